@@ -1,0 +1,80 @@
+/** Every failure that a caller, a model or a person can meet: a stable code, its HTTP status, its title. */
+export const errorCodes = {
+  bad_request: { status: 400, title: "The request is malformed" },
+  bad_json: { status: 400, title: "The body is not JSON" },
+  bad_id: { status: 400, title: "The id is not valid" },
+  bad_name: { status: 400, title: "The variable name is not valid" },
+  bad_path: { status: 400, title: "The path is not valid" },
+  bad_alternatives: { status: 400, title: "Alternatives are written wrongly" },
+  bad_value: { status: 422, title: "The value cannot be kept" },
+  bad_configuration: { status: 500, title: "The Worker is not configured" },
+  unauthorized: { status: 401, title: "A key is needed" },
+  foreign_host: { status: 403, title: "The Host is not local" },
+  foreign_origin: { status: 403, title: "The Origin is not allowed" },
+  not_found: { status: 404, title: "There is nothing here" },
+  method_not_allowed: { status: 405, title: "The method is not allowed" },
+  unknown_agent: { status: 404, title: "There is no such agent" },
+  unsupported_media_type: { status: 415, title: "The content type is not supported" },
+  unsupported_part: { status: 422, title: "The message has a part that is not supported" },
+  body_too_large: { status: 413, title: "The body is too large" },
+  variable_not_found: { status: 404, title: "There is no such variable" },
+  variable_unknown: { status: 404, title: "There is no such variable" },
+  variable_evicted: { status: 410, title: "The variable has been evicted" },
+  variable_secret: { status: 403, title: "The variable is secret" },
+  path_not_found: { status: 404, title: "The path leads nowhere" },
+  limit_exceeded: { status: 422, title: "A limit is exceeded" },
+  invalid_tool_input: { status: 422, title: "The tool's input is not valid" },
+  unknown_tool: { status: 422, title: "There is no such tool" },
+  tool_failed: { status: 500, title: "The tool failed" },
+  tool_timeout: { status: 504, title: "The tool took too long" },
+  model_failed: { status: 502, title: "The model failed" },
+  model_timeout: { status: 504, title: "The model took too long" },
+  too_many_turns: { status: 429, title: "Too many messages are waiting" },
+  internal: { status: 500, title: "Something is wrong here" },
+} as const satisfies Record<string, { status: number; title: string }>;
+
+export type ErrorCode = keyof typeof errorCodes;
+
+/**
+ * The one error that Byref throws. `code` is stable and survives a call between Worker and object
+ * (test `code`, never `instanceof`, across that line); `message` says what to do; `details` is JSON.
+ */
+export class ByrefError extends Error {
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>> = {}) {
+    super(message);
+    this.name = "ByrefError";
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** The error for a bound of `limits.ts`: names the limit, its maximum and what was asked for. */
+export function limitExceeded(
+  limit: string,
+  sizes: { maximum: number; actual: number; advice: string },
+) {
+  const { maximum, actual, advice } = sizes;
+  return new ByrefError(
+    "limit_exceeded",
+    `${limit} is at most ${maximum}, this is ${actual}. ${advice}`,
+    { limit, maximum, actual },
+  );
+}
+
+/** The code of anything thrown, wherever it was thrown; `internal` if it carries none of ours. */
+export function codeOf(error: unknown): ErrorCode {
+  if (typeof error !== "object" || error === null || !("code" in error)) return "internal";
+  const { code } = error;
+  return typeof code === "string" && Object.hasOwn(errorCodes, code)
+    ? (code as ErrorCode)
+    : "internal";
+}
+
+/** The message of anything thrown, never empty. */
+export function messageOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : typeof error === "string" ? error : "";
+  return message === "" ? "Unknown error" : message;
+}

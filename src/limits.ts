@@ -1,0 +1,68 @@
+/**
+ * Every bound, with its unit in its name. Each is tested below, at and above.
+ * Sizes of text are in UTF-16 code units (`Chars`) unless they say `Bytes` (UTF-8).
+ */
+export const limits = {
+  // --- references ---
+  /** Law (`reference language`, rule 5): what is undecided for so long is plain text. */
+  maxHeldChars: 512,
+  /** A name's length, as the grammar has it. */
+  maxNameChars: 64,
+  /** Arrays and objects inside one another, in tool inputs and values; keeps recursion shallow. */
+  maxDepth: 200,
+  /** References in one tool input. More means that the input should be one reference. */
+  maxReferencesPerInput: 1_000,
+  /** Text that one embedded reference may put into a tool's string. */
+  maxEmbeddedChars: 1_048_576,
+  /** All text that a tool input's references bring in, whole references to frozen values excluded. */
+  maxResolvedInputChars: 16_777_216,
+  /** Text that one answer's references may add; afterwards references stay as written. */
+  maxExpansionChars: 16_777_216,
+
+  // --- rendering for people ---
+  maxTableRows: 50,
+  maxTableColumns: 12,
+  maxInlineJsonChars: 2_000,
+  maxBlockJsonChars: 20_000,
+  /** A long string leaves in slices of this size, so that a slow reader can hold it up. */
+  maxSliceChars: 65_536,
+
+  // --- what a model sees ---
+  /** A tool result up to this size (as JSON) is shown whole. */
+  maxShownResultChars: 1_000,
+  maxHandleChars: 800,
+  maxShapeChars: 300,
+  maxPreviewChars: 300,
+  maxListedVariables: 20,
+  maxTryPaths: 4,
+  /** Messages of the past that a prompt carries, newest first. */
+  maxHistoryChars: 120_000,
+
+  // --- variables ---
+  /** A value up to this size is kept in its row; above, in chunk rows. */
+  maxRowBytes: 65_536,
+  /** One chunk row, half of the platform's 2 MB for a row, string or BLOB. */
+  maxChunkBytes: 1_048_576,
+  /** What the platform refuses in production and local workerd does not: our own guard. */
+  maxSqlValueBytes: 2_000_000,
+  /** JSON that has to be parsed or written in the object: parsed it costs about twice its text. */
+  maxJsonBytes: 16_777_216,
+  maxTombstones: 1_000,
+  maxDescriptionChars: 500,
+
+  // --- turns ---
+  /** Model calls in one turn. */
+  maxSteps: 20,
+  maxQueuedTurns: 8,
+  /** Silence of a model: before its first part, and between two parts. */
+  modelSilenceMs: 60_000,
+  toolMs: 60_000,
+  turnMs: 900_000,
+
+  // --- HTTP ---
+  maxChatBodyBytes: 33_554_432,
+  maxMessageBytes: 8_388_608,
+  maxPageSize: 200,
+  /** A comment on the stream keeps proxies from closing it. */
+  keepAliveMs: 15_000,
+} as const;

@@ -1,0 +1,86 @@
+const BACKTICK = 96;
+const TILDE = 126;
+const LF = 10;
+const CR = 13;
+const SPACE = 32;
+const TAB = 9;
+const GREATER = 62;
+
+/**
+ * Tells whether the next character of a Markdown text stands in code, looking forward only.
+ *
+ * Fenced code reaches from a line that begins (after spaces, tabs and `>`) with three or more backticks
+ * or tildes to such a line of at least as many of the same and nothing else. Inline code reaches from a
+ * run of backticks to the next run of the same length on its line, or to the line's end.
+ */
+export class CodeTracker {
+  /** Where in its line the text is: still in front of anything, in the line's first run, or behind. */
+  #place: "front" | "firstRun" | "behind" = "front";
+  #runCode = 0;
+  #runLength = 0;
+  #fenceCode = 0;
+  #fenceLength = 0;
+  /** Length of the run that opened inline code; 0 outside. */
+  #inline = 0;
+
+  /** Whether a character that is neither backtick nor tilde would stand in code here. */
+  get inCode(): boolean {
+    if (this.#fenceLength > 0) return true;
+    if (this.#runLength === 0) return this.#inline > 0;
+    if (this.#opensFence) return true;
+    if (this.#runCode === TILDE) return this.#inline > 0;
+    return this.#inline === 0 || this.#inline !== this.#runLength;
+  }
+
+  get #opensFence(): boolean {
+    return this.#place === "firstRun" && this.#runLength >= 3;
+  }
+
+  feed(code: number): void {
+    if (code === LF || code === CR) this.#endLine();
+    else if (this.#place === "behind" && this.#runLength === 0 && code !== BACKTICK) return;
+    else this.#feedMarked(code);
+  }
+
+  #feedMarked(code: number): void {
+    if (this.#runLength > 0 && code === this.#runCode) {
+      this.#runLength++;
+      return;
+    }
+    const isFront = this.#place === "front";
+    if (isFront && (code === SPACE || code === TAB || code === GREATER)) return;
+    if (this.#runLength > 0) this.#endRun();
+    if (code === BACKTICK || (isFront && code === TILDE)) {
+      this.#runCode = code;
+      this.#runLength = 1;
+      if (isFront) this.#place = "firstRun";
+    } else {
+      this.#place = "behind";
+    }
+  }
+
+  #endRun(): void {
+    if (this.#fenceLength === 0) {
+      if (this.#opensFence) {
+        this.#fenceCode = this.#runCode;
+        this.#fenceLength = this.#runLength;
+      } else if (this.#runCode === BACKTICK) {
+        if (this.#inline === 0) this.#inline = this.#runLength;
+        else if (this.#inline === this.#runLength) this.#inline = 0;
+      }
+    }
+    this.#runLength = 0;
+    this.#place = "behind";
+  }
+
+  #endLine(): void {
+    const isFenceLine = this.#opensFence && this.#fenceLength > 0;
+    const closes =
+      isFenceLine && this.#runCode === this.#fenceCode && this.#runLength >= this.#fenceLength;
+    if (closes) this.#fenceLength = 0;
+    else if (this.#runLength > 0) this.#endRun();
+    this.#runLength = 0;
+    this.#inline = 0;
+    this.#place = "front";
+  }
+}

@@ -1,0 +1,61 @@
+import { matchName, matchPath } from "./grammar.ts";
+import { type Alternatives, NONE, type Operand, PARTIAL, type Syntax } from "./reference.ts";
+
+/** `†name.path`; as a whole string also `†a || †b` and `†a && †b`. */
+export const dagger: Syntax = {
+  name: "dagger",
+  opening: "†",
+  match(view) {
+    const start = view.start + 1;
+    if (start >= view.limit) return view.ended ? NONE : PARTIAL;
+    const nameMatch = matchName(view, start);
+    if (nameMatch.end < 0) return NONE;
+    const name = view.text.slice(start, nameMatch.end);
+    if (!view.couldBegin(name)) return NONE;
+    if (nameMatch.undecided) return PARTIAL;
+    const { end, path, undecided } = matchPath(view, nameMatch.end);
+    return undecided ? PARTIAL : { kind: "whole", end, reference: { name, path } };
+  },
+  alternatives,
+};
+
+function alternatives(text: string): Alternatives | undefined {
+  const operands: Operand[] = [];
+  const operators = new Set<string>();
+  let at = 0;
+  for (;;) {
+    const operand = operandAt(text, at);
+    if (operand === undefined) return undefined;
+    operands.push(operand.operand);
+    at = skipSpaces(text, operand.end);
+    if (at === text.length) break;
+    const operator = text.slice(at, at + 2);
+    if (operator !== "||" && operator !== "&&") return undefined;
+    operators.add(operator);
+    at = skipSpaces(text, at + 2);
+  }
+  if (operands.length < 2) return undefined;
+  if (operators.size > 1) return { operator: "mixed" };
+  return { operator: operators.has("||") ? "first" : "all", operands };
+}
+
+function operandAt(text: string, start: number): { operand: Operand; end: number } | undefined {
+  if (text[start] !== "†") return undefined;
+  const match = dagger.match({
+    text,
+    start,
+    limit: text.length,
+    ended: true,
+    before: -1,
+    couldBegin: () => true,
+  });
+  if (match.kind !== "whole") return undefined;
+  const source = text.slice(start, match.end);
+  return { operand: { source, reference: match.reference }, end: match.end };
+}
+
+function skipSpaces(text: string, start: number): number {
+  let at = start;
+  while (text[at] === " " || text[at] === "\t") at++;
+  return at;
+}

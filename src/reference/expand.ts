@@ -1,0 +1,186 @@
+import { limits } from "../limits.ts";
+import { clip, isScalar } from "../value/json.ts";
+import { isTable, renderBlock, renderInline } from "../value/render.ts";
+import type { Found, Lookup, Missing, Reference, Syntax } from "./reference.ts";
+import { type ReferencePiece, Scanner } from "./scanner.ts";
+import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
+import { UrlTracker } from "./url-tracker.ts";
+
+/** A reference that stays as written, and why. */
+export interface Unresolved {
+  readonly reference: string;
+  readonly code:
+    | "path_not_found"
+    | "variable_evicted"
+    | "variable_unknown"
+    | "variable_secret"
+    | "limit_exceeded";
+  readonly message?: string;
+  readonly near?: readonly string[];
+}
+
+export interface ExpandOptions {
+  /** Default: dollar only. */
+  readonly syntaxes?: readonly (SyntaxName | Syntax)[];
+  /** Resolve inside Markdown code too. Default: no. */
+  readonly inCode?: boolean;
+  /** Resolve inside URLs, destinations and tags too: a model can then be made to leak data. Default: no. */
+  readonly inUrls?: boolean;
+  /** Does any name start so? Lets text that cannot become a reference leave at once. */
+  readonly couldBegin?: (prefix: string) => boolean;
+  /** Told of each reference to a known name that stays as written. Must not throw. */
+  readonly onUnresolved?: (unresolved: Unresolved) => void;
+  /** Told of each reference that was replaced: lengths in characters. Must not throw. */
+  readonly onResolved?: (source: string, text: string) => void;
+}
+
+/** Receives expanded text, in order. */
+export type Emit = (text: string) => void;
+
+/**
+ * Expands the references of one text, chunk by chunk. What it emits, joined, is the same however the
+ * text is cut. Await what `write` and `flush` return, if they return something, before the next call.
+ */
+export class Expander {
+  readonly #lookup: Lookup;
+  readonly #options: ExpandOptions;
+  readonly #scanner: Scanner;
+  readonly #urls: UrlTracker | undefined;
+  #expandedChars = 0;
+
+  constructor(lookup: Lookup, options: ExpandOptions = {}) {
+    this.#lookup = lookup;
+    this.#options = options;
+    this.#urls = options.inUrls === true ? undefined : new UrlTracker();
+    this.#scanner = new Scanner({
+      syntaxes: pickSyntaxes(options.syntaxes),
+      ...(options.inCode === undefined ? {} : { inCode: options.inCode }),
+      ...(options.couldBegin === undefined ? {} : { couldBegin: options.couldBegin }),
+    });
+  }
+
+  /** Characters that are held back now; at most `maxHeldChars`. */
+  get heldChars(): number {
+    return this.#scanner.heldChars;
+  }
+
+  write(chunk: string, emit: Emit): void | Promise<void> {
+    this.#scanner.feed(chunk);
+    return this.#drain(emit);
+  }
+
+  /** Decides and emits what is held. The text may go on afterwards. */
+  flush(emit: Emit): void | Promise<void> {
+    this.#scanner.end();
+    return this.#drain(emit);
+  }
+
+  /** Stays synchronous as long as the lookup does: a delta costs no promise. */
+  #drain(emit: Emit): void | Promise<void> {
+    for (let piece = this.#scanner.next(); piece !== undefined; piece = this.#scanner.next()) {
+      if (typeof piece === "string") {
+        this.#put(piece, emit);
+        continue;
+      }
+      if (this.#urls?.isOpen === true) {
+        this.#put(this.#scanner.reject(), emit);
+        continue;
+      }
+      const answer = this.#lookup(piece.reference);
+      if (answer instanceof Promise) return this.#finishLater(piece, answer, emit);
+      this.#finish(piece, answer, emit);
+    }
+    return undefined;
+  }
+
+  async #finishLater(piece: ReferencePiece, answer: Promise<Found | Missing>, emit: Emit) {
+    this.#finish(piece, await answer, emit);
+    await this.#drain(emit);
+  }
+
+  #finish(piece: ReferencePiece, answer: Found | Missing, emit: Emit): void {
+    if (!answer.found && answer.reason === "unknown") {
+      this.#put(this.#scanner.reject(), emit);
+      return;
+    }
+    this.#scanner.accept();
+    const asWritten = piece.escaped ? `\\${piece.source}` : piece.source;
+    const resolves = answer.found || answer.reason === "secret";
+    if (!resolves) {
+      if (!piece.escaped) this.#options.onUnresolved?.(unresolvedFrom(piece.source, answer));
+      this.#put(asWritten, emit);
+    } else if (piece.escaped) {
+      this.#put(piece.source, emit);
+    } else {
+      this.#expand(piece, answer, emit);
+    }
+  }
+
+  #expand(piece: ReferencePiece, answer: Found | Missing, emit: Emit): void {
+    const text = answer.found ? rendered(piece, answer) : `[secret: ${piece.reference.name}]`;
+    if (this.#expandedChars + text.length > limits.maxExpansionChars) {
+      const message = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
+      this.#options.onUnresolved?.({ reference: piece.source, code: "limit_exceeded", message });
+      this.#put(piece.source, emit);
+      return;
+    }
+    this.#expandedChars += text.length;
+    this.#options.onResolved?.(piece.source, text);
+    this.#put(text, emit);
+  }
+
+  #put(text: string, emit: Emit): void {
+    if (text === "") return;
+    this.#urls?.feed(text);
+    emit(text);
+  }
+}
+
+function rendered(piece: ReferencePiece, { value }: Found): string {
+  if (!piece.alone || isScalar(value)) return renderInline(value);
+  // A list that a projection makes is a line of values, unless it makes a table (decision 0003).
+  if (isProjection(piece.reference) && !isTable(value)) return renderInline(value);
+  // A line break on each side, so that Markdown sees an empty line there; none at the answer's ends.
+  const before = piece.first ? "" : "\n";
+  const after = piece.last ? "" : "\n";
+  return before + renderBlock(value, piece.source) + after;
+}
+
+function isProjection({ path }: Reference): boolean {
+  return path.some((segment) => "each" in segment);
+}
+
+function unresolvedFrom(reference: string, missing: Missing): Unresolved {
+  const { message, near } = missing;
+  return {
+    reference,
+    code: missing.reason === "evicted" ? "variable_evicted" : "path_not_found",
+    ...(message === undefined ? {} : { message }),
+    ...(near === undefined ? {} : { near }),
+  };
+}
+
+/**
+ * Text in, text out: references to variables that `lookup` knows are replaced by their values. Long
+ * values leave in slices of at most `maxSliceChars`, none of which cuts a surrogate pair.
+ */
+export function expandText(
+  lookup: Lookup,
+  options: ExpandOptions = {},
+): TransformStream<string, string> {
+  const expander = new Expander(lookup, options);
+  return new TransformStream<string, string>({
+    transform: (chunk, controller) => expander.write(chunk, enqueueIn(controller)),
+    flush: (controller) => expander.flush(enqueueIn(controller)),
+  });
+}
+
+function enqueueIn(controller: TransformStreamDefaultController<string>): Emit {
+  return (text) => {
+    for (let rest = text; rest !== "";) {
+      const slice = clip(rest, limits.maxSliceChars);
+      controller.enqueue(slice);
+      rest = rest.slice(slice.length);
+    }
+  };
+}

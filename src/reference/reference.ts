@@ -1,0 +1,82 @@
+import type { Json } from "../value/json.ts";
+import type { Path } from "../value/path.ts";
+
+/** A variable's name and a path into its value. */
+export interface Reference {
+  readonly name: string;
+  readonly path: Path;
+}
+
+/** What a syntax is given to look at. */
+export interface View {
+  readonly text: string;
+  /** Where the opening stands. */
+  readonly start: number;
+  /** Nothing at or after this offset may be looked at: it has not arrived, or it is over the bound. */
+  readonly limit: number;
+  /** No text follows at `limit`. */
+  readonly ended: boolean;
+  /** Character code in front of the opening (of its backslash, if escaped); -1 at the text's start. */
+  readonly before: number;
+  /** False if no name of the conversation starts so; true when not known. */
+  readonly couldBegin: (prefix: string) => boolean;
+}
+
+/**
+ * What a syntax answers: plain text, not decided before `limit`, or a reference that ends before `end`.
+ * A syntax looks forward only, and what it decided once it would decide again with more text in view.
+ */
+export type Match =
+  | { readonly kind: "none" }
+  | { readonly kind: "partial" }
+  | { readonly kind: "whole"; readonly end: number; readonly reference: Reference };
+
+export const NONE: Match = { kind: "none" };
+export const PARTIAL: Match = { kind: "partial" };
+
+/** A way of writing references. One file and one row in `syntaxes.ts` each. */
+export interface Syntax {
+  readonly name: string;
+  /** The first character of every reference. */
+  readonly opening: string;
+  /** The reference at `view.start`, where `opening` stands. */
+  match(view: View): Match;
+  /** Only a whole string is a reference, never a part of a longer text. */
+  readonly wholeOnly?: true;
+  /** A whole string as several references joined by an operator; undefined if it is not that. */
+  alternatives?(text: string): Alternatives | undefined;
+}
+
+/** `first`: the first operand that exists. `all`: every operand has to exist, the last one is meant. */
+export type Alternatives =
+  | { readonly operator: "first" | "all"; readonly operands: readonly Operand[] }
+  | { readonly operator: "mixed" };
+
+export interface Operand {
+  readonly source: string;
+  readonly reference: Reference;
+}
+
+export interface Found {
+  readonly found: true;
+  /** Read-only: it may be the one frozen copy that everyone is handed. */
+  readonly value: Json;
+}
+
+export interface Missing {
+  readonly found: false;
+  readonly reason: "unknown" | "path" | "evicted" | "secret";
+  /** For `path`: the longest start of the reference that exists, as text. */
+  readonly nearest?: string;
+  /** For `path`: the keys there. */
+  readonly keys?: readonly string[];
+  /** For `path`: elements or characters there. */
+  readonly length?: number;
+  /** Names or keys that are nearly what was written. */
+  readonly near?: readonly string[];
+  /** For `evicted`: when, why, and how to get it back. */
+  readonly message?: string;
+}
+
+/** Where `reference` and the store meet. It never throws for a missing value. */
+export type Lookup = (reference: Reference) => Found | Missing | Promise<Found | Missing>;

@@ -1,0 +1,259 @@
+import { ByrefError, type ErrorCode, limitExceeded } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
+import { renderText } from "../value/render.ts";
+import type { Unresolved } from "./expand.ts";
+import type { Alternatives, Found, Lookup, Missing, Operand, Syntax } from "./reference.ts";
+import { Scanner } from "./scanner.ts";
+import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
+
+export interface ResolveOptions {
+  /** Default: dollar only. */
+  readonly syntaxes?: readonly (SyntaxName | Syntax)[];
+  /** What an unknown name is: text that stays (default), or an error. */
+  readonly unknown?: "keep" | "error";
+  /** Told of each reference that was replaced: its source, and the value. Must not throw. */
+  readonly onResolved?: (source: string, value: Json) => void;
+}
+
+export interface Resolution {
+  readonly value: Json;
+  /** References that read as such, but whose names nobody knows; they stayed as written. */
+  readonly unresolved: readonly Unresolved[];
+}
+
+/**
+ * A reference that cannot be resolved, as data for the model that wrote it. `code` is `path_not_found`,
+ * `variable_evicted`, `variable_secret`, `variable_unknown`, `bad_alternatives` or `limit_exceeded`.
+ */
+export class ReferenceProblem extends ByrefError {
+  constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>>) {
+    super(code, message, details);
+    this.name = "ReferenceProblem";
+  }
+}
+
+/**
+ * The value with every reference in its strings (at any depth, keys excepted) resolved. A string that is
+ * a reference and nothing else becomes the value itself, not copied and not serialized; a reference
+ * inside a longer string becomes text. Throws a `ReferenceProblem`; then nothing was resolved.
+ */
+export async function resolveReferences(
+  value: Json,
+  lookup: Lookup,
+  options: ResolveOptions = {},
+): Promise<Resolution> {
+  const resolver = new Resolver(lookup, options);
+  return { value: await resolver.resolve(value, 0), unresolved: resolver.unresolved };
+}
+
+class Resolver {
+  readonly unresolved: Unresolved[] = [];
+  readonly #lookup: Lookup;
+  readonly #options: ResolveOptions;
+  readonly #syntaxes: readonly Syntax[];
+  #references = 0;
+  #chars = 0;
+
+  constructor(lookup: Lookup, options: ResolveOptions) {
+    this.#lookup = lookup;
+    this.#options = options;
+    this.#syntaxes = pickSyntaxes(options.syntaxes);
+  }
+
+  /** A subtree without references is handed back as it is. */
+  async resolve(value: Json, depth: number): Promise<Json> {
+    if (typeof value === "string") return this.#resolveText(value);
+    if (!isJsonArray(value) && !isJsonObject(value)) return value;
+    if (depth >= limits.maxDepth) {
+      const advice = "Pass deep data by one reference.";
+      throw limitExceeded("maxDepth", { maximum: limits.maxDepth, actual: depth + 1, advice });
+    }
+    return isJsonArray(value)
+      ? this.#resolveArray(value, depth)
+      : this.#resolveObject(Object.entries(value), value, depth);
+  }
+
+  async #resolveArray(values: readonly Json[], depth: number): Promise<Json> {
+    let changed = false;
+    const resolved: Json[] = [];
+    for (const value of values) {
+      const next = this.#isInert(value) ? value : await this.resolve(value, depth + 1);
+      changed ||= next !== value;
+      resolved.push(next);
+    }
+    return changed ? resolved : values;
+  }
+
+  async #resolveObject(entries: readonly [string, Json][], original: Json, depth: number) {
+    let changed = false;
+    const resolved: [string, Json][] = [];
+    for (const [key, value] of entries) {
+      const next = this.#isInert(value) ? value : await this.resolve(value, depth + 1);
+      changed ||= next !== value;
+      resolved.push([key, next]);
+    }
+    // `fromEntries` defines own properties, so that a key named __proto__ stays a key.
+    return changed ? Object.fromEntries(resolved) : original;
+  }
+
+  /** True for what cannot hold a reference, so that it costs no promise. */
+  #isInert(value: Json): boolean {
+    if (typeof value !== "string") return typeof value !== "object" || value === null;
+    return !this.#syntaxes.some((syntax) => value.includes(syntax.opening));
+  }
+
+  async #resolveText(text: string): Promise<Json> {
+    if (this.#isInert(text)) return text;
+    const whole = this.#wholeReference(text);
+    if (whole !== undefined) return this.#resolveWhole(whole, text);
+    for (const syntax of this.#syntaxes) {
+      const alternatives = syntax.alternatives?.(text);
+      if (alternatives !== undefined) return this.#resolveAlternatives(alternatives, text);
+    }
+    return this.#resolveEmbedded(text);
+  }
+
+  #wholeReference(text: string): Operand | undefined {
+    if (text.length > limits.maxHeldChars) return undefined;
+    for (const syntax of this.#syntaxes) {
+      if (!text.startsWith(syntax.opening)) continue;
+      const view = { text, start: 0, limit: text.length, ended: true, before: -1 };
+      const match = syntax.match({ ...view, couldBegin: () => true });
+      if (match.kind === "whole" && match.end === text.length) {
+        return { source: text, reference: match.reference };
+      }
+    }
+    return undefined;
+  }
+
+  async #resolveWhole(operand: Operand, text: string): Promise<Json> {
+    this.#count();
+    const answer = await this.#lookup(operand.reference);
+    if (answer.found) return this.#resolved(operand.source, answer);
+    if (answer.reason !== "unknown") throw problemFrom(operand.source, answer);
+    this.#noteUnknown(operand.source, answer);
+    return text;
+  }
+
+  async #resolveAlternatives(alternatives: Alternatives, text: string): Promise<Json> {
+    if (alternatives.operator === "mixed") {
+      const message = `${text} mixes || and &&; use one of them.`;
+      throw new ReferenceProblem("bad_alternatives", message, { reference: text });
+    }
+    const missing: Unresolved[] = [];
+    let last: { source: string; answer: Found } | undefined;
+    for (const { source, reference } of alternatives.operands) {
+      this.#count();
+      const answer = await this.#lookup(reference);
+      if (answer.found) last = { source, answer };
+      else missing.push({ reference: source, ...describe(source, answer) });
+      if (answer.found && alternatives.operator === "first") break;
+    }
+    const isComplete = alternatives.operator === "first" || missing.length === 0;
+    if (last !== undefined && isComplete) return this.#resolved(last.source, last.answer);
+    const said = missing.map((operand) => operand.message).join(" ");
+    throw new ReferenceProblem("path_not_found", said, { reference: text, operands: missing });
+  }
+
+  async #resolveEmbedded(text: string): Promise<string> {
+    const scanner = new Scanner({ syntaxes: this.#syntaxes, inCode: true });
+    scanner.feed(text);
+    scanner.end();
+    let resolved = "";
+    for (let piece = scanner.next(); piece !== undefined; piece = scanner.next()) {
+      if (typeof piece === "string") {
+        resolved += piece;
+        continue;
+      }
+      this.#count();
+      const answer = await this.#lookup(piece.reference);
+      if (!answer.found && answer.reason === "unknown") {
+        if (!piece.escaped) this.#noteUnknown(piece.source, answer);
+        resolved += scanner.reject();
+        continue;
+      }
+      scanner.accept();
+      if (piece.escaped) resolved += answer.found ? piece.source : `\\${piece.source}`;
+      else if (answer.found) resolved += this.#embeddedText(piece.source, answer);
+      else throw problemFrom(piece.source, answer);
+    }
+    return resolved;
+  }
+
+  #embeddedText(source: string, answer: Found): string {
+    const text = renderText(this.#resolved(source, answer));
+    this.#chars += text.length;
+    check("maxEmbeddedChars", text.length, `Pass ${source} alone, as the whole string.`);
+    check("maxResolvedInputChars", this.#chars, "Pass large values alone, as whole strings.");
+    return text;
+  }
+
+  #resolved(source: string, { value }: Found): Json {
+    this.#options.onResolved?.(source, value);
+    return value;
+  }
+
+  #count(): void {
+    this.#references++;
+    check("maxReferencesPerInput", this.#references, "Pass one reference to a list instead.");
+  }
+
+  #noteUnknown(source: string, missing: Missing): void {
+    const described = describe(source, missing);
+    if (this.#options.unknown === "error") throw problemFrom(source, missing);
+    this.unresolved.push({ reference: source, ...described });
+  }
+}
+
+function check(
+  limit: "maxEmbeddedChars" | "maxResolvedInputChars" | "maxReferencesPerInput",
+  actual: number,
+  advice: string,
+): void {
+  const maximum = limits[limit];
+  if (actual > maximum) throw limitExceeded(limit, { maximum, actual, advice });
+}
+
+const codeOfReason = {
+  unknown: "variable_unknown",
+  path: "path_not_found",
+  evicted: "variable_evicted",
+  secret: "variable_secret",
+} as const;
+
+/** What is wrong with a reference, in words from which a model can write a better one. */
+export function describe(
+  source: string,
+  missing: Missing,
+): Omit<Unresolved, "reference"> & { message: string } {
+  const near = missing.near === undefined ? {} : { near: missing.near };
+  return { code: codeOfReason[missing.reason], message: sentence(source, missing), ...near };
+}
+
+function sentence(source: string, missing: Missing): string {
+  if (missing.message !== undefined) return missing.message;
+  if (missing.reason === "unknown")
+    return `${source} is not a variable.${didYouMean(missing.near)}`;
+  if (missing.reason === "evicted") return `${source} has been evicted.`;
+  if (missing.reason === "secret") return `${source} is secret and cannot be used here.`;
+  return `${source} leads nowhere.${whatIsThere(missing)}${didYouMean(missing.near)}`;
+}
+
+function whatIsThere({ nearest, keys, length }: Missing): string {
+  if (nearest === undefined) return "";
+  if (keys !== undefined)
+    return ` ${nearest} has the keys ${keys.slice(0, 20).join(", ") || "(none)"}.`;
+  return length === undefined ? ` ${nearest} exists.` : ` ${nearest} has length ${length}.`;
+}
+
+function didYouMean(near: readonly string[] = []): string {
+  return near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
+}
+
+function problemFrom(source: string, missing: Missing): ReferenceProblem {
+  const { code, message } = describe(source, missing);
+  const { nearest, keys, length, near } = missing;
+  const details = { reference: source, nearest, keys: keys?.slice(0, 50), length, near };
+  return new ReferenceProblem(code, message, details);
+}

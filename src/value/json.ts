@@ -1,0 +1,77 @@
+/** A value that JSON can hold, read-only all the way down. */
+export type Json = string | number | boolean | null | JsonArray | JsonObject;
+export type JsonArray = readonly Json[];
+export type JsonObject = { readonly [key: string]: Json };
+
+/** True for an object that is neither null nor an array. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function isJsonObject(value: Json): value is JsonObject {
+  return isObject(value);
+}
+
+export function isJsonArray(value: Json): value is JsonArray {
+  return Array.isArray(value);
+}
+
+export function isScalar(value: Json): value is string | number | boolean | null {
+  return typeof value !== "object" || value === null;
+}
+
+export type JsonType = "string" | "number" | "boolean" | "null" | "array" | "object";
+
+/** One of the six JSON types. */
+export function typeOfJson(value: Json): JsonType {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "array";
+  // What is left of a Json after null and arrays are gone has one of these four types.
+  return typeof value as "string" | "number" | "boolean" | "object";
+}
+
+/** Elements, keys or characters (code points); 1 for the rest. */
+export function countOf(value: Json): number {
+  if (typeof value === "string") return codePointCount(value);
+  if (isJsonArray(value)) return value.length;
+  if (isJsonObject(value)) return Object.keys(value).length;
+  return 1;
+}
+
+/** Code points in a text; a lone surrogate counts as one. Cost: linear. */
+export function codePointCount(text: string): number {
+  let count = text.length;
+  for (let index = 1; index < text.length; index++) {
+    if (isLowSurrogate(text.charCodeAt(index)) && isHighSurrogate(text.charCodeAt(index - 1))) {
+      count--;
+      index++;
+    }
+  }
+  return count;
+}
+
+export function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+export function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/** At most `chars` UTF-16 units of the text's start, never half of a surrogate pair. */
+export function clip(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  const end = chars > 0 && isHighSurrogate(text.charCodeAt(chars - 1)) ? chars - 1 : chars;
+  return text.slice(0, end);
+}
+
+/** The same value, frozen all the way down, so that one copy can be handed to every reader. */
+export function deepFreeze<Value extends Json>(value: Value): Value {
+  const open: Json[] = [value];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    if (isScalar(next) || Object.isFrozen(next)) continue;
+    Object.freeze(next);
+    for (const inner of Object.values(next)) open.push(inner);
+  }
+  return value;
+}

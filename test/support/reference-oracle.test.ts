@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { answerText, fixedVariables, randomText, variableSet } from "./reference-grammar.ts";
+import {
+  expandOracle,
+  resolveOracle,
+  type ExpandOptions,
+  type Json,
+  type ResolveOptions,
+  type Variables,
+} from "./reference-oracle.ts";
+
+type AnswerCase = { name: string; text: string; expect: string; options?: ExpandOptions };
+type InputCase = { name: string; input: Json; options?: ResolveOptions } & (
+  | { expect: Json }
+  | { error: { code: string } }
+);
+type Cases<Case> = { variables: Variables; cases: Case[] };
+
+function readCases<Case>(file: string): Cases<Case> {
+  return JSON.parse(readFileSync(`${import.meta.dirname}/../cases/${file}`, "utf8"));
+}
+
+const answers = readCases<AnswerCase>("answers.json");
+const inputs = readCases<InputCase>("inputs.json");
+
+describe("the oracle keeps the law for answers", () => {
+  test.each(answers.cases)("$name", (one) => {
+    expect(expandOracle(one.text, answers.variables, one.options)).toBe(one.expect);
+  });
+});
+
+describe("the oracle keeps the law for tool inputs", () => {
+  test.each(inputs.cases)("$name", (one) => {
+    const expected = "error" in one ? { error: one.error.code } : { value: one.expect };
+    expect(resolveOracle(one.input, inputs.variables, one.options)).toEqual(expected);
+  });
+});
+
+/** What the law's words leave open, as it was decided: [text, expected, syntaxes]. */
+const decisions: [string, string, ExpandOptions["syntaxes"]?][] = [
+  ["{{{x}}}", "{1}", ["mustache"]],
+  ["a{{x}} a†x a$x", "a1 a1 a$x", ["dollar", "mustache", "dagger"]],
+  ["a\\†x", "a†x", ["dagger"]],
+  ["\\$x$", "\\$x$"],
+  ["\\$ids[9]", "\\$ids[9]"],
+  ["$\\$x", "$\\$x"],
+  ["`\\$x`", "`\\$x`"],
+  ["$ids[0]$x", "$ids[0]1"],
+  ["${x}$temp", "15"],
+  ["$ids[01]", '["u1","u2","u3"][01]'],
+  ["$emoji[0]", "$emoji[0]"],
+  ['$ids["0"]', '$ids["0"]'],
+  ["//e\u00a0$x //e\f$x", "//e\u00a0$x //e\f1"],
+  ["](\\)$x)$x", "](\\)$x)1"],
+  ["](\\()$x", "](\\()1"],
+  ["]( <)$x> $x) $x", "]( <)$x> $x) 1"],
+  ["](<)\n)$x", "](<)\n)1"],
+  ["](a\r\n$x\r\n\r\n$x", "](a\r\n$x\r\n\r\n1"],
+  ["    [a]: $x\n   [a]: $x", "    [a]: 1\n   [a]: $x"],
+  ["[a\\]: $x\n[a\\]b]: $x\n[]: $x", "[a\\]: 1\n[a\\]b]: $x\n[]: 1"],
+  ["```\n``` \n$x", "```\n``` \n$x"],
+  [" $none\n", " \n```json\n[]\n```\n\n"],
+  ["\t$none", "\t[]"],
+  ["$none ", "[] "],
+  [`$odd['${"k".repeat(499)}`, JSON.stringify(answers.variables["odd"]) + `['${"k".repeat(499)}`],
+  [`$odd['${"k".repeat(506)}`, `$odd['${"k".repeat(506)}`],
+  [`\${odd['${"k".repeat(502)}']}$x`, `\${odd['${"k".repeat(502)}']}1`],
+];
+
+describe("the oracle keeps what was decided where the law is open", () => {
+  test.each(decisions)("%j", (text, expected, syntaxes) => {
+    const options = syntaxes === undefined ? {} : { syntaxes };
+    expect(expandOracle(text, answers.variables, options)).toBe(expected);
+  });
+
+  test("an identifier of more than 64 characters is no name", () => {
+    const [longest, tooLong] = ["n".repeat(64), "n".repeat(65)];
+    const variables = { [longest]: 1, [tooLong]: 2 };
+    expect(expandOracle(`$${longest} $${tooLong}`, variables)).toBe(`1 $${tooLong}`);
+  });
+
+  test("a table says in one line what it leaves out", () => {
+    const row = Object.fromEntries(Array.from({ length: 14 }, (_, column) => [`c${column}`, 0]));
+    const variables = { wide: Array.from({ length: 51 }, () => row) };
+    const output = expandOracle("{{ wide }}", variables, { syntaxes: ["mustache"] });
+    expect(output.split("\n").at(-1)).toBe("… 1 more row and 2 more columns in {{ wide }}");
+  });
+});
+
+describe("the generators", () => {
+  test("random text is a function of its seed, of 1 to 120 characters, and often expands", () => {
+    let expanded = 0;
+    for (let seed = 0; seed < 2000; seed += 1) {
+      const text = randomText(seed);
+      expect(text).toBe(randomText(seed));
+      expect(text.length).toBeGreaterThanOrEqual(1);
+      expect(text.length).toBeLessThanOrEqual(120);
+      if (expandOracle(text, fixedVariables) !== text) expanded += 1;
+    }
+    expect(expanded).toBeGreaterThan(600);
+  });
+
+  test("without variables every answer stays as it is", () => {
+    fc.assert(fc.property(answerText, (text) => expandOracle(text, {}) === text));
+  });
+
+  test("any answer expands to text without an undefined", () => {
+    fc.assert(
+      fc.property(answerText, variableSet, (text, variables) => {
+        expect(expandOracle(text, variables)).not.toContain("undefined");
+      }),
+    );
+  });
+});

@@ -1,0 +1,612 @@
+// A second, slow and obvious implementation of the reference language, written from its law alone
+// (design/references.md) and never from the engine, so that random texts can be run through both.
+// Nothing here is clever on purpose: every position judges its surroundings again from the beginning.
+
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
+export type Variables = Record<string, Json>;
+export type AnswerSyntax = "dollar" | "mustache" | "dagger";
+export type InputSyntax = AnswerSyntax | "target";
+export type ExpandOptions = { syntaxes?: AnswerSyntax[]; inCode?: boolean; inUrls?: boolean };
+export type ResolveOptions = { syntaxes?: InputSyntax[] };
+export type ResolveResult = { value: Json } | { error: "path_not_found" | "bad_alternatives" };
+
+type Segment =
+  | { kind: "key"; key: string }
+  | { kind: "index"; index: number }
+  | { kind: "each" }
+  | { kind: "slice"; from: number | undefined; to: number | undefined };
+
+/** A piece that was read, and the position right after it. */
+type Read<Piece> = { piece: Piece; end: number };
+type Reference = { name: string; path: Segment[] };
+/** A reference in a text: `start` is its opening (never the backslash before it). */
+type Match = Reference & { syntax: InputSyntax; start: number; end: number };
+/** What a path leads to; undefined when there is nothing (JSON has no undefined). */
+type Found = { value: Json } | undefined;
+
+const DECISION_LENGTH = 512;
+const NAME_LENGTH = 64;
+const TABLE_ROWS = 50;
+const TABLE_COLUMNS = 12;
+
+// ---------------------------------------------------------------------------------------------
+// Characters
+
+function isWordCharacter(character: string): boolean {
+  return /^[A-Za-z0-9_]$/.test(character);
+}
+
+function isLineBreak(character: string): boolean {
+  return character === "\n" || character === "\r";
+}
+
+/** The line on which the text ends, as far as it has come. */
+function lastLine(text: string): string {
+  return text.split(/\r\n|\n|\r/).at(-1) ?? "";
+}
+
+/** Two line breaks directly after one another. A CR before an LF is no line break of its own. */
+function hasEmptyLine(text: string): boolean {
+  return /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/.test(text);
+}
+
+// ---------------------------------------------------------------------------------------------
+// The path parser. It reads a window of at most 512 characters, and notes whether it ever asked
+// for a character behind the window's end: then the window alone does not decide the match.
+
+class Window {
+  readonly text: string;
+  askedBehindEnd = false;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  at(position: number): string {
+    const character = this.text[position];
+    if (character === undefined) this.askedBehindEnd = true;
+    return character ?? "";
+  }
+}
+
+function readIdentifier(window: Window, start: number, longest: number): Read<string> | undefined {
+  if (!/^[A-Za-z_]$/.test(window.at(start))) return undefined;
+  let end = start + 1;
+  while (isWordCharacter(window.at(end))) {
+    end += 1;
+    if (end - start > longest) return undefined;
+  }
+  return { piece: window.text.slice(start, end), end };
+}
+
+function readInteger(window: Window, start: number): Read<number> | undefined {
+  if (window.at(start) === "0") return { piece: 0, end: start + 1 };
+  let end = start;
+  if (window.at(end) === "-") end += 1;
+  if (!/^[1-9]$/.test(window.at(end))) return undefined;
+  while (/^[0-9]$/.test(window.at(end))) end += 1;
+  return { piece: Number(window.text.slice(start, end)), end };
+}
+
+function readQuoted(window: Window, start: number): Read<string> | undefined {
+  const quote = window.at(start);
+  let key = "";
+  let position = start + 1;
+  while (window.at(position) !== quote) {
+    let character = window.at(position);
+    if (character === "" || isLineBreak(character)) return undefined;
+    if (character === "\\") {
+      position += 1;
+      character = window.at(position);
+      if (!["\\", "'", '"'].includes(character)) return undefined;
+    }
+    key += character;
+    position += 1;
+  }
+  return { piece: key, end: position + 1 };
+}
+
+function readIndexOrSlice(window: Window, start: number): Read<Segment> | undefined {
+  const first = readInteger(window, start);
+  const afterFirst = first?.end ?? start;
+  const next = window.at(afterFirst);
+  if (next === "]" && first !== undefined) {
+    return { piece: { kind: "index", index: first.piece }, end: afterFirst };
+  }
+  if (next !== ":") return undefined;
+  const second = readInteger(window, afterFirst + 1);
+  const end = second?.end ?? afterFirst + 1;
+  return { piece: { kind: "slice", from: first?.piece, to: second?.piece }, end };
+}
+
+function readInsideBrackets(window: Window, start: number): Read<Segment> | undefined {
+  const first = window.at(start);
+  if (first === "*") return { piece: { kind: "each" }, end: start + 1 };
+  if (first !== "'" && first !== '"') return readIndexOrSlice(window, start);
+  const quoted = readQuoted(window, start);
+  return quoted && { piece: { kind: "key", key: quoted.piece }, end: quoted.end };
+}
+
+function readSegment(window: Window, start: number): Read<Segment> | undefined {
+  const first = window.at(start);
+  if (first === ".") {
+    const key = readIdentifier(window, start + 1, Infinity);
+    return key && { piece: { kind: "key", key: key.piece }, end: key.end };
+  }
+  if (first !== "[") return undefined;
+  const inside = readInsideBrackets(window, start + 1);
+  if (inside === undefined || window.at(inside.end) !== "]") return undefined;
+  return { piece: inside.piece, end: inside.end + 1 };
+}
+
+/** As many whole segments as follow: the longest path. */
+function readPath(window: Window, start: number): Read<Segment[]> {
+  const segment = readSegment(window, start);
+  if (segment === undefined) return { piece: [], end: start };
+  const rest = readPath(window, segment.end);
+  return { piece: [segment.piece, ...rest.piece], end: rest.end };
+}
+
+function readNameAndPath(window: Window, start: number): Read<Reference> | undefined {
+  const name = readIdentifier(window, start, NAME_LENGTH);
+  if (name === undefined) return undefined;
+  const path = readPath(window, name.end);
+  return { piece: { name: name.piece, path: path.piece }, end: path.end };
+}
+
+// ---------------------------------------------------------------------------------------------
+// The four forms
+
+function readUnbracedDollar(window: Window): Read<Reference> | undefined {
+  const reference = readNameAndPath(window, 1);
+  if (reference === undefined) return undefined;
+  // A closing dollar right after makes it mathematics.
+  return window.at(reference.end) === "$" ? undefined : reference;
+}
+
+function readBracedDollar(window: Window): Read<Reference> | undefined {
+  const reference = readNameAndPath(window, 2);
+  if (reference === undefined || window.at(reference.end) !== "}") return undefined;
+  return { piece: reference.piece, end: reference.end + 1 };
+}
+
+function skipSpacesAndTabs(window: Window, start: number): number {
+  let end = start;
+  while ([" ", "\t"].includes(window.at(end))) end += 1;
+  return end;
+}
+
+function readMustache(window: Window): Read<Reference> | undefined {
+  const reference = readNameAndPath(window, skipSpacesAndTabs(window, 2));
+  if (reference === undefined) return undefined;
+  const close = skipSpacesAndTabs(window, reference.end);
+  if (window.at(close) !== "}" || window.at(close + 1) !== "}") return undefined;
+  return { piece: reference.piece, end: close + 2 };
+}
+
+function readForm(window: Window, syntax: InputSyntax): Read<Reference> | undefined {
+  if (syntax === "dollar" && window.text.startsWith("${")) return readBracedDollar(window);
+  if (syntax === "dollar" && window.text.startsWith("$")) return readUnbracedDollar(window);
+  if (syntax === "mustache" && window.text.startsWith("{{")) return readMustache(window);
+  if (syntax === "dagger" && window.text.startsWith("†")) return readNameAndPath(window, 1);
+  if (syntax === "target" && window.text.startsWith("variable:")) {
+    return readNameAndPath(window, "variable:".length);
+  }
+  return undefined;
+}
+
+/** The longest reference of this syntax whose opening stands at `start`, whatever its name. */
+function matchAt(text: string, start: number, syntax: InputSyntax): Match | undefined {
+  const window = new Window(text.slice(start, start + DECISION_LENGTH));
+  const read = readForm(window, syntax);
+  const undecided = window.askedBehindEnd && window.text.length === DECISION_LENGTH;
+  if (read === undefined || undecided) return undefined;
+  return { ...read.piece, syntax, start, end: start + read.end };
+}
+
+// ---------------------------------------------------------------------------------------------
+// Values
+
+function isCollection(value: Json): value is Json[] | { [key: string]: Json } {
+  return typeof value === "object" && value !== null;
+}
+
+function followKey(value: Json, key: string): Found {
+  if (!isCollection(value) || Array.isArray(value) || !Object.hasOwn(value, key)) return undefined;
+  return { value: value[key] as Json };
+}
+
+function followIndex(value: Json, index: number): Found {
+  if (!Array.isArray(value)) return undefined;
+  const position = index < 0 ? value.length + index : index;
+  if (position < 0 || position >= value.length) return undefined;
+  return { value: value[position] as Json };
+}
+
+function sliceList<Element>(list: Element[], from = 0, to = list.length): Element[] {
+  const start = from < 0 ? list.length + from : from;
+  const end = to < 0 ? list.length + to : to;
+  return list.filter((_, position) => position >= start && position < end);
+}
+
+function followSlice(value: Json, from: number | undefined, to: number | undefined): Found {
+  if (Array.isArray(value)) return { value: sliceList(value, from, to) };
+  if (typeof value !== "string") return undefined;
+  return { value: sliceList(Array.from(value), from, to).join("") };
+}
+
+function followEach(value: Json, rest: Segment[]): Found {
+  if (!isCollection(value)) return undefined;
+  const elements = Array.isArray(value) ? value : Object.values(value);
+  const found = elements.map((element) => follow(element, rest)).filter((one) => one !== undefined);
+  if (elements.length > 0 && found.length === 0) return undefined;
+  return { value: found.map((one) => one.value) };
+}
+
+function followSegment(value: Json, segment: Exclude<Segment, { kind: "each" }>): Found {
+  if (segment.kind === "key") return followKey(value, segment.key);
+  if (segment.kind === "index") return followIndex(value, segment.index);
+  return followSlice(value, segment.from, segment.to);
+}
+
+function follow(value: Json, path: Segment[]): Found {
+  const [segment, ...rest] = path;
+  if (segment === undefined) return { value };
+  if (segment.kind === "each") return followEach(value, rest);
+  const next = followSegment(value, segment);
+  return next && follow(next.value, rest);
+}
+
+function isKnown(reference: Reference, variables: Variables): boolean {
+  return Object.hasOwn(variables, reference.name);
+}
+
+function lookUp(reference: Reference, variables: Variables): Found {
+  if (!isKnown(reference, variables)) return undefined;
+  return follow(variables[reference.name] as Json, reference.path);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Code, judged on the source
+
+type Fence = { mark: string; length: number };
+
+function fenceOpenedBy(line: string): Fence | undefined {
+  const run = /^[ \t>]*(`{3,}|~{3,})/.exec(line)?.[1];
+  return run === undefined ? undefined : { mark: run.charAt(0), length: run.length };
+}
+
+function closesFence(line: string, fence: Fence): boolean {
+  const run = /^[ \t>]*(`{3,}|~{3,})$/.exec(line)?.[1];
+  return run !== undefined && run.charAt(0) === fence.mark && run.length >= fence.length;
+}
+
+/** Whether a line, as far as it has come, ends inside inline code. */
+function endsInInlineCode(line: string): boolean {
+  let openLength = 0;
+  for (const run of line.match(/`+/g) ?? []) {
+    if (openLength === 0) openLength = run.length;
+    else if (openLength === run.length) openLength = 0;
+  }
+  return openLength > 0;
+}
+
+export function inCode(source: string, position: number): boolean {
+  const lines = source.slice(0, position).split(/\r\n|\n|\r/);
+  const current = lines.pop() ?? "";
+  let fence: Fence | undefined;
+  for (const line of lines) {
+    if (fence === undefined) fence = fenceOpenedBy(line);
+    else if (closesFence(line, fence)) fence = undefined;
+  }
+  if (fence !== undefined || fenceOpenedBy(current) !== undefined) return true;
+  return endsInInlineCode(current);
+}
+
+// ---------------------------------------------------------------------------------------------
+// URLs, judged on the output
+
+/** A start of a URL at a word start, and nothing that ends a URL from there to the end. */
+function bareUrlIsOpen(output: string): boolean {
+  const open =
+    /(?<![A-Za-z0-9_])(?:http:|https:|ws:|wss:|ftp:|mailto:|data:|javascript:|tel:|sms:|file:|\/\/|www\.)[^ \t\n\f\r<>"]*$/i;
+  return open.test(output);
+}
+
+/** The position behind an angle destination, or the start where there is none. */
+function afterAngleDestination(inside: string): number {
+  const opening = /^[ \t\n\f\r]*</.exec(inside)?.[0];
+  if (opening === undefined || hasEmptyLine(opening)) return 0;
+  let end = opening.length;
+  while (end < inside.length && !/[>\r\n]/.test(inside.charAt(end))) end += 1;
+  return end;
+}
+
+/** Whether the text that follows a `](` has not yet come to the parenthesis that closes it. */
+function destinationIsOpen(inside: string): boolean {
+  // Where nothing before the empty line has closed it, the empty line does.
+  if (hasEmptyLine(inside)) return false;
+  let depth = 1;
+  for (let position = afterAngleDestination(inside); position < inside.length; position += 1) {
+    const character = inside.charAt(position);
+    if (/^\\[\\()]/.test(inside.slice(position))) position += 1;
+    else if (character === "(") depth += 1;
+    else if (character === ")") depth -= 1;
+    if (depth === 0) return false;
+  }
+  return true;
+}
+
+function anyDestinationIsOpen(output: string): boolean {
+  for (let position = 0; position < output.length; position += 1) {
+    const here = output.startsWith("](", position);
+    if (here && destinationIsOpen(output.slice(position + 2))) return true;
+  }
+  return false;
+}
+
+function definitionIsOpen(output: string): boolean {
+  return /^ {0,3}\[(?:\\[^]|[^[\]\\])+\]:/.test(lastLine(output));
+}
+
+function tagIsOpen(output: string): boolean {
+  for (let position = 0; position < output.length; position += 1) {
+    const rest = output.slice(position);
+    if (/^<[A-Za-z/!]/.test(rest) && !rest.includes(">") && !hasEmptyLine(rest)) return true;
+  }
+  return false;
+}
+
+export function urlIsOpen(output: string): boolean {
+  return (
+    bareUrlIsOpen(output) ||
+    anyDestinationIsOpen(output) ||
+    definitionIsOpen(output) ||
+    tagIsOpen(output)
+  );
+}
+
+// ---------------------------------------------------------------------------------------------
+// Printing
+
+function printInline(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+type Row = { [key: string]: Json };
+
+function isFlatRow(value: Json): value is Row {
+  if (!isCollection(value) || Array.isArray(value)) return false;
+  return Object.values(value).every((cell) => !isCollection(cell));
+}
+
+function printCell(value: Json): string {
+  if (value === null) return "";
+  return printInline(value)
+    .replaceAll("|", "\\|")
+    .replaceAll(/\r\n|\n|\r/g, " ");
+}
+
+function printRow(cells: string[]): string {
+  return `| ${cells.join(" | ")} |`;
+}
+
+function more(count: number, noun: string): string[] {
+  if (count <= 0) return [];
+  return [`${count} more ${noun}${count === 1 ? "" : "s"}`];
+}
+
+function printTable(rows: Row[], columns: string[], written: string): string {
+  const shown = columns.slice(0, TABLE_COLUMNS);
+  const lines = [printRow(shown.map(printCell)), printRow(shown.map(() => "---"))];
+  for (const row of rows.slice(0, TABLE_ROWS)) {
+    const cells = shown.map((column) => followKey(row, column)?.value ?? null);
+    lines.push(printRow(cells.map(printCell)));
+  }
+  const leftOut = [
+    ...more(rows.length - TABLE_ROWS, "row"),
+    ...more(columns.length - TABLE_COLUMNS, "column"),
+  ];
+  if (leftOut.length > 0) lines.push("", `… ${leftOut.join(" and ")} in ${written}`);
+  return lines.join("\n");
+}
+
+function printFencedJson(value: Json): string {
+  const json = JSON.stringify(value, null, 2);
+  let fence = "```";
+  while (json.includes(fence)) fence += "`";
+  return `${fence}json\n${json}\n${fence}`;
+}
+
+function printBlock(value: Json, written: string): string {
+  if (!Array.isArray(value) || !value.every(isFlatRow)) return printFencedJson(value);
+  const columns = [...new Set(value.flatMap((row) => Object.keys(row)))];
+  return columns.length === 0 ? printFencedJson(value) : printTable(value, columns, written);
+}
+
+/**
+ * The law's page knows no such exception: an array alone on its line is a block there. But five of
+ * answers.json's cases (`$mixed[*].a` and other projections, alone in the answer) expect compact
+ * JSON, and this is the narrowest rule that keeps them together with all the others.
+ */
+function isProjection(match: Match): boolean {
+  return match.path.some((segment) => segment.kind === "each");
+}
+
+function isAloneOnItsLine(text: string, match: Match): boolean {
+  const onlySpacesBefore = /^ *$/.test(lastLine(text.slice(0, match.start)));
+  return onlySpacesBefore && (match.end === text.length || isLineBreak(text.charAt(match.end)));
+}
+
+function printInAnswer(text: string, match: Match, value: Json): string {
+  const isBlock = isCollection(value) && isAloneOnItsLine(text, match) && !isProjection(match);
+  if (!isBlock) return printInline(value);
+  const before = match.start === 0 ? "" : "\n";
+  const after = match.end === text.length ? "" : "\n";
+  return before + printBlock(value, text.slice(match.start, match.end)) + after;
+}
+
+// ---------------------------------------------------------------------------------------------
+// The walk through a text
+
+type Rules = {
+  syntaxes: InputSyntax[];
+  variables: Variables;
+  isClosed: (text: string, position: number, output: string) => boolean;
+  print: (text: string, match: Match, value: Json) => string;
+  /** What stands for a known name whose path is missing. */
+  missing: (written: string) => string;
+};
+
+/** The reference to a known name that opens here. The openings differ, so at most one syntax fits. */
+function knownReferenceAt(text: string, opening: number, rules: Rules): Match | undefined {
+  return rules.syntaxes
+    .filter((syntax) => syntax !== "target")
+    .map((syntax) => matchAt(text, opening, syntax))
+    .find((match) => match !== undefined && isKnown(match, rules.variables));
+}
+
+/** The reference at `position` (or behind its backslash) that the text around it lets resolve. */
+function resolvableAt(text: string, position: number, output: string, rules: Rules) {
+  const escaped = text.charAt(position) === "\\";
+  const before = text.charAt(position - 1);
+  if (!escaped && before === "\\") return undefined;
+  const match = knownReferenceAt(text, escaped ? position + 1 : position, rules);
+  if (match === undefined) return undefined;
+  if (match.syntax === "dollar" && (before === "$" || isWordCharacter(before))) return undefined;
+  return rules.isClosed(text, position, output) ? undefined : { match, escaped };
+}
+
+/** What one position prints, and where reading goes on. */
+function step(text: string, position: number, output: string, rules: Rules): Read<string> {
+  const resolvable = resolvableAt(text, position, output, rules);
+  if (resolvable === undefined) return { piece: text.charAt(position), end: position + 1 };
+  const { match, escaped } = resolvable;
+  const found = lookUp(match, rules.variables);
+  const written = text.slice(match.start, match.end);
+  if (escaped) return { piece: found === undefined ? `\\${written}` : written, end: match.end };
+  if (found === undefined) return { piece: rules.missing(written), end: match.end };
+  return { piece: rules.print(text, match, found.value), end: match.end };
+}
+
+function walk(text: string, rules: Rules): string {
+  let output = "";
+  let position = 0;
+  while (position < text.length) {
+    const next = step(text, position, output, rules);
+    output += next.piece;
+    position = next.end;
+  }
+  return output;
+}
+
+export function expandOracle(
+  text: string,
+  variables: Variables,
+  options: ExpandOptions = {},
+): string {
+  return walk(text, {
+    syntaxes: options.syntaxes ?? ["dollar"],
+    variables,
+    isClosed: (source, position, output) =>
+      (options.inCode !== true && inCode(source, position)) ||
+      (options.inUrls !== true && urlIsOpen(output)),
+    print: printInAnswer,
+    missing: (written) => written,
+  });
+}
+
+// ---------------------------------------------------------------------------------------------
+// Tool inputs
+
+type Failure = "path_not_found" | "bad_alternatives";
+
+class OracleFailure extends Error {
+  readonly code: Failure;
+
+  constructor(code: Failure) {
+    super(code);
+    this.code = code;
+  }
+}
+
+function fail(code: Failure): never {
+  throw new OracleFailure(code);
+}
+
+function resolveEmbedded(text: string, variables: Variables, syntaxes: InputSyntax[]): string {
+  return walk(text, {
+    syntaxes,
+    variables,
+    isClosed: () => false,
+    print: (_text, _match, value) => printInline(value),
+    missing: () => fail("path_not_found"),
+  });
+}
+
+type Alternatives = { operands: Match[]; operators: string[] };
+
+/** Whole dagger references with an operator between each two, from `start` to the text's end. */
+function readAlternatives(text: string, start: number): Alternatives | undefined {
+  const operand = matchAt(text, start, "dagger");
+  if (operand === undefined) return undefined;
+  if (operand.end === text.length) return { operands: [operand], operators: [] };
+  const between = /^[ \t]*(\|\||&&)[ \t]*/.exec(text.slice(operand.end));
+  if (between === null) return undefined;
+  const rest = readAlternatives(text, operand.end + between[0].length);
+  if (rest === undefined) return undefined;
+  const operators = [between[1] ?? "", ...rest.operators];
+  return { operands: [operand, ...rest.operands], operators };
+}
+
+function resolveAlternatives(alternatives: Alternatives, variables: Variables): Json {
+  const operators = new Set(alternatives.operators);
+  if (operators.size > 1) return fail("bad_alternatives");
+  const found = alternatives.operands.map((operand) => lookUp(operand, variables));
+  const existing = found.filter((one) => one !== undefined);
+  if (operators.has("&&") && existing.length < found.length) return fail("path_not_found");
+  const chosen = operators.has("&&") ? existing.at(-1) : existing[0];
+  return chosen === undefined ? fail("path_not_found") : chosen.value;
+}
+
+function wholeReference(text: string, syntaxes: InputSyntax[]): Match | undefined {
+  return syntaxes
+    .map((syntax) => matchAt(text, 0, syntax))
+    .find((match) => match !== undefined && match.end === text.length);
+}
+
+function resolveString(text: string, variables: Variables, syntaxes: InputSyntax[]): Json {
+  const alternatives = syntaxes.includes("dagger") ? readAlternatives(text, 0) : undefined;
+  if (alternatives !== undefined && alternatives.operators.length > 0) {
+    return resolveAlternatives(alternatives, variables);
+  }
+  const whole = wholeReference(text, syntaxes);
+  if (whole === undefined || !isKnown(whole, variables)) {
+    return resolveEmbedded(text, variables, syntaxes);
+  }
+  const found = lookUp(whole, variables);
+  return found === undefined ? fail("path_not_found") : found.value;
+}
+
+function resolveDeep(input: Json, variables: Variables, syntaxes: InputSyntax[]): Json {
+  if (typeof input === "string") return resolveString(input, variables, syntaxes);
+  if (!isCollection(input)) return input;
+  if (Array.isArray(input)) return input.map((one) => resolveDeep(one, variables, syntaxes));
+  // Object.fromEntries makes own properties even of a key like __proto__.
+  return Object.fromEntries(
+    Object.entries(input).map(([key, one]) => [key, resolveDeep(one, variables, syntaxes)]),
+  );
+}
+
+export function resolveOracle(
+  input: Json,
+  variables: Variables,
+  options: ResolveOptions = {},
+): ResolveResult {
+  try {
+    return { value: resolveDeep(input, variables, options.syntaxes ?? ["dollar"]) };
+  } catch (error) {
+    if (error instanceof OracleFailure) return { error: error.code };
+    throw error;
+  }
+}
