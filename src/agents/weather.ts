@@ -27,10 +27,10 @@ export type WeatherComparison = {
   readonly summary: string;
 };
 
-const monthNames = [
-  ...["January", "February", "March", "April", "May", "June"],
-  ...["July", "August", "September", "October", "November", "December"],
-] as const;
+const monthNames =
+  "January February March April May June July August September October November December".split(
+    " ",
+  );
 
 const warmthBelow: readonly (readonly [limit: number, word: string])[] = [
   [0, "freezing"],

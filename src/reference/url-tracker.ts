@@ -44,8 +44,9 @@ export class UrlTracker {
   #tag = false;
   /** Open parentheses of a destination; 0 outside. */
   #destination = 0;
-  /** A destination in angle brackets: parentheses do not count in it. */
-  #angle: "awaited" | "open" | "no" = "no";
+  /** A destination in angle brackets; they are awaited right behind `](`. */
+  #angle = false;
+  #awaitsAngle = false;
   #definition: "indent" | "label" | "labelled" | "open" | "no" = "indent";
   #indent = 0;
   #labelChars = 0;
@@ -58,7 +59,13 @@ export class UrlTracker {
   #lineBreaks = 0;
 
   get isOpen(): boolean {
-    return this.#bareUrl || this.#tag || this.#destination > 0 || this.#definition === "open";
+    return (
+      this.#bareUrl ||
+      this.#tag ||
+      this.#destination > 0 ||
+      this.#angle ||
+      this.#definition === "open"
+    );
   }
 
   feed(text: string): void {
@@ -86,7 +93,7 @@ export class UrlTracker {
     this.#node = 0;
     this.#definition = "indent";
     this.#indent = 0;
-    if (this.#angle === "open") this.#angle = "no";
+    this.#angle = false;
     if (this.#lineBreaks < 2) return;
     this.#tag = false;
     this.#destination = 0;
@@ -114,20 +121,21 @@ export class UrlTracker {
   }
 
   #feedDestination(code: number): void {
-    if (this.#destination === 0) {
-      if (code !== OPEN_PAREN || this.#previous !== CLOSE_BRACKET) return;
-      this.#destination = 1;
-      this.#angle = "awaited";
-    } else if (this.#angle === "open") {
-      if (code === GREATER && !this.#afterBackslash) this.#angle = "no";
-    } else if (this.#angle === "awaited" && code === LESS) {
-      this.#angle = "open";
-    } else {
-      if (!isBlank(code)) this.#angle = "no";
-      if (this.#afterBackslash) return;
+    const isOpened = code === OPEN_PAREN && this.#previous === CLOSE_BRACKET;
+    if (this.#destination > 0 && !this.#afterBackslash) {
       if (code === OPEN_PAREN) this.#destination++;
       else if (code === CLOSE_PAREN) this.#destination--;
+    } else if (isOpened) {
+      this.#destination++;
     }
+    this.#feedAngle(code, isOpened);
+  }
+
+  /** A destination in angle brackets may hold parentheses; the law does not count it, a browser does. */
+  #feedAngle(code: number, isOpened: boolean): void {
+    if (code === GREATER && !this.#afterBackslash) this.#angle = false;
+    else if (this.#awaitsAngle && code === LESS) this.#angle = true;
+    this.#awaitsAngle = isOpened || (this.#awaitsAngle && isBlank(code));
   }
 
   #feedDefinition(code: number): void {
@@ -146,8 +154,9 @@ export class UrlTracker {
   }
 }
 
+/** White space of ASCII as the URL standard has it: space, tab, line breaks, form feed. */
 function isBlank(code: number): boolean {
-  return code === SPACE || (code >= 9 && code <= 13);
+  return code === SPACE || code === 9 || code === LF || code === 12 || code === CR;
 }
 
 function isUrlEnd(code: number): boolean {

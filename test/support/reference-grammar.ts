@@ -195,7 +195,7 @@ const MUSTACHES = [
   "{{x }",
   "}",
 ];
-const DAGGERS = ["†", "††", "†x", "†temp ", "† x"];
+const DAGGERS = ["†", "††", "†x", "†temp ", "† x", " || †x", " && †ids[0]", "†nope||†x"];
 
 const KINDS = [DOLLARS, MATHEMATICS, BACKSLASHES, FENCES, TICKS, URLS, MORE_URLS, LINKS];
 KINDS.push(DEFINITIONS, TAGS, MUSTACHES, DAGGERS);

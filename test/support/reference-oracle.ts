@@ -313,13 +313,9 @@ function bareUrlIsOpen(output: string): boolean {
   return open.test(output);
 }
 
-/** The position behind an angle destination, or the start where there is none. */
-function afterAngleDestination(inside: string): number {
-  const opening = /^[ \t\n\f\r]*</.exec(inside)?.[0];
-  if (opening === undefined || hasEmptyLine(opening)) return 0;
-  let end = opening.length;
-  while (end < inside.length && !/[>\r\n]/.test(inside.charAt(end))) end += 1;
-  return end;
+/** After `](` and white space, a `<` with neither an unescaped `>` nor a line break behind it. */
+function angleDestinationIsOpen(output: string): boolean {
+  return /\]\([ \t\n\f\r]*<(?:[^>\n\r\\]|\\[^\n\r]|\\$)*$/.test(output);
 }
 
 /** Whether the text that follows a `](` has not yet come to the parenthesis that closes it. */
@@ -327,7 +323,7 @@ function destinationIsOpen(inside: string): boolean {
   // Where nothing before the empty line has closed it, the empty line does.
   if (hasEmptyLine(inside)) return false;
   let depth = 1;
-  for (let position = afterAngleDestination(inside); position < inside.length; position += 1) {
+  for (let position = 0; position < inside.length; position += 1) {
     const character = inside.charAt(position);
     if (/^\\[\\()]/.test(inside.slice(position))) position += 1;
     else if (character === "(") depth += 1;
@@ -361,6 +357,7 @@ export function urlIsOpen(output: string): boolean {
   return (
     bareUrlIsOpen(output) ||
     anyDestinationIsOpen(output) ||
+    angleDestinationIsOpen(output) ||
     definitionIsOpen(output) ||
     tagIsOpen(output)
   );
@@ -424,13 +421,14 @@ function printBlock(value: Json, written: string): string {
   return columns.length === 0 ? printFencedJson(value) : printTable(value, columns, written);
 }
 
-/**
- * The law's page knows no such exception: an array alone on its line is a block there. But five of
- * answers.json's cases (`$mixed[*].a` and other projections, alone in the answer) expect compact
- * JSON, and this is the narrowest rule that keeps them together with all the others.
- */
-function isProjection(match: Match): boolean {
-  return match.path.some((segment) => segment.kind === "each");
+/** A projection that makes no table is a line of values, not a block (decision 0003). */
+function isLineOfValues(match: Match, value: Json): boolean {
+  return match.path.some((segment) => segment.kind === "each") && !isTable(value);
+}
+
+function isTable(value: Json): boolean {
+  if (!Array.isArray(value) || !value.every(isFlatRow)) return false;
+  return value.some((row) => Object.keys(row).length > 0);
 }
 
 function isAloneOnItsLine(text: string, match: Match): boolean {
@@ -439,7 +437,8 @@ function isAloneOnItsLine(text: string, match: Match): boolean {
 }
 
 function printInAnswer(text: string, match: Match, value: Json): string {
-  const isBlock = isCollection(value) && isAloneOnItsLine(text, match) && !isProjection(match);
+  const isBlock =
+    isCollection(value) && isAloneOnItsLine(text, match) && !isLineOfValues(match, value);
   if (!isBlock) return printInline(value);
   const before = match.start === 0 ? "" : "\n";
   const after = match.end === text.length ? "" : "\n";

@@ -1,0 +1,192 @@
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Content,
+  LanguageModelV4FinishReason,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4Prompt,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+} from "@ai-sdk/provider";
+import { nextStep, type Step } from "./demo-model/next-step.ts";
+import { readConversation } from "./demo-model/read-conversation.ts";
+import { understand } from "./demo-model/understand.ts";
+
+type DemoModelOptions = {
+  /** Before every word of text and every piece of a tool's input; 0 waits not at all. */
+  readonly wordDelayMs?: number;
+};
+
+type SpokenCall = { readonly id: string; readonly toolName: string; readonly input: string };
+
+const charsPerToken = 4;
+const charsPerInputDelta = 12;
+
+/**
+ * Deterministic: the same prompt and tools give the same stream. It stands in for a model's words
+ * only; it reads nothing but the call's options, and what it calls and refers to is real.
+ */
+export function demoModel({ wordDelayMs = 0 }: DemoModelOptions = {}): LanguageModelV4 {
+  const partsFor = (options: LanguageModelV4CallOptions) =>
+    paced(speak(decide(options), options.prompt), wordDelayMs, options.abortSignal);
+  return {
+    specificationVersion: "v4",
+    provider: "byref",
+    modelId: "demo",
+    supportedUrls: {},
+    doStream: async (options) => ({ stream: streamOf(partsFor(options)) }),
+    doGenerate: (options) => collect(partsFor(options)),
+  };
+}
+
+function decide({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions): Step {
+  const conversation = readConversation(prompt);
+  const offered = toolChoice?.type === "none" ? [] : tools;
+  return nextStep(understand(conversation.question), conversation, offered);
+}
+
+/** Every part of the answer in order, from stream-start to finish. */
+function* speak(step: Step, prompt: LanguageModelV4Prompt): Generator<LanguageModelV4StreamPart> {
+  yield { type: "stream-start", warnings: [] };
+  yield { type: "response-metadata", modelId: "demo" };
+  if (step.kind === "text") {
+    yield* speakText(step.text);
+    yield finish("stop", prompt, step.text.length);
+    return;
+  }
+  const calls = spokenCalls(step, readConversation(prompt).nextCallNumber);
+  for (const call of calls) yield* speakCall(call);
+  const spoken = calls.reduce((sum, call) => sum + call.toolName.length + call.input.length, 0);
+  yield finish("tool-calls", prompt, spoken);
+}
+
+function spokenCalls(step: Extract<Step, { kind: "calls" }>, firstNumber: number): SpokenCall[] {
+  return step.calls.map(({ toolName, input }, index) => ({
+    id: `call_${firstNumber + index}`,
+    toolName,
+    input: JSON.stringify(input),
+  }));
+}
+
+function* speakText(text: string): Generator<LanguageModelV4StreamPart> {
+  const id = "text_1";
+  yield { type: "text-start", id };
+  for (const [delta] of text.matchAll(/\S+\s*/gu)) yield { type: "text-delta", id, delta };
+  yield { type: "text-end", id };
+}
+
+function* speakCall({ id, toolName, input }: SpokenCall): Generator<LanguageModelV4StreamPart> {
+  yield { type: "tool-input-start", id, toolName };
+  // By code point: half a surrogate pair would not survive the way through UTF-8.
+  const characters = Array.from(input);
+  for (let from = 0; from < characters.length; from += charsPerInputDelta) {
+    const delta = characters.slice(from, from + charsPerInputDelta).join("");
+    yield { type: "tool-input-delta", id, delta };
+  }
+  yield { type: "tool-input-end", id };
+  yield { type: "tool-call", toolCallId: id, toolName, input };
+}
+
+function finish(
+  unified: "stop" | "tool-calls",
+  prompt: LanguageModelV4Prompt,
+  outputChars: number,
+): LanguageModelV4StreamPart {
+  const finishReason: LanguageModelV4FinishReason = { unified, raw: unified };
+  return { type: "finish", finishReason, usage: usageOf(promptChars(prompt), outputChars) };
+}
+
+/** An estimate of four characters a token, rounded up: a demo has no tokenizer. */
+function usageOf(inputChars: number, outputChars: number): LanguageModelV4Usage {
+  const input = Math.ceil(inputChars / charsPerToken);
+  const output = Math.ceil(outputChars / charsPerToken);
+  return {
+    inputTokens: { total: input, noCache: input, cacheRead: 0, cacheWrite: 0 },
+    outputTokens: { total: output, text: output, reasoning: 0 },
+  };
+}
+
+function promptChars(prompt: LanguageModelV4Prompt): number {
+  return prompt.reduce((sum, message) => {
+    if (message.role === "system") return sum + message.content.length;
+    return message.content.reduce((inner, part) => inner + partChars(part), sum);
+  }, 0);
+}
+
+function partChars(
+  part: Exclude<LanguageModelV4Prompt[number], { role: "system" }>["content"][number],
+): number {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+      return part.text.length;
+    case "tool-call":
+      return part.toolName.length + (JSON.stringify(part.input) ?? "").length;
+    case "tool-result":
+      return JSON.stringify(part.output).length;
+    default:
+      // Files and approvals are not text, and the demo model does not read them.
+      return 0;
+  }
+}
+
+async function* paced(
+  parts: Iterable<LanguageModelV4StreamPart>,
+  wordDelayMs: number,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<LanguageModelV4StreamPart, void, undefined> {
+  for (const part of parts) {
+    const isWord = part.type === "text-delta" || part.type === "tool-input-delta";
+    if (isWord && wordDelayMs > 0) await wait(wordDelayMs, signal);
+    signal?.throwIfAborted();
+    yield part;
+  }
+}
+
+/** Rejects with the signal's reason as soon as it aborts. */
+function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const abort = () => reject(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener("abort", abort, { once: true });
+  const timer = setTimeout(resolve, milliseconds);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  });
+}
+
+// Nothing is read ahead, so that an abort is met at the very next part.
+function streamOf(
+  parts: AsyncGenerator<LanguageModelV4StreamPart, void, undefined>,
+): ReadableStream<LanguageModelV4StreamPart> {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const next = await parts.next();
+        if (next.done === true) controller.close();
+        else controller.enqueue(next.value);
+      },
+      async cancel() {
+        await parts.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function collect(
+  parts: AsyncIterable<LanguageModelV4StreamPart>,
+): Promise<LanguageModelV4GenerateResult> {
+  const content: LanguageModelV4Content[] = [];
+  let text = "";
+  for await (const part of parts) {
+    if (part.type === "text-delta") text += part.delta;
+    if (part.type === "text-end") content.push({ type: "text", text });
+    if (part.type === "tool-call") content.push(part);
+    if (part.type !== "finish") continue;
+    const { finishReason, usage } = part;
+    return { content, finishReason, usage, warnings: [], response: { modelId: "demo" } };
+  }
+  throw new Error("The demo model's stream ended without a finish part");
+}

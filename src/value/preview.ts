@@ -1,0 +1,91 @@
+import { limits } from "../limits.ts";
+import {
+  clip,
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  type JsonArray,
+  type JsonObject,
+} from "./json.ts";
+
+const MAX_DEPTH = 3;
+const MAX_NESTED_STRING_CHARS = 60;
+
+/**
+ * The start of a value in at most `chars` characters: keys are kept, what is nested is shortened, and
+ * what is left out is counted (`… (+490 more)`). Valid text: no half surrogate pair, no control
+ * character. Cost: depends on `chars`, not on the value's size.
+ */
+export function previewOf(value: Json, chars: number = limits.maxPreviewChars): string {
+  const text = typeof value === "string" ? previewText(value, chars) : write(value, chars, 0);
+  const clean = withoutControls(text);
+  return clean.length <= chars ? clean : `${clip(clean, chars - 1)}…`;
+}
+
+function previewText(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  const note = `… (+${text.length - chars} more)`;
+  return clip(text, Math.max(chars - note.length - 4, 0)) + note;
+}
+
+function write(value: Json, budget: number, depth: number): string {
+  if (typeof value === "string") return writeString(value);
+  if (isJsonArray(value)) return writeArray(value, budget, depth);
+  if (isJsonObject(value)) return writeObject(value, budget, depth);
+  return JSON.stringify(value);
+}
+
+function writeString(text: string): string {
+  if (text.length <= MAX_NESTED_STRING_CHARS) return JSON.stringify(text);
+  return JSON.stringify(`${clip(text, MAX_NESTED_STRING_CHARS)}…`);
+}
+
+function writeArray(values: JsonArray, budget: number, depth: number): string {
+  if (values.length === 0) return "[]";
+  if (depth >= MAX_DEPTH) return `[… (+${values.length} more)]`;
+  const written: string[] = [];
+  let left = budget - 20;
+  for (const value of values) {
+    const text = write(value, left, depth + 1);
+    if (text.length > left && written.length > 0) break;
+    written.push(text);
+    left -= text.length + 1;
+    if (left <= 0) break;
+  }
+  return `[${withRest(written, values.length)}]`;
+}
+
+function writeObject(value: JsonObject, budget: number, depth: number): string {
+  const keys = Object.keys(value);
+  if (keys.length === 0) return "{}";
+  if (depth >= MAX_DEPTH) return `{… (+${keys.length} more)}`;
+  const written: string[] = [];
+  let left = budget - 20;
+  for (const key of keys) {
+    const name = JSON.stringify(key);
+    // Each key that is still to come gets its share of what is left.
+    const share = Math.max(Math.floor(left / (keys.length - written.length)), 24);
+    const inner = value[key] ?? null;
+    const text = `${name}:${write(inner, share - name.length, depth + 1)}`;
+    if (text.length > left && written.length > 0) break;
+    written.push(text);
+    left -= text.length + 1;
+    if (left <= 0) break;
+  }
+  return `{${withRest(written, keys.length)}}`;
+}
+
+function withRest(written: readonly string[], total: number): string {
+  const rest = total - written.length;
+  return rest === 0 ? written.join(",") : `${written.join(",")},… (+${rest} more)`;
+}
+
+/** Control characters, and surrogates that stand alone, would not survive on their way: they become spaces. */
+function withoutControls(text: string): string {
+  let clean = "";
+  for (const character of text.toWellFormed()) {
+    const code = character.charCodeAt(0);
+    clean += code < 32 || (code >= 127 && code < 160) ? " " : character;
+  }
+  return clean;
+}

@@ -1,0 +1,90 @@
+import { limits } from "../limits.ts";
+import { clip, isJsonArray, isJsonObject, type Json, typeOfJson } from "./json.ts";
+import { isPlainKey } from "./path.ts";
+
+const MAX_DEPTH = 6;
+const MAX_KEYS = 64;
+const MAX_ELEMENTS = 10_000;
+
+/** What was seen at one place of a value. */
+interface Seen {
+  readonly scalars: Set<string>;
+  elements?: Seen;
+  objects: number;
+  readonly keys: Map<string, Seen & { times: number }>;
+  leftOutKeys: boolean;
+}
+
+/**
+ * A value's type in one line, e.g. `{id: number, note?: string}[]`: unions where elements differ, `?` for
+ * keys that some lack; at most 300 characters, deep parts give way first. Looks at the first 10,000
+ * elements of an array.
+ */
+export function shapeOf(value: Json): string {
+  const seen = emptySeen();
+  observe(seen, value, 0);
+  for (let depth = MAX_DEPTH; depth > 0; depth--) {
+    const text = write(seen, depth, Infinity);
+    if (text.length <= limits.maxShapeChars) return text;
+  }
+  for (let keys = MAX_KEYS; keys > 0; keys = Math.floor(keys / 2)) {
+    const text = write(seen, 1, keys);
+    if (text.length <= limits.maxShapeChars) return text;
+  }
+  return clip(write(seen, 1, 1), limits.maxShapeChars - 1) + "…";
+}
+
+function emptySeen(): Seen {
+  return { scalars: new Set(), objects: 0, keys: new Map(), leftOutKeys: false };
+}
+
+function observe(seen: Seen, value: Json, depth: number): void {
+  if (isJsonArray(value)) {
+    seen.elements ??= emptySeen();
+    if (depth >= MAX_DEPTH) return;
+    for (const element of value.slice(0, MAX_ELEMENTS)) observe(seen.elements, element, depth + 1);
+  } else if (isJsonObject(value)) {
+    seen.objects++;
+    if (depth < MAX_DEPTH) observeKeys(seen, value, depth);
+  } else {
+    seen.scalars.add(typeOfJson(value));
+  }
+}
+
+function observeKeys(seen: Seen, value: Readonly<Record<string, Json>>, depth: number): void {
+  for (const [key, inner] of Object.entries(value)) {
+    let at = seen.keys.get(key);
+    if (at === undefined) {
+      if (seen.keys.size >= MAX_KEYS) {
+        seen.leftOutKeys = true;
+        continue;
+      }
+      at = { ...emptySeen(), times: 0 };
+      seen.keys.set(key, at);
+    }
+    at.times++;
+    observe(at, inner, depth + 1);
+  }
+}
+
+function write(seen: Seen, depth: number, maxKeys: number): string {
+  const kinds = [...seen.scalars];
+  if (seen.objects > 0) kinds.push(writeObject(seen, depth, maxKeys));
+  if (seen.elements !== undefined) kinds.push(writeArray(seen.elements, depth, maxKeys));
+  return kinds.length === 0 ? "unknown" : kinds.join(" | ");
+}
+
+function writeArray(elements: Seen, depth: number, maxKeys: number): string {
+  const inner = write(elements, depth, maxKeys);
+  return inner.includes(" | ") && !inner.startsWith("{") ? `(${inner})[]` : `${inner}[]`;
+}
+
+function writeObject(seen: Seen, depth: number, maxKeys: number): string {
+  if (depth === 0) return "{…}";
+  const entries = [...seen.keys].slice(0, maxKeys).map(([key, at]) => {
+    const optional = at.times < seen.objects ? "?" : "";
+    return `${isPlainKey(key) ? key : JSON.stringify(key)}${optional}: ${write(at, depth - 1, maxKeys)}`;
+  });
+  if (seen.leftOutKeys || seen.keys.size > maxKeys) entries.push("…");
+  return `{${entries.join(", ")}}`;
+}

@@ -1,0 +1,191 @@
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import {
+  monthlyTotalSchema,
+  type Order,
+  orders,
+  orderSchema,
+  orderStatuses,
+  orderSummarySchema,
+} from "../../src/agents/orders.ts";
+
+const effects: Readonly<Record<string, "none" | "idempotent" | "once">> = orders.effects;
+const options = { toolCallId: "call_1", messages: [], context: {} };
+const { list_orders, summarize_orders, monthly_totals, write_report } = orders.tools;
+
+async function listOrders(status?: Order["status"]): Promise<Order[]> {
+  const list = await list_orders.execute(status === undefined ? {} : { status }, options);
+  return z.array(orderSchema).parse(list);
+}
+
+async function summarize(list: Order[], currency = "USD") {
+  return orderSummarySchema.parse(
+    await summarize_orders.execute({ orders: list, currency }, options),
+  );
+}
+
+async function monthlyTotals(list: Order[]) {
+  return z.array(monthlyTotalSchema).parse(await monthly_totals.execute({ orders: list }, options));
+}
+
+function order(over: Partial<Order>): Order {
+  return {
+    id: "ord_1",
+    customer: "Ada Abara",
+    country: "US",
+    status: "paid",
+    currency: "USD",
+    total: 1,
+    items: 1,
+    placed_at: "2025-01-01T00:00:00Z",
+    ...over,
+  };
+}
+
+describe("list_orders", () => {
+  it("gives 5,000 records of 2025, oldest first, with ids in order", async () => {
+    const list = await listOrders();
+    expect(list).toHaveLength(5_000);
+    expect([list[0]?.id, list[4_999]?.id]).toEqual(["ord_00001", "ord_05000"]);
+    expect(new Set(list.map(({ id }) => id)).size).toBe(5_000);
+    const moments = list.map((one) => one.placed_at);
+    expect(moments).toEqual(moments.toSorted());
+    expect(moments.every((moment) => /^2025-\d\d-\d\dT\d\d:\d\d:\d\dZ$/u.test(moment))).toBe(true);
+  });
+
+  it("gives plausible records: money to the cent, whole items, every status and ten countries", async () => {
+    const list = await listOrders();
+    expect(list.every(({ total }) => total > 0 && Number(total.toFixed(2)) === total)).toBe(true);
+    expect(list.every(({ items }) => Number.isInteger(items) && items > 0)).toBe(true);
+    expect(new Set(list.map(({ currency }) => currency))).toEqual(new Set(["USD"]));
+    expect(new Set(list.map(({ status }) => status))).toEqual(new Set(orderStatuses));
+    expect(new Set(list.map(({ country }) => country)).size).toBe(10);
+  });
+
+  it("is 600 to 900 KB of JSON", async () => {
+    const bytes = new TextEncoder().encode(JSON.stringify(await listOrders())).length;
+    expect(bytes).toBeGreaterThan(600_000);
+    expect(bytes).toBeLessThan(900_000);
+  });
+
+  it("is made once, frozen, and the same on every machine", async () => {
+    const list = await list_orders.execute({}, options);
+    expect(await list_orders.execute({}, options)).toBe(list);
+    expect(Object.isFrozen(list)).toBe(true);
+    const text = new TextEncoder().encode(JSON.stringify(list));
+    const digest = Buffer.from(await crypto.subtle.digest("SHA-256", text)).toString("hex");
+    expect(digest.slice(0, 16)).toBe("0044c71663ab8c7c");
+  });
+
+  it("gives the orders of one status alone", async () => {
+    const all = await listOrders();
+    const shipped = await listOrders("shipped");
+    expect(shipped.length).toBeGreaterThan(0);
+    expect(shipped).toEqual(all.filter(({ status }) => status === "shipped"));
+  });
+});
+
+describe("summarize_orders", () => {
+  it("sums to the cent where floating point would not", async () => {
+    const summary = await summarize([
+      order({ id: "a", total: 0.1 }),
+      order({ id: "b", total: 0.2, status: "shipped", country: "DE" }),
+      order({ id: "c", total: 0.7, country: "DE" }),
+    ]);
+    expect(summary).toEqual({
+      currency: "USD",
+      count: 3,
+      total: 1,
+      average: 0.33,
+      largest: { id: "c", total: 0.7 },
+      by_status: { paid: { count: 2, total: 0.8 }, shipped: { count: 1, total: 0.2 } },
+      by_country: { DE: { count: 2, total: 0.9 }, US: { count: 1, total: 0.1 } },
+    });
+  });
+
+  it("agrees with integer cents over all orders, in total and in groups", async () => {
+    const list = await listOrders();
+    const cents = list.reduce(
+      (sum, { total }) => sum + BigInt(total.toFixed(2).replace(".", "")),
+      0n,
+    );
+    const summary = await summarize(list);
+    expect(summary.count).toBe(5_000);
+    expect(BigInt(summary.total.toFixed(2).replace(".", ""))).toBe(cents);
+    for (const groups of [summary.by_status, summary.by_country]) {
+      const sums = Object.values(groups).map(({ total }) => Math.round(total * 100));
+      expect(BigInt(sums.reduce((a, b) => a + b))).toBe(cents);
+    }
+    expect(summary.largest?.total).toBe(Math.max(...list.map(({ total }) => total)));
+  });
+
+  it("counts only the orders in the given currency", async () => {
+    const list = [order({ total: 5 }), order({ total: 7, currency: "EUR" })];
+    expect(await summarize(list, "EUR")).toMatchObject({ currency: "EUR", count: 1, total: 7 });
+  });
+
+  it("has no largest and an average of 0 for no orders", async () => {
+    expect(await summarize([])).toMatchObject({ count: 0, total: 0, average: 0, largest: null });
+  });
+});
+
+describe("monthly_totals", () => {
+  it("gives twelve flat rows, in which every order is counted once", async () => {
+    const list = await listOrders();
+    const rows = await monthlyTotals(list);
+    expect(rows.map(({ month }) => month)).toEqual(
+      Array.from({ length: 12 }, (_, index) => `2025-${String(index + 1).padStart(2, "0")}`),
+    );
+    expect(rows.reduce((sum, row) => sum + row.orders, 0)).toBe(5_000);
+    expect(rows.every((row) => Object.keys(row).join() === "month,orders,total")).toBe(true);
+  });
+
+  it("adds each month to the cent, with 0 where nothing was ordered", async () => {
+    const rows = await monthlyTotals([
+      order({ total: 0.1, placed_at: "2025-03-01T00:00:00Z" }),
+      order({ total: 0.2, placed_at: "2025-03-31T23:59:59Z" }),
+    ]);
+    expect(rows[2]).toEqual({ month: "2025-03", orders: 2, total: 0.3 });
+    expect(rows[3]).toEqual({ month: "2025-04", orders: 0, total: 0 });
+  });
+});
+
+describe("write_report", () => {
+  async function report(list: Order[], title = "Orders in 2025") {
+    const [totals, summary] = [await monthlyTotals(list), await summarize(list)];
+    return String(await write_report.execute({ title, totals, summary }, options));
+  }
+
+  it("is Markdown with a title, several paragraphs and a row for each month", async () => {
+    const list = await listOrders();
+    const text = await report(list);
+    expect(text.startsWith("# Orders in 2025\n\n")).toBe(true);
+    expect(text.split("\n\n").length).toBeGreaterThan(6);
+    expect(text.split("\n").filter((line) => line.startsWith("| 2025-"))).toHaveLength(12);
+    expect(text).toContain("| Month | Orders | Total (USD) |\n| --- | ---: | ---: |\n| 2025-01 |");
+    expect(text).toContain((await summarize(list)).largest?.id);
+    expect(text).toContain("The period has 5000 orders");
+  });
+
+  it("names the strongest and the weakest month", async () => {
+    const text = await report([
+      order({ total: 5, placed_at: "2025-02-01T00:00:00Z" }),
+      order({ total: 1234.5, placed_at: "2025-06-01T00:00:00Z" }),
+    ]);
+    expect(text).toContain("The strongest month is 2025-06 with 1,234.50 USD");
+  });
+
+  it("keeps a title on one line and can report on nothing", async () => {
+    const text = await report([], "Two\nlines");
+    expect(text.startsWith("# Two lines\n\n")).toBe(true);
+    expect(text).toContain("By status: none.");
+    expect(text).not.toContain("undefined");
+  });
+});
+
+describe("the orders agent", () => {
+  it("declares the effects of exactly its tools", () => {
+    expect(Object.keys(effects)).toEqual(Object.keys(orders.tools));
+    expect(new Set(Object.values(effects))).toEqual(new Set(["none"]));
+  });
+});
