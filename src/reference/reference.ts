@@ -61,6 +61,8 @@ export interface Found {
   readonly found: true;
   /** Read-only: it may be the one frozen copy that everyone is handed. */
   readonly value: Json;
+  /** The value's size as text, where it is known without writing it out. */
+  readonly chars?: number;
 }
 
 export interface Missing {

@@ -12,8 +12,8 @@ export interface ResolveOptions {
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
   /** What an unknown name is: text that stays (default), or an error. */
   readonly unknown?: "keep" | "error";
-  /** Told of each reference that was replaced: its source, and the value. Must not throw. */
-  readonly onResolved?: (source: string, value: Json) => void;
+  /** Told of each reference that was replaced, and by what. Must not throw. */
+  readonly onResolved?: (source: string, found: Found) => void;
 }
 
 export interface Resolution {
@@ -189,9 +189,9 @@ class Resolver {
     return text;
   }
 
-  #resolved(source: string, { value }: Found): Json {
-    this.#options.onResolved?.(source, value);
-    return value;
+  #resolved(source: string, found: Found): Json {
+    this.#options.onResolved?.(source, found);
+    return found.value;
   }
 
   #count(): void {

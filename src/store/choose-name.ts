@@ -1,0 +1,65 @@
+import { automaticBase, requireName, splitNumber } from "./names.ts";
+import type { Write } from "./variable-store.ts";
+
+/** A variable whose name starts like the one that is sought, and the call that made it. */
+export interface Sibling {
+  readonly name: string;
+  readonly tool: string | undefined;
+  readonly inputDigest: string | undefined;
+}
+
+/**
+ * The name under which a value is saved. The same call of the same tool gets the name it had (and so a
+ * new version); another call whose name is taken gets the next number that was never used.
+ */
+export function chooseName(
+  write: Pick<Write, "name" | "tool">,
+  siblingsOf: (base: string) => readonly Sibling[],
+  highestNumber: (base: string) => number,
+): string {
+  const { name = { base: "variable", numbered: true, inputDigest: "" }, tool } = write;
+  if (typeof name === "string") return requireName(name);
+  const base = automaticBase(name.base);
+  const siblings = siblingsOf(base);
+  const same = siblings.find(
+    (sibling) =>
+      tool !== undefined && sibling.tool === tool && sibling.inputDigest === name.inputDigest,
+  );
+  if (same !== undefined) return same.name;
+  const isTaken = siblings.some((sibling) => sibling.name === base);
+  if (!name.numbered && !isTaken) return base;
+  // The one without a number counts as the first: what follows is `_2`.
+  const used = siblings.map((sibling) => numberOf(sibling.name, base));
+  const highest = Math.max(name.numbered ? 0 : 1, highestNumber(base), ...used);
+  return `${base}_${highest + 1}`;
+}
+
+function numberOf(name: string, base: string): number {
+  const split = splitNumber(name);
+  return split?.base === base ? split.number : 0;
+}
+
+/** The numbers that names used, by base, so that none is given twice: after deletes as well. */
+export class UsedNumbers {
+  readonly #highest: Map<string, number>;
+
+  constructor(highest: Readonly<Record<string, number>> = {}) {
+    this.#highest = new Map(Object.entries(highest));
+  }
+
+  highest(base: string): number {
+    return this.#highest.get(base) ?? 0;
+  }
+
+  /** True if that was news. */
+  note(name: string): boolean {
+    const split = splitNumber(name);
+    if (split === undefined || split.number <= this.highest(split.base)) return false;
+    this.#highest.set(split.base, split.number);
+    return true;
+  }
+
+  toJSON(): Record<string, number> {
+    return Object.fromEntries(this.#highest);
+  }
+}

@@ -1,0 +1,324 @@
+import { limits } from "../limits.ts";
+import { isHighSurrogate, type Json } from "../value/json.ts";
+import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
+import { type Described, describeValue, valueFrom } from "./described.ts";
+import { provenanceOf, toIso, tombstoneOf } from "./provenance.ts";
+import {
+  firstRow,
+  numberIn,
+  optionalNumberIn,
+  optionalTextIn,
+  type Sql,
+  type SqlRow,
+  textIn,
+} from "./sql.ts";
+import { Tombstones } from "./tombstones.ts";
+import { ValueCache } from "./value-cache.ts";
+import { INFO_COLUMNS, infoFrom, writeRow } from "./variable-row.ts";
+import type {
+  ListOptions,
+  Tombstone,
+  VariableInfo,
+  VariableStore,
+  Write,
+} from "./variable-store.ts";
+
+const NUMBERS_KEY = "numbers";
+/** A character of UTF-16 takes at most three bytes of UTF-8. */
+const MAX_CHUNK_CHARS = Math.floor(limits.maxChunkBytes / 3);
+
+/**
+ * Variables in a conversation's SQLite (schema: `migrations.ts`). A value of up to 64 KiB costs one row
+ * written and one read; a larger one a row more for each started megabyte. Metadata is read without it.
+ */
+export class SqlStore implements VariableStore {
+  readonly #sql: Sql;
+  readonly #now: () => number;
+  readonly #cache = new ValueCache(limits.maxJsonBytes);
+  readonly #tombstones: Tombstones;
+  #usedNumbers: UsedNumbers | undefined;
+  #newestSeq: number | undefined;
+  #hasChunkTable = false;
+
+  constructor(sql: Sql, { now = Date.now }: { readonly now?: () => number } = {}) {
+    this.#sql = sql;
+    this.#now = now;
+    this.#tombstones = new Tombstones(sql);
+  }
+
+  save(write: Write): VariableInfo {
+    const described = describeValue(write.value);
+    const info = this.#atomically(() => this.#write(write, described));
+    this.#remember(info, described.value);
+    this.#numbers.note(info.name);
+    return info;
+  }
+
+  read(name: string): Json | undefined {
+    const cached = this.#cache.get(name);
+    if (cached !== undefined) return this.#isOver(cached.expiresAtMs) ? undefined : cached.value;
+    const row = this.#row(name, "expires_at, bytes, media_type, chunks, value");
+    if (row === undefined) return undefined;
+    const text = textIn(row, "value") + this.#chunksOf(row);
+    const value = valueFrom({ text, asText: textIn(row, "media_type") === "text/plain" });
+    const expiresAtMs = optionalNumberIn(row, "expires_at");
+    this.#cache.set(name, { value, expiresAtMs }, numberIn(row, "bytes"));
+    return value;
+  }
+
+  info(name: string): VariableInfo | undefined {
+    const row = this.#row(name, INFO_COLUMNS);
+    return row === undefined ? undefined : infoFrom(row);
+  }
+
+  tombstone(name: string): Tombstone | undefined {
+    const row = firstRow(this.#sql, `SELECT ${INFO_COLUMNS} FROM variable WHERE name = ?`, name);
+    if (row !== undefined) return this.#isDue(row) ? tombstoneOf(infoFrom(row)) : undefined;
+    return this.#tombstones.get(name);
+  }
+
+  list({ last, names }: ListOptions = {}): readonly VariableInfo[] {
+    const limit = last === undefined || names !== undefined ? -1 : last;
+    const infos = this.#sql
+      .all(
+        `SELECT ${INFO_COLUMNS} FROM variable WHERE expires_at IS NULL OR expires_at > ?
+         ORDER BY seq DESC LIMIT ?`,
+        this.#now(),
+        limit,
+      )
+      .map(infoFrom)
+      .filter((info) => names === undefined || names.includes(info.name));
+    return (last === undefined ? infos : infos.slice(0, last)).reverse();
+  }
+
+  count(): number {
+    const row = firstRow(
+      this.#sql,
+      `SELECT count(*) AS total FROM variable WHERE expires_at IS NULL OR expires_at > ?`,
+      this.#now(),
+    );
+    return row === undefined ? 0 : numberIn(row, "total");
+  }
+
+  couldBegin(prefix: string): boolean {
+    // Every character that a name may hold sorts before "{".
+    const found = firstRow(
+      this.#sql,
+      `SELECT 1 AS found FROM variable WHERE name >= ? AND name < ? LIMIT 1`,
+      prefix,
+      `${prefix}{`,
+    );
+    return found !== undefined || this.#tombstones.couldBegin(prefix);
+  }
+
+  delete(name: string): boolean {
+    return this.#atomically(() => {
+      this.#tombstones.delete(name);
+      return this.#remove([name]) > 0;
+    });
+  }
+
+  reset(keepLast: number): readonly string[] {
+    const unpinned = this.list().filter((info) => !info.pinned);
+    const names = unpinned
+      .slice(0, Math.max(unpinned.length - keepLast, 0))
+      .map(({ name }) => name);
+    this.#atomically(() => this.#remove(names));
+    return names;
+  }
+
+  evictExpired(nowMs: number, limit: number): readonly Tombstone[] {
+    const due = this.#sql
+      .all(
+        `SELECT ${INFO_COLUMNS} FROM variable WHERE expires_at <= ? ORDER BY seq LIMIT ?`,
+        nowMs,
+        limit,
+      )
+      .map((row) => tombstoneOf(infoFrom(row)));
+    if (due.length === 0) return due;
+    this.#atomically(() => {
+      this.#remove(due.map(({ name }) => name));
+      this.#tombstones.add(due);
+    });
+    return due;
+  }
+
+  nextDueMs(): number | undefined {
+    const row = firstRow(this.#sql, `SELECT min(expires_at) AS due FROM variable`);
+    return row === undefined ? undefined : optionalNumberIn(row, "due");
+  }
+
+  #write(write: Write, { text, asText, about }: Described): VariableInfo {
+    const now = this.#now();
+    const name = chooseName(
+      write,
+      (base) => this.#siblings(base),
+      (base) => this.#numbers.highest(base),
+    );
+    const previous = firstRow(
+      this.#sql,
+      `SELECT version, created_at, expires_at, chunks FROM variable WHERE name = ?`,
+      name,
+    );
+    if (previous !== undefined) this.#removeChunks(previous);
+    const seq = this.#nextSeq();
+    const isLarge = about.bytes > limits.maxRowBytes;
+    if (isLarge) this.#writeChunks(String(seq), text);
+    const earlier = previous === undefined ? this.#tombstones.get(name)?.version : undefined;
+    const expiresAtMs = write.ttlMs === undefined ? undefined : now + write.ttlMs;
+    const info: VariableInfo = {
+      name,
+      version: 1 + (previous === undefined ? (earlier ?? 0) : numberIn(previous, "version")),
+      ...about,
+      ...provenanceOf(write),
+      createdAt: toIso(previous === undefined ? now : numberIn(previous, "created_at")),
+      updatedAt: toIso(now),
+      ...(expiresAtMs === undefined ? {} : { expiresAt: toIso(expiresAtMs) }),
+      pinned: write.pinned ?? false,
+      visibility: "model",
+      location: isLarge ? "chunks" : "row",
+    };
+    writeRow(this.#sql, info, {
+      seq,
+      inputDigest: typeof write.name === "object" ? write.name.inputDigest : null,
+      mediaType: asText ? "text/plain" : "application/json",
+      chunks: isLarge ? String(seq) : null,
+      value: isLarge ? null : text,
+    });
+    this.#tombstones.delete(name);
+    return info;
+  }
+
+  #writeChunks(id: string, text: string): void {
+    if (!this.#hasChunkTable) {
+      this.#sql.run(
+        `CREATE TABLE IF NOT EXISTS chunk
+         (id TEXT, part INTEGER, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID`,
+      );
+      this.#hasChunkTable = true;
+    }
+    let part = 0;
+    for (let start = 0; start < text.length; part++) {
+      const end = chunkEnd(text, start);
+      this.#sql.run(
+        `INSERT INTO chunk (id, part, text) VALUES (?, ?, ?)`,
+        id,
+        part,
+        text.slice(start, end),
+      );
+      start = end;
+    }
+  }
+
+  #chunksOf(row: SqlRow): string {
+    const id = optionalTextIn(row, "chunks");
+    if (id === undefined) return "";
+    const chunks = this.#sql.all(`SELECT text FROM chunk WHERE id = ? ORDER BY part`, id);
+    return chunks.map((chunk) => textIn(chunk, "text")).join("");
+  }
+
+  #removeChunks(row: SqlRow): void {
+    const id = optionalTextIn(row, "chunks");
+    if (id !== undefined) this.#sql.run(`DELETE FROM chunk WHERE id = ?`, id);
+  }
+
+  /** Removes rows and chunks, keeps their numbers used; returns how many there were. */
+  #remove(names: readonly string[]): number {
+    let removed = 0;
+    let hasNews = false;
+    for (const name of names) {
+      const row = firstRow(this.#sql, `SELECT chunks FROM variable WHERE name = ?`, name);
+      if (row === undefined) continue;
+      this.#removeChunks(row);
+      this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
+      this.#cache.delete(name);
+      this.#numbers.note(name);
+      hasNews ||= /_\d+$/.test(name);
+      removed++;
+    }
+    if (hasNews) this.#saveNumbers();
+    return removed;
+  }
+
+  #saveNumbers(): void {
+    this.#sql.run(
+      `INSERT INTO meta (key, value) VALUES (?, ?)
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+      NUMBERS_KEY,
+      JSON.stringify(this.#numbers),
+    );
+  }
+
+  get #numbers(): UsedNumbers {
+    if (this.#usedNumbers === undefined) {
+      const row = firstRow(this.#sql, `SELECT value FROM meta WHERE key = ?`, NUMBERS_KEY);
+      this.#usedNumbers = new UsedNumbers(
+        row === undefined ? {} : JSON.parse(textIn(row, "value")),
+      );
+    }
+    return this.#usedNumbers;
+  }
+
+  #siblings(base: string): readonly Sibling[] {
+    return this.#sql
+      .all(
+        `SELECT name, tool, input_digest FROM variable
+         WHERE name = ? OR (name >= ? AND name < ?)`,
+        base,
+        `${base}_`,
+        `${base}_{`,
+      )
+      .map((row) => ({
+        name: textIn(row, "name"),
+        tool: optionalTextIn(row, "tool"),
+        inputDigest: optionalTextIn(row, "input_digest"),
+      }));
+  }
+
+  #nextSeq(): number {
+    if (this.#newestSeq === undefined) {
+      const row = firstRow(this.#sql, `SELECT max(seq) AS newest FROM variable`);
+      this.#newestSeq = row === undefined ? 0 : numberIn(row, "newest");
+    }
+    this.#newestSeq++;
+    return this.#newestSeq;
+  }
+
+  /** The row, unless its time is over. */
+  #row(name: string, columns: string): SqlRow | undefined {
+    const row = firstRow(this.#sql, `SELECT ${columns} FROM variable WHERE name = ?`, name);
+    return row === undefined || this.#isDue(row) ? undefined : row;
+  }
+
+  #isDue(row: SqlRow): boolean {
+    return this.#isOver(optionalNumberIn(row, "expires_at"));
+  }
+
+  #isOver(expiresAtMs: number | undefined): boolean {
+    return expiresAtMs !== undefined && expiresAtMs <= this.#now();
+  }
+
+  #remember(info: VariableInfo, value: Json): void {
+    const expiresAtMs = info.expiresAt === undefined ? undefined : Date.parse(info.expiresAt);
+    this.#cache.set(info.name, { value, expiresAtMs }, info.bytes);
+  }
+
+  /** What is rolled back in SQLite is forgotten here as well, to be read again. */
+  #atomically<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    try {
+      return this.#sql.transaction<Result>(work);
+    } catch (error) {
+      this.#cache.clear();
+      this.#tombstones.forget();
+      this.#usedNumbers = undefined;
+      this.#newestSeq = undefined;
+      this.#hasChunkTable = false;
+      throw error;
+    }
+  }
+}
+
+function chunkEnd(text: string, start: number): number {
+  const end = Math.min(start + MAX_CHUNK_CHARS, text.length);
+  return end < text.length && isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
+}

@@ -1,0 +1,156 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { Json } from "../../src/value/json.ts";
+import { previewOf } from "../../src/value/preview.ts";
+
+const anyJson = fc.jsonValue({ maxDepth: 8 }) as fc.Arbitrary<Json>;
+
+function nested(levels: number, wrap: (inner: Json) => Json): Json {
+  let value: Json = 1;
+  for (let level = 0; level < levels; level++) value = wrap(value);
+  return value;
+}
+
+/** The elements that a preview of an array shows, and how many it says are left out. */
+function readArrayPreview(preview: string): { shown: readonly Json[]; left: number } {
+  const rest = /,… \(\+(\d+) more\)\]$/.exec(preview);
+  const shown: readonly Json[] = JSON.parse(
+    rest === null ? preview : `${preview.slice(0, rest.index)}]`,
+  );
+  return { shown, left: Number(rest?.[1] ?? 0) };
+}
+
+describe("a preview of what is short", () => {
+  it.each<Json>([72, true, null, [], {}, [1, "a", null], { a: 1, b: { c: [2] } }, [[["a"]]]])(
+    "is the JSON of %j",
+    (value) => expect(previewOf(value)).toBe(JSON.stringify(value)),
+  );
+
+  it("is the text itself for a text, up to 300 characters", () => {
+    for (const text of ["", "a", 'say "hi"', "x".repeat(limits.maxPreviewChars)]) {
+      expect(previewOf(text)).toBe(text);
+    }
+  });
+
+  it("keeps a key named __proto__", () => {
+    const value: Json = JSON.parse('{"__proto__": 1}');
+    expect(previewOf(value)).toBe('{"__proto__":1}');
+  });
+});
+
+describe("a preview of what is long", () => {
+  it("shows the first elements and counts the others", () => {
+    const value = Array.from({ length: 500 }, (_, index) => index);
+    const { shown, left } = readArrayPreview(previewOf(value));
+    expect(shown.length).toBeGreaterThan(50);
+    expect(shown).toEqual(value.slice(0, shown.length));
+    expect(left).toBe(500 - shown.length);
+  });
+
+  it("counts right for any array of scalars", () => {
+    const scalar = fc.oneof(fc.string({ maxLength: 40 }), fc.integer(), fc.boolean());
+    fc.assert(
+      fc.property(fc.array(scalar, { maxLength: 300 }), (value) => {
+        const { shown, left } = readArrayPreview(previewOf(value));
+        expect(shown).toEqual(value.slice(0, shown.length));
+        expect(shown.length + left).toBe(value.length);
+        if (value.length > 0) expect(shown.length).toBeGreaterThan(0);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("shows the first keys of an object and counts the others", () => {
+    const value = Object.fromEntries(
+      Array.from({ length: 100 }, (_, index) => [`key_${index}`, index]),
+    );
+    const preview = previewOf(value);
+    const rest = /,… \(\+(\d+) more\)\}$/.exec(preview);
+    const shown = Object.keys(JSON.parse(`${preview.slice(0, rest?.index ?? 0)}}`));
+    expect(shown.length).toBeGreaterThan(5);
+    expect(shown).toEqual(Object.keys(value).slice(0, shown.length));
+    expect(rest?.[1]).toBe(String(100 - shown.length));
+  });
+
+  it("keeps every key of an object and shortens what is nested", () => {
+    const rows = Array.from({ length: 300 }, (_, id) => ({ id }));
+    const preview = previewOf({ rows, page: 1, next: null });
+    for (const key of ['"rows":[', '"page":1', '"next":null']) expect(preview).toContain(key);
+    const shown = preview.match(/"id":/g)?.length ?? 0;
+    expect(shown).toBeGreaterThan(0);
+    expect(preview).toContain(`… (+${300 - shown} more)]`);
+  });
+
+  it("counts what is too deep to show", () => {
+    expect(previewOf({ a: { b: { c: [1, 2, 3] } } })).toBe('{"a":{"b":{"c":[… (+3 more)]}}}');
+    expect(previewOf([[[{ x: 1, y: 2 }]]])).toBe("[[[{… (+2 more)}]]]");
+    expect(previewOf([[[[], {}]]])).toBe("[[[[],{}]]]");
+  });
+
+  it("shortens a text inside at a whole character, with an ellipsis", () => {
+    const preview: { text: string } = JSON.parse(previewOf({ text: `a${"😀".repeat(100)}` }));
+    expect(preview.text).toMatch(/^a(?:😀)+…$/u);
+  });
+
+  it("of a text is its start and says that more follows", () => {
+    const text = Array.from({ length: 500 }, (_, index) => index).join(" ");
+    const [, start = "", note] = /^(.*)(… \(\+\d+ more\))$/.exec(previewOf(text)) ?? [];
+    expect(start.length).toBeGreaterThan(200);
+    expect(text.startsWith(start)).toBe(true);
+    expect(note).toBeDefined();
+  });
+
+  it("keeps to another bound when asked", () => {
+    const value = Array.from({ length: 500 }, (_, index) => index);
+    const preview = previewOf(value, 80);
+    expect(preview.length).toBeLessThanOrEqual(80);
+    const { shown, left } = readArrayPreview(preview);
+    expect(shown.length + left).toBe(500);
+    expect(previewOf("x".repeat(500), 80).length).toBeLessThanOrEqual(80);
+  });
+});
+
+describe("every preview", () => {
+  function expectClean(value: Json): void {
+    const preview = previewOf(value);
+    expect(preview.length).toBeLessThanOrEqual(limits.maxPreviewChars);
+    if (value !== "") expect(preview).not.toBe("");
+    expect(preview.isWellFormed()).toBe(true);
+    expect(preview).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+  }
+
+  it("has at most 300 clean characters for any JSON", () => {
+    fc.assert(fc.property(anyJson, expectClean), { numRuns: 500 });
+  });
+
+  it("has them for any text, as a value, an element, a key", () => {
+    const text = fc.string({
+      unit: fc.constantFrom("a", "\n", "\0", "\u007f", "\u0085", "😀", "\ud83d", "\ude00", '"'),
+      maxLength: 700,
+    });
+    fc.assert(
+      fc.property(text, (one) => {
+        for (const value of [one, [one, one], { [one]: one }, { a: { b: [one] } }]) {
+          expectClean(value);
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it.each<[string, Json]>([
+    ["10,000 arrays in one another", nested(10_000, (inner) => [inner, inner])],
+    ["10,000 objects in one another", nested(10_000, (inner) => ({ inner }))],
+    ["a key of 100,000 characters", { ["k".repeat(100_000)]: 1, b: 2 }],
+    ["5,000 keys", Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, i]))],
+    ["long texts only", Array.from({ length: 1_000 }, () => "😀".repeat(1_000))],
+    ["keys and texts that grow when quoted", [{ ["\0".repeat(90)]: "\0".repeat(90) }, 2, 3]],
+  ])("has them for %s", (_name, value) => {
+    expectClean(value);
+  });
+
+  it("has a space for each control character of a text", () => {
+    expect(previewOf("a\r\nb\tc\u0007\u007f\u0085d")).toBe("a  b c   d");
+  });
+});

@@ -1,0 +1,146 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { Json } from "../../src/value/json.ts";
+import { shapeOf } from "../../src/value/shape.ts";
+
+const anyJson = fc.jsonValue({ maxDepth: 8 }) as fc.Arbitrary<Json>;
+
+function nested(levels: number, wrap: (inner: Json) => Json): Json {
+  let value: Json = 1;
+  for (let level = 0; level < levels; level++) value = wrap(value);
+  return value;
+}
+
+function wide(keys: number, value: Json, name = "key"): Json {
+  return Object.fromEntries(
+    Array.from({ length: keys }, (_, index) => [`${name}_${index}`, value]),
+  );
+}
+
+describe("a shape", () => {
+  it.each<[Json, string]>([
+    ["text", "string"],
+    [72.5, "number"],
+    [true, "boolean"],
+    [null, "null"],
+    [{}, "{}"],
+    [{ id: 1, name: "a" }, "{id: number, name: string}"],
+    [["a", "b"], "string[]"],
+    [[[1, 2], [3]], "number[][]"],
+    [[{ id: 1, name: "a", tags: ["x"] }], "{id: number, name: string, tags: string[]}[]"],
+    [{ a: { b: { c: null } } }, "{a: {b: {c: null}}}"],
+  ])("of %j is %s", (value, shape) => {
+    expect(shapeOf(value)).toBe(shape);
+  });
+
+  it("of an empty array does not know its elements", () => {
+    expect(shapeOf([])).toBe("unknown[]");
+    expect(shapeOf({ rows: [] })).toBe("{rows: unknown[]}");
+  });
+
+  it("is a union, in parentheses before [], where elements differ", () => {
+    expect(shapeOf([1, "a"])).toBe("(number | string)[]");
+    expect(shapeOf([null, { a: 1 }])).toBe("(null | {a: number})[]");
+    expect(shapeOf([{ a: 1 }, { a: "x" }, { a: 2 }])).toBe("{a: number | string}[]");
+  });
+
+  it("names each type of a union once, in the order of their appearance", () => {
+    expect(shapeOf(["a", 1, "b", null, 2])).toBe("(string | number | null)[]");
+  });
+
+  it("marks the keys that some objects lack", () => {
+    expect(shapeOf([{ id: 1, note: "n" }, { id: 2 }])).toBe("{id: number, note?: string}[]");
+    expect(shapeOf([{ id: 1 }, { id: 2, note: "n" }])).toBe("{id: number, note?: string}[]");
+    expect(shapeOf([{ id: 1 }, { id: 2 }])).toBe("{id: number}[]");
+  });
+
+  it("marks optional keys at every depth", () => {
+    expect(shapeOf([{ at: { x: 1 } }, { at: { x: 1, y: 2 } }])).toBe(
+      "{at: {x: number, y?: number}}[]",
+    );
+  });
+
+  it("quotes keys that are no identifiers", () => {
+    expect(shapeOf({ "feels like": 1, "": 2, "9": 3, 'a"b': 4 })).toBe(
+      '{"9": number, "feels like": number, "": number, "a\\"b": number}',
+    );
+  });
+
+  it("keeps a key named __proto__ or constructor", () => {
+    const value: Json = JSON.parse('{"__proto__": 1, "constructor": "x"}');
+    expect(shapeOf(value)).toBe("{__proto__: number, constructor: string}");
+  });
+});
+
+describe("a shape that would be too long", () => {
+  it("lets deep parts give way before keys at the top", () => {
+    const value = { id: 1, data: wide(40, 1, "a_rather_long_key"), name: "x" };
+    expect(shapeOf(value)).toBe("{id: number, data: {…}, name: string}");
+  });
+
+  it("says that keys are left out", () => {
+    const shape = shapeOf(wide(200, 1));
+    expect(shape).toMatch(/^\{key_0: number, key_1: number, .*, …\}$/);
+  });
+
+  it("keeps whole keys of what it shows, in their order", () => {
+    const shown = shapeOf(wide(200, 1)).slice(1, -1).split(", ").slice(0, -1);
+    expect(shown.length).toBeGreaterThan(3);
+    expect(shown).toEqual(shown.map((_, index) => `key_${index}: number`));
+  });
+
+  it("is cut at a whole character when one key alone is too long", () => {
+    for (const pad of ["", "a"]) {
+      const shape = shapeOf({ [pad + "😀".repeat(400)]: 1 });
+      expect(shape.length).toBeLessThanOrEqual(limits.maxShapeChars);
+      expect(shape.isWellFormed()).toBe(true);
+      expect(shape.endsWith("😀…")).toBe(true);
+    }
+  });
+});
+
+describe("every shape", () => {
+  function expectShort(value: Json): void {
+    const shape = shapeOf(value);
+    expect(shape).not.toBe("");
+    expect(shape.length).toBeLessThanOrEqual(limits.maxShapeChars);
+    expect(shape.isWellFormed()).toBe(true);
+    expect(shape).not.toMatch(/[\u0000-\u001f]/);
+  }
+
+  it("has at most 300 characters, on one line, for any JSON", () => {
+    fc.assert(fc.property(anyJson, expectShort), { numRuns: 500 });
+  });
+
+  it("has them for any keys, half surrogate pairs and line breaks among them", () => {
+    const key = fc.string({
+      unit: fc.constantFrom("a", "\n", "\r", "\0", "😀", "\ud83d", "\ude00", '"', "\\"),
+      maxLength: 400,
+    });
+    fc.assert(fc.property(fc.dictionary(key, fc.constant(1)), expectShort), { numRuns: 300 });
+  });
+
+  it.each<[string, Json]>([
+    ["10,000 arrays in one another", nested(10_000, (inner) => [inner])],
+    ["10,000 objects in one another", nested(10_000, (inner) => ({ inner }))],
+    ["5,000 keys", wide(5_000, "x")],
+    ["wide objects inside wide objects", wide(50, wide(50, wide(5, 1)))],
+    ["100,000 elements", Array.from({ length: 100_000 }, (_, index) => index)],
+    [
+      "objects of which each has a key of its own",
+      Array.from({ length: 500 }, (_, index) => ({ [`k${index}`]: index })),
+    ],
+  ])("has them for %s", (_name, value) => {
+    expectShort(value);
+  });
+
+  it("is the same for equal values, and of one row as of many", () => {
+    fc.assert(
+      fc.property(anyJson, fc.integer({ min: 2, max: 5 }), (value, times) => {
+        const rows = Array.from({ length: times }, () => structuredClone(value));
+        expect(shapeOf(rows)).toBe(shapeOf([value]));
+      }),
+    );
+  });
+});
