@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { clip, isScalar } from "../value/json.ts";
+import { isScalar, slicesOf } from "../value/json.ts";
 import { isTable, renderBlock, renderInline } from "../value/render.ts";
 import type { Found, Lookup, Missing, Reference, Syntax } from "./reference.ts";
 import { type ReferencePiece, Scanner } from "./scanner.ts";
@@ -26,12 +26,19 @@ export interface ExpandOptions {
   readonly inCode?: boolean;
   /** Resolve inside URLs, destinations and tags too: a model can then be made to leak data. Default: no. */
   readonly inUrls?: boolean;
+  /** What the references of one answer may still add, shared by its texts. Default: a budget of its own. */
+  readonly budget?: ExpansionBudget;
   /** Does any name start so? Lets text that cannot become a reference leave at once. */
   readonly couldBegin?: (prefix: string) => boolean;
   /** Told of each reference to a known name that stays as written. Must not throw. */
   readonly onUnresolved?: (unresolved: Unresolved) => void;
   /** Told of each reference that was replaced: lengths in characters. Must not throw. */
   readonly onResolved?: (source: string, text: string) => void;
+}
+
+/** Characters that references may still add to an answer. */
+export interface ExpansionBudget {
+  leftChars: number;
 }
 
 /** Receives expanded text, in order. */
@@ -46,11 +53,12 @@ export class Expander {
   readonly #options: ExpandOptions;
   readonly #scanner: Scanner;
   readonly #urls: UrlTracker | undefined;
-  #expandedChars = 0;
+  readonly #budget: ExpansionBudget;
 
   constructor(lookup: Lookup, options: ExpandOptions = {}) {
     this.#lookup = lookup;
     this.#options = options;
+    this.#budget = options.budget ?? { leftChars: limits.maxExpansionChars };
     this.#urls = options.inUrls === true ? undefined : new UrlTracker();
     this.#scanner = new Scanner({
       syntaxes: pickSyntaxes(options.syntaxes),
@@ -118,13 +126,13 @@ export class Expander {
 
   #expand(piece: ReferencePiece, answer: Found | Missing, emit: Emit): void {
     const text = answer.found ? rendered(piece, answer) : `[secret: ${piece.reference.name}]`;
-    if (this.#expandedChars + text.length > limits.maxExpansionChars) {
+    if (text.length > this.#budget.leftChars) {
       const message = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
       this.#options.onUnresolved?.({ reference: piece.source, code: "limit_exceeded", message });
       this.#put(piece.source, emit);
       return;
     }
-    this.#expandedChars += text.length;
+    this.#budget.leftChars -= text.length;
     this.#options.onResolved?.(piece.source, text);
     this.#put(text, emit);
   }
@@ -177,10 +185,6 @@ export function expandText(
 
 function enqueueIn(controller: TransformStreamDefaultController<string>): Emit {
   return (text) => {
-    for (let rest = text; rest !== "";) {
-      const slice = clip(rest, limits.maxSliceChars);
-      controller.enqueue(slice);
-      rest = rest.slice(slice.length);
-    }
+    for (const slice of slicesOf(text, limits.maxSliceChars)) controller.enqueue(slice);
   };
 }

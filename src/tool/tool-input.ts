@@ -16,9 +16,11 @@ export async function checkInput(
   options: { readonly unresolved: readonly Unresolved[]; readonly readonly: boolean },
 ): Promise<unknown> {
   const { validate } = asSchema(tool.inputSchema);
+  // Stored values are frozen and shared, and the model's own words are history: a tool gets a copy.
+  const own = options.readonly ? input : structuredClone(input);
   const result =
-    validate === undefined ? { success: true as const, value: input } : await validate(input);
-  if (result.success) return options.readonly ? result.value : thaw(result.value);
+    validate === undefined ? { success: true as const, value: own } : await validate(own);
+  if (result.success) return result.value;
   const said = messageOf(result.error).slice(0, MAX_ISSUE_CHARS);
   const hint = options.unresolved.map(({ message }) => ` ${message ?? ""}`).join("");
   throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${said}${hint}`, {

@@ -1,11 +1,4 @@
-import {
-  asSchema,
-  jsonSchema,
-  type JSONSchema7,
-  type ModelMessage,
-  type Tool,
-  type ToolSet,
-} from "ai";
+import { asSchema, jsonSchema, type JSONSchema7, type ModelMessage, type ToolSet } from "ai";
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
@@ -85,7 +78,7 @@ export async function wrapTools(
 
 export async function wrapTool(
   name: string,
-  tool: Tool,
+  tool: AnyTool,
   options: WrapOptions,
 ): Promise<WrappedTool> {
   const schema: JSONSchema7 = await asSchema(tool.inputSchema).jsonSchema;

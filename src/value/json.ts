@@ -65,6 +65,17 @@ export function clip(text: string, chars: number): string {
   return text.slice(0, end);
 }
 
+/** The text in pieces of at most `chars` UTF-16 units, none of which cuts a surrogate pair. */
+export function* slicesOf(text: string, chars: number): Generator<string> {
+  for (let start = 0; start < text.length;) {
+    const end = Math.min(start + chars, text.length);
+    const cutsPair = end < text.length && isHighSurrogate(text.charCodeAt(end - 1));
+    const next = cutsPair ? end - 1 : end;
+    yield text.slice(start, next);
+    start = next;
+  }
+}
+
 /** The same value, frozen all the way down, so that one copy can be handed to every reader. */
 export function deepFreeze<Value extends Json>(value: Value): Value {
   const open: Json[] = [value];

@@ -5,6 +5,7 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
+import { VARIABLES_TAG } from "../../turn/prompt.ts";
 
 /** What a tool call in the prompt came to. */
 export type Outcome = {
@@ -44,7 +45,7 @@ const maxQuotedChars = 300;
 
 /** Everything the demo model knows: it keeps no state between calls. */
 export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
-  const asked = prompt.findLastIndex((message) => message.role === "user");
+  const asked = prompt.findLastIndex((message) => isQuestion(message));
   const outputs = outputsByCall(prompt);
   const outcomesIn = (messages: LanguageModelV4Prompt) =>
     callsIn(messages).map((call) => outcomeOf(call, outputs.get(call.toolCallId)));
@@ -54,6 +55,11 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
     earlier: outcomesIn(prompt.slice(0, Math.max(asked, 0))).toReversed(),
     nextCallNumber: 1 + callsIn(prompt).reduce(highestNumber, 0),
   };
+}
+
+/** The list of variables behind a prompt is from the runtime, not from the person. */
+function isQuestion(message: Message): boolean {
+  return message.role === "user" && !questionIn(message).startsWith(VARIABLES_TAG);
 }
 
 function questionIn(message: Message | undefined): string {

@@ -1,0 +1,39 @@
+/** The main job: `npm start`. Settings come from the environment; see docs in the README. */
+import { codeOf, messageOf } from "../src/errors.ts";
+import { readSettings } from "../src/edge/settings.ts";
+import { startLocalWorker } from "./local-worker.ts";
+
+const port = portFrom(process.env.PORT ?? "8787");
+const stateDir = process.env.STATE_DIR ?? ".wrangler/state";
+const auth = process.env.AUTH ?? "none";
+const settings = { ...process.env, AUTH: auth };
+
+try {
+  readSettings(settings);
+  const listen = auth === "none" ? "loopback" : "everywhere";
+  const worker = await startLocalWorker({ port, stateDir, settings, listen });
+  const stop = () => void worker.stop().then(() => process.exit(0));
+  process.once("SIGINT", stop);
+  process.once("SIGTERM", stop);
+  console.log(`ready ${worker.url}`);
+  console.log(
+    `\nTry it:\n\n  ${exampleFor(worker.url)}\n\nCtrl-C stops it; the conversations stay in ${stateDir}.`,
+  );
+  process.exit(await worker.exited);
+} catch (error) {
+  const code = codeOf(error);
+  console.error(code === "internal" ? messageOf(error) : `${code}: ${messageOf(error)}`);
+  process.exit(1);
+}
+
+function portFrom(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
+  console.error(`PORT must be a number from 1 to 65535, not ${text}.`);
+  process.exit(1);
+}
+
+function exampleFor(url: string): string {
+  const key = auth === "none" ? "" : ` -H 'authorization: Bearer <key>'`;
+  return `curl ${url}/conversations/first/messages${key} -H 'accept: text/plain' --json '{"message": "What is the weather in NYC?"}'`;
+}

@@ -1,0 +1,11 @@
+export { createRuntime, type RuntimeOptions } from "./edge/create-runtime.ts";
+export { demoModel } from "./edge/demo-model.ts";
+export type { Door } from "./edge/doors.ts";
+export { modelFromSettings } from "./edge/model.ts";
+export { readSettings, type Settings } from "./edge/settings.ts";
+export { ByrefError, type ErrorCode, errorCodes } from "./errors.ts";
+export { limits } from "./limits.ts";
+export * from "./references.ts";
+export { MemoryStore } from "./store/memory-store.ts";
+export type { VariableInfo, VariableStore } from "./store/variable-store.ts";
+export type { Agent, Effects } from "./turn/agent.ts";

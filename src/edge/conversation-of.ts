@@ -1,0 +1,32 @@
+import type { Context } from "hono";
+import type { AppEnv } from "./app.ts";
+import type { ConversationObject } from "./conversation.ts";
+import { requireId } from "./requests.ts";
+
+/** A conversation as its Worker sees it: the same methods, each a call to another place. */
+export type RemoteConversation = Pick<DurableObjectStub, "fetch"> & {
+  readonly [Method in RemoteMethod]: (
+    ...parameters: Parameters<ConversationObject[Method]>
+  ) => Promise<Awaited<ReturnType<ConversationObject[Method]>>>;
+};
+
+type RemoteMethod =
+  | "readMessages"
+  | "listVariables"
+  | "variableInfo"
+  | "readVariable"
+  | "putVariable"
+  | "deleteVariable"
+  | "resetVariables";
+
+/**
+ * The object of a conversation. Its name is made of the tenant, which the door gave, and the id, as JSON:
+ * no two pairs give one name, and nothing that a client sends can name another tenant's object.
+ */
+export function conversationOf(context: Context<AppEnv>, id: string): RemoteConversation {
+  const { CONVERSATIONS } = context.env;
+  const name = JSON.stringify([context.get("tenant"), requireId(id)]);
+  // The namespace is bound to ConversationObject; the platform's own type of it cannot hold Json, which
+  // is recursive.
+  return CONVERSATIONS.get(CONVERSATIONS.idFromName(name)) as unknown as RemoteConversation;
+}

@@ -1,0 +1,239 @@
+import { DurableObject } from "cloudflare:workers";
+import type { LanguageModel, UIMessage } from "ai";
+import { ByrefError, codeOf, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { parsePath } from "../reference/grammar.ts";
+import { readReference } from "../reference/lookup-in.ts";
+import { describe } from "../reference/resolve.ts";
+import { migrate } from "../store/migrations.ts";
+import { SqlStore } from "../store/sql-store.ts";
+import type { ListOptions, VariableInfo } from "../store/variable-store.ts";
+import { evictionMessage } from "../tool/store-lookup.ts";
+import type { Agent } from "../turn/agent.ts";
+import { costSince } from "../turn/cost.ts";
+import { History, type MessageForm, type StoredMessage, toUIMessage } from "../turn/history.ts";
+import { Queue } from "../turn/queue.ts";
+import { runTurn, type TurnResult } from "../turn/turn.ts";
+import type { Json } from "../value/json.ts";
+import { DurableSql } from "./durable-sql.ts";
+import type { TurnRequest, UserMessage } from "./requests.ts";
+import { readSettings, type Settings } from "./settings.ts";
+import { TurnLog } from "./turn-log.ts";
+import { respond } from "./turn-response.ts";
+import { problem } from "./problem.ts";
+
+/** What an application gives a conversation to work with. */
+export interface ConversationSetup {
+  readonly agents: readonly [Agent, ...Agent[]];
+  readonly model: (settings: Settings) => LanguageModel;
+}
+
+export interface PutOptions {
+  readonly ttlMs?: number;
+  readonly pinned?: boolean;
+  readonly description?: string;
+}
+
+/** A variable's value as it is served. */
+export interface ServedValue {
+  readonly text: string;
+  readonly isText: boolean;
+  readonly etag: string;
+}
+
+/**
+ * One conversation: its messages, its variables, its turns, its one alarm. Its name is made of tenant
+ * and id (`edge/app.ts`), so that nothing in here can reach another one's data.
+ */
+export abstract class ConversationObject extends DurableObject {
+  protected abstract readonly setup: ConversationSetup;
+  readonly #sql: DurableSql;
+  readonly #store: SqlStore;
+  readonly #history: History;
+  readonly #turns = new Queue();
+  #armedForMs: number | null | undefined;
+
+  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+    super(state, env);
+    this.#sql = new DurableSql(state.storage);
+    migrate(this.#sql);
+    this.#store = new SqlStore(this.#sql);
+    this.#history = new History(this.#sql);
+  }
+
+  /** Runs a turn; answers by `Accept`. The turn goes on if the client goes away. */
+  override async fetch(request: Request): Promise<Response> {
+    try {
+      // The Worker made this body from what it had validated.
+      const turn = (await request.json()) as TurnRequest;
+      const { agent, model } = this.#cast(turn.agent);
+      const log = new TurnLog();
+      const result = this.#turns.run(() => this.#runTurn({ turn, agent, model, log }));
+      const variables = () => this.#store.list({ last: limits.maxPageSize });
+      return await respond(request.headers.get("accept"), { log, result, variables });
+    } catch (error) {
+      return problem(error);
+    }
+  }
+
+  /** Sweeps what is due, then waits for what is due next. Runs twice without harm. */
+  override async alarm(): Promise<void> {
+    this.#armedForMs = null;
+    const evicted = this.#store.evictExpired(Date.now(), EVICTIONS_PER_ALARM);
+    if (evicted.length === EVICTIONS_PER_ALARM) await this.#armFor(Date.now());
+    else await this.#arm();
+  }
+
+  readMessages(options: { limit: number; before?: string; form: MessageForm }): {
+    messages: UIMessage[];
+    next?: string;
+  } {
+    const page = this.#history.page({ ...options, limit: options.limit + 1 });
+    const shown = page.slice(-options.limit);
+    const oldest = shown[0];
+    return {
+      messages: shown.map((message) => toUIMessage(message, options.form)),
+      ...(page.length > shown.length && oldest !== undefined ? { next: oldest.id } : {}),
+    };
+  }
+
+  listVariables(options: ListOptions): readonly VariableInfo[] {
+    return this.#store.list(options);
+  }
+
+  variableInfo(name: string): VariableInfo {
+    const info = this.#store.info(name);
+    if (info === undefined) throw this.#missing(name);
+    return info;
+  }
+
+  readVariable(name: string, path: string): ServedValue {
+    const info = this.variableInfo(name);
+    const value = this.#valueAt(name, path);
+    const etag = `"${info.version}-${Date.parse(info.updatedAt).toString(36)}"`;
+    return typeof value === "string" && info.type === "string"
+      ? { text: value, isText: true, etag }
+      : { text: JSON.stringify(value), isText: false, etag };
+  }
+
+  async putVariable(
+    name: string,
+    value: Json,
+    options: PutOptions,
+  ): Promise<{ info: VariableInfo; isNew: boolean }> {
+    const isNew = this.#store.info(name) === undefined;
+    const info = this.#store.save({ name, value, ...options });
+    await this.#arm();
+    return { info, isNew };
+  }
+
+  deleteVariable(name: string): boolean {
+    return this.#store.delete(name);
+  }
+
+  resetVariables(keepLast: number): readonly string[] {
+    return this.#store.reset(keepLast);
+  }
+
+  async #runTurn(options: {
+    turn: TurnRequest;
+    agent: Agent;
+    model: LanguageModel;
+    log: TurnLog;
+  }): Promise<TurnResult> {
+    const { turn, agent, model, log } = options;
+    const before = this.#sql.cost;
+    try {
+      if (turn.input !== undefined) this.#store.save({ name: "input", value: turn.input });
+      const question = turn.message === undefined ? undefined : questionFrom(turn.message);
+      if (question === undefined) this.#history.removeNewestAnswer();
+      const result = await runTurn(
+        {
+          agent,
+          model,
+          store: this.#store,
+          history: this.#history,
+          now: Date.now,
+          newId: () => crypto.randomUUID(),
+          signal: new AbortController().signal,
+          cost: () => costSince(before, this.#sql.cost),
+          emit: (chunk) => log.push(chunk),
+        },
+        question,
+      );
+      await this.#arm();
+      return result;
+    } catch (error) {
+      log.push({ type: "error", errorText: `${codeOf(error)}: ${messageOf(error)}` });
+      throw error;
+    } finally {
+      log.end();
+    }
+  }
+
+  /** Who answers, and with which model. */
+  #cast(name: string | undefined): { agent: Agent; model: LanguageModel } {
+    const settings = readSettings({ ...this.env });
+    const { agents } = this.setup;
+    const wanted = name ?? settings.AGENT ?? agents[0].name;
+    const agent = agents.find((candidate) => candidate.name === wanted);
+    if (agent === undefined) {
+      const known = agents.map((candidate) => candidate.name).join(", ");
+      throw new ByrefError("unknown_agent", `There is no agent ${wanted}; there are: ${known}.`);
+    }
+    const { INSTRUCTIONS } = settings;
+    const instructions = INSTRUCTIONS === undefined ? "" : `${INSTRUCTIONS}\n\n`;
+    return {
+      agent: { ...agent, instructions: `${instructions}${agent.instructions}` },
+      model: this.setup.model(settings),
+    };
+  }
+
+  #valueAt(name: string, path: string): Json {
+    const parsed = parsePath(path);
+    if (parsed === undefined) {
+      const message = `${path} is not a path; write it as behind a name, e.g. .temp or [0].id`;
+      throw new ByrefError("bad_path", message);
+    }
+    const value = this.#store.read(name);
+    if (value === undefined) throw this.#missing(name);
+    const answer = readReference({ name, path: parsed }, value);
+    if (answer.found) return answer.value;
+    const { message, code } = describe(`${name}${path}`, answer);
+    const { nearest, keys, length, near } = answer;
+    throw new ByrefError(code, message, { nearest, keys: keys?.slice(0, 50), length, near });
+  }
+
+  #missing(name: string): ByrefError {
+    const tombstone = this.#store.tombstone(name);
+    if (tombstone === undefined) {
+      return new ByrefError("variable_not_found", `There is no variable ${name}.`);
+    }
+    return new ByrefError("variable_evicted", evictionMessage(tombstone), { tombstone });
+  }
+
+  /** Arms the alarm for what is due next, if it is not armed for that or earlier. */
+  async #arm(): Promise<void> {
+    const dueMs = this.#store.nextDueMs();
+    if (dueMs !== undefined) await this.#armFor(dueMs);
+  }
+
+  async #armFor(dueMs: number): Promise<void> {
+    this.#armedForMs ??= await this.ctx.storage.getAlarm();
+    if (this.#armedForMs !== null && this.#armedForMs <= dueMs) return;
+    this.#armedForMs = dueMs;
+    await this.#sql.setAlarm(dueMs);
+  }
+}
+
+/** Evictions in one pass of the alarm; what is left goes in the next, which follows at once. */
+const EVICTIONS_PER_ALARM = 500;
+
+function questionFrom(message: UserMessage): StoredMessage {
+  return {
+    id: message.id ?? crypto.randomUUID(),
+    role: "user",
+    parts: message.parts,
+    createdAt: new Date().toISOString(),
+  };
+}

@@ -1,0 +1,30 @@
+import type { LanguageModel } from "ai";
+import type { Agent } from "../turn/agent.ts";
+import { createApp } from "./app.ts";
+import { ConversationObject, type ConversationSetup } from "./conversation.ts";
+import { type Door, settingsDoor } from "./doors.ts";
+import type { Settings } from "./settings.ts";
+
+export interface RuntimeOptions {
+  /** The first answers when neither the request nor `AGENT` names one. */
+  readonly agents: readonly [Agent, ...Agent[]];
+  /** A model, or how to make one from the Worker's settings; called once a turn. */
+  readonly model: LanguageModel | ((settings: Settings) => LanguageModel);
+  /** Who may come in. Default: what `AUTH` says; unset, nobody. */
+  readonly door?: Door;
+}
+
+/**
+ * The Worker's default export, and the class of its Durable Object, to be exported as `Conversation` and
+ * bound as `CONVERSATIONS`.
+ */
+export function createRuntime({ agents, model, door = settingsDoor }: RuntimeOptions) {
+  const setup: ConversationSetup = {
+    agents,
+    model: typeof model === "function" ? model : () => model,
+  };
+  class Conversation extends ConversationObject {
+    protected override readonly setup = setup;
+  }
+  return { worker: createApp({ agents, door }), Conversation };
+}

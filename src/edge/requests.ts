@@ -1,0 +1,108 @@
+import { z } from "zod";
+import { ByrefError } from "../errors.ts";
+import { limits } from "../limits.ts";
+
+const ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** Throws `bad_id` unless the text may be a conversation's id. */
+export function requireId(id: string): string {
+  if (ID.test(id) && id !== "." && id !== "..") return id;
+  const message = `"${id.slice(0, 140)}" is not an id: use 1 to 128 of A-Z a-z 0-9 . _ -`;
+  throw new ByrefError("bad_id", message);
+}
+
+const messageId = z.string().min(1).max(128);
+const textPart = z.object({ type: z.literal("text"), text: z.string() });
+
+/** A message as a person's client sends it; parts other than text are refused by name. */
+const userMessage = z.object({
+  id: messageId.optional(),
+  role: z.literal("user").default("user"),
+  parts: z.array(z.looseObject({ type: z.string() })).min(1),
+});
+
+const turnFields = {
+  agent: z.string().max(128).optional(),
+  input: z.record(z.string(), z.json()).optional(),
+};
+
+/** `POST /conversations`: what a stock `useChat` sends. All but the last message is dropped. */
+export const chatBody = z.object({
+  ...turnFields,
+  id: z.string(),
+  messages: z.array(z.unknown()).min(1, "must hold the message that is asked"),
+  trigger: z.enum(["submit-message", "regenerate-message"]).default("submit-message"),
+  messageId: z.string().nullish(),
+});
+
+/** `POST /conversations/:id/messages`. */
+export const messageBody = z.object({
+  ...turnFields,
+  message: z.union([z.string().min(1), userMessage]),
+});
+
+export interface UserMessage {
+  readonly id?: string;
+  readonly parts: readonly { readonly type: "text"; readonly text: string }[];
+}
+
+/** A turn as the Worker hands it to the conversation. */
+export interface TurnRequest {
+  /** Absent: the newest question is to be answered again. */
+  readonly message?: UserMessage | undefined;
+  readonly agent?: string | undefined;
+  readonly input?: z.infer<typeof turnFields.input>;
+}
+
+/** The person's message in a chat body; undefined if the last answer is to be given again. */
+export function questionIn(body: z.infer<typeof chatBody>): UserMessage | undefined {
+  if (body.trigger === "regenerate-message") return undefined;
+  return parseMessage(body.messages.at(-1));
+}
+
+/** Throws `bad_request` or `unsupported_part`. */
+export function parseMessage(message: unknown): UserMessage {
+  if (typeof message === "string") return { parts: [{ type: "text", text: message }] };
+  const { id, parts } = parse(userMessage, message, "message");
+  const texts = parts.map((part, index) => {
+    if (part.type !== "text") {
+      const said = `message.parts.${index} has type ${part.type}; a message may hold text only.`;
+      throw new ByrefError("unsupported_part", said);
+    }
+    return parse(textPart, part, `message.parts.${index}`);
+  });
+  if (texts.every(({ text }) => text === "")) {
+    throw new ByrefError("bad_request", "message has no text.");
+  }
+  return { ...(id === undefined ? {} : { id }), parts: texts };
+}
+
+/** The value, checked; throws `bad_request`, which names each place that is wrong. */
+export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, at = "body") {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issues = result.error.issues.map(({ path, message }) => ({
+    at: [at, ...path].join("."),
+    message,
+  }));
+  const said = issues.map((issue) => `${issue.at}: ${issue.message}`).join("; ");
+  throw new ByrefError("bad_request", said, { issues });
+}
+
+/** A whole number in a query; throws `bad_request`. */
+export function numberIn(
+  query: string | undefined,
+  name: string,
+  range: { readonly min: number; readonly max?: number },
+): number | undefined {
+  if (query === undefined) return undefined;
+  const number = Number(query);
+  const { min, max = Number.MAX_SAFE_INTEGER } = range;
+  if (Number.isSafeInteger(number) && query !== "" && number >= min && number <= max) return number;
+  throw new ByrefError("bad_request", `${name} must be a whole number from ${min} to ${max}.`);
+}
+
+/** A page's size: `maxPageSize` unless asked for less. */
+export function pageSize(query: string | undefined): number {
+  return numberIn(query, "limit", { min: 1, max: limits.maxPageSize }) ?? limits.maxPageSize;
+}

@@ -1,0 +1,66 @@
+import { type Context, Hono } from "hono";
+import { ByrefError, limitExceeded } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { AppEnv } from "../app.ts";
+import { conversationOf } from "../conversation-of.ts";
+import {
+  chatBody,
+  messageBody,
+  pageSize,
+  parse,
+  parseMessage,
+  questionIn,
+  requireId,
+  type TurnRequest,
+} from "../requests.ts";
+import { readJson } from "../read-body.ts";
+
+/** Turns and messages. */
+export function messageRoutes() {
+  const routes = new Hono<AppEnv>();
+
+  routes.post("/", async (context) => {
+    const body = parse(chatBody, await readJson(context.req.raw));
+    const message = questionIn(body);
+    return runTurn(context, body.id, { ...body, ...(message === undefined ? {} : { message }) });
+  });
+
+  routes.post("/:id/messages", async (context) => {
+    const body = parse(messageBody, await readJson(context.req.raw));
+    const message = parseMessage(body.message);
+    return runTurn(context, context.req.param("id"), { ...body, message });
+  });
+
+  routes.get("/:id/messages", async (context) => {
+    const { limit, before, form = "display" } = context.req.query();
+    if (form !== "display" && form !== "reference") {
+      throw new ByrefError("bad_request", "form must be display or reference.");
+    }
+    const page = await conversationOf(context, context.req.param("id")).readMessages({
+      limit: pageSize(limit),
+      form,
+      ...(before === undefined ? {} : { before }),
+    });
+    return context.json(page);
+  });
+
+  return routes;
+}
+
+/** Hands the turn to its conversation; only what a turn needs goes there. */
+async function runTurn(context: Context<AppEnv>, id: string, turn: TurnRequest) {
+  const { message, agent, input } = turn;
+  const body = JSON.stringify({ message, agent, input });
+  if (body.length > limits.maxMessageBytes) {
+    const sizes = { maximum: limits.maxMessageBytes, actual: body.length };
+    throw limitExceeded("maxMessageBytes", { ...sizes, advice: "Put long data into a variable." });
+  }
+  const accept = context.req.header("accept") ?? "text/event-stream";
+  const response = await conversationOf(context, requireId(id)).fetch("http://conversation/turn", {
+    method: "POST",
+    headers: { accept, "content-type": "application/json" },
+    body,
+  });
+  // A response from another place has headers that cannot be added to.
+  return new Response(response.body, response);
+}

@@ -1,0 +1,97 @@
+import { type Context, Hono } from "hono";
+import { ByrefError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { requireName } from "../../store/names.ts";
+import type { Json } from "../../value/json.ts";
+import type { AppEnv } from "../app.ts";
+import { conversationOf } from "../conversation-of.ts";
+import type { PutOptions, ServedValue } from "../conversation.ts";
+import { mediaTypeOf, parseJson } from "../read-body.ts";
+import { numberIn } from "../requests.ts";
+
+const MAX_TTL_SECONDS = 10 * 365 * 86_400;
+
+/** The variables of a conversation. */
+export function variableRoutes() {
+  const routes = new Hono<AppEnv>();
+
+  routes.get("/:id/variables", async (context) => {
+    const { last, names } = context.req.query();
+    const count = numberIn(last, "last", { min: 0 });
+    const variables = await conversationOf(context, context.req.param("id")).listVariables({
+      ...(count === undefined ? {} : { last: count }),
+      ...(names === undefined ? {} : { names: names.split(",") }),
+    });
+    return context.json({ variables });
+  });
+
+  routes.delete("/:id/variables", async (context) => {
+    const keepLast = numberIn(context.req.query("keepLast"), "keepLast", { min: 0 }) ?? 0;
+    const conversation = conversationOf(context, context.req.param("id"));
+    return context.json({ deleted: await conversation.resetVariables(keepLast) });
+  });
+
+  routes.get("/:id/variables/:name/info", async (context) => {
+    const { id, name } = context.req.param();
+    return context.json(await conversationOf(context, id).variableInfo(name));
+  });
+
+  routes.get("/:id/variables/:name", async (context) => {
+    const { id, name } = context.req.param();
+    const path = context.req.query("path") ?? "";
+    return serve(context, await conversationOf(context, id).readVariable(name, path));
+  });
+
+  routes.put("/:id/variables/:name", async (context) => {
+    const { id, name } = context.req.param();
+    const value = await readValue(context.req.raw);
+    const options = putOptionsIn(context.req.query());
+    const conversation = conversationOf(context, id);
+    const { info, isNew } = await conversation.putVariable(requireName(name), value, options);
+    return context.json(info, isNew ? 201 : 200);
+  });
+
+  routes.delete("/:id/variables/:name", async (context) => {
+    const { id, name } = context.req.param();
+    const existed = await conversationOf(context, id).deleteVariable(name);
+    if (!existed) throw new ByrefError("variable_not_found", `There is no variable ${name}.`);
+    return context.body(null, 204);
+  });
+
+  return routes;
+}
+
+/** A stored value must not become script on this origin, whatever it holds. */
+function serve(context: Context<AppEnv>, { text, isText, etag }: ServedValue): Response {
+  return context.body(text, 200, {
+    "content-type": isText ? "text/plain; charset=utf-8" : "application/json",
+    "content-security-policy": "sandbox; default-src 'none'",
+    "x-content-type-options": "nosniff",
+    etag,
+  });
+}
+
+async function readValue(request: Request): Promise<Json> {
+  const type = mediaTypeOf(request);
+  if (type === "application/json") return parseJson(await request.text());
+  if (type === "text/plain") return request.text();
+  const message = `A value of content type ${type || "(none)"} cannot be kept; send application/json or text/plain.`;
+  throw new ByrefError("unsupported_media_type", message);
+}
+
+function putOptionsIn(query: Readonly<Record<string, string>>): PutOptions {
+  const ttlSeconds = numberIn(query.ttl, "ttl", { min: 1, max: MAX_TTL_SECONDS });
+  const { pin, description } = query;
+  if (pin !== undefined && pin !== "true" && pin !== "false") {
+    throw new ByrefError("bad_request", "pin must be true or false.");
+  }
+  if (description !== undefined && description.length > limits.maxDescriptionChars) {
+    const message = `description is at most ${limits.maxDescriptionChars} characters.`;
+    throw new ByrefError("bad_request", message);
+  }
+  return {
+    ...(ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 }),
+    ...(pin === undefined ? {} : { pinned: pin === "true" }),
+    ...(description === undefined ? {} : { description }),
+  };
+}

@@ -1,0 +1,108 @@
+import type { UIMessageChunk } from "ai";
+import { limits } from "../limits.ts";
+
+/** Ids count up from here: attempt × 1,000,000,000 + sequence. */
+const ATTEMPT_FRAMES = 1_000_000_000;
+
+/**
+ * The frames of one turn, in order, for any number of watchers: one copy, however many read it and
+ * however slowly. The turn never waits for a watcher.
+ */
+export class TurnLog {
+  readonly #chunks: UIMessageChunk[] = [];
+  readonly #frames: string[] = [];
+  readonly #waiting = new Set<() => void>();
+  #isEnded = false;
+
+  push(chunk: UIMessageChunk): void {
+    const id = ATTEMPT_FRAMES + this.#frames.length + 1;
+    this.#chunks.push(chunk);
+    this.#frames.push(`id: ${id}\ndata: ${JSON.stringify(chunk)}\n\n`);
+    this.#wake();
+  }
+
+  end(): void {
+    this.#isEnded = true;
+    this.#wake();
+  }
+
+  /** The UI message stream as server-sent events. */
+  eventStream(): ReadableStream<Uint8Array> {
+    return this.#watch(
+      (from) => this.#frames.slice(from).join(""),
+      "data: [DONE]\n\n",
+      ": waiting\n\n",
+    );
+  }
+
+  /** The answer's text alone; an error ends it with a line that says so. */
+  textStream(): ReadableStream<Uint8Array> {
+    return this.#watch((from) => this.#chunks.slice(from).map(textOf).join(""), "", "");
+  }
+
+  #watch(
+    write: (from: number) => string,
+    last: string,
+    keepAlive: string,
+  ): ReadableStream<Uint8Array> {
+    const encoder = new StreamEncoder();
+    let next = 0;
+    return new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        for (;;) {
+          if (next === this.#frames.length && !this.#isEnded) {
+            const isNews = await this.#news();
+            if (isNews || keepAlive === "") continue;
+            return controller.enqueue(encoder.encode(keepAlive));
+          }
+          // Parts that are ready together leave in one write.
+          const isEnded = this.#isEnded;
+          const bytes = encoder.encode(write(next) + (isEnded ? last : ""));
+          next = this.#frames.length;
+          if (bytes.length > 0) controller.enqueue(bytes);
+          if (isEnded) return controller.close();
+          if (bytes.length > 0) return;
+        }
+      },
+    });
+  }
+
+  /** True when there is something new; false after the time in which a connection wants a sign of life. */
+  #news(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const done = (isNews: boolean) => {
+        clearTimeout(timer);
+        this.#waiting.delete(wake);
+        resolve(isNews);
+      };
+      const wake = () => done(true);
+      const timer = setTimeout(() => done(false), limits.keepAliveMs);
+      this.#waiting.add(wake);
+    });
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting) wake();
+  }
+}
+
+function textOf(chunk: UIMessageChunk): string {
+  if (chunk.type === "text-delta") return chunk.delta;
+  if (chunk.type !== "error") return "";
+  const colon = chunk.errorText.indexOf(": ");
+  return `\n[error: ${chunk.errorText.slice(0, colon)}] ${chunk.errorText.slice(colon + 2)}\n`;
+}
+
+/** UTF-8, where a surrogate pair may come in two pieces. */
+class StreamEncoder {
+  readonly #encoder = new TextEncoder();
+  #held = "";
+
+  encode(text: string): Uint8Array {
+    const all = this.#held + text;
+    const last = all.charCodeAt(all.length - 1);
+    const endsInHalf = last >= 0xd800 && last <= 0xdbff;
+    this.#held = endsInHalf ? all.slice(-1) : "";
+    return this.#encoder.encode(endsInHalf ? all.slice(0, -1) : all);
+  }
+}

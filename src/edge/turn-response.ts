@@ -1,0 +1,36 @@
+import { UI_MESSAGE_STREAM_HEADERS } from "ai";
+import type { VariableInfo } from "../store/variable-store.ts";
+import type { TurnResult } from "../turn/turn.ts";
+import { problemOf } from "./problem.ts";
+import type { TurnLog } from "./turn-log.ts";
+
+export interface RunningTurn {
+  readonly log: TurnLog;
+  readonly result: Promise<TurnResult>;
+  /** The conversation's variables when the turn is done, newest last. */
+  readonly variables: () => readonly VariableInfo[];
+}
+
+/** A turn in the form that `Accept` asks for; the UI message stream if it asks for nothing we have. */
+export async function respond(accept: string | null, turn: RunningTurn): Promise<Response> {
+  const wanted = ["application/json", "text/plain"].find((type) => accept?.includes(type));
+  if (accept?.includes("text/event-stream") === true || wanted === undefined) {
+    return stream(turn, turn.log.eventStream(), UI_MESSAGE_STREAM_HEADERS);
+  }
+  if (wanted === "text/plain") {
+    return stream(turn, turn.log.textStream(), { "content-type": "text/plain; charset=utf-8" });
+  }
+  const { message, metadata, error } = await turn.result;
+  if (error !== undefined) return problemOf(error.code, error.message);
+  return Response.json({ message, variables: turn.variables(), ...metadata });
+}
+
+/** Headers leave at once. A turn that fails outside of its own doing has ended its log. */
+function stream(
+  { result }: RunningTurn,
+  body: ReadableStream<Uint8Array>,
+  headers: Record<string, string>,
+): Response {
+  result.catch((error: unknown) => console.error(error));
+  return new Response(body, { headers: { ...headers, "cache-control": "no-cache" } });
+}

@@ -1,0 +1,75 @@
+import type { UIMessageChunk } from "ai";
+import { limits } from "../limits.ts";
+import { type ExpandOptions, Expander, type ExpansionBudget } from "../reference/expand.ts";
+import type { Lookup } from "../reference/reference.ts";
+import { slicesOf } from "../value/json.ts";
+
+export interface AnswerOptions extends Pick<ExpandOptions, "couldBegin" | "onResolved"> {
+  /** Receives every chunk as the client sees it. */
+  readonly emit: (chunk: UIMessageChunk) => void;
+  /** Receives the text that was shown for a text part. */
+  readonly onShown: (id: string, text: string) => void;
+}
+
+/**
+ * The chunks of an answer on their way out: references in texts are expanded, all else passes. What is
+ * held is let go at a text's end and before any other part. Nothing that is expanded here goes back
+ * into the history or a prompt.
+ */
+export class Answer {
+  readonly #lookup: Lookup;
+  readonly #options: AnswerOptions;
+  readonly #budget: ExpansionBudget = { leftChars: limits.maxExpansionChars };
+  /** One for each text part that is open. */
+  readonly #expanders = new Map<string, Expander>();
+
+  constructor(lookup: Lookup, options: AnswerOptions) {
+    this.#lookup = lookup;
+    this.#options = options;
+  }
+
+  /** Await what is returned, if anything, before the next call. */
+  write(chunk: UIMessageChunk): void | Promise<void> {
+    if (chunk.type === "text-delta") return this.#writeText(chunk);
+    if (chunk.type === "text-start") this.#expanders.set(chunk.id, this.#expander());
+    if (this.#expanders.size === 0) return this.#options.emit(chunk);
+    return this.#writeOther(chunk);
+  }
+
+  /** Lets go of what is held: at the end, at an error, when stopped. */
+  async flush(): Promise<void> {
+    for (const [id, expander] of this.#expanders) await expander.flush(this.#emitText(id));
+  }
+
+  #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {
+    const { id, delta, providerMetadata } = chunk;
+    if (providerMetadata !== undefined) this.#options.emit({ ...chunk, delta: "" });
+    return this.#expanders.get(id)?.write(delta, this.#emitText(id));
+  }
+
+  async #writeOther(chunk: UIMessageChunk): Promise<void> {
+    await this.flush();
+    this.#options.emit(chunk);
+    if (chunk.type === "text-end") this.#expanders.delete(chunk.id);
+  }
+
+  #expander(): Expander {
+    const { couldBegin, onResolved, emit } = this.#options;
+    return new Expander(this.#lookup, {
+      budget: this.#budget,
+      ...(couldBegin === undefined ? {} : { couldBegin }),
+      ...(onResolved === undefined ? {} : { onResolved }),
+      onUnresolved: (unresolved) =>
+        emit({ type: "data-unresolved", data: unresolved, transient: true }),
+    });
+  }
+
+  #emitText(id: string) {
+    return (text: string) => {
+      this.#options.onShown(id, text);
+      for (const delta of slicesOf(text, limits.maxSliceChars)) {
+        this.#options.emit({ type: "text-delta", id, delta });
+      }
+    };
+  }
+}

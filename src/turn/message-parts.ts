@@ -1,0 +1,145 @@
+import type { UIMessage, UIMessageChunk } from "ai";
+
+export type MessagePart = UIMessage["parts"][number];
+type Fields = Record<string, unknown>;
+
+/**
+ * An assistant message as it grows: what a stock client makes of the same chunks. Texts are kept as the
+ * model wrote them; as the person saw them they are in `display`, one for each text part.
+ */
+export class MessageParts {
+  readonly #parts: Fields[] = [];
+  readonly #display: string[] = [];
+  /** Parts that are being written, by kind and id. */
+  readonly #open = new Map<string, Fields>();
+  /** Where the text of an id is shown: until the id is used again. */
+  readonly #shownAt = new Map<string, number>();
+  #stepStart = 0;
+
+  get parts(): readonly MessagePart[] {
+    // Every object in here was made below, from chunks of the SDK, with the fields of its part type.
+    return this.#parts as unknown as readonly MessagePart[];
+  }
+
+  /** What the person saw of each text part, in order. */
+  get display(): readonly string[] {
+    return this.#display;
+  }
+
+  /** Text that was shown for the part, references expanded. */
+  show(id: string, text: string): void {
+    const index = this.#shownAt.get(id);
+    if (index !== undefined) this.#display[index] += text;
+  }
+
+  add(chunk: UIMessageChunk): void {
+    switch (chunk.type) {
+      case "start-step":
+        this.#stepStart = this.#parts.push({ type: "step-start" });
+        return;
+      case "text-start":
+      case "reasoning-start":
+        this.#start(chunk);
+        return;
+      case "text-delta":
+      case "reasoning-delta":
+      case "text-end":
+      case "reasoning-end":
+        this.#extend(chunk);
+        return;
+      case "tool-input-start":
+      case "tool-input-available":
+      case "tool-input-error":
+        this.#toolInput(chunk);
+        return;
+      case "tool-output-available":
+      case "tool-output-error":
+        this.#toolOutput(chunk);
+        return;
+      case "file":
+      case "reasoning-file":
+      case "source-url":
+      case "source-document":
+      case "custom":
+        this.#parts.push({ ...chunk });
+        return;
+      default:
+    }
+  }
+
+  #start(chunk: Extract<UIMessageChunk, { type: "text-start" | "reasoning-start" }>): void {
+    const { id, providerMetadata } = chunk;
+    const kind = chunk.type === "text-start" ? "text" : "reasoning";
+    const part: Fields = {
+      type: kind,
+      ...(kind === "reasoning" ? { id } : {}),
+      text: "",
+      ...(providerMetadata === undefined ? {} : { providerMetadata }),
+      state: "streaming",
+    };
+    if (kind === "text") this.#shownAt.set(id, this.#display.push("") - 1);
+    this.#open.set(`${kind} ${id}`, part);
+    this.#parts.push(part);
+  }
+
+  #extend(
+    chunk: Extract<
+      UIMessageChunk,
+      { type: "text-delta" | "reasoning-delta" | "text-end" | "reasoning-end" }
+    >,
+  ): void {
+    const key = `${chunk.type.startsWith("text") ? "text" : "reasoning"} ${chunk.id}`;
+    const part = this.#open.get(key);
+    if (part === undefined) return;
+    if (chunk.providerMetadata !== undefined) part.providerMetadata = chunk.providerMetadata;
+    if ("delta" in chunk) {
+      part.text = `${String(part.text)}${chunk.delta}`;
+      return;
+    }
+    part.state = "done";
+    if ("citations" in chunk && chunk.citations !== undefined) part.citations = chunk.citations;
+    this.#open.delete(key);
+  }
+
+  #toolInput(
+    chunk: Extract<
+      UIMessageChunk,
+      { type: "tool-input-start" | "tool-input-available" | "tool-input-error" }
+    >,
+  ): void {
+    const { type, toolCallId, toolName, dynamic, providerMetadata, ...rest } = chunk;
+    const existing = this.#parts
+      .slice(this.#stepStart)
+      .find((part) => part.toolCallId === toolCallId);
+    const part: Fields = existing ?? {
+      ...(dynamic === true ? { type: "dynamic-tool", toolName } : { type: `tool-${toolName}` }),
+      toolCallId,
+    };
+    if (existing === undefined) this.#parts.push(part);
+    part.state = toolState[type];
+    if (providerMetadata !== undefined) {
+      const field = type === "tool-input-error" ? "resultProviderMetadata" : "callProviderMetadata";
+      part[field] = providerMetadata;
+    }
+    Object.assign(part, rest);
+  }
+
+  #toolOutput(
+    chunk: Extract<UIMessageChunk, { type: "tool-output-available" | "tool-output-error" }>,
+  ): void {
+    const { type, toolCallId, dynamic: _dynamic, providerMetadata, ...rest } = chunk;
+    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    if (part === undefined) return;
+    part.state = toolState[type];
+    if (providerMetadata !== undefined) part.resultProviderMetadata = providerMetadata;
+    Object.assign(part, rest);
+  }
+}
+
+const toolState = {
+  "tool-input-start": "input-streaming",
+  "tool-input-available": "input-available",
+  "tool-input-error": "output-error",
+  "tool-output-available": "output-available",
+  "tool-output-error": "output-error",
+} as const;

@@ -1,0 +1,27 @@
+import { ByrefError } from "../errors.ts";
+import { limits } from "../limits.ts";
+
+/** Runs tasks one after the other, in the order of arrival; a failed task does not stop the next. */
+export class Queue {
+  #tail: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+
+  /** Tasks that run or wait. */
+  get length(): number {
+    return this.#waiting;
+  }
+
+  /** Throws `too_many_turns` at once if as many as may wait do. */
+  run<Result>(task: () => Promise<Result>): Promise<Result> {
+    if (this.#waiting > limits.maxQueuedTurns) {
+      const message = `A conversation answers one message at a time and ${limits.maxQueuedTurns} are waiting; try again later.`;
+      throw new ByrefError("too_many_turns", message);
+    }
+    this.#waiting++;
+    const run = this.#tail.then(task).finally(() => {
+      this.#waiting--;
+    });
+    this.#tail = run.catch(() => undefined);
+    return run;
+  }
+}

@@ -1,0 +1,129 @@
+import {
+  experimental_streamLanguageModelCall as streamLanguageModelCall,
+  type LanguageModel,
+  type LanguageModelStreamPart,
+  type LanguageModelUsage,
+  type ModelMessage,
+  type ToolSet,
+  toUIMessageChunk,
+  type UIMessageChunk,
+  type FinishReason,
+} from "ai";
+import { ByrefError, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { WrappedTool } from "../tool/wrap-tool.ts";
+import type { Json } from "../value/json.ts";
+import type { SavingsCounter } from "./savings.ts";
+import { Watchdog } from "./watchdog.ts";
+
+/** What a step needs of its turn. */
+export interface StepContext {
+  readonly model: LanguageModel;
+  readonly instructions: string;
+  readonly tools: ReadonlyMap<string, WrappedTool>;
+  readonly savings: SavingsCounter;
+  readonly signal: AbortSignal;
+  /** Receives each chunk as the model wrote it. Awaited before the next. */
+  readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
+}
+
+export interface ToolCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: Json;
+}
+
+export interface StepResult {
+  readonly finishReason: FinishReason;
+  readonly usage: LanguageModelUsage | undefined;
+  /** Calls that were asked of us and are well-formed. */
+  readonly calls: readonly ToolCall[];
+  /** Calls that were not, and have been answered with an error. */
+  readonly invalidCalls: number;
+}
+
+/** One call of the model: its parts go to `write`, its tool calls are returned. Throws `model_failed`. */
+export async function callModel(
+  context: StepContext,
+  messages: readonly ModelMessage[],
+): Promise<StepResult> {
+  const watchdog = new Watchdog(context.signal, limits.modelSilenceMs);
+  try {
+    const call = streamLanguageModelCall({
+      model: context.model,
+      instructions: context.instructions,
+      messages: [...messages],
+      tools: shownTools(context.tools),
+      abortSignal: watchdog.signal,
+      onStart: ({ promptMessages }) => context.savings.addPrompt(promptMessages),
+      _internal: { collectContent: false },
+    });
+    const { stream } = await Promise.race([call, watchdog.aborted]);
+    const reader = stream.getReader();
+    // A stream that does not heed the signal is not waited for either.
+    watchdog.aborted.catch((reason: unknown) => reader.cancel(reason).catch(() => undefined));
+    const result = await readParts(reader, context, watchdog);
+    watchdog.signal.throwIfAborted();
+    if (result !== undefined) return result;
+    throw new ByrefError("model_failed", "The model's answer broke off before its end.");
+  } catch (error) {
+    const reason: unknown = watchdog.signal.aborted ? watchdog.signal.reason : error;
+    if (context.signal.aborted) throw reason;
+    throw reason instanceof ByrefError ? reason : modelFailed(reason);
+  } finally {
+    watchdog.end();
+  }
+}
+
+/** The tools of an agent as the model is shown them. */
+export function shownTools(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
+  return Object.fromEntries(Array.from(tools, ([name, tool]) => [name, tool.shown]));
+}
+
+async function readParts(
+  reader: ReadableStreamDefaultReader<LanguageModelStreamPart>,
+  context: StepContext,
+  watchdog: Watchdog,
+): Promise<StepResult | undefined> {
+  const calls: ToolCall[] = [];
+  const tools = shownTools(context.tools);
+  let invalidCalls = 0;
+  let end: Extract<LanguageModelStreamPart, { type: "model-call-end" }> | undefined;
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    const part = read.value;
+    watchdog.touch();
+    if (part.type === "error") throw modelFailed(part.error);
+    if (part.type === "model-call-end") end = part;
+    if (part.type === "tool-call" && part.providerExecuted !== true) {
+      if (part.invalid === true) invalidCalls++;
+      else calls.push(toolCallFrom(part));
+    }
+    const chunk = toChunk(part, tools);
+    if (chunk !== undefined) await context.write(chunk);
+  }
+  return end && { finishReason: end.finishReason, usage: end.usage, calls, invalidCalls };
+}
+
+function toolCallFrom(part: { toolCallId: string; toolName: string; input: unknown }): ToolCall {
+  // The SDK made the input by parsing JSON.
+  return { toolCallId: part.toolCallId, toolName: part.toolName, input: part.input as Json };
+}
+
+/** The chunk that the SDK's own server would send; undefined for parts that it does not send. */
+function toChunk(part: LanguageModelStreamPart, tools: ToolSet): UIMessageChunk | undefined {
+  switch (part.type) {
+    case "model-call-start":
+    case "model-call-end":
+    case "model-call-response-metadata":
+      return undefined;
+    case "tool-error":
+      // An invalid call was reported as such, with its error.
+      return part.providerExecuted === true ? toUIMessageChunk(part, { tools }) : undefined;
+    default:
+      return toUIMessageChunk(part, { tools, sendSources: true });
+  }
+}
+
+function modelFailed(error: unknown): ByrefError {
+  return new ByrefError("model_failed", `The model failed: ${messageOf(error)}`);
+}

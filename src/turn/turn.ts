@@ -1,0 +1,202 @@
+import type { FinishReason, LanguageModel, ModelMessage, UIMessage, UIMessageChunk } from "ai";
+import { type ErrorCode, codeOf, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { lookupInStore } from "../tool/store-lookup.ts";
+import { type ToolRun, type WrappedTool, wrapTools } from "../tool/wrap-tool.ts";
+import type { Agent } from "./agent.ts";
+import type { Cost } from "./cost.ts";
+import { Answer } from "./answer.ts";
+import { type History, type StoredMessage, toUIMessage } from "./history.ts";
+import { MessageParts } from "./message-parts.ts";
+import { instructionsFor, toModelMessages, withVariables } from "./prompt.ts";
+import { type Savings, SavingsCounter } from "./savings.ts";
+import { callModel, shownTools, type StepContext, type ToolCall } from "./step.ts";
+import { addUsage, type Usage } from "./usage.ts";
+
+export interface TurnOptions {
+  readonly agent: Agent;
+  readonly model: LanguageModel;
+  readonly store: VariableStore;
+  readonly history: History;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly newId: () => string;
+  /** Stops the turn: no further model call or tool. What was said so far is kept. */
+  readonly signal: AbortSignal;
+  /** What the turn has cost so far. */
+  readonly cost: () => Cost;
+  /** Receives the chunks as the client sees them, in order. Must not throw. */
+  readonly emit: (chunk: UIMessageChunk) => void;
+}
+
+/** What the last `message-metadata` of a turn carries. */
+export interface TurnMetadata {
+  readonly usage: Usage;
+  readonly savings: Savings;
+  readonly cost: Cost;
+}
+
+export interface TurnResult {
+  readonly metadata: TurnMetadata;
+  /** The answer as the person saw it. */
+  readonly message: UIMessage;
+  readonly finishReason: FinishReason;
+  readonly error?: { readonly code: ErrorCode; readonly message: string };
+}
+
+/**
+ * One user message, the model's steps and tool calls, one answer. The question is in the history before
+ * the model is called; the answer is there before `finish` is sent. Never rejects: a failure is an error
+ * part, and the turn's `error`.
+ */
+export async function runTurn(options: TurnOptions, question?: StoredMessage): Promise<TurnResult> {
+  if (question !== undefined) options.history.add(question);
+  const turn = new Turn(options);
+  return turn.run();
+}
+
+class Turn {
+  readonly #options: TurnOptions;
+  readonly #parts = new MessageParts();
+  readonly #answer: Answer;
+  readonly #savings: SavingsCounter;
+  readonly #id: string;
+  #usage: Usage = {};
+
+  constructor(options: TurnOptions) {
+    const { store, newId, emit } = options;
+    this.#options = options;
+    this.#id = newId();
+    this.#savings = new SavingsCounter(store);
+    this.#answer = new Answer(lookupInStore(store), {
+      emit,
+      couldBegin: (prefix) => store.couldBegin(prefix),
+      onShown: (id, text) => this.#parts.show(id, text),
+      onResolved: (source, text) =>
+        this.#savings.addReferences({ authoredChars: source.length, resolvedChars: text.length }),
+    });
+  }
+
+  async run(): Promise<TurnResult> {
+    this.#options.emit({ type: "start", messageId: this.#id });
+    let finishReason: FinishReason = "error";
+    let error: TurnResult["error"];
+    try {
+      finishReason = await this.#steps();
+    } catch (thrown) {
+      error = { code: codeOf(thrown), message: messageOf(thrown) };
+    }
+    await this.#answer.flush();
+    return this.#finish(finishReason, error);
+  }
+
+  /** Calls the model until it asks for no more tools. */
+  async #steps(): Promise<FinishReason> {
+    const { agent, model, store, history, signal } = this.#options;
+    const tools = await wrapTools(agent.tools, {
+      store,
+      ...(agent.naming === undefined ? {} : { naming: agent.naming }),
+    });
+    const past = await toModelMessages(history.window(), shownTools(tools));
+    const context: StepContext = {
+      model,
+      instructions: instructionsFor(agent),
+      tools,
+      savings: this.#savings,
+      signal,
+      write: (chunk) => this.#write(chunk),
+    };
+    for (let step = 1; ; step++) {
+      signal.throwIfAborted();
+      const messages = [...past, ...(await this.#ownMessages(tools))];
+      await this.#write({ type: "start-step" });
+      const result = await callModel(context, withVariables(messages, store));
+      this.#usage = addUsage(this.#usage, result.usage);
+      await this.#runTools(result.calls, tools, messages);
+      await this.#write({ type: "finish-step" });
+      const goesOn = result.calls.length + result.invalidCalls > 0 && step < limits.maxSteps;
+      if (!goesOn) return result.finishReason;
+    }
+  }
+
+  /** What this turn has said and done so far, for the model. */
+  #ownMessages(tools: ReadonlyMap<string, WrappedTool>): Promise<ModelMessage[]> {
+    const { parts } = this.#parts;
+    return parts.length === 0
+      ? Promise.resolve([])
+      : toModelMessages([this.#stored(parts)], shownTools(tools));
+  }
+
+  /** All calls run at the same time; results are saved and shown in the order of the calls. */
+  async #runTools(
+    calls: readonly ToolCall[],
+    tools: ReadonlyMap<string, WrappedTool>,
+    messages: readonly ModelMessage[],
+  ): Promise<void> {
+    const { signal } = this.#options;
+    const runs = calls.map(({ toolName, toolCallId, input }) =>
+      tools.get(toolName)?.run(input, { toolCallId, messages, signal }),
+    );
+    for (const [index, call] of calls.entries()) {
+      const run = await runs[index];
+      signal.throwIfAborted();
+      if (run !== undefined) await this.#finishCall(call, run);
+    }
+  }
+
+  async #finishCall({ toolCallId }: ToolCall, run: ToolRun): Promise<void> {
+    if (run.kind === "failed") return this.#failCall(toolCallId, run.code, run.message);
+    try {
+      const { info, output } = run.save();
+      this.#savings.addReferences(run.references);
+      await this.#write({ type: "tool-output-available", toolCallId, output });
+      await this.#write({ type: "data-variable", data: info, transient: true });
+    } catch (error) {
+      await this.#failCall(toolCallId, codeOf(error), messageOf(error));
+    }
+  }
+
+  async #failCall(toolCallId: string, code: ErrorCode, message: string): Promise<void> {
+    await this.#write({ type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` });
+  }
+
+  /** As the model wrote it into the message; expanded on its way out. */
+  #write(chunk: UIMessageChunk): void | Promise<void> {
+    this.#parts.add(chunk);
+    return this.#answer.write(chunk);
+  }
+
+  #finish(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
+    const { history, emit, signal } = this.#options;
+    const spent = { usage: this.#usage, savings: this.#savings.savings };
+    const stored = { ...this.#stored(this.#parts.parts), metadata: spent };
+    if (stored.parts.length > 0) history.add(stored);
+    const metadata: TurnMetadata = { ...spent, cost: this.#options.cost() };
+    const message = { ...stored, metadata };
+    emit({ type: "message-metadata", messageMetadata: metadata });
+    if (signal.aborted) emit({ type: "abort" });
+    else if (error !== undefined)
+      emit({ type: "error", errorText: `${error.code}: ${error.message}` });
+    else emit({ type: "finish", finishReason });
+    return {
+      metadata,
+      message: toUIMessage(message, "display"),
+      finishReason,
+      ...(error === undefined ? {} : { error }),
+    };
+  }
+
+  #stored(parts: StoredMessage["parts"]): StoredMessage {
+    const { display } = this.#parts;
+    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    const isSame = texts.every((text, index) => text === display[index]);
+    return {
+      id: this.#id,
+      role: "assistant",
+      parts,
+      ...(isSame ? {} : { display }),
+      createdAt: new Date(this.#options.now()).toISOString(),
+    };
+  }
+}

@@ -1,0 +1,208 @@
+import { expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { Write } from "../../src/store/variable-store.ts";
+import { type Fixture, iso, namesOf, observe, START_MS } from "./variable-store-fixture.ts";
+
+/** Deletes and resets leave nothing behind but used numbers. */
+export function deleting(at: Fixture): void {
+  it("reads as if it had never been", () => {
+    for (const value of [1, "x".repeat(100_000)]) {
+      at.store.save({ name: "a", value, tool: "t", ttlMs: 5 });
+      expect(at.store.delete("a")).toBe(true);
+      expect(observe(at.store)).toEqual({ list: [], count: 0, values: [], nextDueMs: undefined });
+      expect([at.store.read("a"), at.store.info("a"), at.store.tombstone("a")]).toEqual([
+        ...[undefined, undefined, undefined],
+      ]);
+      expect(at.store.couldBegin("")).toBe(false);
+      expect(at.store.delete("a")).toBe(false);
+      at.nowMs += 1;
+      const info = at.store.save({ name: "a", value: 1 });
+      expect(info).toMatchObject({ version: 1, createdAt: iso(at.nowMs) });
+      at.store.delete("a");
+    }
+  });
+
+  it("leaves the others as they are", () => {
+    for (const name of ["a", "aa", "b"]) at.store.save({ name, value: name.repeat(70_000) });
+    at.store.delete("a");
+    expect(namesOf(at.store.list())).toEqual(["aa", "b"]);
+    expect(at.store.read("aa") === "aa".repeat(70_000)).toBe(true);
+  });
+
+  it("resets to the newest so many; the pinned stay and do not count", () => {
+    for (const name of ["e", "d", "c", "b", "a"])
+      at.store.save({ name, value: name, pinned: name === "d" || name === "a" });
+    expect(at.store.reset(3)).toEqual([]);
+    expect(at.store.reset(1)).toEqual(["e", "c"]);
+    expect(namesOf(at.store.list())).toEqual(["d", "b", "a"]);
+    expect(at.store.reset(0)).toEqual(["b"]);
+    expect(at.store.reset(0)).toEqual([]);
+    expect(namesOf(at.store.list())).toEqual(["d", "a"]);
+    expect([at.store.read("c"), at.store.tombstone("c")]).toEqual([undefined, undefined]);
+    expect(at.store.read("d")).toBe("d");
+    expect(at.store.save({ name: "e", value: 1 }).version).toBe(1);
+  });
+
+  it("resets by when a variable was written last", () => {
+    for (const name of ["a", "b", "a"]) at.store.save({ name, value: "x".repeat(70_000) });
+    expect(at.store.reset(1)).toEqual(["b"]);
+    expect(at.store.read("a") === "x".repeat(70_000)).toBe(true);
+  });
+}
+
+/** A variable is gone at its time; eviction only tidies up. */
+export function expiry(at: Fixture): void {
+  const saveDue = (name: string, ttlMs: number, more: Partial<Write> = {}) =>
+    at.store.save({ name, value: name, ttlMs, tool: "t", input: [name], ...more });
+  const evict = (limit = 10) => at.store.evictExpired(at.nowMs, limit).map(({ name }) => name);
+
+  it.each([1, 0])("is gone at its time, before and after %i eviction", (evictions) => {
+    saveDue("a", 10);
+    saveDue("b", 11);
+    at.nowMs = START_MS + 9;
+    expect(at.store.read("a")).toBe("a");
+    expect(evict()).toEqual([]);
+    expect(at.store.count()).toBe(2);
+    at.nowMs = START_MS + 10;
+    if (evictions > 0) expect(evict()).toEqual(["a"]);
+    expect([at.store.read("a"), at.store.info("a")]).toEqual([undefined, undefined]);
+    expect(namesOf(at.store.list())).toEqual(["b"]);
+    expect(at.store.list({ names: ["a"] })).toEqual([]);
+    expect(at.store.list({ last: 2 })).toHaveLength(1);
+    expect(at.store.count()).toBe(1);
+    expect(at.store.couldBegin("a")).toBe(true);
+    expect(at.store.tombstone("b")).toBeUndefined();
+    expect(at.store.tombstone("a")).toStrictEqual({
+      ...{ name: "a", version: 1, tool: "t", input: ["a"] },
+      ...{ evictedAt: iso(START_MS + 10), reason: "expired" },
+    });
+    expect(at.store.reset(1)).toEqual([]);
+  });
+
+  it.each([1, 0])(
+    "deletes nothing that is gone but its tombstone, after %i eviction",
+    (evictions) => {
+      saveDue("a", 10);
+      at.nowMs += 10;
+      if (evictions > 0) evict();
+      expect(at.store.delete("a")).toBe(false);
+      expect(at.store.tombstone("a")).toBeUndefined();
+      expect(at.store.couldBegin("a")).toBe(false);
+      expect(saveDue("a", 10).version).toBe(1);
+    },
+  );
+
+  it("knows when the next one is due", () => {
+    saveDue("a", 20);
+    saveDue("b", 10);
+    at.store.save({ name: "c", value: 1 });
+    expect(at.store.nextDueMs()).toBe(START_MS + 10);
+    at.nowMs = START_MS + 15;
+    expect(at.store.nextDueMs()).toBe(START_MS + 10);
+    evict();
+    expect(at.store.nextDueMs()).toBe(START_MS + 20);
+    at.store.save({ name: "a", value: 1 });
+    expect(at.store.nextDueMs()).toBeUndefined();
+  });
+
+  it("counts the time to live from the last write", () => {
+    saveDue("a", 10);
+    at.nowMs += 9;
+    saveDue("a", 10);
+    at.nowMs += 9;
+    expect([at.store.read("a"), evict()]).toEqual(["a", []]);
+    at.nowMs += 1;
+    expect([at.store.read("a"), evict()]).toEqual([undefined, ["a"]]);
+  });
+
+  it("evicts at most so many at once, large and pinned ones too, and twice without harm", () => {
+    for (const name of ["c", "a", "b"])
+      saveDue(name, 10, { value: name.repeat(70_000), pinned: name === "a" });
+    at.store.save({ name: "d", value: 1 });
+    at.nowMs += 10;
+    expect([evict(0), evict(2), evict(2), evict(2)]).toEqual([[], ["c", "a"], ["b"], []]);
+    expect(namesOf(at.store.list())).toEqual(["d"]);
+    expect(at.store.tombstone("c")?.evictedAt).toBe(iso(START_MS + 10));
+  });
+
+  it("returns the tombstones that it leaves", () => {
+    saveDue("a", 1);
+    const evicted = at.store.evictExpired(START_MS + 5, 1);
+    expect(evicted).toEqual([at.store.tombstone("a")]);
+    expect(evicted).toHaveLength(1);
+  });
+}
+
+/** What evicted variables leave behind. */
+export function tombstones(at: Fixture): void {
+  /** Saves each with a millisecond more to live than the one before, and evicts them. */
+  const evictAll = (names: readonly string[], stepMs = 1) => {
+    for (const [index, name] of names.entries())
+      at.store.save({ name, value: 1, ttlMs: 1 + index * stepMs });
+    at.nowMs += names.length;
+    expect(at.store.evictExpired(at.nowMs, names.length)).toHaveLength(names.length);
+  };
+  const left = (names: readonly string[]) =>
+    names.filter((name) => at.store.tombstone(name) !== undefined);
+  /** In an order that is not the alphabet's. */
+  const nameOf = (index: number) => `v_${9_999 - index}`;
+
+  it.each([true, false])("end when the name is saved again, whose version goes on", (evicted) => {
+    at.store.save({ name: "a", value: 1 });
+    at.store.save({ name: "a", value: 2, ttlMs: 5 });
+    at.nowMs += 5;
+    if (evicted) at.store.evictExpired(at.nowMs, 1);
+    expect(at.store.tombstone("a")?.version).toBe(2);
+    expect(at.store.save({ name: "a", value: 3 }).version).toBe(3);
+    expect(at.store.tombstone("a")).toBeUndefined();
+    expect(at.store.read("a")).toBe(3);
+    at.store.delete("a");
+    expect(at.store.tombstone("a")).toBeUndefined();
+    expect(at.store.save({ name: "a", value: 4 }).version).toBe(1);
+  });
+
+  it("are renewed by the next eviction", () => {
+    evictAll(["a", "b"]);
+    at.store.save({ name: "a", value: 1, ttlMs: 7 });
+    at.store.evictExpired(at.nowMs + 7, 1);
+    expect(at.store.tombstone("a")).toMatchObject({ version: 2, evictedAt: iso(at.nowMs + 7) });
+    expect(at.store.tombstone("b")).toMatchObject({ version: 1, evictedAt: iso(START_MS + 2) });
+  });
+
+  it("end with a delete of the name, and stay through a reset", () => {
+    evictAll(["a", "b"]);
+    expect(at.store.reset(0)).toEqual([]);
+    expect(left(["a", "b"])).toEqual(["a", "b"]);
+    expect(at.store.delete("a")).toBe(false);
+    expect(left(["a", "b"])).toEqual(["b"]);
+    expect([at.store.couldBegin("a"), at.store.couldBegin("b")]).toEqual([false, true]);
+    expect(at.store.save({ name: "a", value: 1 }).version).toBe(1);
+  });
+
+  it("are not counted, listed or due", () => {
+    evictAll(["a", "b"]);
+    expect(observe(at.store)).toEqual({ list: [], count: 0, values: [], nextDueMs: undefined });
+    expect(at.store.read("a")).toBeUndefined();
+  });
+
+  it.each([limits.maxTombstones, 1, 0])(
+    "are at most so many, the oldest go first: %i before",
+    (n) => {
+      const names = Array.from({ length: limits.maxTombstones + 2 }, (_, index) => nameOf(index));
+      evictAll(names.slice(0, n));
+      expect(left(names)).toHaveLength(n);
+      evictAll(names.slice(n));
+      expect(left(names)).toEqual(names.slice(2));
+      expect(at.store.couldBegin(nameOf(0))).toBe(false);
+      expect(at.store.save({ name: nameOf(0), value: 1 }).version).toBe(1);
+      expect(at.store.save({ name: nameOf(2), value: 1 }).version).toBe(2);
+    },
+  );
+
+  it("go in the order in which they came, also those of one moment", () => {
+    const names = Array.from({ length: limits.maxTombstones + 1 }, (_, index) => nameOf(index));
+    evictAll(names.slice(0, limits.maxTombstones), 0);
+    evictAll(names.slice(limits.maxTombstones));
+    expect(left(names)).toEqual(names.slice(1));
+  });
+}

@@ -1,0 +1,148 @@
+import { expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { Json } from "../../src/value/json.ts";
+import {
+  type Fixture,
+  namesOf,
+  observe,
+  START_MS,
+  textOf,
+  withCode,
+} from "./variable-store-fixture.ts";
+
+/** Every value that JSON can hold comes back, as a frozen copy. */
+export function values(at: Fixture): void {
+  it.each<[string, Json]>([
+    ["an empty string", ""],
+    ["a text", 'a\n"b"\\ é € 😀'],
+    ["a text that reads like JSON", '{"a": 1}'],
+    ["NUL characters", "\u0000a\u0000b\u0000"],
+    ["lone surrogates", "\ud800a\udc00\ud83d"],
+    ["lone surrogates inside", { "\udc00": ["\ud800", "a\u0000"] }],
+    ["zero", 0],
+    ["a number", -1.5e-300],
+    ["true", true],
+    ["false", false],
+    ["null", null],
+    ["an empty array", []],
+    ["an empty object", {}],
+    ["nested values", [[], {}, [null, { a: [1, "2", false, { "": {} }] }]]],
+    ["keys in their order", JSON.parse(`{"b": 1, "a": 2, "10": 3, "9": 4}`)],
+    ["a __proto__ key", JSON.parse(`{"__proto__": {"a": 1}, "constructor": 2}`)],
+  ])("keeps %s", (_, value) => {
+    at.store.save({ name: "a", value });
+    expect(at.store.read("a")).toStrictEqual(value);
+    expect(JSON.stringify(at.store.read("a"))).toBe(JSON.stringify(value));
+    expect(at.store.info("a")?.bytes).toBe(Buffer.byteLength(textOf(value)));
+    expect(at.store.info("a")?.chars).toBe(textOf(value).length);
+  });
+
+  it("keeps negative zero, which JSON does not write, as zero", () => {
+    at.store.save({ name: "a", value: -0 });
+    at.store.save({ name: "b", value: [-0] });
+    expect(at.store.read("a")).toBe(0);
+    expect(at.store.read("b")).toStrictEqual([0]);
+  });
+
+  it("keeps a copy: nobody who changes what was saved changes the variable", () => {
+    const value = { list: [1], inner: { a: 1 } };
+    const input = { city: "NYC" };
+    at.store.save({ name: "a", value, input, tool: "t", ttlMs: 1 });
+    value.list.push(2);
+    value.inner.a = 2;
+    input.city = "LA";
+    expect(at.store.read("a")).toEqual({ list: [1], inner: { a: 1 } });
+    expect(at.store.info("a")?.input).toEqual({ city: "NYC" });
+    at.store.evictExpired(START_MS + 1, 1);
+    expect(at.store.tombstone("a")?.input).toEqual({ city: "NYC" });
+  });
+
+  it("leaves what was saved as it was, not frozen", () => {
+    const value = { inner: [1] };
+    at.store.save({ name: "a", value });
+    expect(Object.isFrozen(value) || Object.isFrozen(value.inner)).toBe(false);
+  });
+
+  it("hands out what nobody can change", () => {
+    at.store.save({ name: "a", value: { inner: [{ deep: 1 }] } });
+    const value = at.store.read("a") as { inner: { deep: number }[] };
+    expect(() => value.inner.push({ deep: 2 })).toThrow(TypeError);
+    expect(() => Object.assign(value.inner[0] ?? {}, { deep: 2 })).toThrow(TypeError);
+    expect(() => Object.assign(value, { more: 1 })).toThrow(TypeError);
+    expect(at.store.read("a")).toEqual({ inner: [{ deep: 1 }] });
+  });
+
+  it("cuts a long description, never inside a surrogate pair", () => {
+    const description = `${"x".repeat(limits.maxDescriptionChars - 1)}😀`;
+    const saved = at.store.save({ name: "a", value: 1, description });
+    for (const kept of [saved.description, at.store.info("a")?.description])
+      expect(kept === description.slice(0, -2) || kept?.slice(-3)).toBe(true);
+  });
+
+  it("keeps the input and the description of a call whatever their characters", () => {
+    const odd = "\ud800 \u0000 é";
+    at.store.save({ name: "a", value: 1, input: { odd }, description: "a\u0000b" });
+    expect(at.store.info("a")).toMatchObject({ input: { odd }, description: "a\u0000b" });
+  });
+}
+
+/** Values at and over the sizes where a store keeps them otherwise. */
+export function largeValues(at: Fixture): void {
+  const keeps = (value: Json) => {
+    at.store.save({ name: "a", value });
+    // Compared as a whole: the difference of two texts of megabytes is slow to print.
+    expect(Object.is(textOf(at.store.read("a") ?? null), textOf(value)) || "differs").toBe(true);
+    return at.store.info("a")?.location;
+  };
+
+  it.each([
+    ["letters", (bytes: number): Json => "x".repeat(bytes)],
+    ["letters of two bytes", (bytes: number) => "é".repeat(bytes >> 1) + "x".repeat(bytes & 1)],
+    ["an array", (bytes: number) => ["x".repeat(bytes - 4)]],
+    ["a text with a lone surrogate", (bytes: number) => "\ud800" + "x".repeat(bytes - 8)],
+  ])("keeps %s up to 64 KiB in the row, and in chunks above", (_, ofBytes) => {
+    expect(keeps(ofBytes(limits.maxRowBytes - 1))).toBe("row");
+    expect(keeps(ofBytes(limits.maxRowBytes))).toBe("row");
+    expect(keeps(ofBytes(limits.maxRowBytes + 1))).toBe("chunks");
+    expect(keeps(ofBytes(limits.maxRowBytes))).toBe("row");
+  });
+
+  it.each<[string, Json]>([
+    ["a text of 3 MB", "x".repeat(3_000_000)],
+    ["a text of 3-byte characters", "€".repeat(1_000_000)],
+    ["a text of surrogate pairs", "😀".repeat(750_000)],
+    ["the same, one character later", `a${"😀".repeat(750_000)}`],
+    ["the same, two bytes later", `é${"😀€".repeat(400_000)}`],
+    ["a text with a lone surrogate", `\ud800${"😀".repeat(500_000)}`],
+    ["an array", Array.from({ length: 60_000 }, (_, id) => ({ id, name: `Zoë 😀 ${id} €` }))],
+    [
+      "an object",
+      Object.fromEntries(Array.from({ length: 60_000 }, (_, id) => [`é😀${id}`, [id]])),
+    ],
+  ])("keeps %s", (_, value) => {
+    expect(keeps(value)).toBe("chunks");
+    expect(keeps("small")).toBe("row");
+    expect(keeps(value)).toBe("chunks");
+  });
+
+  it("refuses what is over maxJsonBytes, and is then as before", () => {
+    expect(keeps("x".repeat(limits.maxJsonBytes))).toBe("chunks");
+    at.store.save({ name: "b", value: [1], ttlMs: 9 });
+    const before = observe(at.store);
+    for (const name of ["a", "c", undefined]) {
+      const write = { value: "x".repeat(limits.maxJsonBytes + 1), ...(name && { name }) };
+      expect(() => at.store.save(write)).toThrow(withCode("limit_exceeded"));
+    }
+    expect(observe(at.store)).toEqual(before);
+    expect(at.store.save({ value: 1 }).name).toBe("variable_1");
+  });
+
+  it("takes an input of a call of a megabyte, and says what is wrong with one of three", () => {
+    const input = "x".repeat(1_000_000);
+    at.store.save({ name: "a", value: 1, input });
+    expect(at.store.info("a")?.input === input).toBe(true);
+    const write = { name: "b", value: 1, input: "x".repeat(3_000_000) };
+    expect(() => at.store.save(write)).toThrow(withCode("limit_exceeded"));
+    expect(namesOf(at.store.list())).toEqual(["a"]);
+  });
+}

@@ -1,0 +1,230 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import {
+  type Fixture,
+  iso,
+  namesOf,
+  observe,
+  START_MS,
+  withCode,
+} from "./variable-store-fixture.ts";
+import { deleting, expiry, tombstones } from "./variable-store-life.ts";
+import { largeValues, values } from "./variable-store-values.ts";
+
+export interface StoreOptions {
+  readonly now: () => number;
+}
+
+/** One list of operations with one outcome for every implementation. `make` gives an empty store. */
+export function variableStoreContract(
+  make: (options: StoreOptions) => VariableStore | Promise<VariableStore>,
+  dispose: (store: VariableStore) => void = () => {},
+): void {
+  // Filled before each test.
+  const at = { nowMs: START_MS } as Fixture;
+  beforeEach(async () => {
+    at.nowMs = START_MS;
+    at.store = await make({ now: () => at.nowMs });
+  });
+  afterEach(() => dispose(at.store));
+  describe("saving and reading", () => savingAndReading(at));
+  describe("automatic names", () => automaticNames(at));
+  describe("values", () => values(at));
+  describe("large values", () => largeValues(at));
+  describe("deleting", () => deleting(at));
+  describe("expiry", () => expiry(at));
+  describe("tombstones", () => tombstones(at));
+}
+
+function savingAndReading(at: Fixture): void {
+  it("knows nothing at first", () => {
+    expect(observe(at.store)).toEqual({ list: [], count: 0, values: [], nextDueMs: undefined });
+    expect(at.store.read("a")).toBeUndefined();
+    expect(at.store.info("a")).toBeUndefined();
+    expect(at.store.tombstone("a")).toBeUndefined();
+    expect(at.store.couldBegin("")).toBe(false);
+    expect(at.store.delete("a")).toBe(false);
+    expect(at.store.reset(0)).toEqual([]);
+    expect(at.store.evictExpired(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
+  });
+
+  it("tells all that a write said, the same from save, info and list", () => {
+    const provenance = {
+      description: "Of today",
+      tool: "t",
+      toolCallId: "c",
+      input: { a: ["$b"] },
+    };
+    const write = { name: "a", value: [1, "é"], ttlMs: 5, pinned: true, ...provenance };
+    const { shape, preview, ...rest } = at.store.save(write);
+    expect({ shape, preview }).toEqual({ shape: "(number | string)[]", preview: '[1,"é"]' });
+    const [createdAt, expiresAt] = [iso(START_MS), iso(START_MS + 5)];
+    expect(rest).toEqual({
+      ...{ name: "a", version: 1, type: "array", count: 2, bytes: 8, chars: 7 },
+      ...{ ...provenance, createdAt, updatedAt: createdAt, expiresAt },
+      ...{ pinned: true, visibility: "model", location: "row" },
+    });
+    expect(at.store.info("a")).toStrictEqual({ shape, preview, ...rest });
+    expect(at.store.list()).toStrictEqual([{ shape, preview, ...rest }]);
+  });
+
+  it("has no property for what a write did not say", () => {
+    const info = at.store.save({ name: "a", value: null });
+    for (const key of ["description", "tool", "toolCallId", "input", "expiresAt"]) {
+      expect(info).not.toHaveProperty(key);
+      expect(at.store.info("a")).not.toHaveProperty(key);
+    }
+  });
+
+  it("replaces under the same name: next version, nothing of the old one but its beginning", () => {
+    at.store.save({ name: "a", value: 1, tool: "t", ttlMs: 5, pinned: true, input: 1 });
+    at.nowMs += 3;
+    at.store.save({ name: "a", value: "two" });
+    const info = at.store.info("a");
+    expect(info).toMatchObject({ version: 2, type: "string", count: 3, pinned: false });
+    expect(info).toMatchObject({ createdAt: iso(START_MS), updatedAt: iso(START_MS + 3) });
+    expect(info).not.toHaveProperty("expiresAt");
+    expect(info).not.toHaveProperty("tool");
+    expect(at.store.read("a")).toBe("two");
+    expect(at.store.count()).toBe(1);
+  });
+
+  it("lists the oldest first; a write moves to newest", () => {
+    for (const name of ["c", "a", "b"]) at.store.save({ name, value: name });
+    at.store.save({ name: "c", value: "again" });
+    expect(namesOf(at.store.list())).toEqual(["a", "b", "c"]);
+    expect(at.store.count()).toBe(3);
+  });
+
+  it("lists the newest so many, the chosen ones, or the newest of the chosen ones", () => {
+    for (const name of ["d", "a", "c", "b"]) at.store.save({ name, value: name });
+    const list = (options: object) => namesOf(at.store.list(options));
+    expect(list({ last: 2 })).toEqual(["c", "b"]);
+    expect(list({ last: 0 })).toEqual([]);
+    expect(list({ last: 4 })).toEqual(["d", "a", "c", "b"]);
+    expect(list({ last: Number.MAX_SAFE_INTEGER })).toEqual(["d", "a", "c", "b"]);
+    expect(list({ names: ["b", "d", "none", "b"] })).toEqual(["d", "b"]);
+    expect(list({ names: ["a", "d", "c"], last: 2 })).toEqual(["a", "c"]);
+    expect(list({ names: ["a"], last: 0 })).toEqual([]);
+    expect(list({ names: [] })).toEqual([]);
+  });
+
+  it.each(["", "7up", "a-b", "a b", "a.b", "é", "a\u0000", "$a", "x".repeat(65)])(
+    "refuses the name %j and changes nothing",
+    (name) => {
+      at.store.save({ name: "a", value: 1, ttlMs: 9 });
+      const before = observe(at.store);
+      expect(() => at.store.save({ name, value: 2 })).toThrow(withCode("bad_name"));
+      expect(observe(at.store)).toEqual(before);
+    },
+  );
+
+  it("says of a bad name with too large a value the one thing that is wrong first: the name", () => {
+    const value = "x".repeat(limits.maxJsonBytes + 1);
+    expect(() => at.store.save({ name: "7up", value })).toThrow(withCode("bad_name"));
+  });
+
+  it.each(["x".repeat(64), "_", "__proto__", "constructor", "ref"])("takes the name %s", (name) => {
+    expect(at.store.read(name)).toBeUndefined();
+    at.store.save({ name, value: 1 });
+    expect(at.store.read(name)).toBe(1);
+    expect(at.store.info(name)?.name).toBe(name);
+  });
+
+  it("knows which texts could begin a name", () => {
+    at.store.save({ name: "get_weather", value: 1 });
+    for (const prefix of ["", "g", "get_", "get_weather"])
+      expect(at.store.couldBegin(prefix)).toBe(true);
+    for (const prefix of ["get_weather_", "G", "gf", "e", "get-", "g\u0000", "{", "é", "%"])
+      expect(at.store.couldBegin(prefix)).toBe(false);
+  });
+}
+
+function automaticNames(at: Fixture): void {
+  const call = (
+    base: string,
+    inputDigest: string,
+    more: { numbered?: true; tool?: string } = {},
+  ) => {
+    const { numbered = false, tool = "t" } = more;
+    return at.store.save({ value: inputDigest, tool, name: { base, numbered, inputDigest } }).name;
+  };
+  const count = () => at.store.save({ value: 1 }).name;
+
+  it("numbers what is saved without a name", () => {
+    expect([count(), count(), count()]).toEqual(["variable_1", "variable_2", "variable_3"]);
+  });
+
+  it("numbers from 1 where the base is numbered, and from 2 where it is not", () => {
+    const numbered = true;
+    expect([call("o", "a", { numbered }), call("o", "b", { numbered })]).toEqual(["o_1", "o_2"]);
+    expect([call("w", "a"), call("w", "b"), call("w", "c")]).toEqual(["w", "w_2", "w_3"]);
+  });
+
+  it("writes a new version for the same call, and for that alone", () => {
+    expect([call("w", "a"), call("w", "b")]).toEqual(["w", "w_2"]);
+    expect([call("w", "b"), call("w", "a")]).toEqual(["w_2", "w"]);
+    expect(namesOf(at.store.list())).toEqual(["w_2", "w"]);
+    expect(at.store.info("w_2")?.version).toBe(2);
+    expect(call("w", "a", { tool: "other" })).toBe("w_3");
+    expect(at.store.read("w")).toBe("a");
+  });
+
+  it("does not take a value without a tool, or with a name by hand, for a repetition", () => {
+    const name = { base: "w", numbered: false, inputDigest: "" };
+    expect(at.store.save({ value: 1, name }).name).toBe("w");
+    expect(at.store.save({ value: 1, name }).name).toBe("w_2");
+    at.store.save({ value: 1, name: "by_hand", tool: "t" });
+    expect(call("by_hand", "")).toBe("by_hand_2");
+  });
+
+  it("prefixes what would read as something else", () => {
+    expect([call("ref", "a"), call("ref", "b"), call("7up", "a")]).toEqual([
+      ...["var_ref", "var_ref_2", "var_7up"],
+    ]);
+  });
+
+  it("takes no notice of names that only begin alike", () => {
+    at.store.save({ name: "w_9_more", value: 1 });
+    at.store.save({ name: "wx_9", value: 1 });
+    at.store.save({ name: "w9", value: 1 });
+    expect([call("w", "a"), call("w", "b")]).toEqual(["w", "w_2"]);
+  });
+
+  it.each<[string, (store: VariableStore) => unknown]>([
+    ["a delete", (store) => store.delete("variable_7")],
+    ["a reset", (store) => store.reset(0)],
+    ["a replacement", (store) => store.save({ name: "variable_7", value: 2 })],
+    ["an eviction", (store) => store.evictExpired(START_MS + 1, 10)],
+  ])("uses no number again after %s", (_, remove) => {
+    expect([count(), count()]).toEqual(["variable_1", "variable_2"]);
+    at.store.save({ name: "variable_7", value: 1, ttlMs: 1 });
+    remove(at.store);
+    expect([count(), count()]).toEqual(["variable_8", "variable_9"]);
+  });
+
+  it("uses no number again when each is deleted at once", () => {
+    for (const name of ["w", "w_2", "w_3", "w_4"]) {
+      expect(call("w", name)).toBe(name);
+      if (name !== "w") at.store.delete(name);
+    }
+    for (const name of ["variable_1", "variable_2", "variable_3"]) {
+      expect(count()).toBe(name);
+      at.store.reset(0);
+    }
+  });
+
+  it("overwrites nothing when a caller took the greatest number there is", () => {
+    at.store.save({ name: `variable_${Number.MAX_SAFE_INTEGER}`, value: 1 });
+    expect(count()).not.toBe(count());
+    expect(at.store.count()).toBe(3);
+  });
+
+  it("chooses valid names only, also when a caller took the greatest number that fits", () => {
+    const base = "x".repeat(52);
+    at.store.save({ name: `${base}_99999999999`, value: 1 });
+    at.store.save({ name: base, value: 1 });
+    expect(call(base, "a")).toMatch(/^\w{1,64}$/);
+  });
+}

@@ -1,0 +1,350 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import {
+  Expander,
+  type ExpandOptions,
+  expandText,
+  type Unresolved,
+} from "../../src/reference/expand.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import type { Found, Lookup, Missing, Reference } from "../../src/reference/reference.ts";
+import { answerText, fixedVariables } from "../support/reference-grammar.ts";
+import { streamed } from "../support/streamed.ts";
+
+const variables = { temp: 72, temperature: 20.5, weather: { city: "New York" }, ids: ["u1", "u2"] };
+const names = Object.keys(variables);
+const couldBegin = (prefix: string) => names.some((name) => name.startsWith(prefix));
+
+/** An expander with everything that it has put out so far. */
+function start(options: ExpandOptions = {}, lookup: Lookup = lookupIn(variables)) {
+  const pieces: string[] = [];
+  const emit = (text: string) => {
+    pieces.push(text);
+  };
+  const expander = new Expander(lookup, options);
+  return {
+    pieces,
+    write: (chunk: string) => expander.write(chunk, emit),
+    flush: () => expander.flush(emit),
+    get out() {
+      return pieces.join("");
+    },
+    get held() {
+      return expander.heldChars;
+    },
+  };
+}
+
+/** All of a text at once. */
+function expand(text: string, options: ExpandOptions = {}, lookup?: Lookup): string {
+  const answer = start(options, lookup);
+  void answer.write(text);
+  void answer.flush();
+  return answer.out;
+}
+
+function finding(value: Found["value"]): Lookup {
+  return () => ({ found: true, value });
+}
+
+describe("text that cannot become a reference", () => {
+  it("leaves with its own chunk", () => {
+    const answer = start({ couldBegin });
+    for (const chunk of ["It", " is ", "nice", ".\n", "\\a", "}} ]( <a ", "`x`"]) {
+      const before = answer.out;
+      void answer.write(chunk);
+      expect(answer.out).toBe(before + chunk);
+    }
+  });
+
+  it.each([
+    "$5",
+    "$.",
+    "$ ",
+    "$(",
+    "$$",
+    "US$t",
+    "${{",
+    "${ ",
+    "$x",
+    "$HOME",
+    "$temz",
+    "$ida",
+    "\\n",
+  ])("%j is decided at its last character", (text) => {
+    const answer = start({ couldBegin });
+    for (const character of text) void answer.write(character);
+    expect(answer.out).toBe(text);
+    expect(answer.held).toBe(0);
+  });
+
+  it("holds back a lone dollar until the next character shows that it is a price", () => {
+    const answer = start({ couldBegin });
+    void answer.write("It costs $");
+    expect(answer.out).toBe("It costs ");
+    void answer.write("5");
+    expect(answer.out).toBe("It costs $5");
+  });
+
+  it("is out before the rest of a long answer is in", () => {
+    const answer = start();
+    void answer.write("x");
+    expect(answer.out).toBe("x");
+    const rest = "y".repeat(1_000_000);
+    void answer.write(rest);
+    expect(answer.out).toHaveLength(1_000_001);
+  });
+
+  it("can be read from the stream before the rest is written", async () => {
+    const { readable, writable } = expandText(lookupIn(variables));
+    const writer = writable.getWriter();
+    const reader = readable.getReader();
+    const writing = writer.write("x");
+    expect(await reader.read()).toEqual({ done: false, value: "x" });
+    await writing;
+    const rest = Promise.all([writer.write("y".repeat(1_000)), writer.close()]);
+    expect((await reader.read()).value).toBe("y".repeat(1_000));
+    await rest;
+  });
+});
+
+describe("what is held", () => {
+  it.each([
+    ["$", 1],
+    ["a $te", 3],
+    ["$temp", 5],
+    ["$weather.", 9],
+    ["$weather.ci", 11],
+    ["$ids[", 5],
+    ["$ids[0]", 7],
+    ["${temp", 6],
+    ["$weather['ci", 12],
+    ["\\", 1],
+    ["\\$te", 4],
+    ["x $temp\n  $ids", 4],
+  ])("of %j is %i characters", (text, held) => {
+    const answer = start({ couldBegin });
+    void answer.write(text);
+    expect(answer.held).toBe(held);
+    expect(answer.out + text.slice(-held)).toBe(text.replace("x $temp", "x 72"));
+  });
+
+  it("leaves with the character that decides it", () => {
+    const answer = start();
+    void answer.write("$temp.");
+    expect(answer.out).toBe("");
+    void answer.write(" ");
+    expect(answer.out).toBe("72. ");
+  });
+
+  it.each(["$weather['", "${weather['", "\\$weather['", "{{weather['", "†weather['", "$weather."])(
+    "behind %s is at most 512 characters, and then plain text",
+    (opening) => {
+      const answer = start({ syntaxes: ["dollar", "mustache", "dagger"] });
+      let most = 0;
+      for (const character of opening + "k".repeat(600)) {
+        void answer.write(character);
+        most = Math.max(most, answer.held);
+      }
+      expect(most).toBeGreaterThan(limits.maxHeldChars - 3);
+      expect(most).toBeLessThanOrEqual(limits.maxHeldChars);
+      expect(answer.held).toBe(0);
+      expect(answer.out).toBe(opening + "k".repeat(600));
+    },
+  );
+
+  it("is never more than 512 characters, and never lost, for any text in single characters", () => {
+    const long = fc.tuple(answerText, fc.nat({ max: 700 }), answerText);
+    const text = fc.oneof(
+      answerText,
+      long.map(([a, n, b]) => `${a}$odd['${"k".repeat(n)}${b}`),
+    );
+    const everything = { syntaxes: ["dollar", "mustache", "dagger"], inUrls: true } as const;
+    fc.assert(
+      fc.property(text, (whole) => {
+        const answer = start(everything, lookupIn(fixedVariables));
+        for (const character of whole.split("")) {
+          void answer.write(character);
+          expect(answer.held).toBeLessThanOrEqual(limits.maxHeldChars);
+        }
+        void answer.flush();
+        expect(answer.held).toBe(0);
+        expect(answer.out).toBe(expand(whole, everything, lookupIn(fixedVariables)));
+      }),
+    );
+  });
+});
+
+describe("a flush", () => {
+  it("decides what is held, as the end would", () => {
+    for (const [text, expected] of [
+      ["is $temp", "is 72"],
+      ["is $weather.", 'is {"city":"New York"}.'],
+      ["is ${temp", "is ${temp"],
+      ["is $", "is $"],
+      ["is \\$temp", "is $temp"],
+    ] as const) {
+      const answer = start();
+      void answer.write(text);
+      expect(answer.out).not.toBe(expected);
+      void answer.flush();
+      expect(answer.out).toBe(expected);
+      expect(answer.held).toBe(0);
+    }
+  });
+
+  it("in mid-text leaves what follows to be read as usual", () => {
+    const answer = start();
+    void answer.write("a $temp");
+    void answer.flush();
+    void answer.write(" b $te");
+    void answer.write("mp.");
+    void answer.flush();
+    expect(answer.out).toBe("a 72 b 72.");
+  });
+
+  it("in mid-text forgets neither code, nor a URL, nor a word", () => {
+    for (const opening of ["`", "```\n", "https://e.example/?q=", "[t](", "<a ", "word", "$"]) {
+      const answer = start();
+      void answer.write(opening);
+      void answer.flush();
+      void answer.write("$temp");
+      void answer.flush();
+      expect(answer.out).toBe(`${opening}$temp`);
+    }
+  });
+});
+
+describe("lookups that take time", () => {
+  it("put their values where the references stand, in order", async () => {
+    const asked: string[] = [];
+    const answers = new Map<string, (found: Found | Missing) => void>();
+    const lookup = ({ name }: Reference) =>
+      new Promise<Found | Missing>((resolve) => {
+        asked.push(name);
+        answers.set(name, resolve);
+      });
+    const answer = start({}, lookup);
+    const writing = answer.write("1 $a 2 $b 3 $c 4");
+    expect(answer.out).toBe("1 ");
+    for (const name of ["a", "b", "c"]) {
+      // One at a time: what a value opens decides whether the next reference is asked for at all.
+      await expect.poll(() => asked.at(-1)).toBe(name);
+      answers.get(name)?.({ found: true, value: `[${name}]` });
+    }
+    await writing;
+    expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
+  });
+
+  it("may be mixed with lookups that take none", async () => {
+    const known = lookupIn(variables);
+    const lookup: Lookup = (reference) =>
+      reference.name === "temp" ? Promise.resolve(known(reference)) : known(reference);
+    const chunks = ["$temp $ids[0] ", "$temp $HOME $temp", " $ids[1] $temp"];
+    expect(await streamed(expandText(lookup), chunks)).toBe("72 u1 72 $HOME 72 u2 72");
+  });
+
+  it("that fail end the text with their error", async () => {
+    const answer = start({}, () => Promise.reject(new Error("storage is away")));
+    await expect(answer.write("a $b c")).rejects.toThrow("storage is away");
+  });
+
+  it("are not waited for while the lookup answers at once", () => {
+    const answer = start();
+    expect(answer.write("$temp and $ids[0] and")).toBeUndefined();
+    expect(answer.flush()).toBeUndefined();
+    expect(answer.out).toBe("72 and u1 and");
+  });
+});
+
+describe("what cannot be printed", () => {
+  const message = "Evicted a day ago; get_weather made it.";
+  const lookup: Lookup = (reference) => {
+    if (reference.name === "key") return { found: false, reason: "secret" };
+    if (reference.name === "gone") return { found: false, reason: "evicted", message };
+    return lookupIn(variables)(reference);
+  };
+
+  it("is said to be secret, whatever part of it is asked for", () => {
+    const text = "$key and ${key.part}, $key[0]\n\n$key\n";
+    const secret = "[secret: key]";
+    const expected = `${secret} and ${secret}, ${secret}\n\n${secret}\n`;
+    expect(expand(text, {}, lookup)).toBe(expected);
+    expect(expand("\\$key", {}, lookup)).toBe("$key");
+  });
+
+  it("stays as written when it is evicted or missing, and is reported", () => {
+    const reported: Unresolved[] = [];
+    const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
+    const text = "$gone $weather.citi ${ids[9]} \\$gone \\$weather.x $HOME $temp";
+    expect(expand(text, { onUnresolved }, lookup)).toBe(text.replace("$temp", "72"));
+    expect(reported).toEqual([
+      { reference: "$gone", code: "variable_evicted", message },
+      { reference: "$weather.citi", code: "path_not_found", near: ["city"] },
+      { reference: "${ids[9]}", code: "path_not_found" },
+    ]);
+  });
+
+  it("is not reported where nothing resolves", () => {
+    const reported: string[] = [];
+    const onUnresolved = ({ reference }: Unresolved) => void reported.push(reference);
+    expand("`$gone` https://e.example/$weather.x $gone.y", { onUnresolved }, lookup);
+    expect(reported).toEqual(["$gone.y"]);
+  });
+});
+
+describe("values", () => {
+  it("are never read again, whatever they look like", () => {
+    for (const value of ["$temp", "${temp}", "\\$temp", "$", "\\", "$te", "$& $1 $$"]) {
+      expect(expand("<$v|$v.> mp", {}, finding(value))).toBe(`<${value}|${value}.> mp`);
+      expect(expand("$v mp", {}, finding(value))).toBe(`${value} mp`);
+    }
+  });
+
+  it("are reported with the lengths that count", () => {
+    const resolved: [string, string][] = [];
+    const onResolved = (source: string, text: string) => void resolved.push([source, text]);
+    expand("${temp} $ids[0] \\$temp $HOME", { onResolved });
+    expect(resolved).toEqual([
+      ["${temp}", "72"],
+      ["$ids[0]", "u1"],
+    ]);
+  });
+
+  it("leave the stream in slices that cut no surrogate pair", async () => {
+    for (const pad of ["", "a"]) {
+      const value = pad + "😀".repeat(limits.maxSliceChars);
+      const { readable, writable } = expandText(finding(value));
+      const writing = new Blob(["$v."])
+        .stream()
+        .pipeThrough(new TextDecoderStream())
+        .pipeTo(writable);
+      const slices: string[] = [];
+      for await (const slice of readable) slices.push(slice);
+      await writing;
+      expect(slices.join("")).toBe(`${value}.`);
+      expect(slices.length).toBeGreaterThan(2);
+      expect(slices.every((slice) => slice.length <= limits.maxSliceChars)).toBe(true);
+      expect(slices.every((slice) => slice.isWellFormed())).toBe(true);
+    }
+  });
+
+  it.each([
+    ["below", -3, "yz", 0],
+    ["at", -2, "yz", 0],
+    ["above", -1, "$two", 1],
+  ])("count together: %s the bound of the expansion (%i)", (_where, distance, second, reports) => {
+    const reported: Unresolved[] = [];
+    const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
+    const value = "x".repeat(limits.maxExpansionChars + distance);
+    const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });
+    expect(expand("$big $two.", { onUnresolved }, lookup) === `${value} ${second}.`).toBe(true);
+    expect(reported.filter(({ code }) => code === "limit_exceeded")).toHaveLength(reports);
+  });
+
+  it("stay as written when one alone is above the bound", () => {
+    const big = "x".repeat(limits.maxExpansionChars + 1);
+    expect(expand("a $big.", {}, finding(big))).toBe("a $big.");
+  });
+});

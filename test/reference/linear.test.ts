@@ -1,0 +1,199 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { dagger } from "../../src/reference/dagger.ts";
+import { dollar } from "../../src/reference/dollar.ts";
+import { Expander } from "../../src/reference/expand.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import { mustache } from "../../src/reference/mustache.ts";
+import type { Lookup, Syntax } from "../../src/reference/reference.ts";
+import { resolveReferences } from "../../src/reference/resolve.ts";
+import { UrlTracker } from "../../src/reference/url-tracker.ts";
+
+/** What reading a text costs, in steps that do not depend on the machine. */
+interface Steps {
+  /** Times that a syntax was asked. */
+  matches: number;
+  /** Characters that it was allowed to look at, each time. */
+  viewed: number;
+  /** Characters that anything read by their code. */
+  read: number;
+  lookups: number;
+}
+
+const charCodeAt = String.prototype.charCodeAt;
+
+/** Runs `work`, which must be synchronous, and counts how often a character's code is read in it. */
+function countingReads(steps: Steps, work: () => void): void {
+  String.prototype.charCodeAt = function (this: string, index: number) {
+    steps.read++;
+    return charCodeAt.call(this, index);
+  };
+  try {
+    work();
+  } finally {
+    String.prototype.charCodeAt = charCodeAt;
+  }
+}
+
+function counted(syntax: Syntax, steps: Steps): Syntax {
+  return {
+    ...syntax,
+    match(view) {
+      steps.matches++;
+      steps.viewed += view.limit - view.start;
+      return syntax.match(view);
+    },
+  };
+}
+
+function noSteps(): Steps {
+  return { matches: 0, viewed: 0, read: 0, lookups: 0 };
+}
+
+function countingLookup(steps: Steps): Lookup {
+  const known = lookupIn({ a: "1", odd: { k: 2 }, open: "](", url: "https://e.example/" });
+  return (reference) => {
+    steps.lookups++;
+    return known(reference);
+  };
+}
+
+/** The steps of expanding a text that arrives in chunks of so many characters. */
+function stepsOf(text: string, chunkChars: number): Steps {
+  const steps = noSteps();
+  const syntaxes = [dollar, mustache, dagger].map((syntax) => counted(syntax, steps));
+  const expander = new Expander(countingLookup(steps), { syntaxes });
+  const ignore = () => {};
+  countingReads(steps, () => {
+    for (let start = 0; start < text.length; start += chunkChars) {
+      void expander.write(text.slice(start, start + chunkChars), ignore);
+    }
+    void expander.flush(ignore);
+  });
+  return steps;
+}
+
+/** At most twice as much for twice the text, give or take what the text's end saves (1 %). */
+function expectAtMostDoubled(once: Steps, twice: Steps): void {
+  for (const kind of ["matches", "viewed", "read", "lookups"] as const) {
+    expect(twice[kind], kind).toBeLessThanOrEqual(once[kind] * 2.02 + 2);
+  }
+}
+
+const long = "k".repeat(600);
+
+/** Units of texts that make a careless reader go over the same characters again and again. */
+const openings: readonly (readonly [name: string, unit: string])[] = [
+  ["unclosed brackets", "$a["],
+  ["references that may go on", "$a "],
+  ["unclosed mustaches", "{{ "],
+  ["mustaches that close with one brace", "{{a} "],
+  ["unclosed keys, each closed by the next", "$odd['"],
+  ["unclosed keys that never close", `$odd['${long} `],
+  ["references longer than what is held", `$a.${long} `],
+  ["unclosed braces", "${a "],
+  ["unclosed braces around long paths", `\${a${".k".repeat(300)} `],
+  ["daggers with alternatives", "†a || "],
+  ["escapes", "\\$a "],
+  ["backslashes before nothing", "\\\\"],
+  ["blocks that do not come", "\n$a"],
+  ["unknown names", "$nobody "],
+  ["names that are too long", `$${"n".repeat(70)} `],
+  ["dollars", "$"],
+  ["inline code", "` $a"],
+  ["code in runs of growing difference", "``$a`$a```$a\n"],
+  ["fences", "```\n$a\n"],
+  ["fences that do not close", "~~~~ $a\n"],
+  ["destinations", "]( $a"],
+  ["destinations in angle brackets", "](<$a "],
+  ["values that open destinations", "${open}$a "],
+  ["values that are URLs", "${url}$a "],
+  ["parentheses inside destinations", "](($a"],
+  ["tags", "<a $a"],
+  ["link definitions", "\n[a]:$a"],
+  ["labels that never end", "\n[a$a\\"],
+  ["schemes", "https:$a "],
+  ["words that begin like schemes", "httphttp $a"],
+  ["slashes", "/ $a"],
+];
+
+describe("the steps of an expansion are linear in the text", () => {
+  it.each(openings)("all at once: %s", (_name, unit) => {
+    const times = Math.ceil(60_000 / unit.length);
+    const once = stepsOf(unit.repeat(times), Infinity);
+    const twice = stepsOf(unit.repeat(times * 2), Infinity);
+    expect(once.read).toBeGreaterThanOrEqual(unit.length * times);
+    expectAtMostDoubled(once, twice);
+  });
+
+  it.each(openings)("character by character: %s", (_name, unit) => {
+    const times = Math.ceil(12_000 / unit.length);
+    const once = stepsOf(unit.repeat(times), 1);
+    const twice = stepsOf(unit.repeat(times * 2), 1);
+    expect(once.read).toBeGreaterThanOrEqual(unit.length * times);
+    expectAtMostDoubled(once, twice);
+  });
+
+  it("one long run of each mark costs no more than its characters", () => {
+    for (const mark of ["`", "~", "[", "]", "(", "<", "/", ":", "h", "\\", " ", "\n", "\r", ">"]) {
+      const text = mark.repeat(100_000);
+      expect(stepsOf(text, Infinity).read, mark).toBeLessThanOrEqual(text.length * 8);
+    }
+  });
+
+  it("an opening is never allowed to look at more than 512 characters", () => {
+    for (const [name, unit] of openings) {
+      const { matches, viewed } = stepsOf(unit.repeat(Math.ceil(5_000 / unit.length)), Infinity);
+      expect(viewed, name).toBeLessThanOrEqual(matches * limits.maxHeldChars);
+    }
+  });
+
+  it("an opening in view is matched twice at most: for the text before it, and for itself", () => {
+    const { matches, lookups } = stepsOf("$a ".repeat(1_000), Infinity);
+    expect(lookups).toBe(1_000);
+    expect(matches).toBeGreaterThanOrEqual(1_000);
+    expect(matches).toBeLessThanOrEqual(2_000);
+  });
+
+  it("text without an opening is matched and looked up never, and read once by each reader", () => {
+    const text = "plain text, 100 %. ".repeat(5_000);
+    const steps = stepsOf(text, Infinity);
+    expect(steps).toMatchObject({ matches: 0, lookups: 0 });
+    expect(steps.read).toBeGreaterThanOrEqual(text.length);
+    expect(steps.read).toBeLessThanOrEqual(text.length * 2);
+  });
+});
+
+describe("the URL tracker", () => {
+  it("reads each character of what is put out once", () => {
+    const text = "](<a //www.https: [a]: ".repeat(1_000);
+    const steps = noSteps();
+    const tracker = new UrlTracker();
+    countingReads(steps, () => tracker.feed(text));
+    expect(tracker.isOpen).toBe(true);
+    expect(steps.read).toBe(text.length);
+  });
+});
+
+describe("the matches of a tool's input are linear in its text", () => {
+  async function inputSteps(text: string): Promise<Steps> {
+    const steps = noSteps();
+    const syntaxes = [dollar, mustache, dagger].map((syntax) => counted(syntax, steps));
+    const lookup: Lookup = () => {
+      steps.lookups++;
+      return { found: false, reason: "unknown" };
+    };
+    expect((await resolveReferences(text, lookup, { syntaxes })).value).toBe(text);
+    return steps;
+  }
+
+  it.each(openings)("%s", async (_name, unit) => {
+    // So few that the bound on references does not end the reading.
+    const once = await inputSteps(unit.repeat(150));
+    const twice = await inputSteps(unit.repeat(300));
+    expect(twice.lookups).toBeLessThanOrEqual(once.lookups * 2 + 2);
+    expect(twice.matches).toBeLessThanOrEqual(once.matches * 2 + 2);
+    expect(twice.viewed).toBeLessThanOrEqual(twice.matches * limits.maxHeldChars);
+    if (unit.includes("$a ")) expect(once.lookups).toBeGreaterThan(0);
+  });
+});

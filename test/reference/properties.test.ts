@@ -1,0 +1,231 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import type { Lookup } from "../../src/reference/reference.ts";
+import { resolveReferences, type ResolveOptions } from "../../src/reference/resolve.ts";
+import type { Json } from "../../src/value/json.ts";
+import { formatPath, type Path } from "../../src/value/path.ts";
+import { toJson } from "../../src/value/to-json.ts";
+import { firstDifference } from "../support/fuzz.ts";
+import { answerText, fixedVariables, variableSet } from "../support/reference-grammar.ts";
+import { expandOracle, resolveOracle } from "../support/reference-oracle.ts";
+
+type AnswerSyntax = "dollar" | "mustache" | "dagger";
+
+const SYNTAXES: AnswerSyntax[] = ["dollar", "mustache", "dagger"];
+
+const answerOptions = fc.record(
+  {
+    syntaxes: fc.subarray(SYNTAXES, { minLength: 1 }),
+    inCode: fc.boolean(),
+    inUrls: fc.boolean(),
+  },
+  { requiredKeys: ["syntaxes"] },
+);
+
+/** The chunks, expanded one after the other, and the most that was held between two of them. */
+function expandChunks(chunks: readonly string[], lookup: Lookup, options: ExpandOptions = {}) {
+  const expander = new Expander(lookup, options);
+  let text = "";
+  let mostHeld = 0;
+  const emit = (piece: string) => {
+    text += piece;
+  };
+  for (const chunk of chunks) {
+    void expander.write(chunk, emit);
+    mostHeld = Math.max(mostHeld, expander.heldChars);
+  }
+  void expander.flush(emit);
+  return { text, mostHeld };
+}
+
+function expand(text: string, lookup: Lookup, options?: ExpandOptions): string {
+  return expandChunks([text], lookup, options).text;
+}
+
+function cutAt(text: string, cuts: readonly number[]): string[] {
+  const offsets = [0, ...cuts.map((cut) => cut % (text.length + 1)), text.length];
+  offsets.sort((a, b) => a - b);
+  return offsets.slice(1).map((end, index) => text.slice(offsets[index], end));
+}
+
+describe("an answer", () => {
+  const cuts = fc.array(fc.nat({ max: 2_000 }), { maxLength: 12 });
+
+  it("comes out the same however it is cut", () => {
+    fc.assert(
+      fc.property(answerText, cuts, variableSet, answerOptions, (text, where, known, options) => {
+        const lookup = lookupIn(known);
+        const whole = expand(text, lookup, options);
+        expect(whole).toBe(expandOracle(text, known, options));
+        expect(expandChunks(cutAt(text, where), lookup, options).text).toBe(whole);
+        expect(expandChunks(text.split(""), lookup, options).text).toBe(whole);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("comes out the same whether lookups take time or not", async () => {
+    const known = lookupIn(fixedVariables);
+    const property = fc.asyncProperty(answerText, cuts, async (text, where) => {
+      const expander = new Expander(async (reference) => known(reference));
+      let expanded = "";
+      const emit = (piece: string) => {
+        expanded += piece;
+      };
+      for (const chunk of cutAt(text, where)) await expander.write(chunk, emit);
+      await expander.flush(emit);
+      expect(expanded).toBe(expandOracle(text, fixedVariables));
+    });
+    await fc.assert(property);
+  });
+
+  it("is never held back by more than 512 characters", () => {
+    const filler = fc.tuple(fc.constantFrom("k", " ", "9", ".a", "`"), fc.nat({ max: 600 }));
+    const long = fc
+      .tuple(answerText, fc.constantFrom("$odd['", "${odd.", "{{", "†odd[", "\\$odd['"), filler)
+      .map(([before, opening, [unit, times]]) => before + opening + unit.repeat(times));
+    fc.assert(
+      fc.property(long, cuts, (text, where) => {
+        const options = { syntaxes: SYNTAXES, inCode: true, inUrls: true };
+        const start = text.slice(0, -600);
+        const chunks = [...cutAt(start, where), ...text.slice(start.length).split("")];
+        const result = expandChunks(chunks, lookupIn(fixedVariables), options);
+        expect(result.text).toBe(expandOracle(text, fixedVariables, options));
+        expect(result.mostHeld).toBeLessThanOrEqual(limits.maxHeldChars);
+      }),
+    );
+  });
+
+  it("does not change if nothing in it opens a reference", () => {
+    const text = fc
+      .oneof(answerText, fc.string({ unit: "binary" }))
+      .map((any) => any.replaceAll(/[${†]/g, "."));
+    fc.assert(
+      fc.property(text, (plain) => {
+        expect(expand(plain, lookupIn(fixedVariables), { syntaxes: SYNTAXES })).toBe(plain);
+      }),
+    );
+  });
+
+  it("does not change if none of its names exists", () => {
+    fc.assert(
+      fc.property(answerText, answerOptions, (text, options) => {
+        expect(expand(text, lookupIn({}), options)).toBe(text);
+      }),
+    );
+  });
+
+  it("does not change if everything known was evicted", () => {
+    fc.assert(
+      fc.property(answerText, answerOptions, (text, options) => {
+        const evicted: Lookup = () => ({ found: false, reason: "evicted" });
+        expect(expand(text, evicted, options)).toBe(text);
+      }),
+    );
+  });
+
+  it("is what the oracle says", () => {
+    fc.assert(
+      fc.property(answerText, variableSet, answerOptions, (text, known, options) => {
+        expect(expand(text, lookupIn(known), options)).toBe(expandOracle(text, known, options));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("is what the oracle says for the seeds from 1 to 100,000", { timeout: 120_000 }, async () => {
+    expect(await firstDifference(1, 100_000)).toBeUndefined();
+  });
+});
+
+describe("a value", () => {
+  /** Every place in a value, by path. */
+  function* placesOf(value: Json, path: Path = []): Generator<{ path: Path; value: Json }> {
+    yield { path, value };
+    if (typeof value !== "object" || value === null) return;
+    for (const [key, inner] of Object.entries(value)) {
+      const segment = Array.isArray(value) ? { index: Number(key) } : { key };
+      yield* placesOf(inner, [...path, segment]);
+    }
+  }
+
+  const saved = fc
+    .jsonValue({ stringUnit: "grapheme", maxDepth: 4 })
+    .filter((value) => !JSON.stringify(value).match(/\\[nr]/))
+    .map((value) => toJson(value).value);
+
+  it("that was saved is what each of its references stands for", async () => {
+    const property = fc.asyncProperty(saved, async (value) => {
+      const places = [...placesOf(value)].slice(0, limits.maxReferencesPerInput);
+      const written = places.map(({ path }) => `\${saved${formatPath(path)}}`);
+      const { value: read } = await resolveReferences(written, lookupIn({ saved: value }));
+      expect(read).toEqual(places.map((place) => place.value));
+    });
+    await fc.assert(property);
+  });
+
+  it("that is text is put out as it is, whatever it contains, and never looked at", () => {
+    const text = fc.oneof(answerText, fc.string({ unit: "binary" }));
+    fc.assert(
+      fc.property(text, fc.boolean(), (value, inCode) => {
+        let lookups = 0;
+        const lookup: Lookup = () => {
+          lookups++;
+          return { found: true, value };
+        };
+        const options = { syntaxes: SYNTAXES, inCode, inUrls: true };
+        expect(expand("a ${v} b", lookup, options)).toBe(`a ${value} b`);
+        expect(lookups).toBe(1);
+      }),
+    );
+  });
+
+  it("is put into a tool's input as it is, whatever it contains", async () => {
+    const property = fc.asyncProperty(answerText, fc.jsonValue(), async (text, json) => {
+      const lookup = lookupIn({ ...fixedVariables, text, json: toJson(json).value });
+      const syntaxes = SYNTAXES;
+      const input = ["$text", "$json", "<${text}|{{text}}|†text>"];
+      const { value, unresolved } = await resolveReferences(input, lookup, { syntaxes });
+      expect(value).toEqual([text, json, `<${text}|${text}|${text}>`]);
+      expect(unresolved).toEqual([]);
+    });
+    await fc.assert(property);
+  });
+});
+
+describe("a tool's input", () => {
+  const syntaxes = fc.subarray(["dollar", "mustache", "dagger", "target"] as const, {
+    minLength: 1,
+  });
+
+  async function outcome(input: Json, lookup: Lookup, options: ResolveOptions) {
+    try {
+      return { value: (await resolveReferences(input, lookup, options)).value };
+    } catch (error) {
+      return { error: Object(error).code };
+    }
+  }
+
+  it("is what the oracle says", async () => {
+    // With something beside it, so that no text is whole: whole references have their own tests.
+    const input = answerText.map((text) => [` ${text}`, { deep: `${text}.` }]);
+    const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
+      const options = { syntaxes: [...chosen] };
+      const expected = resolveOracle(value, fixedVariables, options);
+      expect(await outcome(value, lookupIn(fixedVariables), options)).toEqual(expected);
+    });
+    await fc.assert(property, { numRuns: 1_000 });
+  });
+
+  it("is handed back as it is if none of its names exists", async () => {
+    const input = fc.array(fc.oneof(answerText, fc.record({ text: answerText })));
+    const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
+      const options = { syntaxes: chosen.filter((syntax) => syntax !== "dagger") };
+      expect(await outcome(value, lookupIn({}), options)).toEqual({ value });
+    });
+    await fc.assert(property);
+  });
+});

@@ -1,0 +1,325 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import type { Lookup, Reference } from "../../src/reference/reference.ts";
+import { resolveReferences, type ResolveOptions } from "../../src/reference/resolve.ts";
+import { deepFreeze, type Json } from "../../src/value/json.ts";
+
+const orders = deepFreeze([
+  { id: 1, customer: { name: "Ada" } },
+  { id: 2, customer: { name: "Grace" } },
+]);
+const variables = { orders, temp: 72, city: "New York", nothing: null, text: "a😀" };
+
+/** The lookup of the variables above, with a list of what it was asked. */
+function counting(known: Lookup = lookupIn(variables)) {
+  const asked: Reference[] = [];
+  const lookup: Lookup = (reference) => {
+    asked.push(reference);
+    return known(reference);
+  };
+  return { asked, lookup };
+}
+
+function resolve(input: Json, options?: ResolveOptions, lookup: Lookup = lookupIn(variables)) {
+  return resolveReferences(input, lookup, options);
+}
+
+async function valueOf(input: Json, options?: ResolveOptions, lookup?: Lookup): Promise<Json> {
+  return (await resolve(input, options, lookup)).value;
+}
+
+/** What the resolution is rejected with. */
+async function problemOf(input: Json, options?: ResolveOptions, lookup?: Lookup): Promise<unknown> {
+  try {
+    await resolve(input, options, lookup);
+  } catch (error) {
+    return error;
+  }
+  throw new Error("It was resolved");
+}
+
+const dagger: ResolveOptions = { syntaxes: ["dagger"] };
+
+describe("a whole reference", () => {
+  it("hands over the very object that the lookup found, frozen as it is", async () => {
+    const { value } = await resolve({ all: "$orders", one: "${orders[1].customer}", n: 1 });
+    const { all, one } = value as { all: Json; one: Json };
+    expect(all).toBe(orders);
+    expect(one).toBe(orders[1]?.customer);
+    expect(Object.isFrozen(one)).toBe(true);
+  });
+
+  it("may be the whole input", async () => {
+    expect(await valueOf("$orders")).toBe(orders);
+    expect(await valueOf("$nothing")).toBeNull();
+  });
+
+  it("is whole in every syntax that is on, and in no other", async () => {
+    const input = ["$temp", "{{ temp }}", "†temp", "variable:temp"];
+    expect(await valueOf(input)).toEqual([72, "{{ temp }}", "†temp", "variable:temp"]);
+    const syntaxes = ["dollar", "mustache", "dagger", "target"] as const;
+    expect(await valueOf(input, { syntaxes })).toEqual([72, 72, 72, 72]);
+  });
+
+  it("is text as soon as anything stands beside it", async () => {
+    expect(await valueOf([" $temp", "$temp.", "\n$temp", "${temp}${temp}"])).toEqual([
+      " 72",
+      "72.",
+      "\n72",
+      "7272",
+    ]);
+  });
+});
+
+describe("what has no reference", () => {
+  it("is handed back as it is", async () => {
+    const input = { a: ["text", 1, { b: null }], price: "$5", unknown: "$nope and {{x}}" };
+    expect(await valueOf(input)).toBe(input);
+  });
+
+  it("is shared in what has some", async () => {
+    const input = { plain: { a: [1] }, list: [["x"], ["$temp"]], t: "$temp" };
+    const value = (await valueOf(input)) as typeof input;
+    expect(value).toEqual({ plain: { a: [1] }, list: [["x"], [72]], t: 72 });
+    expect(value.plain).toBe(input.plain);
+    expect(value.list[0]).toBe(input.list[0]);
+    expect(value.list[1]).not.toBe(input.list[1]);
+  });
+
+  it("and what has some is not written to", async () => {
+    const input = deepFreeze({ list: ["$temp", { deep: "t: $temp" }] });
+    expect(await valueOf(input)).toEqual({ list: [72, { deep: "t: 72" }] });
+    expect(input).toEqual({ list: ["$temp", { deep: "t: $temp" }] });
+  });
+
+  it("is not looked up, however many strings there are", async () => {
+    const { asked, lookup } = counting();
+    const input = Array.from({ length: 10_000 }, (_, index) => `plain text ${index}, 100 %`);
+    expect(await valueOf(input, {}, lookup)).toBe(input);
+    expect(asked).toHaveLength(0);
+    await valueOf([...input, "$temp"], {}, lookup);
+    expect(asked).toEqual([{ name: "temp", path: [] }]);
+  });
+
+  it("keeps keys as they are, also those that look like references or prototypes", async () => {
+    const input: Json = JSON.parse('{"$temp": "$temp", "__proto__": {"a": "$city"}, "p": "x"}');
+    const value = (await valueOf(input)) as object;
+    expect(JSON.stringify(value)).toBe('{"$temp":72,"__proto__":{"a":"New York"},"p":"x"}');
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+  });
+});
+
+describe("values", () => {
+  it("are never read again, whatever they look like", async () => {
+    const { asked, lookup } = counting(() => ({ found: true, value: ["$temp", "\\$temp"] }));
+    expect(await valueOf(["$a", "<$a>"], {}, lookup)).toEqual([
+      ["$temp", "\\$temp"],
+      '<["$temp","\\\\$temp"]>',
+    ]);
+    expect(asked).toHaveLength(2);
+  });
+});
+
+describe("unknown names", () => {
+  it("stay as written and are listed with names that are nearly theirs", async () => {
+    const { value, unresolved } = await resolve({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
+    expect(value).toEqual({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
+    expect(unresolved).toMatchObject([
+      { reference: "$tmp", code: "variable_unknown", near: ["temp"] },
+      { reference: "$citi", code: "variable_unknown", near: ["city"] },
+      { reference: "$HOMESTEAD.x", code: "variable_unknown" },
+    ]);
+    expect(unresolved[0]?.message).toContain("Did you mean temp?");
+  });
+
+  it("are not listed where nothing reads as a reference", async () => {
+    const { unresolved } = await resolve(["$5.00", "$ $$x a$y $z$", "\\$nope", "${nope", "$temp"]);
+    expect(unresolved).toEqual([]);
+  });
+
+  it("are names like any other if an object's prototype has them", async () => {
+    const { value, unresolved } = await resolve(["$constructor", "$__proto__.x", "$toString"]);
+    expect(value).toEqual(["$constructor", "$__proto__.x", "$toString"]);
+    expect(unresolved).toHaveLength(3);
+  });
+
+  it("are an error on request, whole or embedded, but not when escaped", async () => {
+    const problem = { code: "variable_unknown", details: { near: ["temp"] } };
+    expect(await problemOf(["$tmp"], { unknown: "error" })).toMatchObject(problem);
+    expect(await problemOf(["is $tmp."], { unknown: "error" })).toMatchObject(problem);
+    expect(await valueOf(["\\$tmp", "$5", "$temp"], { unknown: "error" })).toEqual([
+      "\\$tmp",
+      "$5",
+      72,
+    ]);
+  });
+});
+
+describe("an escaped reference", () => {
+  it("loses its backslash if it would have resolved, and only then", async () => {
+    const input = ["\\$temp", "a \\$orders[0].id b", "\\$nope", "\\$temp.x", "a\\$temp"];
+    expect(await valueOf(input)).toEqual([
+      "$temp",
+      "a $orders[0].id b",
+      "\\$nope",
+      "\\$temp.x",
+      "a\\$temp",
+    ]);
+  });
+});
+
+describe("a missing path", () => {
+  it("is an error with the nearest prefix, the keys there and the near ones", async () => {
+    for (const input of [{ a: ["$orders[1].customer.nam"] }, "by $orders[1].customer.nam!"]) {
+      expect(await problemOf(input)).toMatchObject({
+        name: "ReferenceProblem",
+        code: "path_not_found",
+        message: expect.stringMatching(/\$orders\[1\]\.customer\.nam .*Did you mean name\?/),
+        details: {
+          reference: "$orders[1].customer.nam",
+          nearest: "orders[1].customer",
+          keys: ["name"],
+          near: ["name"],
+        },
+      });
+    }
+  });
+
+  it("names the length of an array or a text", async () => {
+    expect(await problemOf("$orders[2].id")).toMatchObject({
+      message: expect.stringContaining("length 2"),
+      details: { reference: "$orders[2].id", nearest: "orders", length: 2 },
+    });
+    expect(await problemOf("$text.size")).toMatchObject({
+      details: { nearest: "text", length: 2 },
+    });
+  });
+
+  it("is inherited properties, too", async () => {
+    for (const input of ["$orders.length", "$orders[0].constructor", "$temp.toFixed"]) {
+      expect(await problemOf(input)).toMatchObject({ code: "path_not_found" });
+    }
+  });
+});
+
+describe("what may not be read", () => {
+  it("is an error for a secret", async () => {
+    const secret: Lookup = () => ({ found: false, reason: "secret" });
+    for (const input of ["$key", "Bearer $key"]) {
+      expect(await problemOf(input, {}, secret)).toMatchObject({
+        code: "variable_secret",
+        message: expect.stringContaining("$key"),
+        details: { reference: "$key" },
+      });
+    }
+  });
+
+  it("is an error for what was evicted, in the words of the lookup", async () => {
+    const message = "$old was evicted an hour ago; get_weather {city: Paris} made it.";
+    const evicted: Lookup = () => ({ found: false, reason: "evicted", message });
+    for (const input of ["$old", "see $old.x"]) {
+      expect(await problemOf(input, {}, evicted)).toMatchObject({
+        code: "variable_evicted",
+        message,
+      });
+    }
+    expect(await valueOf("\\$old", {}, evicted)).toBe("\\$old");
+  });
+});
+
+describe("alternatives", () => {
+  it("ask no further than the first that exists, and hand it over", async () => {
+    const { asked, lookup } = counting();
+    expect(await valueOf("†nope || †orders||†temp", dagger, lookup)).toBe(orders);
+    expect(asked.map(({ name }) => name)).toEqual(["nope", "orders"]);
+    expect(await valueOf("†temp && †orders", dagger)).toBe(orders);
+  });
+
+  it("name every operand when none exists", async () => {
+    const problem = await problemOf(["†nope || †orders[9] || †temp.x"], dagger);
+    expect(problem).toMatchObject({
+      code: "path_not_found",
+      details: {
+        reference: "†nope || †orders[9] || †temp.x",
+        operands: [
+          { reference: "†nope", code: "variable_unknown" },
+          { reference: "†orders[9]", code: "path_not_found" },
+          { reference: "†temp.x", code: "path_not_found" },
+        ],
+      },
+    });
+    for (const operand of ["†nope", "†orders[9]", "†temp.x"]) {
+      expect(problem).toHaveProperty("message", expect.stringContaining(operand));
+    }
+  });
+
+  it("name the operand that is missing when all are needed", async () => {
+    expect(await problemOf("†temp && †orders[9]", dagger)).toMatchObject({
+      code: "path_not_found",
+      message: expect.stringContaining("†orders[9]"),
+      details: { reference: "†temp && †orders[9]" },
+    });
+  });
+
+  it("may not be mixed, and are text inside a longer text", async () => {
+    expect(await problemOf("†temp || †nope && †city", dagger)).toMatchObject({
+      code: "bad_alternatives",
+    });
+    expect(await valueOf("so †temp || †nope", dagger)).toBe("so 72 || †nope");
+  });
+});
+
+describe("bounds", () => {
+  function nested(levels: number): Json {
+    let value: Json = "$temp";
+    for (let level = 0; level < levels; level++) value = level % 2 === 0 ? [value] : { value };
+    return value;
+  }
+
+  function exceeded(limit: keyof typeof limits, actual: number) {
+    return { code: "limit_exceeded", details: { limit, maximum: limits[limit], actual } };
+  }
+
+  const text = (chars: number): Lookup => lookupIn({ t: "x".repeat(chars) });
+
+  it("of nesting: 199 and 200 levels resolve, 201 do not", async () => {
+    for (const levels of [limits.maxDepth - 1, limits.maxDepth]) {
+      expect(JSON.stringify(await valueOf(nested(levels)))).toContain("72");
+    }
+    for (const levels of [limits.maxDepth + 1, 50_000]) {
+      expect(await problemOf(nested(levels))).toMatchObject(exceeded("maxDepth", 201));
+    }
+  });
+
+  it("of references: 999 and 1,000 resolve, 1,001 do not, and unknown ones count", async () => {
+    const maximum = limits.maxReferencesPerInput;
+    for (const count of [maximum - 1, maximum]) {
+      expect(await valueOf(Array(count).fill("$temp"))).toEqual(Array(count).fill(72));
+    }
+    const problem = exceeded("maxReferencesPerInput", maximum + 1);
+    expect(await problemOf(Array(maximum + 1).fill("$temp"))).toMatchObject(problem);
+    expect(await problemOf("$nope $temp ".repeat(maximum))).toMatchObject(problem);
+  });
+
+  it("of one embedded text: 1 MiB resolves, one character more does not, but does when whole", async () => {
+    const maximum = limits.maxEmbeddedChars;
+    for (const chars of [maximum - 1, maximum]) {
+      expect(await valueOf("<$t>", {}, text(chars))).toHaveLength(chars + 2);
+    }
+    const above = text(maximum + 1);
+    const problem = exceeded("maxEmbeddedChars", maximum + 1);
+    expect(await problemOf("<$t>", {}, above)).toMatchObject(problem);
+    expect(await valueOf("$t", {}, above)).toHaveLength(maximum + 1);
+  });
+
+  it("of all embedded text: 16 MiB resolve, one character more does not", async () => {
+    const sixteenth = lookupIn({ t: "x".repeat(limits.maxResolvedInputChars / 16), one: "1" });
+    const at = Array<Json>(16).fill("$t ");
+    expect(await valueOf(at.slice(1), {}, sixteenth)).toHaveLength(15);
+    expect(await valueOf([...at, "$t"], {}, sixteenth)).toHaveLength(17);
+    expect(await problemOf([...at, "$one "], {}, sixteenth)).toMatchObject(
+      exceeded("maxResolvedInputChars", limits.maxResolvedInputChars + 1),
+    );
+  });
+});

@@ -1,0 +1,192 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  automaticBase,
+  isValidName,
+  nameForCall,
+  requireName,
+  splitNumber,
+  toIdentifier,
+} from "../../src/store/names.ts";
+
+const anyText = fc.oneof(fc.string({ unit: "binary" }), fc.string({ unit: "grapheme" }));
+const wordText = fc.stringMatching(/^\w{0,80}$/);
+const validName = fc.stringMatching(/^[A-Za-z_]\w{0,63}$/);
+
+describe("the name for a call", () => {
+  it.each([
+    ["get-weather", { location: "NYC" }, "get_weather_nyc"],
+    ["get_weather", { city: "São Paulo" }, "get_weather_sao_paulo"],
+    ["getWeather", { city: "Zürich" }, "getWeather_zurich"],
+    ["search", { query: "pizza 🍕 near me!" }, "search_pizza_near_me"],
+    ["get_order", { id: 42 }, "get_order_42"],
+    ["get_order", { id: 0 }, "get_order_0"],
+    ["fetch", { url: "https://example.com/a?b=c" }, "fetch_https_example_com_a_b_c"],
+    ["🍕", { city: "NYC" }, "nyc"],
+    ["7zip", { path: "a.zip" }, "var_7zip_a_zip"],
+  ])("%s with %j is %s", (tool, input, base) => {
+    expect(nameForCall(tool, input)).toEqual({ base, numbered: false });
+  });
+
+  it("says the argument that says most, not the first one", () => {
+    expect(nameForCall("get", { note: "n", path: "p", city: "c" }).base).toBe("get_c");
+    expect(nameForCall("get", { note: "n", id: 3 }).base).toBe("get_3");
+    expect(nameForCall("get", { days: 3, note: "n", other: "o" }).base).toBe("get_n");
+  });
+
+  it("passes over an argument that leaves nothing to say", () => {
+    expect(nameForCall("get", { location: "", city: "🌧️", name: "Rain" }).base).toBe("get_rain");
+    expect(nameForCall("get", { location: { city: "x" }, id: null, name: "Rain" }).base).toBe(
+      "get_rain",
+    );
+  });
+
+  it("takes an argument of 60 characters, cut to 30, and none of 61", () => {
+    expect(nameForCall("get", { query: "q".repeat(60) }).base).toBe(`get_${"q".repeat(30)}`);
+    expect(nameForCall("get", { query: "q".repeat(61) })).toEqual({ base: "get", numbered: true });
+    expect(nameForCall("get", { query: "q".repeat(61), url: "u" }).base).toBe("get_u");
+  });
+
+  it("does not end a cut argument in an underscore", () => {
+    expect(nameForCall("get", { query: `${"q".repeat(29)} rest` }).base).toBe(
+      `get_${"q".repeat(29)}`,
+    );
+  });
+
+  it.each([
+    ["list-orders", {}, "list_orders"],
+    ["list_orders", { page: 2, all: true, after: null }, "list_orders"],
+    ["list_orders", ["NYC"], "list_orders"],
+    ["list_orders", "NYC", "list_orders"],
+    ["list_orders", null, "list_orders"],
+    ["🍕", {}, "variable"],
+    ["", {}, "variable"],
+    ["_private", {}, "private"],
+    ["123", {}, "var_123"],
+  ])("%s with %j, which says nothing, is numbered", (tool, input, base) => {
+    expect(nameForCall(tool, input)).toEqual({ base, numbered: true });
+  });
+
+  it.each(["ref", "schema", "defs", "id", "type", "env", "HOME", "PATH", "USER", "PWD"])(
+    "%s, which reads as something else, gets a prefix",
+    (tool) => expect(nameForCall(tool, {}).base).toBe(`var_${tool}`),
+  );
+
+  it.each(["this", "root", "constructor", "prototype", "toString"])(
+    "%s, which code takes for its own, gets a prefix",
+    (tool) => expect(nameForCall(tool, {}).base).toBe(`var_${tool}`),
+  );
+
+  it("takes no argument from a prototype", () => {
+    expect(nameForCall("get", JSON.parse(`{"__proto__": {"city": "NYC"}}`)).numbered).toBe(true);
+  });
+
+  it("is a valid name for any tool and input, also with a number behind it", () => {
+    const anyInput = fc.oneof(
+      fc.jsonValue(),
+      fc.record({ id: anyText }),
+      fc.record({ x: anyText }),
+    );
+    fc.assert(
+      fc.property(fc.oneof(anyText, wordText), anyInput, fc.nat(9_999_999), (tool, input, n) => {
+        const { base } = nameForCall(tool, JSON.parse(JSON.stringify(input)));
+        expect(base).toSatisfy(isValidName);
+        expect(`${base}_${n}`).toSatisfy(isValidName);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
+
+describe("an automatic base", () => {
+  it("is a valid name for any text, also with a number behind it", () => {
+    fc.assert(
+      fc.property(fc.oneof(anyText, wordText), fc.nat(9_999_999), (text, number) => {
+        expect(automaticBase(text)).toSatisfy(isValidName);
+        expect(`${automaticBase(text)}_${number}`).toSatisfy(isValidName);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("is a short valid name itself, if that means nothing of its own", () => {
+    expect(automaticBase("orders_2")).toBe("orders_2");
+    expect(automaticBase("x".repeat(52))).toBe("x".repeat(52));
+    expect(automaticBase("x".repeat(53))).toBe("x".repeat(52));
+  });
+});
+
+describe("an identifier", () => {
+  it("holds letters, digits and inner underscores, and is its own identifier", () => {
+    fc.assert(
+      fc.property(fc.oneof(anyText, wordText), (text) => {
+        const identifier = toIdentifier(text);
+        expect(identifier).toMatch(/^([A-Za-z0-9](\w*[A-Za-z0-9])?)?$/);
+        expect(toIdentifier(identifier)).toBe(identifier);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ["get-weather", "get_weather"],
+    ["  a  --  b  ", "a_b"],
+    ["Ångström", "Angstrom"],
+    ["ﬁle①", "file1"],
+    ["日本", ""],
+    ["\ud800x\udc00", "x"],
+    ["Keep Case", "Keep_Case"],
+  ])("of %j is %j", (text, identifier) => {
+    expect(toIdentifier(text)).toBe(identifier);
+  });
+});
+
+describe("a name that a caller chooses", () => {
+  it("is valid just if the grammar says so", () => {
+    fc.assert(
+      fc.property(fc.oneof(anyText, wordText, validName), (text) => {
+        expect(isValidName(text)).toBe(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(text));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("may have 64 characters, not 65", () => {
+    expect(isValidName("x".repeat(64))).toBe(true);
+    expect(isValidName("x".repeat(65))).toBe(false);
+  });
+
+  it.each(["", "7up", "a-b", "a b", "a.b", "é", "a\n", "a\u0000", "$a"])("is not %j", (name) => {
+    expect(() => requireName(name)).toThrow(expect.objectContaining({ code: "bad_name" }));
+  });
+
+  it("may be one that would get a prefix automatically", () => {
+    expect(requireName("ref")).toBe("ref");
+    expect(requireName("__proto__")).toBe("__proto__");
+  });
+});
+
+describe("splitNumber", () => {
+  it("gives back a base and the number behind it", () => {
+    fc.assert(
+      fc.property(validName, fc.maxSafeNat(), (base, number) => {
+        expect(splitNumber(`${base}_${number}`)).toEqual({ base, number });
+      }),
+    );
+  });
+
+  it.each(["orders", "orders_", "_7", "7", "_", "", "orders7", "orders_7a", "orders_7_"])(
+    "finds no number in %j",
+    (name) => expect(splitNumber(name)).toBeUndefined(),
+  );
+
+  it("takes the last number, whatever its zeros", () => {
+    expect(splitNumber("a_1_2")).toEqual({ base: "a_1", number: 2 });
+    expect(splitNumber("a_007")).toEqual({ base: "a", number: 7 });
+  });
+
+  it("knows no number that a number cannot hold", () => {
+    expect(splitNumber("a_9007199254740991")?.number).toBe(9_007_199_254_740_991);
+    expect(splitNumber("a_9007199254740992")).toBeUndefined();
+  });
+});

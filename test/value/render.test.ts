@@ -1,0 +1,268 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { Json, JsonArray, JsonObject } from "../../src/value/json.ts";
+import { isTable, renderBlock, renderInline, renderText } from "../../src/value/render.ts";
+
+const anyJson = fc.jsonValue() as fc.Arbitrary<Json>;
+
+function row(columns: number): JsonObject {
+  return Object.fromEntries(Array.from({ length: columns }, (_, index) => [`c${index}`, index]));
+}
+
+function rows(count: number, columns = 1): readonly JsonObject[] {
+  return Array.from({ length: count }, () => row(columns));
+}
+
+/** The text inside a fence, and the marks around it. */
+function openFence(block: string): { fence: string; text: string; below: string } {
+  const [, fence = "", text = "", below = ""] =
+    /^(`{3,})json\n([^]*)\n\1(?:\n\n(.*))?$/.exec(block) ?? [];
+  return { fence, text, below };
+}
+
+describe("text inside a tool's string", () => {
+  it("is a string as it is, and anything else as compact JSON", () => {
+    expect(renderText('say "hi"\n')).toBe('say "hi"\n');
+    expect([0, -1.5, true, false, null].map(renderText)).toEqual([
+      "0",
+      "-1.5",
+      "true",
+      "false",
+      "null",
+    ]);
+    expect(renderText({ a: [1, "b", null] })).toBe('{"a":[1,"b",null]}');
+  });
+
+  it("is never cut", () => {
+    const value = Array.from({ length: 100_000 }, (_, index) => index);
+    expect(renderText(value)).toBe(JSON.stringify(value));
+  });
+});
+
+describe("a value inside a line", () => {
+  it("prints a string as it is, of any length", () => {
+    const text = 'a "quoted" | text\n'.repeat(10_000);
+    expect(renderInline(text)).toBe(text);
+  });
+
+  it("prints number, boolean and null as JSON", () => {
+    expect([0, 1e21, true, false, null].map(renderInline)).toEqual([
+      "0",
+      "1e+21",
+      "true",
+      "false",
+      "null",
+    ]);
+  });
+
+  it("prints what is short as compact JSON, whatever it is", () => {
+    fc.assert(
+      fc.property(anyJson, (value) => {
+        const json = JSON.stringify(value);
+        fc.pre(typeof value !== "string" && json.length <= limits.maxInlineJsonChars);
+        expect(renderInline(value)).toBe(json);
+      }),
+    );
+  });
+
+  it("cuts a long array between elements and counts the others", () => {
+    const value = Array.from({ length: 2_000 }, (_, index) => index);
+    const [, start = "", count] = /^\[(.*),… \(\+(\d+) more\)\]$/.exec(renderInline(value)) ?? [];
+    const shown: unknown = JSON.parse(`[${start}]`);
+    expect(shown).toEqual(value.slice(0, 2_000 - Number(count)));
+    expect(start.length).toBeLessThanOrEqual(limits.maxInlineJsonChars);
+    expect(start.length).toBeGreaterThan(limits.maxInlineJsonChars - 10);
+  });
+
+  it("cuts a long object between keys and counts the others", () => {
+    const [, start = "", count] =
+      /^\{(.*),… \(\+(\d+) more\)\}$/.exec(renderInline(row(1_000))) ?? [];
+    const shown = Object.keys(JSON.parse(`{${start}}`));
+    expect(shown.length + Number(count)).toBe(1_000);
+    expect(shown).toEqual(Object.keys(row(shown.length)));
+    expect(start.length).toBeLessThanOrEqual(limits.maxInlineJsonChars);
+  });
+
+  it("is whole at its bound and cut above it", () => {
+    const inside = limits.maxInlineJsonChars - 4;
+    for (const chars of [inside - 1, inside]) {
+      const value = ["x".repeat(chars - 2), "y"];
+      expect(renderInline(value)).toBe(JSON.stringify(value));
+    }
+    expect(renderInline(["x".repeat(inside - 1), "y"])).toBe(
+      `["${"x".repeat(inside - 1)}",… (+1 more)]`,
+    );
+  });
+
+  it("cuts a first element that is too long by itself at a whole character", () => {
+    for (const pad of ["", "a"]) {
+      const text = renderInline([pad + "😀".repeat(5_000), 2]);
+      expect(text.length).toBeLessThan(limits.maxInlineJsonChars + 40);
+      expect(text.isWellFormed()).toBe(true);
+      expect(text.endsWith("😀…,… (+1 more)]")).toBe(true);
+    }
+  });
+});
+
+describe("a table", () => {
+  it("has a head, a line, and one row for each object", () => {
+    expect(
+      renderBlock(
+        [
+          { id: 1, name: "a" },
+          { id: 2, name: "b" },
+        ],
+        "$rows",
+      ),
+    ).toBe("| id | name |\n| --- | --- |\n| 1 | a |\n| 2 | b |");
+  });
+
+  it("has its columns in the order in which keys first appear", () => {
+    expect(renderBlock([{ b: 1 }, { c: 3, a: 2, b: 4 }], "$rows")).toBe(
+      "| b | c | a |\n| --- | --- | --- |\n| 1 |  |  |\n| 4 | 3 | 2 |",
+    );
+  });
+
+  it("prints strings as they are, null and absent as nothing, other scalars as JSON", () => {
+    expect(
+      renderBlock([{ a: 'x "y"', b: null, c: true, d: -1.5, e: "" }, { a: "" }], "$rows"),
+    ).toBe(
+      '| a | b | c | d | e |\n| --- | --- | --- | --- | --- |\n| x "y" |  | true | -1.5 |  |\n|  |  |  |  |  |',
+    );
+  });
+
+  it("escapes pipes and makes spaces of line breaks, in cells and in its head", () => {
+    expect(renderBlock([{ "a|b\nc": "||\r\nx\ry\nz" }], "$rows")).toBe(
+      "| a\\|b c |\n| --- |\n| \\|\\| x y z |",
+    );
+  });
+
+  it("does not read a column from an object's prototype", () => {
+    const withKey: JsonObject = JSON.parse('{"__proto__": "own", "constructor": 1}');
+    expect(renderBlock([{ a: 1 }, withKey], "$rows")).toBe(
+      "| a | __proto__ | constructor |\n| --- | --- | --- |\n| 1 |  |  |\n|  | own | 1 |",
+    );
+  });
+
+  it("shows 50 rows whole, and says below it how many more there are", () => {
+    for (const count of [limits.maxTableRows - 1, limits.maxTableRows]) {
+      const lines = renderBlock(rows(count), "$many").split("\n");
+      expect(lines).toHaveLength(count + 2);
+      expect(lines.every((line) => line.startsWith("|"))).toBe(true);
+    }
+    const above = renderBlock(rows(limits.maxTableRows + 1), "$many").split("\n");
+    expect(above.slice(-2)).toEqual(["", "… 1 more row in $many"]);
+    expect(above).toHaveLength(limits.maxTableRows + 2 + 2);
+    expect(renderBlock(rows(500), "$many").split("\n").at(-1)).toBe("… 450 more rows in $many");
+  });
+
+  it("shows 12 columns whole, and says below it how many more there are", () => {
+    for (const columns of [limits.maxTableColumns - 1, limits.maxTableColumns]) {
+      const lines = renderBlock([row(columns)], "$wide").split("\n");
+      expect(lines).toHaveLength(3);
+      expect(lines[0]).toContain(`| c${columns - 1} |`);
+    }
+    const above = renderBlock([row(limits.maxTableColumns + 1)], "$wide").split("\n");
+    expect(above.slice(3)).toEqual(["", "… 1 more column in $wide"]);
+    expect(above[0]).not.toContain("c12");
+    expect(
+      renderBlock([row(20)], "$wide")
+        .split("\n")
+        .at(-1),
+    ).toBe("… 8 more columns in $wide");
+  });
+
+  it("counts the columns of rows that are not shown", () => {
+    const block = renderBlock([...rows(60), { last: 1 }], "$many");
+    expect(block.startsWith("| c0 | last |\n")).toBe(true);
+  });
+
+  it("says rows and columns in one line", () => {
+    expect(renderBlock(rows(51, 14), "$big").split("\n").at(-1)).toBe(
+      "… 1 more row and 2 more columns in $big",
+    );
+  });
+
+  it.each<[JsonArray | JsonObject, boolean]>([
+    [[{ a: 1 }], true],
+    [[{ a: 1 }, {}], true],
+    [[{ a: null }], true],
+    [[], false],
+    [[{}], false],
+    [{ a: 1 }, false],
+    [["a"], false],
+    [[{ a: 1 }, 2], false],
+    [[{ a: 1 }, null], false],
+    [[{ a: [] }], false],
+    [[{ a: 1 }, { a: { b: 1 } }], false],
+    [[[1]], false],
+  ])("is what %j makes: %s", (value, expected) => {
+    expect(isTable(value)).toBe(expected);
+    expect(renderBlock(value, "$v").startsWith("|")).toBe(expected);
+  });
+});
+
+describe("fenced JSON", () => {
+  it("is indented by two", () => {
+    const value = { a: [1, { b: "x" }], c: {}, d: [] };
+    expect(renderBlock(value, "$v")).toBe(`\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``);
+  });
+
+  it("is what JSON would print, indented, for anything short that is no table", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.array(anyJson), fc.dictionary(fc.string(), anyJson)), (value) => {
+        fc.pre(!isTable(value) && JSON.stringify(value).length < limits.maxBlockJsonChars / 4);
+        const { fence, text, below } = openFence(renderBlock(value, "$v"));
+        expect(fence.length).toBeGreaterThanOrEqual(3);
+        expect(text).toBe(JSON.stringify(value, null, 2));
+        expect(below).toBe("");
+      }),
+    );
+  });
+
+  it.each([0, 1, 2, 3, 4, 10, 1_000])("is longer than a run of %i backticks inside", (run) => {
+    const { fence } = openFence(renderBlock({ code: `a${"`".repeat(run)}b\`` }, "$v"));
+    expect(fence).toHaveLength(Math.max(3, run + 1));
+  });
+
+  it("counts backticks in keys too, and no others together", () => {
+    expect(openFence(renderBlock([["``", "``"]], "$v")).fence).toHaveLength(3);
+    expect(openFence(renderBlock({ "````": 1 }, "$v")).fence).toHaveLength(5);
+  });
+
+  it("cuts a long array between elements and says below it how many are left out", () => {
+    const value = Array.from({ length: 5_000 }, (_, index) => `element ${index}`);
+    const { text, below } = openFence(renderBlock(value, "$list"));
+    const shown: unknown = JSON.parse(text);
+    expect(shown).toEqual(value.slice(0, Array.isArray(shown) ? shown.length : 0));
+    const left = 5_000 - (Array.isArray(shown) ? shown.length : 0);
+    expect(left).toBeGreaterThan(0);
+    expect(left).toBeLessThan(5_000);
+    expect(below).toBe(`… ${left} more items in $list`);
+  });
+
+  it("cuts a long object between keys and says below it how many are left out", () => {
+    const { text, below } = openFence(renderBlock(row(5_000), "$map"));
+    const shown = Object.keys(JSON.parse(text));
+    expect(shown).toEqual(Object.keys(row(shown.length)));
+    expect(shown.length).toBeGreaterThan(0);
+    expect(below).toBe(`… ${5_000 - shown.length} more keys in $map`);
+  });
+
+  it("says one item and one key in the singular", () => {
+    const long = "x".repeat(limits.maxBlockJsonChars - 100);
+    expect(openFence(renderBlock([long, long], "$v")).below).toBe("… 1 more item in $v");
+    expect(openFence(renderBlock({ a: long, b: long }, "$v")).below).toBe("… 1 more key in $v");
+  });
+
+  it("is whole at its bound and cut above it", () => {
+    const room = limits.maxBlockJsonChars - 2;
+    for (const chars of [room - 1, room]) {
+      expect(openFence(renderBlock(["x".repeat(chars - 2), 1], "$v")).below).toBe("");
+    }
+    expect(openFence(renderBlock(["x".repeat(room - 1), 1], "$v")).below).toBe(
+      "… 1 more item in $v",
+    );
+  });
+});
