@@ -33,9 +33,13 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
     [
       wrangler,
       "dev",
-      ...["--port", String(port), "--ip", listen === "loopback" ? "127.0.0.1" : "0.0.0.0"],
-      ...["--persist-to", stateDir, "--env-file", envFile],
-      ...["--inspector-port", "0", "--show-interactive-dev-session=false", "--log-level", "log"],
+      `--port=${port}`,
+      `--ip=${listen === "loopback" ? "127.0.0.1" : "0.0.0.0"}`,
+      `--persist-to=${stateDir}`,
+      `--env-file=${envFile}`,
+      "--inspector-port=0",
+      "--show-interactive-dev-session=false",
+      "--log-level=log",
     ],
     {
       cwd: root,

@@ -2,10 +2,9 @@ import { orders } from "./agents/orders.ts";
 import { weather } from "./agents/weather.ts";
 import { createRuntime, modelFromSettings } from "./byref.ts";
 
-const { worker, Conversation } = createRuntime({
-  agents: [weather, orders],
-  model: modelFromSettings,
-});
+const runtime = createRuntime({ agents: [weather, orders], model: modelFromSettings });
 
-export default worker;
-export { Conversation };
+/** One conversation: bound as `CONVERSATIONS` in wrangler.toml. */
+export class Conversation extends runtime.Conversation {}
+
+export default runtime.worker;

@@ -1,5 +1,5 @@
 import { tool, type ToolSet } from "ai";
-import { z } from "zod";
+import * as z from "zod";
 
 export const orderStatuses = [
   "pending",

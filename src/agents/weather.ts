@@ -1,5 +1,5 @@
 import { tool, type ToolSet } from "ai";
-import { z } from "zod";
+import * as z from "zod";
 import { type ClimateNormals, findCity, nearestCityNames } from "./climate-normals.ts";
 
 export const weatherReadingSchema = z.object({

@@ -45,16 +45,17 @@ export interface ServedValue {
  * One conversation: its messages, its variables, its turns, its one alarm. Its name is made of tenant
  * and id (`edge/app.ts`), so that nothing in here can reach another one's data.
  */
-export abstract class ConversationObject extends DurableObject {
-  protected abstract readonly setup: ConversationSetup;
+export class ConversationObject extends DurableObject {
+  readonly #setup: ConversationSetup;
   readonly #sql: DurableSql;
   readonly #store: SqlStore;
   readonly #history: History;
   readonly #turns = new Queue();
   #armedForMs: number | null | undefined;
 
-  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+  constructor(state: DurableObjectState, env: Cloudflare.Env, setup: ConversationSetup) {
     super(state, env);
+    this.#setup = setup;
     this.#sql = new DurableSql(state.storage);
     migrate(this.#sql);
     this.#store = new SqlStore(this.#sql);
@@ -174,7 +175,7 @@ export abstract class ConversationObject extends DurableObject {
   /** Who answers, and with which model. */
   #cast(name: string | undefined): { agent: Agent; model: LanguageModel } {
     const settings = readSettings({ ...this.env });
-    const { agents } = this.setup;
+    const { agents } = this.#setup;
     const wanted = name ?? settings.AGENT ?? agents[0].name;
     const agent = agents.find((candidate) => candidate.name === wanted);
     if (agent === undefined) {
@@ -185,7 +186,7 @@ export abstract class ConversationObject extends DurableObject {
     const instructions = INSTRUCTIONS === undefined ? "" : `${INSTRUCTIONS}\n\n`;
     return {
       agent: { ...agent, instructions: `${instructions}${agent.instructions}` },
-      model: this.setup.model(settings),
+      model: this.#setup.model(settings),
     };
   }
 

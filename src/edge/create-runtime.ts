@@ -14,17 +14,25 @@ export interface RuntimeOptions {
   readonly door?: Door;
 }
 
+export interface Runtime {
+  /** The Worker's default export. */
+  readonly worker: ReturnType<typeof createApp>;
+  readonly Conversation: new (state: DurableObjectState, env: Cloudflare.Env) => ConversationObject;
+}
+
 /**
  * The Worker's default export, and the class of its Durable Object, to be exported as `Conversation` and
  * bound as `CONVERSATIONS`.
  */
-export function createRuntime({ agents, model, door = settingsDoor }: RuntimeOptions) {
+export function createRuntime({ agents, model, door = settingsDoor }: RuntimeOptions): Runtime {
   const setup: ConversationSetup = {
     agents,
     model: typeof model === "function" ? model : () => model,
   };
   class Conversation extends ConversationObject {
-    protected override readonly setup = setup;
+    constructor(state: DurableObjectState, env: Cloudflare.Env) {
+      super(state, env, setup);
+    }
   }
   return { worker: createApp({ agents, door }), Conversation };
 }

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
 

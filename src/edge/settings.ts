@@ -1,4 +1,4 @@
-import { z } from "zod";
+import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 
 const json = <Schema extends z.ZodType>(schema: Schema) =>

@@ -105,6 +105,14 @@ export function expiry(at: Fixture): void {
     expect(at.store.nextDueMs()).toBeUndefined();
   });
 
+  it("is gone at the time that it says, also of half a millisecond", () => {
+    const { expiresAt = "" } = saveDue("a", 0.5);
+    expect(at.store.nextDueMs()).toBe(Date.parse(expiresAt));
+    expect(at.store.info("a")?.expiresAt).toBe(at.store.count() === 0 ? undefined : expiresAt);
+    at.nowMs = Date.parse(expiresAt);
+    expect([at.store.read("a"), evict()]).toEqual([undefined, ["a"]]);
+  });
+
   it("counts the time to live from the last write", () => {
     saveDue("a", 10);
     at.nowMs += 9;
@@ -123,6 +131,15 @@ export function expiry(at: Fixture): void {
     expect([evict(0), evict(2), evict(2), evict(2)]).toEqual([[], ["c", "a"], ["b"], []]);
     expect(namesOf(at.store.list())).toEqual(["d"]);
     expect(at.store.tombstone("c")?.evictedAt).toBe(iso(START_MS + 10));
+  });
+
+  it("knows no limit where the limit is infinite", () => {
+    for (const name of ["a", "b"]) saveDue(name, 10);
+    expect(at.store.list({ last: Infinity })).toHaveLength(2);
+    at.nowMs += 10;
+    expect(evict(Infinity)).toEqual(["a", "b"]);
+    saveDue("c", 10);
+    expect(at.store.reset(Infinity)).toEqual([]);
   });
 
   it("returns the tombstones that it leaves", () => {
@@ -185,14 +202,16 @@ export function tombstones(at: Fixture): void {
     expect(at.store.read("a")).toBeUndefined();
   });
 
+  const many = Array.from({ length: limits.maxTombstones + 2 }, (_, index) => nameOf(index));
+  const ends = [...many.slice(0, 5), ...many.slice(-5)];
+
   it.each([limits.maxTombstones, 1, 0])(
     "are at most so many, the oldest go first: %i before",
     (n) => {
-      const names = Array.from({ length: limits.maxTombstones + 2 }, (_, index) => nameOf(index));
-      evictAll(names.slice(0, n));
-      expect(left(names)).toHaveLength(n);
-      evictAll(names.slice(n));
-      expect(left(names)).toEqual(names.slice(2));
+      evictAll(many.slice(0, n));
+      expect(left(ends)).toEqual(ends.filter((name) => many.indexOf(name) < n));
+      evictAll(many.slice(n));
+      expect(left(ends)).toEqual(ends.slice(2));
       expect(at.store.couldBegin(nameOf(0))).toBe(false);
       expect(at.store.save({ name: nameOf(0), value: 1 }).version).toBe(1);
       expect(at.store.save({ name: nameOf(2), value: 1 }).version).toBe(2);
@@ -200,9 +219,8 @@ export function tombstones(at: Fixture): void {
   );
 
   it("go in the order in which they came, also those of one moment", () => {
-    const names = Array.from({ length: limits.maxTombstones + 1 }, (_, index) => nameOf(index));
-    evictAll(names.slice(0, limits.maxTombstones), 0);
-    evictAll(names.slice(limits.maxTombstones));
-    expect(left(names)).toEqual(names.slice(1));
+    evictAll(many.slice(0, limits.maxTombstones), 0);
+    evictAll(many.slice(limits.maxTombstones));
+    expect(left(ends)).toEqual(ends.slice(2));
   });
 }

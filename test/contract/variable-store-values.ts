@@ -84,6 +84,12 @@ export function values(at: Fixture): void {
     at.store.save({ name: "a", value: 1, input: { odd }, description: "a\u0000b" });
     expect(at.store.info("a")).toMatchObject({ input: { odd }, description: "a\u0000b" });
   });
+
+  it.each(["description", "tool", "toolCallId"])("tells the same %s later as at once", (key) => {
+    const saved = at.store.save({ name: "a", value: 1, [key]: "\ud800 é \udc00" });
+    expect(saved).toHaveProperty(key);
+    expect(at.store.info("a")).toEqual(saved);
+  });
 }
 
 /** Values at and over the sizes where a store keeps them otherwise. */
@@ -144,5 +150,17 @@ export function largeValues(at: Fixture): void {
     const write = { name: "b", value: 1, input: "x".repeat(3_000_000) };
     expect(() => at.store.save(write)).toThrow(withCode("limit_exceeded"));
     expect(namesOf(at.store.list())).toEqual(["a"]);
+  });
+
+  it("evicts whatever it took, with an input of nearly all that a row may hold", () => {
+    const input = "x".repeat(limits.maxSqlValueBytes - 10);
+    let taken = 1;
+    try {
+      at.store.save({ name: "a", value: 1, input, ttlMs: 1 });
+    } catch (error) {
+      expect(error).toEqual(withCode("limit_exceeded"));
+      taken = 0;
+    }
+    expect(at.store.evictExpired(START_MS + 1, 1)).toHaveLength(taken);
   });
 }

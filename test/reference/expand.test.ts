@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import {
@@ -10,6 +10,7 @@ import {
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing, Reference } from "../../src/reference/reference.ts";
 import { answerText, fixedVariables } from "../support/reference-grammar.ts";
+import { expandOracle, type ExpandOptions as OracleOptions } from "../support/reference-oracle.ts";
 import { streamed } from "../support/streamed.ts";
 
 const variables = { temp: 72, temperature: 20.5, weather: { city: "New York" }, ids: ["u1", "u2"] };
@@ -18,17 +19,16 @@ const couldBegin = (prefix: string) => names.some((name) => name.startsWith(pref
 
 /** An expander with everything that it has put out so far. */
 function start(options: ExpandOptions = {}, lookup: Lookup = lookupIn(variables)) {
-  const pieces: string[] = [];
+  let out = "";
   const emit = (text: string) => {
-    pieces.push(text);
+    out += text;
   };
   const expander = new Expander(lookup, options);
   return {
-    pieces,
     write: (chunk: string) => expander.write(chunk, emit),
     flush: () => expander.flush(emit),
     get out() {
-      return pieces.join("");
+      return out;
     },
     get held() {
       return expander.heldChars;
@@ -91,8 +91,7 @@ describe("text that cannot become a reference", () => {
     const answer = start();
     void answer.write("x");
     expect(answer.out).toBe("x");
-    const rest = "y".repeat(1_000_000);
-    void answer.write(rest);
+    void answer.write("y".repeat(1_000_000));
     expect(answer.out).toHaveLength(1_000_001);
   });
 
@@ -160,7 +159,7 @@ describe("what is held", () => {
       answerText,
       long.map(([a, n, b]) => `${a}$odd['${"k".repeat(n)}${b}`),
     );
-    const everything = { syntaxes: ["dollar", "mustache", "dagger"], inUrls: true } as const;
+    const everything: OracleOptions = { syntaxes: ["dollar", "mustache", "dagger"], inUrls: true };
     fc.assert(
       fc.property(text, (whole) => {
         const answer = start(everything, lookupIn(fixedVariables));
@@ -170,7 +169,7 @@ describe("what is held", () => {
         }
         void answer.flush();
         expect(answer.held).toBe(0);
-        expect(answer.out).toBe(expand(whole, everything, lookupIn(fixedVariables)));
+        expect(answer.out).toBe(expandOracle(whole, fixedVariables, everything));
       }),
     );
   });
@@ -190,7 +189,6 @@ describe("a flush", () => {
       expect(answer.out).not.toBe(expected);
       void answer.flush();
       expect(answer.out).toBe(expected);
-      expect(answer.held).toBe(0);
     }
   });
 
@@ -253,7 +251,6 @@ describe("lookups that take time", () => {
   it("are not waited for while the lookup answers at once", () => {
     const answer = start();
     expect(answer.write("$temp and $ids[0] and")).toBeUndefined();
-    expect(answer.flush()).toBeUndefined();
     expect(answer.out).toBe("72 and u1 and");
   });
 });
@@ -302,14 +299,11 @@ describe("values", () => {
     }
   });
 
-  it("are reported with the lengths that count", () => {
-    const resolved: [string, string][] = [];
-    const onResolved = (source: string, text: string) => void resolved.push([source, text]);
+  it("are reported with the text that stands for them", () => {
+    const resolved: string[] = [];
+    const onResolved = (source: string, text: string) => void resolved.push(source, text);
     expand("${temp} $ids[0] \\$temp $HOME", { onResolved });
-    expect(resolved).toEqual([
-      ["${temp}", "72"],
-      ["$ids[0]", "u1"],
-    ]);
+    expect(resolved).toEqual(["${temp}", "72", "$ids[0]", "u1"]);
   });
 
   it("leave the stream in slices that cut no surrogate pair", async () => {
@@ -331,20 +325,26 @@ describe("values", () => {
   });
 
   it.each([
-    ["below", -3, "yz", 0],
-    ["at", -2, "yz", 0],
-    ["above", -1, "$two", 1],
-  ])("count together: %s the bound of the expansion (%i)", (_where, distance, second, reports) => {
-    const reported: Unresolved[] = [];
-    const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
-    const value = "x".repeat(limits.maxExpansionChars + distance);
-    const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });
-    expect(expand("$big $two.", { onUnresolved }, lookup) === `${value} ${second}.`).toBe(true);
-    expect(reported.filter(({ code }) => code === "limit_exceeded")).toHaveLength(reports);
-  });
+    ["below", -3, { second: "yz", reports: 0 }],
+    ["at", -2, { second: "yz", reports: 0 }],
+    ["above", -1, { second: "$two", reports: 1 }],
+  ])(
+    "count together: %s the bound of the expansion (%i)",
+    (_where, distance, { second, reports }) => {
+      const reported: Unresolved[] = [];
+      const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
+      const value = "x".repeat(limits.maxExpansionChars + distance);
+      const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });
+      expect(expand("$big $two.", { onUnresolved }, lookup) === `${value} ${second}.`).toBe(true);
+      expect(reported.filter(({ code }) => code === "limit_exceeded")).toHaveLength(reports);
+    },
+  );
 
   it("stay as written when one alone is above the bound", () => {
     const big = "x".repeat(limits.maxExpansionChars + 1);
-    expect(expand("a $big.", {}, finding(big))).toBe("a $big.");
+    const codes: string[] = [];
+    const onUnresolved = ({ code }: Unresolved) => void codes.push(code);
+    expect(expand("a $big.", { onUnresolved }, finding(big))).toBe("a $big.");
+    expect(codes).toEqual(["limit_exceeded"]);
   });
 });

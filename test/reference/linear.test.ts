@@ -24,6 +24,8 @@ const charCodeAt = String.prototype.charCodeAt;
 
 /** Runs `work`, which must be synchronous, and counts how often a character's code is read in it. */
 function countingReads(steps: Steps, work: () => void): void {
+  // No other way sees a character being read; what runs meanwhile is `work` alone.
+  // oxlint-disable-next-line no-extend-native
   String.prototype.charCodeAt = function (this: string, index: number) {
     steps.read++;
     return charCodeAt.call(this, index);
@@ -31,6 +33,7 @@ function countingReads(steps: Steps, work: () => void): void {
   try {
     work();
   } finally {
+    // oxlint-disable-next-line no-extend-native
     String.prototype.charCodeAt = charCodeAt;
   }
 }
@@ -73,11 +76,11 @@ function stepsOf(text: string, chunkChars: number): Steps {
   return steps;
 }
 
-/** At most twice as much for twice the text, give or take what the text's end saves (1 %). */
-function expectAtMostDoubled(once: Steps, twice: Steps): void {
-  for (const kind of ["matches", "viewed", "read", "lookups"] as const) {
-    expect(twice[kind], kind).toBeLessThanOrEqual(once[kind] * 2.02 + 2);
-  }
+/** What more than doubled with the text, give or take what the text's end saves (1 %). */
+function grownFaster(once: Steps, twice: Steps): readonly string[] {
+  return (["matches", "viewed", "read", "lookups"] as const)
+    .filter((kind) => twice[kind] > once[kind] * 2.02 + 2)
+    .map((kind) => `${kind}: ${once[kind]} became ${twice[kind]}`);
 }
 
 const long = "k".repeat(600);
@@ -123,7 +126,7 @@ describe("the steps of an expansion are linear in the text", () => {
     const once = stepsOf(unit.repeat(times), Infinity);
     const twice = stepsOf(unit.repeat(times * 2), Infinity);
     expect(once.read).toBeGreaterThanOrEqual(unit.length * times);
-    expectAtMostDoubled(once, twice);
+    expect(grownFaster(once, twice)).toEqual([]);
   });
 
   it.each(openings)("character by character: %s", (_name, unit) => {
@@ -131,20 +134,20 @@ describe("the steps of an expansion are linear in the text", () => {
     const once = stepsOf(unit.repeat(times), 1);
     const twice = stepsOf(unit.repeat(times * 2), 1);
     expect(once.read).toBeGreaterThanOrEqual(unit.length * times);
-    expectAtMostDoubled(once, twice);
+    expect(grownFaster(once, twice)).toEqual([]);
   });
 
   it("one long run of each mark costs no more than its characters", () => {
     for (const mark of ["`", "~", "[", "]", "(", "<", "/", ":", "h", "\\", " ", "\n", "\r", ">"]) {
       const text = mark.repeat(100_000);
-      expect(stepsOf(text, Infinity).read, mark).toBeLessThanOrEqual(text.length * 8);
+      expect(stepsOf(text, Infinity).read).toBeLessThanOrEqual(text.length * 8);
     }
   });
 
   it("an opening is never allowed to look at more than 512 characters", () => {
-    for (const [name, unit] of openings) {
+    for (const [, unit] of openings) {
       const { matches, viewed } = stepsOf(unit.repeat(Math.ceil(5_000 / unit.length)), Infinity);
-      expect(viewed, name).toBeLessThanOrEqual(matches * limits.maxHeldChars);
+      expect(viewed).toBeLessThanOrEqual(matches * limits.maxHeldChars);
     }
   });
 
@@ -194,6 +197,6 @@ describe("the matches of a tool's input are linear in its text", () => {
     expect(twice.lookups).toBeLessThanOrEqual(once.lookups * 2 + 2);
     expect(twice.matches).toBeLessThanOrEqual(once.matches * 2 + 2);
     expect(twice.viewed).toBeLessThanOrEqual(twice.matches * limits.maxHeldChars);
-    if (unit.includes("$a ")) expect(once.lookups).toBeGreaterThan(0);
+    expect(once.lookups > 0).toBe(twice.lookups > 0);
   });
 });

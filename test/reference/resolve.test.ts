@@ -134,7 +134,9 @@ describe("unknown names", () => {
   });
 
   it("are not listed where nothing reads as a reference", async () => {
-    const { unresolved } = await resolve(["$5.00", "$ $$x a$y $z$", "\\$nope", "${nope", "$temp"]);
+    const plain = ["$5.00", "$ $$x a$y $z$", "\\$nope", "${nope"];
+    const { value, unresolved } = await resolve([...plain, "$temp"]);
+    expect(value).toEqual([...plain, 72]);
     expect(unresolved).toEqual([]);
   });
 

@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { Json, JsonArray, JsonObject } from "../../src/value/json.ts";

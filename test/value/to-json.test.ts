@@ -1,4 +1,4 @@
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codeOf } from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
@@ -109,22 +109,19 @@ describe("a copy", () => {
 
 describe("what is converted", () => {
   const day = new Date(Date.UTC(2025, 0, 2, 3, 4, 5, 6));
+  const error = new TypeError("no");
+  const errorAsJson = { name: "TypeError", message: "no" };
 
-  it.each<[string, unknown, unknown, string]>([
-    ["a date", day, "2025-01-02T03:04:05.006Z", "Dates became ISO strings."],
-    ["an invalid date", new Date(Number.NaN), null, "Invalid dates became null."],
-    ["a Map", new Map([[2, ["b"]]]), { "2": ["b"] }, "Maps became objects."],
-    ["a Set", new Set(["a", { b: 1 }]), ["a", { b: 1 }], "Sets became arrays."],
-    ["a BigInt", 2n ** 64n, "18446744073709551616", "BigInts became strings."],
-    [
-      "an error",
-      new TypeError("no"),
-      { name: "TypeError", message: "no" },
-      "Errors became their name and message.",
-    ],
-    ["NaN", Number.NaN, null, "Numbers that are not finite became null."],
-    ["Infinity", -Infinity, null, "Numbers that are not finite became null."],
-  ])("%s, alone and inside, with a note", (_name, value, converted, note) => {
+  it.each<[string, [value: unknown, converted: unknown], string]>([
+    ["a date", [day, "2025-01-02T03:04:05.006Z"], "Dates became ISO strings."],
+    ["an invalid date", [new Date(Number.NaN), null], "Invalid dates became null."],
+    ["a Map", [new Map([[2, ["b"]]]), { "2": ["b"] }], "Maps became objects."],
+    ["a Set", [new Set(["a", { b: 1 }]), ["a", { b: 1 }]], "Sets became arrays."],
+    ["a BigInt", [2n ** 64n, "18446744073709551616"], "BigInts became strings."],
+    ["an error", [error, errorAsJson], "Errors became their name and message."],
+    ["NaN", [Number.NaN, null], "Numbers that are not finite became null."],
+    ["Infinity", [-Infinity, null], "Numbers that are not finite became null."],
+  ])("%s, alone and inside, with a note", (_name, [value, converted], note) => {
     expect(toJson(value)).toEqual({ value: converted, notes: [note] });
     expect(toJson({ a: [value] })).toEqual({ value: { a: [converted] }, notes: [note] });
   });

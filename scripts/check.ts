@@ -1,0 +1,58 @@
+/** Everything that can be said of the code without running it: `npm run check`. */
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** KiB after gzip, as `wrangler deploy --dry-run --minify` prints it. Source: the project's goals. */
+const bundles = [
+  {
+    name: "createRuntime, model passed in",
+    entry: "scripts/bundle/create-runtime.ts",
+    maxKiB: 180,
+  },
+  { name: "deployable Worker", entry: "src/index.ts", maxKiB: 380 },
+];
+
+const checks = [
+  { name: "format", command: ["oxfmt", "--check"] },
+  { name: "lint and layers", command: ["oxlint"] },
+  { name: "types", command: ["tsc", "-p", "tsconfig.json"] },
+  {
+    name: "generated types are fresh",
+    command: ["wrangler", "types", "--include-runtime=false", "--check"],
+  },
+];
+
+process.env.WRANGLER_SEND_METRICS = "false";
+let failed = 0;
+
+for (const { name, command } of checks) {
+  const [program = "", ...parameters] = command;
+  const { status, stdout, stderr } = spawnSync(program, parameters, { encoding: "utf8" });
+  report(name, status === 0, status === 0 ? "" : `${stdout}${stderr}`);
+}
+for (const { name, entry, maxKiB } of bundles) {
+  const size = bundleKiB(entry);
+  report(`bundle: ${name}: ${size} KiB gzip, at most ${maxKiB}`, size <= maxKiB, "");
+}
+console.log(`${checks.length + bundles.length - failed} passed, ${failed} failed`);
+process.exit(failed === 0 ? 0 : 1);
+
+function report(name: string, isFine: boolean, said: string): void {
+  if (!isFine) failed++;
+  console.log(`${isFine ? "ok    " : "FAILED"} ${name}${said === "" ? "" : `\n${said}`}`);
+}
+
+function bundleKiB(entry: string): number {
+  const folder = mkdtempSync(join(tmpdir(), "byref-bundle-"));
+  try {
+    const parameters = ["deploy", entry, "--dry-run", "--minify", "--outdir", folder];
+    const said = execFileSync("wrangler", parameters, { encoding: "utf8", stdio: "pipe" });
+    const gzip = /gzip: ([\d.]+) KiB/.exec(said)?.[1];
+    if (gzip === undefined) throw new Error(`wrangler did not say a size:\n${said}`);
+    return Number(gzip);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
