@@ -66,8 +66,7 @@ export function limitExceeded(
 
 /** The code of anything thrown, wherever it was thrown; `internal` if it carries none of ours. */
 export function codeOf(error: unknown): ErrorCode {
-  if (typeof error !== "object" || error === null || !("code" in error)) return "internal";
-  const { code } = error;
+  const code = propertyOf(error, "code");
   return typeof code === "string" && Object.hasOwn(errorCodes, code)
     ? (code as ErrorCode)
     : "internal";
@@ -75,6 +74,16 @@ export function codeOf(error: unknown): ErrorCode {
 
 /** The message of anything thrown, never empty. */
 export function messageOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : typeof error === "string" ? error : "";
-  return message === "" ? "Unknown error" : message;
+  const message = typeof error === "string" ? error : propertyOf(error, "message");
+  return typeof message === "string" && message !== "" ? message : "Unknown error";
+}
+
+/** Anything may be thrown, a Proxy that throws when it is looked at included. */
+function propertyOf(thrown: unknown, name: "code" | "message"): unknown {
+  if (typeof thrown !== "object" || thrown === null) return undefined;
+  try {
+    return Reflect.get(thrown, name);
+  } catch {
+    return undefined;
+  }
 }

@@ -10,6 +10,8 @@ export const limits = {
   maxNameChars: 64,
   /** Arrays and objects inside one another, in tool inputs and values; keeps recursion shallow. */
   maxDepth: 200,
+  /** Arrays and objects in one value: an empty one takes some 80 bytes of memory. */
+  maxContainers: 1_000_000,
   /** References in one tool input. More means that the input should be one reference. */
   maxReferencesPerInput: 1_000,
   /** Text that one embedded reference may put into a tool's string. */

@@ -1,5 +1,12 @@
 import { matchName, matchPath } from "./grammar.ts";
-import { type Alternatives, NONE, type Operand, PARTIAL, type Syntax } from "./reference.ts";
+import {
+  type Alternatives,
+  NONE,
+  type Operand,
+  PARTIAL,
+  type Syntax,
+  wholeView,
+} from "./reference.ts";
 
 /** `†name.path`; as a whole string also `†a || †b` and `†a && †b`. */
 export const dagger: Syntax = {
@@ -13,6 +20,7 @@ export const dagger: Syntax = {
     const name = view.text.slice(start, nameMatch.end);
     if (!view.couldBegin(name)) return NONE;
     if (nameMatch.undecided) return PARTIAL;
+    if (!view.isKnown(name)) return NONE;
     const { end, path, undecided } = matchPath(view, nameMatch.end);
     return undecided ? PARTIAL : { kind: "whole", end, reference: { name, path } };
   },
@@ -27,8 +35,8 @@ function alternatives(text: string): Alternatives | undefined {
     const operand = operandAt(text, at);
     if (operand === undefined) return undefined;
     operands.push(operand.operand);
+    if (operand.end === text.length) break;
     at = skipSpaces(text, operand.end);
-    if (at === text.length) break;
     const operator = text.slice(at, at + 2);
     if (operator !== "||" && operator !== "&&") return undefined;
     operators.add(operator);
@@ -41,14 +49,7 @@ function alternatives(text: string): Alternatives | undefined {
 
 function operandAt(text: string, start: number): { operand: Operand; end: number } | undefined {
   if (text[start] !== "†") return undefined;
-  const match = dagger.match({
-    text,
-    start,
-    limit: text.length,
-    ended: true,
-    before: -1,
-    couldBegin: () => true,
-  });
+  const match = dagger.match(wholeView(text, start));
   if (match.kind !== "whole") return undefined;
   const source = text.slice(start, match.end);
   return { operand: { source, reference: match.reference }, end: match.end };

@@ -22,6 +22,7 @@ function matchPlain(view: View, start: number): Match {
   const text = view.text.slice(start, name.end);
   if (!view.couldBegin(text)) return NONE;
   if (name.undecided) return PARTIAL;
+  if (!view.isKnown(text)) return NONE;
   const { end, path, undecided } = matchPath(view, name.end);
   if (undecided) return PARTIAL;
   // A closing dollar right after makes it mathematics.
@@ -35,6 +36,7 @@ function matchBraced(view: View, start: number): Match {
   const text = view.text.slice(start, name.end);
   if (!view.couldBegin(text)) return NONE;
   if (name.undecided) return PARTIAL;
+  if (!view.isKnown(text)) return NONE;
   const { end, path, undecided } = matchPath(view, name.end);
   if (undecided) return PARTIAL;
   if (end >= view.limit) return NONE;

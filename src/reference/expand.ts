@@ -30,6 +30,8 @@ export interface ExpandOptions {
   readonly budget?: ExpansionBudget;
   /** Does any name start so? Lets text that cannot become a reference leave at once. */
   readonly couldBegin?: (prefix: string) => boolean;
+  /** Does, or did, a variable have this name? Lets text that names none leave at once. */
+  readonly isKnown?: (name: string) => boolean;
   /** Told of each reference to a known name that stays as written. Must not throw. */
   readonly onUnresolved?: (unresolved: Unresolved) => void;
   /** Told of each reference that was replaced: lengths in characters. Must not throw. */
@@ -64,6 +66,7 @@ export class Expander {
       syntaxes: pickSyntaxes(options.syntaxes),
       ...(options.inCode === undefined ? {} : { inCode: options.inCode }),
       ...(options.couldBegin === undefined ? {} : { couldBegin: options.couldBegin }),
+      ...(options.isKnown === undefined ? {} : { isKnown: options.isKnown }),
     });
   }
 
@@ -95,7 +98,7 @@ export class Expander {
         continue;
       }
       const answer = this.#lookup(piece.reference);
-      if (answer instanceof Promise) return this.#finishLater(piece, answer, emit);
+      if ("then" in answer) return this.#finishLater(piece, answer, emit);
       this.#finish(piece, answer, emit);
     }
     return undefined;
@@ -129,6 +132,8 @@ export class Expander {
     if (text.length > this.#budget.leftChars) {
       const message = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
       this.#options.onUnresolved?.({ reference: piece.source, code: "limit_exceeded", message });
+      // What comes after it stays as written too, however small.
+      this.#budget.leftChars = 0;
       this.#put(piece.source, emit);
       return;
     }

@@ -17,6 +17,7 @@ export const mustache: Syntax = {
     const name = text.slice(start, nameMatch.end);
     if (!view.couldBegin(name)) return NONE;
     if (nameMatch.undecided) return PARTIAL;
+    if (!view.isKnown(name)) return NONE;
     const pathMatch = matchPath(view, nameMatch.end);
     if (pathMatch.undecided) return PARTIAL;
     const close = skipBlanks(view, pathMatch.end);

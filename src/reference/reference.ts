@@ -1,3 +1,4 @@
+import { limits } from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import type { Path } from "../value/path.ts";
 
@@ -20,6 +21,22 @@ export interface View {
   readonly before: number;
   /** False if no name of the conversation starts so; true when not known. */
   readonly couldBegin: (prefix: string) => boolean;
+  /** False if no variable has, or had, this name; true when not known. */
+  readonly isKnown: (name: string) => boolean;
+}
+
+/** The view of a text that is all there: what stands at `start` may reach up to its end. */
+export function wholeView(text: string, start: number): View {
+  const isInView = text.length - start < limits.maxHeldChars;
+  return {
+    text,
+    start,
+    limit: isInView ? text.length : start + limits.maxHeldChars,
+    ended: isInView,
+    before: -1,
+    couldBegin: () => true,
+    isKnown: () => true,
+  };
 }
 
 /**

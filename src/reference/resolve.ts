@@ -3,7 +3,15 @@ import { limits } from "../limits.ts";
 import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
 import { renderText } from "../value/render.ts";
 import type { Unresolved } from "./expand.ts";
-import type { Alternatives, Found, Lookup, Missing, Operand, Syntax } from "./reference.ts";
+import {
+  type Alternatives,
+  type Found,
+  type Lookup,
+  type Missing,
+  type Operand,
+  type Syntax,
+  wholeView,
+} from "./reference.ts";
 import { Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
 
@@ -65,10 +73,7 @@ class Resolver {
   async resolve(value: Json, depth: number): Promise<Json> {
     if (typeof value === "string") return this.#resolveText(value);
     if (!isJsonArray(value) && !isJsonObject(value)) return value;
-    if (depth >= limits.maxDepth) {
-      const advice = "Pass deep data by one reference.";
-      throw limitExceeded("maxDepth", { maximum: limits.maxDepth, actual: depth + 1, advice });
-    }
+    check("maxDepth", depth + 1, "Pass deep data by one reference.");
     return isJsonArray(value)
       ? this.#resolveArray(value, depth)
       : this.#resolveObject(Object.entries(value), value, depth);
@@ -115,11 +120,9 @@ class Resolver {
   }
 
   #wholeReference(text: string): Operand | undefined {
-    if (text.length > limits.maxHeldChars) return undefined;
     for (const syntax of this.#syntaxes) {
       if (!text.startsWith(syntax.opening)) continue;
-      const view = { text, start: 0, limit: text.length, ended: true, before: -1 };
-      const match = syntax.match({ ...view, couldBegin: () => true });
+      const match = syntax.match(wholeView(text, 0));
       if (match.kind === "whole" && match.end === text.length) {
         return { source: text, reference: match.reference };
       }
@@ -128,11 +131,18 @@ class Resolver {
   }
 
   async #resolveWhole(operand: Operand, text: string): Promise<Json> {
-    this.#count();
     const answer = await this.#lookup(operand.reference);
+    // An unknown name makes no reference, but its path may hold one: ['$name'].
+    if (!answer.found && answer.reason === "unknown") return this.#resolveUnknown(operand, answer);
+    this.#count();
     if (answer.found) return this.#resolved(operand.source, answer);
-    if (answer.reason !== "unknown") throw problemFrom(operand.source, answer);
-    this.#noteUnknown(operand.source, answer);
+    throw problemFrom(text, answer);
+  }
+
+  async #resolveUnknown({ source }: Operand, answer: Missing): Promise<string> {
+    const text = await this.#resolveEmbedded(source);
+    const isNoted = this.unresolved.some(({ reference }) => reference === source);
+    if (!isNoted) this.#noteUnknown(source, answer);
     return text;
   }
 
@@ -146,6 +156,7 @@ class Resolver {
     for (const { source, reference } of alternatives.operands) {
       this.#count();
       const answer = await this.#lookup(reference);
+      if (!answer.found && answer.reason === "secret") throw problemFrom(source, answer);
       if (answer.found) last = { source, answer };
       else missing.push({ reference: source, ...describe(source, answer) });
       if (answer.found && alternatives.operator === "first") break;
@@ -153,7 +164,10 @@ class Resolver {
     const isComplete = alternatives.operator === "first" || missing.length === 0;
     if (last !== undefined && isComplete) return this.#resolved(last.source, last.answer);
     const said = missing.map((operand) => operand.message).join(" ");
-    throw new ReferenceProblem("path_not_found", said, { reference: text, operands: missing });
+    throw new ReferenceProblem("path_not_found", `${text}: ${said}`, {
+      reference: text,
+      operands: missing,
+    });
   }
 
   async #resolveEmbedded(text: string): Promise<string> {
@@ -207,12 +221,14 @@ class Resolver {
 }
 
 function check(
-  limit: "maxEmbeddedChars" | "maxResolvedInputChars" | "maxReferencesPerInput",
+  limit: "maxDepth" | "maxEmbeddedChars" | "maxResolvedInputChars" | "maxReferencesPerInput",
   actual: number,
   advice: string,
 ): void {
   const maximum = limits[limit];
-  if (actual > maximum) throw limitExceeded(limit, { maximum, actual, advice });
+  if (actual <= maximum) return;
+  const { code, message, details } = limitExceeded(limit, { maximum, actual, advice });
+  throw new ReferenceProblem(code, message, details);
 }
 
 const codeOfReason = {

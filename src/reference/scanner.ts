@@ -28,6 +28,8 @@ export interface ScannerOptions {
   readonly inCode?: boolean;
   /** Does any name of the conversation start so? Default: it may. */
   readonly couldBegin?: (prefix: string) => boolean;
+  /** Does, or did, a variable have this name? Default: it may. */
+  readonly isKnown?: (name: string) => boolean;
 }
 
 /**
@@ -39,6 +41,7 @@ export class Scanner {
   readonly #syntaxes: readonly Syntax[];
   readonly #openings: readonly number[];
   readonly #couldBegin: (prefix: string) => boolean;
+  readonly #isKnown: (name: string) => boolean;
   readonly #code: CodeTracker | undefined;
   #text = "";
   #position = 0;
@@ -55,6 +58,7 @@ export class Scanner {
     this.#syntaxes = options.syntaxes.filter((syntax) => syntax.wholeOnly !== true);
     this.#openings = this.#syntaxes.map((syntax) => syntax.opening.charCodeAt(0));
     this.#couldBegin = options.couldBegin ?? (() => true);
+    this.#isKnown = options.isKnown ?? (() => true);
     this.#code = options.inCode === true ? undefined : new CodeTracker();
   }
 
@@ -149,6 +153,7 @@ export class Scanner {
       ended: isInView && this.#ended,
       before: this.#before,
       couldBegin: this.#couldBegin,
+      isKnown: this.#isKnown,
     });
     if (match.kind === "none") return undefined;
     if (match.kind === "partial") return isInView ? "partial" : undefined;

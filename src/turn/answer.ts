@@ -4,7 +4,10 @@ import { type ExpandOptions, Expander, type ExpansionBudget } from "../reference
 import type { Lookup } from "../reference/reference.ts";
 import { slicesOf } from "../value/json.ts";
 
-export interface AnswerOptions extends Pick<ExpandOptions, "couldBegin" | "onResolved"> {
+export interface AnswerOptions extends Pick<
+  ExpandOptions,
+  "couldBegin" | "isKnown" | "onResolved"
+> {
   /** Receives every chunk as the client sees it. */
   readonly emit: (chunk: UIMessageChunk) => void;
   /** Receives the text that was shown for a text part. */
@@ -54,10 +57,11 @@ export class Answer {
   }
 
   #expander(): Expander {
-    const { couldBegin, onResolved, emit } = this.#options;
+    const { couldBegin, isKnown, onResolved, emit } = this.#options;
     return new Expander(this.#lookup, {
       budget: this.#budget,
       ...(couldBegin === undefined ? {} : { couldBegin }),
+      ...(isKnown === undefined ? {} : { isKnown }),
       ...(onResolved === undefined ? {} : { onResolved }),
       onUnresolved: (unresolved) =>
         emit({ type: "data-unresolved", data: unresolved, transient: true }),

@@ -72,6 +72,7 @@ class Turn {
     this.#answer = new Answer(lookupInStore(store), {
       emit,
       couldBegin: (prefix) => store.couldBegin(prefix),
+      isKnown: (name) => store.info(name) !== undefined || store.tombstone(name) !== undefined,
       onShown: (id, text) => this.#parts.show(id, text),
       onResolved: (source, text) =>
         this.#savings.addReferences({ authoredChars: source.length, resolvedChars: text.length }),

@@ -80,7 +80,7 @@ export function* slicesOf(text: string, chars: number): Generator<string> {
 export function deepFreeze<Value extends Json>(value: Value): Value {
   const open: Json[] = [value];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (isScalar(next) || Object.isFrozen(next)) continue;
+    if (isScalar(next)) continue;
     Object.freeze(next);
     for (const inner of Object.values(next)) open.push(inner);
   }

@@ -57,12 +57,19 @@ function readEach(value: Json, path: Path, position: number): Reading {
   return missingBelow(elements, rest, path.slice(0, position + 1));
 }
 
+/** The miss that came furthest, among the first elements: it says most about what is there. */
 function missingBelow(elements: readonly Json[], rest: Path, prefix: Path): Reading {
-  const first = elements[0];
-  if (first === undefined) return { found: false, nearest: prefix };
-  const reading = readPath(first, rest);
-  return reading.found ? reading : { ...reading, nearest: [...prefix, ...reading.nearest] };
+  let furthest: Extract<Reading, { found: false }> = { found: false, nearest: [] };
+  for (const element of elements.slice(0, MAX_LOOKED_AT)) {
+    const reading = readPath(element, rest);
+    if (reading.found) continue;
+    const isFirst = furthest.keys === undefined && furthest.length === undefined;
+    if (isFirst || reading.nearest.length > furthest.nearest.length) furthest = reading;
+  }
+  return { ...furthest, nearest: [...prefix, ...furthest.nearest] };
 }
+
+const MAX_LOOKED_AT = 20;
 
 function missing(value: Json, nearest: Path): Reading {
   if (isJsonArray(value)) return { found: false, nearest, length: value.length };

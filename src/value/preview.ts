@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import {
   clip,
+  countOf,
   isJsonArray,
   isJsonObject,
   type Json,
@@ -10,6 +11,7 @@ import {
 
 const MAX_DEPTH = 3;
 const MAX_NESTED_STRING_CHARS = 60;
+const MIN_NESTED_STRING_CHARS = 6;
 
 /**
  * The start of a value in at most `chars` characters: keys are kept, what is nested is shortened, and
@@ -24,20 +26,21 @@ export function previewOf(value: Json, chars: number = limits.maxPreviewChars): 
 
 function previewText(text: string, chars: number): string {
   if (text.length <= chars) return text;
-  const note = `… (+${text.length - chars} more)`;
-  return clip(text, Math.max(chars - note.length - 4, 0)) + note;
+  const total = countOf(text);
+  const shown = clip(text, Math.max(chars - `… (+${total} more)`.length, 0));
+  return `${shown}… (+${total - countOf(shown)} more)`;
 }
 
 function write(value: Json, budget: number, depth: number): string {
-  if (typeof value === "string") return writeString(value);
+  if (typeof value === "string") return writeString(value, budget);
   if (isJsonArray(value)) return writeArray(value, budget, depth);
   if (isJsonObject(value)) return writeObject(value, budget, depth);
   return JSON.stringify(value);
 }
 
-function writeString(text: string): string {
-  if (text.length <= MAX_NESTED_STRING_CHARS) return JSON.stringify(text);
-  return JSON.stringify(`${clip(text, MAX_NESTED_STRING_CHARS)}…`);
+function writeString(text: string, budget: number): string {
+  const chars = Math.min(Math.max(budget - 3, MIN_NESTED_STRING_CHARS), MAX_NESTED_STRING_CHARS);
+  return JSON.stringify(text.length <= chars ? text : `${clip(text, chars)}…`);
 }
 
 function writeArray(values: JsonArray, budget: number, depth: number): string {

@@ -21,44 +21,50 @@ export function renderInline(value: Json): string {
 }
 
 function inlineArray(values: JsonArray): string {
-  const written = takeWithin(limits.maxInlineJsonChars, values, (value) => JSON.stringify(value));
-  return `[${joinWithRest(written, values.length)}]`;
+  const taken = takeWithin(limits.maxInlineJsonChars, values, (value) => JSON.stringify(value));
+  return `[${joinWithRest(taken, values.length)}]`;
 }
 
 function inlineObject(value: JsonObject): string {
   const entries = Object.entries(value);
-  const written = takeWithin(
+  const taken = takeWithin(
     limits.maxInlineJsonChars,
     entries,
     ([key, inner]) => `${JSON.stringify(key)}:${JSON.stringify(inner)}`,
   );
-  return `{${joinWithRest(written, entries.length)}}`;
+  return `{${joinWithRest(taken, entries.length)}}`;
 }
 
-function joinWithRest(written: readonly string[], total: number): string {
+function joinWithRest({ written, isCut }: Taken, total: number): string {
   const rest = total - written.length;
-  if (rest === 0) return written.join(",");
-  return [...written, `… (+${rest} more)`].join(",");
+  const said = rest > 0 ? [`… (+${rest} more)`] : [];
+  return `${written.join(",")}${isCut ? "… (cut)" : ""}${said.length > 0 ? "," : ""}${said.join("")}`;
 }
 
-/** As many items, written out, as fit into `chars`; a first one that is too long is cut. */
+interface Taken {
+  readonly written: readonly string[];
+  /** The first item was too long by itself. */
+  readonly isCut: boolean;
+}
+
+/** As many items, written out, as fit into `chars` together. */
 function takeWithin<Item>(
   chars: number,
   items: readonly Item[],
   write: (item: Item) => string,
-): string[] {
+): Taken {
   const written: string[] = [];
   let used = 0;
   for (const item of items) {
     const text = write(item);
     if (used + text.length > chars) {
-      if (written.length === 0) written.push(`${clip(text, chars)}…`);
-      break;
+      if (written.length > 0) break;
+      return { written: [clip(text, chars)], isCut: true };
     }
     written.push(text);
     used += text.length + 1;
   }
-  return written;
+  return { written, isCut: false };
 }
 
 /**
@@ -130,25 +136,29 @@ function renderFence(value: JsonArray | JsonObject, source: string): string {
 
 function fenceArray(values: JsonArray) {
   if (values.length === 0) return { text: "[]", left: "" };
-  const written = takeWithin(limits.maxBlockJsonChars, values, indented);
-  const text = `[\n${written.map((line) => `  ${line}`).join(",\n")}\n]`;
-  return { text, left: leftOut([[values.length - written.length, "item"]]) };
+  const taken = takeWithin(limits.maxBlockJsonChars, values, indented);
+  return { text: `[\n${taken.written.join(",\n")}\n]`, left: leftOf(taken, values.length, "item") };
 }
 
 function fenceObject(value: JsonObject) {
   const entries = Object.entries(value);
   if (entries.length === 0) return { text: "{}", left: "" };
-  const written = takeWithin(
+  const taken = takeWithin(
     limits.maxBlockJsonChars,
     entries,
-    ([key, inner]) => `${JSON.stringify(key)}: ${indented(inner)}`,
+    ([key, inner]) => `  ${JSON.stringify(key)}: ${indented(inner).trimStart()}`,
   );
-  const text = `{\n${written.map((line) => `  ${line}`).join(",\n")}\n}`;
-  return { text, left: leftOut([[entries.length - written.length, "key"]]) };
+  return { text: `{\n${taken.written.join(",\n")}\n}`, left: leftOf(taken, entries.length, "key") };
+}
+
+function leftOf({ written, isCut }: Taken, total: number, noun: string): string {
+  const rest = leftOut([[total - written.length, noun]]);
+  if (!isCut) return rest;
+  return rest === "" ? `cut: more of the ${noun}` : `cut: more of the ${noun} and ${rest}`;
 }
 
 function indented(value: Json): string {
-  return JSON.stringify(value, null, 2).replaceAll("\n", "\n  ");
+  return `  ${JSON.stringify(value, null, 2).replaceAll("\n", "\n  ")}`;
 }
 
 function longestBacktickRun(text: string): number {

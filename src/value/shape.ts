@@ -13,6 +13,8 @@ interface Seen {
   objects: number;
   readonly keys: Map<string, Seen & { times: number }>;
   leftOutKeys: boolean;
+  /** There is more than was looked at. */
+  isDeeper: boolean;
 }
 
 /**
@@ -23,29 +25,34 @@ interface Seen {
 export function shapeOf(value: Json): string {
   const seen = emptySeen();
   observe(seen, value, 0);
-  for (let depth = MAX_DEPTH; depth > 0; depth--) {
+  // The elements of a list are what it is about.
+  const least = seen.elements === undefined ? 1 : 2;
+  for (let depth = MAX_DEPTH; depth >= least; depth--) {
     const text = write(seen, depth, Infinity);
     if (text.length <= limits.maxShapeChars) return text;
   }
   for (let keys = MAX_KEYS; keys > 0; keys = Math.floor(keys / 2)) {
-    const text = write(seen, 1, keys);
+    const text = write(seen, least, keys);
     if (text.length <= limits.maxShapeChars) return text;
   }
-  return clip(write(seen, 1, 1), limits.maxShapeChars - 1) + "…";
+  return clip(write(seen, least, 1), limits.maxShapeChars - 1) + "…";
 }
 
 function emptySeen(): Seen {
-  return { scalars: new Set(), objects: 0, keys: new Map(), leftOutKeys: false };
+  return { scalars: new Set(), objects: 0, keys: new Map(), leftOutKeys: false, isDeeper: false };
 }
 
 function observe(seen: Seen, value: Json, depth: number): void {
   if (isJsonArray(value)) {
     seen.elements ??= emptySeen();
-    if (depth >= MAX_DEPTH) return;
-    for (const element of value.slice(0, MAX_ELEMENTS)) observe(seen.elements, element, depth + 1);
+    if (depth >= MAX_DEPTH) seen.elements.isDeeper ||= value.length > 0;
+    else
+      for (const element of value.slice(0, MAX_ELEMENTS))
+        observe(seen.elements, element, depth + 1);
   } else if (isJsonObject(value)) {
     seen.objects++;
     if (depth < MAX_DEPTH) observeKeys(seen, value, depth);
+    else seen.leftOutKeys = true;
   } else {
     seen.scalars.add(typeOfJson(value));
   }
@@ -68,15 +75,20 @@ function observeKeys(seen: Seen, value: Readonly<Record<string, Json>>, depth: n
 }
 
 function write(seen: Seen, depth: number, maxKeys: number): string {
+  return kindsOf(seen, depth, maxKeys).join(" | ");
+}
+
+function kindsOf(seen: Seen, depth: number, maxKeys: number): readonly string[] {
+  if (depth < 0 || seen.isDeeper) return ["…"];
   const kinds = [...seen.scalars];
   if (seen.objects > 0) kinds.push(writeObject(seen, depth, maxKeys));
   if (seen.elements !== undefined) kinds.push(writeArray(seen.elements, depth, maxKeys));
-  return kinds.length === 0 ? "unknown" : kinds.join(" | ");
+  return kinds.length === 0 ? ["unknown"] : kinds;
 }
 
 function writeArray(elements: Seen, depth: number, maxKeys: number): string {
-  const inner = write(elements, depth, maxKeys);
-  return inner.includes(" | ") && !inner.startsWith("{") ? `(${inner})[]` : `${inner}[]`;
+  const kinds = kindsOf(elements, depth - 1, maxKeys);
+  return kinds.length > 1 ? `(${kinds.join(" | ")})[]` : `${kinds.join("")}[]`;
 }
 
 function writeObject(seen: Seen, depth: number, maxKeys: number): string {

@@ -1,4 +1,4 @@
-import { ByrefError, limitExceeded, messageOf } from "../errors.ts";
+import { ByrefError, codeOf, limitExceeded, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Json } from "./json.ts";
 
@@ -11,14 +11,19 @@ export interface Converted {
 
 /**
  * A copy of anything that a tool returned. Dates become ISO strings, Maps objects, Sets arrays, BigInts
- * strings, errors their name and message; what `toJSON` says is taken; functions and symbols are left
- * out; each of these is noted. Throws `bad_value` for a cycle, bytes, a function alone or an accessor
- * that throws, and `limit_exceeded` for what is too deep or too large. Cost: linear.
+ * strings, errors their name and message, objects of classes plain objects; functions and symbols are
+ * left out; each of these is noted. What `toJSON` says is taken. Throws `bad_value` for a cycle, a
+ * promise, bytes, a function alone or an accessor that throws, and `limit_exceeded` for what is too deep
+ * or too large. Cost: linear.
  */
 export function toJson(value: unknown): Converted {
   const converter = new Converter();
   const converted = converter.convert(value, 0);
-  if (converted === undefined && value !== undefined) throw refused(`A ${typeof value}`);
+  const isNothing = converted === undefined && value !== undefined;
+  if (isNothing)
+    throw refused(
+      typeof value === "object" ? "An object that is nothing as JSON" : `A ${typeof value}`,
+    );
   return { value: converted ?? null, notes: [...converter.notes] };
 }
 
@@ -26,6 +31,7 @@ class Converter {
   readonly notes = new Set<string>();
   readonly #open = new Set<object>();
   #chars = 0;
+  #containers = 0;
 
   /** `undefined` for what JSON leaves out. */
   convert(value: unknown, depth: number): Json | undefined {
@@ -37,12 +43,11 @@ class Converter {
       case "number":
         return this.#number(value);
       case "bigint":
-        return this.#noted("BigInts became strings.", value.toString());
-      case "undefined":
-        return undefined;
+        return this.#text("BigInts became strings.", value.toString());
       case "function":
       case "symbol":
-        return this.#noted("Functions and symbols were left out.", undefined);
+        this.notes.add("Functions and symbols were left out.");
+        return undefined;
       case "object":
         return value === null ? this.#count(null, 4) : this.#object(value, depth);
       default:
@@ -52,22 +57,26 @@ class Converter {
 
   #number(value: number): Json {
     if (Number.isFinite(value)) return this.#count(value, 8);
-    return this.#noted("Numbers that are not finite became null.", null);
+    this.notes.add("Numbers that are not finite became null.");
+    return this.#count(null, 4);
+  }
+
+  #text(note: string, text: string): Json {
+    this.notes.add(note);
+    return this.#count(text, text.length);
   }
 
   #object(value: object, depth: number): Json | undefined {
     if (depth >= limits.maxDepth) {
-      const advice = "Return flatter data, or text.";
-      throw limitExceeded("maxDepth", { maximum: limits.maxDepth, actual: depth + 1, advice });
+      throw tooLarge("maxDepth", depth + 1, "Return flatter data, or text.");
     }
     if (this.#open.has(value)) throw refused("A value that contains itself");
     this.#open.add(value);
     try {
       return this.#copy(value, depth + 1);
     } catch (error) {
-      throw error instanceof ByrefError
-        ? error
-        : refused(`An object that cannot be read (${messageOf(error)})`);
+      // Reading an object may run a tool's code, and that may throw anything.
+      throw isOurs(error) ? error : refused(`An object that cannot be read (${messageOf(error)})`);
     } finally {
       this.#open.delete(value);
     }
@@ -75,40 +84,61 @@ class Converter {
 
   #copy(value: object, depth: number): Json | undefined {
     if (Array.isArray(value)) return this.#array(value, depth);
-    if (value instanceof Date) return this.#date(value);
-    if (value instanceof Map) {
-      this.notes.add("Maps became objects.");
-      return this.#entries(
-        Array.from(value, ([key, inner]) => [String(key), inner]),
-        depth,
-      );
+    const special = this.#special(value, depth);
+    if (special !== NOTHING_SPECIAL) return special;
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype !== Object.prototype && prototype !== null) {
+      this.notes.add("Objects of classes became plain objects.");
     }
+    return this.#entries(Object.entries(value), depth);
+  }
+
+  /** What has a meaning of its own beyond its properties. */
+  #special(value: object, depth: number): Json | undefined | typeof NOTHING_SPECIAL {
+    if (value instanceof Date) return this.#date(value);
+    if (value instanceof Map) return this.#map(value, depth);
     if (value instanceof Set) {
       this.notes.add("Sets became arrays.");
       return this.#array([...value], depth);
     }
     if (value instanceof Error) {
-      return this.#noted("Errors became their name and message.", {
-        name: value.name,
-        message: value.message,
-      });
+      this.notes.add("Errors became their name and message.");
+      const { name, message } = value;
+      return this.#entries(Object.entries({ name: String(name), message: String(message) }), depth);
     }
+    if (value instanceof RegExp)
+      return this.#text("Regular expressions became strings.", String(value));
+    if (value instanceof Number || value instanceof String || value instanceof Boolean) {
+      return this.convert(value.valueOf(), depth);
+    }
+    if (value instanceof Promise) throw refused("A promise");
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) throw refused("Bytes");
-    if ("toJSON" in value && typeof value.toJSON === "function") {
-      return this.convert(value.toJSON(), depth);
+    if (!("toJSON" in value) || typeof value.toJSON !== "function") return NOTHING_SPECIAL;
+    const said: unknown = value.toJSON();
+    return said === value ? NOTHING_SPECIAL : this.convert(said, depth);
+  }
+
+  #map(map: ReadonlyMap<unknown, unknown>, depth: number): Json {
+    this.notes.add("Maps became objects.");
+    const entries = Array.from(map, ([key, inner]): [string, unknown] => [String(key), inner]);
+    if (new Set(entries.map(([key]) => key)).size < entries.length) {
+      throw refused("A Map with several keys of the same text");
     }
-    return this.#entries(Object.entries(value), depth);
+    return this.#entries(entries, depth);
   }
 
   #array(values: readonly unknown[], depth: number): Json {
-    this.#count(null, 2);
+    this.#countContainer();
     const copy: Json[] = [];
-    for (const value of values) copy.push(this.convert(value, depth) ?? null);
+    for (const value of values) {
+      const converted = this.convert(value, depth);
+      copy.push(converted === undefined ? this.#count(null, 4) : converted);
+    }
     return copy;
   }
 
   #entries(entries: readonly (readonly [string, unknown])[], depth: number): Json {
-    this.#count(null, 2);
+    this.#countContainer();
     const copy: [string, Json][] = [];
     for (const [key, inner] of entries) {
       const converted = this.convert(inner, depth);
@@ -121,28 +151,44 @@ class Converter {
   }
 
   #date(value: Date): Json {
-    if (Number.isNaN(value.getTime())) return this.#noted("Invalid dates became null.", null);
-    return this.#noted("Dates became ISO strings.", value.toISOString());
+    if (!Number.isNaN(value.getTime())) {
+      return this.#text("Dates became ISO strings.", value.toISOString());
+    }
+    this.notes.add("Invalid dates became null.");
+    return this.#count(null, 4);
   }
 
-  #noted<Result>(note: string, result: Result): Result {
-    this.notes.add(note);
-    return result;
+  /** In memory an empty array takes far more than the two characters that it is as JSON. */
+  #countContainer(): void {
+    this.#containers++;
+    this.#count(null, 1);
+    if (this.#containers > limits.maxContainers) {
+      throw tooLarge("maxContainers", this.#containers, "Return flatter data, or text.");
+    }
   }
 
   /** A value that shares parts of itself can be far larger as JSON than in memory. */
   #count<Result>(result: Result, chars: number): Result {
     this.#chars += chars + 1;
     if (this.#chars > limits.maxJsonBytes) {
-      const advice = "Return a part of it, or text.";
-      throw limitExceeded("maxJsonBytes", {
-        maximum: limits.maxJsonBytes,
-        actual: this.#chars,
-        advice,
-      });
+      throw tooLarge("maxJsonBytes", this.#chars, "Return a part of it, or text.");
     }
     return result;
   }
+}
+
+const NOTHING_SPECIAL = Symbol("nothing special");
+
+function isOurs(error: unknown): boolean {
+  return codeOf(error) === "bad_value" || codeOf(error) === "limit_exceeded";
+}
+
+function tooLarge(
+  limit: "maxDepth" | "maxContainers" | "maxJsonBytes",
+  actual: number,
+  advice: string,
+): ByrefError {
+  return limitExceeded(limit, { maximum: limits[limit], actual, advice });
 }
 
 function refused(what: string): ByrefError {

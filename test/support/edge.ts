@@ -1,14 +1,18 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
+import type { UIMessage, UIMessageChunk } from "ai";
+import { expect } from "vitest";
+import { type ErrorCode, errorCodes } from "../../src/errors.ts";
 import worker from "../../src/index.ts";
+import type { VariableInfo } from "../../src/store/variable-store.ts";
+import type { Json } from "../../src/value/json.ts";
 
 export const ORIGIN = "http://localhost";
 
-export type Settings = Readonly<Record<string, string>>;
 export type Call = (method: string, path: string, init?: RequestInit) => Promise<Response>;
 
 /** Calls the Worker as somebody outside does, with these settings and no other. */
-export function callWith(settings: Settings): Call {
+export function callWith(settings: Readonly<Record<string, string>>): Call {
   return async (method, path, init = {}) => {
     const url = path.includes("://") ? path : `${ORIGIN}${path}`;
     const request = new Request(url, { ...init, method });
@@ -16,5 +20,114 @@ export function callWith(settings: Settings): Call {
   };
 }
 
-/** On this machine, without keys. */
+/** From this machine, without a key. */
 export const call = callWith({ AUTH: "none" });
+
+/** A conversation that no other test has. */
+export function newId(): string {
+  return crypto.randomUUID();
+}
+
+/** The object that holds a conversation. */
+export function objectOf(id: string, tenant = "local") {
+  const { CONVERSATIONS } = env;
+  return CONVERSATIONS.get(CONVERSATIONS.idFromName(JSON.stringify([tenant, id])));
+}
+
+/** A JSON body with its content type. */
+export function json(body: unknown, headers: Readonly<Record<string, string>> = {}): RequestInit {
+  return {
+    body: JSON.stringify(body),
+    headers: { "content-type": "application/json", ...headers },
+  };
+}
+
+export interface TurnJson {
+  readonly message: UIMessage;
+  readonly variables: readonly VariableInfo[];
+  readonly usage: Readonly<Record<string, number>>;
+  readonly savings: Readonly<Record<string, number>>;
+  readonly cost: Readonly<Record<string, number>>;
+}
+
+/** One turn by the short route, as JSON. */
+export async function ask(id: string, message: unknown, more: object = {}): Promise<TurnJson> {
+  const init = json({ message, ...more }, { accept: "application/json" });
+  const response = await call("POST", `/conversations/${id}/messages`, init);
+  expect(response.status).toBe(200);
+  return response.json<TurnJson>();
+}
+
+/** All that a message says, tools left out. */
+export function textOf(message: UIMessage | undefined): string {
+  const parts = message?.parts ?? [];
+  return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+}
+
+export interface MessagePage {
+  readonly messages: readonly UIMessage[];
+  readonly next?: string;
+}
+
+export async function messagesOf(id: string, query = ""): Promise<MessagePage> {
+  const response = await call("GET", `/conversations/${id}/messages${query}`);
+  expect(response.status).toBe(200);
+  return response.json<MessagePage>();
+}
+
+export async function put(id: string, name: string, value: Json, query = "") {
+  const response = await call("PUT", `/conversations/${id}/variables/${name}${query}`, json(value));
+  expect([200, 201]).toContain(response.status);
+  return response.json<VariableInfo>();
+}
+
+export function get(id: string, name: string, rest = ""): Promise<Response> {
+  return call("GET", `/conversations/${id}/variables/${name}${rest}`);
+}
+
+/** The names that a list holds, in its order. */
+export async function namesIn(id: string, query = ""): Promise<readonly string[]> {
+  const response = await call("GET", `/conversations/${id}/variables${query}`);
+  expect(response.status).toBe(200);
+  const { variables } = await response.json<{ variables: readonly VariableInfo[] }>();
+  return variables.map(({ name }) => name);
+}
+
+export interface Problem extends Readonly<Record<string, unknown>> {
+  readonly detail: string;
+}
+
+/** The problem document that the response must be, whole; its code must be this one. */
+export async function problemIn(response: Response, code: ErrorCode): Promise<Problem> {
+  const body = await response.json<Problem>();
+  const { status, title } = errorCodes[code];
+  expect(body).toMatchObject({ type: `urn:byref:${code}`, title, status, code });
+  expect(body.detail).toMatch(/\S/);
+  expect(response.status).toBe(status);
+  expect(response.headers.get("content-type")).toBe("application/problem+json");
+  return body;
+}
+
+export interface Frame {
+  readonly id: number | undefined;
+  readonly data: string;
+}
+
+/** The frames of an event stream; comments are left out. */
+export async function framesIn(response: Response): Promise<readonly Frame[]> {
+  expect(response.headers.get("content-type")).toBe("text/event-stream");
+  const text = await response.text();
+  expect(text.endsWith("\n\n")).toBe(true);
+  const blocks = text.split("\n\n").filter((block) => block !== "" && !block.startsWith(":"));
+  return blocks.map((block) => {
+    const match = /^(?:id: (\d+)\n)?data: (.*)$/.exec(block);
+    const [, id, data = `not a frame: ${block}`] = match ?? [];
+    return { id: id === undefined ? undefined : Number(id), data };
+  });
+}
+
+/** What the frames carry, `[DONE]` left out. */
+export function chunksIn(frames: readonly Frame[]): readonly UIMessageChunk[] {
+  const carrying = frames.filter(({ data }) => data !== "[DONE]");
+  return carrying.map(({ data }) => JSON.parse(data) as UIMessageChunk);
+}

@@ -100,7 +100,7 @@ describe("a value inside a line", () => {
       const text = renderInline([pad + "😀".repeat(5_000), 2]);
       expect(text.length).toBeLessThan(limits.maxInlineJsonChars + 40);
       expect(text.isWellFormed()).toBe(true);
-      expect(text.endsWith("😀…,… (+1 more)]")).toBe(true);
+      expect(text.endsWith("😀… (cut),… (+1 more)]")).toBe(true);
     }
   });
 });
@@ -257,12 +257,22 @@ describe("fenced JSON", () => {
   });
 
   it("is whole at its bound and cut above it", () => {
-    const room = limits.maxBlockJsonChars - 2;
+    // Two spaces in front of each item, a comma and a digit count too.
+    const room = limits.maxBlockJsonChars - 6;
     for (const chars of [room - 1, room]) {
       expect(openFence(renderBlock(["x".repeat(chars - 2), 1], "$v")).below).toBe("");
     }
     expect(openFence(renderBlock(["x".repeat(room - 1), 1], "$v")).below).toBe(
       "… 1 more item in $v",
     );
+  });
+
+  it("says when even the first item is cut", () => {
+    const long = Array.from({ length: 20_000 }, () => 1);
+    expect(openFence(renderBlock({ a: long }, "$v")).below).toBe("… cut: more of the key in $v");
+    expect(openFence(renderBlock([long, 2], "$v")).below).toBe(
+      "… cut: more of the item and 1 more item in $v",
+    );
+    expect(renderInline({ a: long })).toMatch(/… \(cut\)\}$/);
   });
 });

@@ -1,0 +1,165 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { readUIMessageStream, type ToolSet, type UIMessage, type UIMessageChunk } from "ai";
+import { migrate } from "../../src/store/migrations.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { Naming } from "../../src/tool/wrap-tool.ts";
+import type { Agent } from "../../src/turn/agent.ts";
+import { History, type StoredMessage } from "../../src/turn/history.ts";
+import { runTurn, type TurnResult } from "../../src/turn/turn.ts";
+import { NodeSql } from "./node-sql.ts";
+import { scriptedModel, type Step } from "./scripted-model.ts";
+
+export const START_MS = Date.UTC(2026, 0, 1);
+
+/** What every call of a model costs apart from the instructions and messages. */
+const NO_COST = { rowsRead: 0, rowsWritten: 0, alarms: 0 };
+
+export interface ConversationOptions {
+  readonly agent?: Agent;
+  readonly tools?: ToolSet;
+  readonly instructions?: string;
+  readonly naming?: Naming;
+  readonly store?: VariableStore;
+  readonly history?: History;
+}
+
+export interface SayOptions {
+  readonly steps: readonly Step[];
+  /** `null`: the newest message of the history is answered. */
+  readonly question?: string | null;
+  readonly signal?: AbortSignal;
+  /** Called with each chunk as it leaves, and all before it. */
+  readonly onChunk?: (chunk: UIMessageChunk, chunks: readonly UIMessageChunk[]) => void;
+}
+
+export interface Turn {
+  readonly result: TurnResult;
+  readonly chunks: readonly UIMessageChunk[];
+  /** What the model got, call by call. */
+  readonly calls: readonly LanguageModelV4CallOptions[];
+  readonly store: VariableStore;
+  readonly history: History;
+}
+
+/** A conversation in this process's memory: the clock stands still, ids are counted. */
+export class Conversation {
+  readonly agent: Agent;
+  readonly store: VariableStore;
+  readonly history: History;
+  nowMs = START_MS;
+  #ids = 0;
+
+  constructor({ agent, tools = {}, instructions = "Help.", ...options }: ConversationOptions) {
+    const { naming } = options;
+    const about = { name: "test", description: "For tests.", instructions, tools };
+    this.agent = agent ?? { ...about, ...(naming === undefined ? {} : { naming }) };
+    this.store = options.store ?? new MemoryStore({ now: () => this.nowMs });
+    this.history = options.history ?? emptyHistory();
+  }
+
+  /** One turn. */
+  async say({ steps, question = "Hello.", signal, onChunk }: SayOptions): Promise<Turn> {
+    const model = scriptedModel(steps);
+    const chunks: UIMessageChunk[] = [];
+    const result = await runTurn(
+      {
+        agent: this.agent,
+        model,
+        store: this.store,
+        history: this.history,
+        now: () => this.nowMs,
+        newId: () => this.#newId("answer"),
+        signal: signal ?? new AbortController().signal,
+        cost: () => NO_COST,
+        emit: (chunk) => {
+          // As bytes would: a later change of what was sent would show nowhere.
+          chunks.push(JSON.parse(JSON.stringify(chunk)) as UIMessageChunk);
+          onChunk?.(chunk, chunks);
+        },
+      },
+      question === null ? undefined : userMessage(this.#newId("question"), question),
+    );
+    return { result, chunks, calls: model.calls, store: this.store, history: this.history };
+  }
+
+  #newId(kind: string): string {
+    return `${kind}_${++this.#ids}`;
+  }
+}
+
+/** One turn in a conversation of its own. */
+export function turnWith(options: ConversationOptions & SayOptions): Promise<Turn> {
+  return new Conversation(options).say(options);
+}
+
+export function emptyHistory(): History {
+  const sql = new NodeSql();
+  migrate(sql);
+  return new History(sql);
+}
+
+export function userMessage(id: string, text: string): StoredMessage {
+  const createdAt = new Date(START_MS).toISOString();
+  return { id, role: "user", parts: [{ type: "text", text }], createdAt };
+}
+
+/** What a stock client makes of the chunks. */
+export async function readMessage(
+  chunks: readonly UIMessageChunk[],
+): Promise<{ message: UIMessage | undefined; errors: readonly string[] }> {
+  const errors: string[] = [];
+  let message: UIMessage | undefined;
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  const onError = (error: unknown) => void errors.push(String(error));
+  for await (const state of readUIMessageStream({ stream, onError })) message = state;
+  return { message, errors };
+}
+
+/** The text that the chunks show, all texts joined. */
+export function shownText(chunks: readonly UIMessageChunk[]): string {
+  return chunks.flatMap((chunk) => (chunk.type === "text-delta" ? chunk.delta : [])).join("");
+}
+
+export function typesOf(chunks: readonly UIMessageChunk[]): readonly string[] {
+  return chunks.map((chunk) => chunk.type);
+}
+
+/** The chunks of one type. */
+export function chunksOf<Type extends UIMessageChunk["type"]>(
+  chunks: readonly UIMessageChunk[],
+  type: Type,
+) {
+  return chunks.filter(
+    (chunk): chunk is Extract<UIMessageChunk, { type: Type }> => chunk.type === type,
+  );
+}
+
+/** What the model saw of the result of a call in the prompt of its n-th call. */
+export function resultShown(turn: Turn, call: number, toolCallId: string): unknown {
+  const prompt = promptOf(turn, call);
+  for (const message of prompt) {
+    if (message.role !== "tool") continue;
+    for (const part of message.content) {
+      if (part.type !== "tool-result" || part.toolCallId !== toolCallId) continue;
+      return "value" in part.output ? part.output.value : part.output;
+    }
+  }
+  return undefined;
+}
+
+export function promptOf({ calls }: Pick<Turn, "calls">, call: number): LanguageModelV4Prompt {
+  const options = calls[call];
+  if (options === undefined) throw new Error(`The model was called ${calls.length} times.`);
+  return options.prompt;
+}
+
+/** All rows of the history, as they are kept. */
+export function historyText(history: History): string {
+  return JSON.stringify(history.page({ limit: 1_000 }));
+}

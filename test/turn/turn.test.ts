@@ -1,0 +1,298 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { createWeather } from "../../src/agents/weather.ts";
+import { limits } from "../../src/limits.ts";
+import { instructionsFor } from "../../src/turn/prompt.ts";
+import { finish, text, toolCall } from "../support/scripted-model.ts";
+import {
+  chunksOf,
+  Conversation,
+  historyText,
+  promptOf,
+  readMessage,
+  resultShown,
+  shownText,
+  type Turn,
+  turnWith,
+  typesOf,
+} from "../support/turn.ts";
+
+const MARKER = "only-in-the-value";
+const asked = finish("tool-calls");
+
+/** 200,000 characters or more, with a marker where no preview and no path reaches. */
+const rows = Array.from({ length: 4_000 }, (_, id) => ({
+  id,
+  name: id === 2_000 ? MARKER : `Customer ${id}`,
+  total: id * 1.5,
+}));
+const longText = `${"Lorem ipsum. ".repeat(8_000)}${MARKER}${" dolor sit amet".repeat(7_000)}`;
+const wide = Object.fromEntries(
+  Array.from({ length: 5_000 }, (_, at) => [`key_${at}`, { at, note: `${MARKER} ${"x".repeat(9)}` }]),
+);
+
+function toolsFor(value: unknown, taken: unknown[]) {
+  return {
+    load: tool({ inputSchema: z.object({ id: z.string() }), execute: () => value }),
+    take: tool({
+      inputSchema: z.object({ all: z.unknown(), note: z.string().optional() }),
+      execute: (input) => {
+        taken.push(input);
+        return { taken: true };
+      },
+    }),
+  };
+}
+
+describe("a result of 200,000 characters", () => {
+  it.each<[string, unknown]>([
+    ["an array", rows],
+    ["a text", longText],
+    ["an object", wide],
+  ])("never reaches the model, the history or the client, but a tool: %s", async (_, value) => {
+    const json = JSON.stringify(value);
+    expect(json.length).toBeGreaterThanOrEqual(200_000);
+    const taken: { all: unknown }[] = [];
+    const chat = new Conversation({ tools: toolsFor(value, taken) });
+    const first = await chat.say({
+      steps: [
+        [toolCall("load", { id: "big" }, { chunks: 4 }), asked],
+        [toolCall("take", { all: "$load_big" }, { chunks: 4 }), asked],
+        [text("I have handed it on."), finish()],
+      ],
+    });
+    const second = await chat.say({
+      question: "Once more.",
+      steps: [
+        [toolCall("take", { all: "$load_big", note: "again" }), asked],
+        [text("Done."), finish()],
+      ],
+    });
+    expect(taken.map(({ all }) => JSON.stringify(all) === json)).toEqual([true, true]);
+    for (const turn of [first, second]) {
+      expect(turn.result.error).toBeUndefined();
+      for (const { prompt } of turn.calls) {
+        expect(JSON.stringify(prompt)).not.toContain(MARKER);
+      }
+      expect(JSON.stringify(turn.chunks)).not.toContain(MARKER);
+      expect(JSON.stringify(turn.result)).not.toContain(MARKER);
+    }
+    expect(JSON.stringify(promptOf(first, 1)).length).toBeLessThan(3_000);
+    expect(historyText(chat.history)).not.toContain(MARKER);
+    expect(JSON.stringify(chat.store.list())).not.toContain(MARKER);
+  });
+
+  it("is shown as a handle of at most 800 characters, the same one everywhere", async () => {
+    const turn = await turnWith({
+      tools: toolsFor(rows, []),
+      steps: [
+        [toolCall("load", { id: "big" }), asked],
+        [text("Done."), finish()],
+      ],
+    });
+    const [sent] = chunksOf(turn.chunks, "tool-output-available");
+    expect(sent?.output).toMatchObject({ $var: "load_big", type: "array", count: 4_000 });
+    expect(JSON.stringify(sent?.output).length).toBeLessThanOrEqual(limits.maxHandleChars);
+    expect(resultShown(turn, 1, "call_load")).toEqual(sent?.output);
+    const { parts = [] } = turn.history.newest() ?? {};
+    expect(parts[1]).toMatchObject({ type: "tool-load", output: sent?.output });
+  });
+});
+
+describe("the seed's conversation", () => {
+  it("compares two cities over two turns, by reference", async () => {
+    const chat = new Conversation({
+      agent: {
+        ...createWeather({ now: () => new Date("2025-07-15T00:00:00Z") }),
+        naming: (tool, input) => {
+          const { location } = input as { location?: string };
+          return location === undefined ? tool : `weather_${location}`.toLowerCase();
+        },
+      },
+    });
+    const first = await chat.say({
+      question: "What's the weather in NYC?",
+      steps: [
+        [toolCall("get_weather", { location: "NYC" }), asked],
+        [text("It's $weather_nyc.temperature °C in NYC.", { chunks: 3 }), finish()],
+      ],
+    });
+    const nyc = chat.store.read("weather_nyc") as { temperature: number };
+    expect(shownText(first.chunks)).toBe(`It's ${nyc.temperature} °C in NYC.`);
+    const input = { city1: "$weather_nyc", city2: "$weather_london" };
+    const second = await chat.say({
+      question: "What about London? Then compare them.",
+      steps: [
+        [toolCall("get_weather", { location: "London" }), asked],
+        [toolCall("compare_weather", input, { chunks: 6 }), asked],
+        [text("$compare_weather.summary"), finish()],
+      ],
+    });
+    const compared = chat.store.read("compare_weather") as { warmer: string; summary: string };
+    expect(compared.warmer).toBe("New York");
+    expect(shownText(second.chunks)).toBe(compared.summary);
+    expect(chat.store.info("compare_weather")).toMatchObject({ tool: "compare_weather", input });
+    expect(JSON.stringify(promptOf(second, 0))).toContain("$weather_nyc.temperature °C");
+    expect(chat.history.page({ limit: 10 }).map(({ role }) => role)).toEqual([
+      "user",
+      "assistant",
+      "user",
+      "assistant",
+    ]);
+  });
+});
+
+describe("the list of variables", () => {
+  const lastText = ({ calls }: Turn, call: number) => {
+    const message = promptOf({ calls }, call).at(-1);
+    const [part] = message?.role === "user" ? message.content : [];
+    return part?.type === "text" ? part.text : "";
+  };
+
+  it("stands behind the messages, is made afresh, and what is in front of it stays", async () => {
+    const chat = new Conversation({ tools: toolsFor(rows, []) });
+    chat.store.save({ name: "old", value: 1 });
+    const turn = await chat.say({
+      steps: [
+        [text("Let me see."), toolCall("load", { id: "a" }, { id: "1" }), asked],
+        [toolCall("load", { id: "b" }, { id: "2" }), toolCall("take", { all: 1 }), asked],
+        [text("Done."), finish()],
+      ],
+    });
+    expect(lastText(turn, 0)).toBe("<variables>\n$old: number number\n</variables>");
+    const shape = "{id: number, name: string, total: number}[]";
+    expect(lastText(turn, 1)).toBe(
+      `<variables>\n$old: number number\n$load_a: array (4000) ${shape}\n</variables>`,
+    );
+    expect(lastText(turn, 2)).toContain("$take_1: object (1) {taken: boolean}\n</variables>");
+    for (const call of [0, 1]) {
+      const stable = promptOf(turn, call).slice(0, -1);
+      expect(promptOf(turn, call + 1).slice(0, stable.length)).toEqual(stable);
+    }
+    expect(historyText(chat.history)).not.toContain("<variables>");
+  });
+
+  it("is not there without variables", async () => {
+    const { calls } = await turnWith({ steps: [[text("Hi."), finish()]] });
+    expect(promptOf({ calls }, 0).map(({ role }) => role)).toEqual(["system", "user"]);
+    expect(JSON.stringify(promptOf({ calls }, 0)[1])).not.toContain("<variables>");
+  });
+
+  it.each([
+    [limits.maxListedVariables, 0],
+    [limits.maxListedVariables + 1, 1],
+    [45, 25],
+  ])("of %i shows the newest 20 and says that %i are not listed", async (count, more) => {
+    const chat = new Conversation({});
+    for (let at = 0; at < count; at++) chat.store.save({ name: `v_${at}`, value: at });
+    const turn = await chat.say({ steps: [[text("Hi."), finish()]] });
+    const lines = lastText(turn, 0).split("\n");
+    const notes = more === 0 ? [] : [`(${more} older variables are not listed)`];
+    const names = Array.from({ length: 20 }, (_, at) => `$v_${count - 20 + at}: number number`);
+    expect(lines).toEqual(["<variables>", ...notes, ...names, "</variables>"]);
+  });
+});
+
+describe("the loop", () => {
+  const again = (at: number) => [toolCall("load", { id: "x" }, { id: `call_${at}` }), asked];
+
+  it("calls the model at most 20 times", async () => {
+    let runs = 0;
+    const load = tool({ inputSchema: z.object({ id: z.string() }), execute: () => ++runs });
+    const turn = await turnWith({
+      tools: { load },
+      steps: Array.from({ length: limits.maxSteps + 5 }, (_, at) => again(at)),
+    });
+    expect([turn.calls.length, runs]).toEqual([limits.maxSteps, limits.maxSteps]);
+    expect(turn.result).toMatchObject({ finishReason: "tool-calls" });
+    expect(turn.chunks.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" });
+    const results = turn.result.message.parts.filter((part) => part.type === "tool-load");
+    expect(results.every((part) => "output" in part)).toBe(true);
+  });
+
+  it("goes on after a call that was broken, and ends with a step without calls", async () => {
+    const turn = await turnWith({
+      tools: toolsFor(1, []),
+      steps: [
+        [toolCall("nope", {}), asked],
+        [toolCall("load", "{"), asked],
+        [text("I give up."), finish()],
+      ],
+    });
+    expect(turn.calls).toHaveLength(3);
+    expect(resultShown(turn, 1, "call_nope")).toContain("nope");
+    expect(shownText(turn.chunks)).toBe("I give up.");
+  });
+
+  it("tells its id first, then every step, its metadata and its end last", async () => {
+    const turn = await turnWith({
+      tools: toolsFor(1, []),
+      steps: [
+        [toolCall("load", { id: "x" }), asked],
+        [text("Hi."), finish("stop", { input: 10, output: 5 })],
+      ],
+    });
+    expect(typesOf(turn.chunks)).toEqual([
+      ...["start", "start-step", "tool-input-available", "tool-output-available"],
+      ...["data-variable", "finish-step", "start-step", "text-start", "text-delta", "text-end"],
+      ...["finish-step", "message-metadata", "finish"],
+    ]);
+    expect(turn.chunks[0]).toEqual({ type: "start", messageId: turn.result.message.id });
+    const { message } = await readMessage(turn.chunks);
+    expect(message).toEqual(turn.result.message);
+    expect(turn.result.metadata.usage).toEqual({
+      inputTokens: 10,
+      outputTokens: 5,
+      totalTokens: 15,
+    });
+  });
+});
+
+describe("savings", () => {
+  it("are counted to the character", async () => {
+    const chat = new Conversation({ tools: toolsFor(rows, []) });
+    const turn = await chat.say({
+      question: "Hi.",
+      steps: [
+        [toolCall("load", { id: "a" }), asked],
+        [toolCall("take", { all: "$load_a", note: "of $load_a[1].id" }), asked],
+        [text("Row \\$load_a is $load_a[3].total, $5, $nope."), finish()],
+      ],
+    });
+    const { length: system } = instructionsFor(chat.agent);
+    const handle = JSON.stringify(resultShown(turn, 1, "call_load")).length;
+    const small = '{"$var":"take_of_1","value":{"taken":true}}'.length;
+    const inputs = ['{"id":"a"}', '{"all":"$load_a","note":"of $load_a[1].id"}'];
+    const [first = "", second = ""] = inputs;
+    const line = "$load_a: array (4000) {id: number, name: string, total: number}[]\n";
+    const list = `<variables>\n${line}</variables>`.length;
+    const longer = "$take_of_1: object (1) {taken: boolean}\n".length;
+    const start = system + "Hi.".length;
+    const promptChars =
+      start +
+      (start + first.length + handle + list) +
+      (start + first.length + handle + second.length + small + list + longer);
+    const value = JSON.stringify(rows).length;
+    expect(turn.result.metadata.savings).toEqual({
+      promptChars,
+      inlinePromptChars: promptChars + 2 * (value - handle),
+      authoredChars: "$load_a".length + "$load_a[1].id".length + "$load_a[3].total".length,
+      resolvedChars: value + "1".length + "4.5".length,
+    });
+  });
+
+  it("are none without references and large results", async () => {
+    const turn = await turnWith({
+      tools: toolsFor({ ok: true }, []),
+      steps: [
+        [toolCall("load", { id: "a" }), asked],
+        [text("Done."), finish()],
+      ],
+    });
+    const { savings } = turn.result.metadata;
+    expect(savings.inlinePromptChars).toBe(savings.promptChars);
+    expect([savings.authoredChars, savings.resolvedChars]).toEqual([0, 0]);
+    expect(turn.history.newest()?.metadata).toEqual({ usage: {}, savings });
+  });
+});
