@@ -2,8 +2,9 @@ import { asSchema, jsonSchema, type JSONSchema7, type ModelMessage, type ToolSet
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import type { Found } from "../reference/reference.ts";
+import type { Found, Syntax } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
+import type { SyntaxName } from "../reference/syntaxes.ts";
 import { nameForCall } from "../store/names.ts";
 import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
 import { renderText } from "../value/render.ts";
@@ -22,6 +23,8 @@ export type Naming = (tool: string, input: Json, output: Json) => string;
 
 export interface WrapOptions {
   readonly store: VariableStore;
+  /** How references are written. Default: dollar only. */
+  readonly syntaxes?: readonly (SyntaxName | Syntax)[];
   /** Default: the tool's name and its most telling argument, e.g. `get_weather_nyc`. */
   readonly naming?: Naming;
   /** Time limit of one call in milliseconds. */
@@ -100,7 +103,9 @@ interface Named {
 async function runTool(named: Named, input: Json, call: CallOptions): Promise<ToolRun> {
   try {
     const references = new Counter();
-    const resolution = await resolveReferences(input, lookupInStore(named.options.store), {
+    const { store, syntaxes } = named.options;
+    const resolution = await resolveReferences(input, lookupInStore(store), {
+      ...(syntaxes === undefined ? {} : { syntaxes }),
       onResolved: (source, found) => references.add(source, found),
     });
     const value = await execute(named, resolution, call);

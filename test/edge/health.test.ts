@@ -1,7 +1,7 @@
 import { exports } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
-import { version } from "../../src/byref.ts";
+import { version } from "../../src/version.ts";
 import { callWith, ORIGIN } from "../support/edge.ts";
 
 describe("GET /health", () => {
@@ -24,7 +24,7 @@ describe("GET /health", () => {
     expect(await response.json()).toMatchObject({ ok: true });
   });
 
-  it("has the version of package.json in the package as well", () => {
+  it("has that version in the source as well", () => {
     expect(version).toBe(packageJson.version);
   });
 });

@@ -75,14 +75,16 @@ export async function messagesOf(id: string, query = ""): Promise<MessagePage> {
   return response.json<MessagePage>();
 }
 
-export async function put(id: string, name: string, value: Json, query = "") {
-  const response = await call("PUT", `/conversations/${id}/variables/${name}${query}`, json(value));
+/** Puts a value as JSON; `at` is the name, with a query behind it or not. */
+export async function put(id: string, at: string, value: Json): Promise<VariableInfo> {
+  const response = await call("PUT", `/conversations/${id}/variables/${at}`, json(value));
   expect([200, 201]).toContain(response.status);
   return response.json<VariableInfo>();
 }
 
-export function get(id: string, name: string, rest = ""): Promise<Response> {
-  return call("GET", `/conversations/${id}/variables/${name}${rest}`);
+/** Reads what is at the name, with a query or `/info` behind it or not. */
+export function get(id: string, at: string): Promise<Response> {
+  return call("GET", `/conversations/${id}/variables/${at}`);
 }
 
 /** The names that a list holds, in its order. */

@@ -140,6 +140,11 @@ export function chunksOf<Type extends UIMessageChunk["type"]>(
   );
 }
 
+/** The data of the chunks of one `data-` type. */
+export function dataOf(chunks: readonly UIMessageChunk[], type: `data-${string}`) {
+  return chunks.flatMap((chunk) => (chunk.type === type && "data" in chunk ? [chunk.data] : []));
+}
+
 /** What the model saw of the result of a call in the prompt of its n-th call. */
 export function resultShown(turn: Turn, call: number, toolCallId: string): unknown {
   const prompt = promptOf(turn, call);

@@ -22,14 +22,17 @@ const MARKER = "only-in-the-value";
 const asked = finish("tool-calls");
 
 /** 200,000 characters or more, with a marker where no preview and no path reaches. */
-const rows = Array.from({ length: 4_000 }, (_, id) => ({
+const rows = Array.from({ length: 4_200 }, (_, id) => ({
   id,
   name: id === 2_000 ? MARKER : `Customer ${id}`,
   total: id * 1.5,
 }));
 const longText = `${"Lorem ipsum. ".repeat(8_000)}${MARKER}${" dolor sit amet".repeat(7_000)}`;
 const wide = Object.fromEntries(
-  Array.from({ length: 5_000 }, (_, at) => [`key_${at}`, { at, note: `${MARKER} ${"x".repeat(9)}` }]),
+  Array.from({ length: 5_000 }, (_, at) => [
+    `key_${at}`,
+    { at, note: at === 2_500 ? MARKER : "x".repeat(20) },
+  ]),
 );
 
 function toolsFor(value: unknown, taken: unknown[]) {
@@ -92,7 +95,7 @@ describe("a result of 200,000 characters", () => {
       ],
     });
     const [sent] = chunksOf(turn.chunks, "tool-output-available");
-    expect(sent?.output).toMatchObject({ $var: "load_big", type: "array", count: 4_000 });
+    expect(sent?.output).toMatchObject({ $var: "load_big", type: "array", count: 4_200 });
     expect(JSON.stringify(sent?.output).length).toBeLessThanOrEqual(limits.maxHandleChars);
     expect(resultShown(turn, 1, "call_load")).toEqual(sent?.output);
     const { parts = [] } = turn.history.newest() ?? {};
@@ -163,7 +166,7 @@ describe("the list of variables", () => {
     expect(lastText(turn, 0)).toBe("<variables>\n$old: number number\n</variables>");
     const shape = "{id: number, name: string, total: number}[]";
     expect(lastText(turn, 1)).toBe(
-      `<variables>\n$old: number number\n$load_a: array (4000) ${shape}\n</variables>`,
+      `<variables>\n$old: number number\n$load_a: array (4200) ${shape}\n</variables>`,
     );
     expect(lastText(turn, 2)).toContain("$take_1: object (1) {taken: boolean}\n</variables>");
     for (const call of [0, 1]) {
@@ -265,7 +268,7 @@ describe("savings", () => {
     const small = '{"$var":"take_of_1","value":{"taken":true}}'.length;
     const inputs = ['{"id":"a"}', '{"all":"$load_a","note":"of $load_a[1].id"}'];
     const [first = "", second = ""] = inputs;
-    const line = "$load_a: array (4000) {id: number, name: string, total: number}[]\n";
+    const line = "$load_a: array (4200) {id: number, name: string, total: number}[]\n";
     const list = `<variables>\n${line}</variables>`.length;
     const longer = "$take_of_1: object (1) {taken: boolean}\n".length;
     const start = system + "Hi.".length;

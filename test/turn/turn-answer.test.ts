@@ -1,0 +1,269 @@
+import { describe, expect, it } from "vitest";
+import { finish, type Part, type Step, text } from "../support/scripted-model.ts";
+import {
+  chunksOf,
+  Conversation,
+  dataOf,
+  historyText,
+  promptOf,
+  readMessage,
+  shownText,
+  START_MS,
+  typesOf,
+} from "../support/turn.ts";
+
+const MARKER = "only-in-the-value";
+
+function say(chat: Conversation, answer: string, chunks?: number | readonly string[]) {
+  const cut = chunks === undefined ? {} : { chunks };
+  return chat.say({ steps: [[text(answer, cut), finish()]] });
+}
+
+describe("an answer with references", () => {
+  it("is shown with their values, kept and sent to the model as it was written", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "city", value: MARKER });
+    const first = await say(chat, "You are in $city.", 4);
+    expect(shownText(first.chunks)).toBe(`You are in ${MARKER}.`);
+    expect(first.result.message.parts.at(-1)).toMatchObject({ text: `You are in ${MARKER}.` });
+    const kept = chat.history.newest();
+    expect(JSON.stringify(kept?.parts)).toContain("You are in $city.");
+    expect(JSON.stringify(kept?.parts)).not.toContain(MARKER);
+    expect(kept?.display).toEqual([`You are in ${MARKER}.`]);
+    const second = await say(chat, "As I said.");
+    expect(JSON.stringify(promptOf(second, 0))).toContain("You are in $city.");
+    expect(JSON.stringify(promptOf(second, 0))).not.toContain(MARKER);
+  });
+
+  it("stays what it was when the variable changes or goes", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "city", value: "Rome" });
+    await say(chat, "In $city.");
+    chat.store.save({ name: "city", value: "Oslo" });
+    expect(chat.history.newest()?.display).toEqual(["In Rome."]);
+    const later = await say(chat, "In $city.");
+    expect(shownText(later.chunks)).toBe("In Oslo.");
+    chat.store.delete("city");
+    const displays = chat.history.page({ limit: 10 }).flatMap(({ display = [] }) => display);
+    expect(displays).toEqual(["In Rome.", "In Oslo."]);
+  });
+
+  it("keeps nothing twice if it was shown as written", async () => {
+    const chat = new Conversation({});
+    await say(chat, "It costs $5.00, or \\$nope.");
+    expect(chat.history.newest()).not.toHaveProperty("display");
+  });
+
+  it("shows a block as a table and an escaped reference as it is", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "rows", value: [{ a: 1, b: "x" }] });
+    const { chunks } = await say(chat, "Here:\n$rows\nThat was \\$rows.", 2);
+    expect(shownText(chunks)).toBe(
+      "Here:\n\n| a | b |\n| --- | --- |\n| 1 | x |\n\nThat was $rows.",
+    );
+  });
+
+  it("shows each text of several with its own values", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "a", value: 1 });
+    const one = text("One is $a", { id: "1" });
+    const two = text("plain", { id: "2" });
+    const three = text("$a.", { id: "3" });
+    const { chunks, result } = await chat.say({ steps: [[one, two, three, finish()]] });
+    const { message } = await readMessage(chunks);
+    const texts = ["One is 1", "plain", "1."];
+    expect(message?.parts.slice(1)).toMatchObject(texts.map((text) => ({ text })));
+    expect(result.message.parts).toEqual(message?.parts);
+    expect(chat.history.newest()?.display).toEqual(texts);
+  });
+
+  it("leaves reasoning alone", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "a", value: 1 });
+    const thought: Part[] = [
+      { type: "reasoning-start", id: "r" },
+      { type: "reasoning-delta", id: "r", delta: "It is $a." },
+      { type: "reasoning-end", id: "r" },
+    ];
+    const { chunks } = await chat.say({ steps: [[thought, text("$a"), finish()]] });
+    expect(chunksOf(chunks, "reasoning-delta").map(({ delta }) => delta)).toEqual(["It is $a."]);
+    expect(shownText(chunks)).toBe("1");
+  });
+});
+
+describe("a variable that is gone", () => {
+  function withEvicted(): Conversation {
+    const chat = new Conversation({});
+    const value = { temp: 72 };
+    const input = { location: "NYC" };
+    chat.store.save({ name: "nyc", value, tool: "get_weather", input, ttlMs: 1_000 });
+    chat.nowMs = START_MS + 1_000;
+    return chat;
+  }
+
+  it.each([true, false])(
+    "stays as written in an answer, with word of its eviction (swept: %s)",
+    async (isSwept) => {
+      const chat = withEvicted();
+      if (isSwept) chat.store.evictExpired(chat.nowMs, 10);
+      const { chunks, result } = await say(chat, "It is $nyc.temp °F.", 3);
+      expect(shownText(chunks)).toBe("It is $nyc.temp °F.");
+      expect(dataOf(chunks, "data-unresolved")).toEqual([
+        {
+          reference: "$nyc.temp",
+          code: "variable_evicted",
+          message:
+            "$nyc was evicted at 2026-01-01T00:00:01.000Z (expired). It came from " +
+            'get_weather({"location":"NYC"}): call that again to have it back.',
+        },
+      ]);
+      expect(chunksOf(chunks, "data-unresolved")).toMatchObject([{ transient: true }]);
+      expect(result.error).toBeUndefined();
+      expect(historyText(chat.history)).toContain("It is $nyc.temp °F.");
+      expect(chat.history.newest()).not.toHaveProperty("display");
+    },
+  );
+
+  it("is as if it had never been once it was deleted", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "nyc", value: 1 });
+    chat.store.delete("nyc");
+    const { chunks } = await say(chat, "It is $nyc.");
+    expect(shownText(chunks)).toBe("It is $nyc.");
+    expect(dataOf(chunks, "data-unresolved")).toEqual([]);
+  });
+
+  it("is told of in front of the text that names it", async () => {
+    const { chunks } = await say(withEvicted(), "a $nyc b");
+    const types = typesOf(chunks).slice(2, -3);
+    const deltas = ["text-delta", "data-unresolved", "text-delta", "text-delta", "text-end"];
+    expect(types).toEqual(["text-start", ...deltas]);
+  });
+});
+
+describe("a path that leads nowhere in an answer", () => {
+  it("stays as written, and the word undefined never appears", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "nyc", value: { temp: 72 } });
+    const { chunks } = await say(chat, "It is $nyc.wind and $nyc.temp.", 1);
+    expect(shownText(chunks)).toBe("It is $nyc.wind and 72.");
+    expect(dataOf(chunks, "data-unresolved")).toMatchObject([
+      { reference: "$nyc.wind", code: "path_not_found" },
+    ]);
+    expect(JSON.stringify(chunks)).not.toContain("undefined");
+  });
+});
+
+describe("a text that is cut anywhere", () => {
+  const answer = "A $city, ${rows[0].id}; $5.00 \\$city $city$ $rows[*].id😀 `$city` $";
+  const shown = 'A Rome, 7; $5.00 $city $city$ [7,"x😀"]😀 `$city` $';
+
+  function chatWithCity(): Conversation {
+    const chat = new Conversation({});
+    chat.store.save({ name: "city", value: "Rome" });
+    chat.store.save({ name: "rows", value: [{ id: 7 }, { id: "x😀" }] });
+    return chat;
+  }
+
+  it("is shown and kept the same, whatever the size of its pieces", async () => {
+    for (const chars of [1, 2, 3, 5, 8, 13, answer.length]) {
+      const chat = chatWithCity();
+      const { chunks } = await say(chat, answer, chars);
+      expect(shownText(chunks)).toBe(shown);
+      expect(chat.history.newest()?.parts.at(-1)).toMatchObject({ text: answer });
+    }
+  });
+
+  it("is shown the same when it is cut in two, at every place", async () => {
+    for (let at = 1; at < answer.length; at++) {
+      const pieces = [answer.slice(0, at), answer.slice(at)];
+      const { chunks } = await say(chatWithCity(), answer, pieces);
+      expect(shownText(chunks)).toBe(shown);
+    }
+  });
+});
+
+describe("the time at which text leaves", () => {
+  /** Streams the deltas one by one: each only when all that it waits for has been shown. */
+  async function paced(deltas: readonly { says: string; shows: string }[]) {
+    const chat = new Conversation({});
+    chat.store.save({ name: "city", value: "Rome" });
+    let shown = "";
+    let check = () => undefined as void;
+    const step: Step = async function* () {
+      yield { type: "text-start", id: "t" };
+      for (const { says, shows } of deltas) {
+        yield { type: "text-delta", id: "t", delta: says };
+        await new Promise<void>((resolve) => {
+          check = () => (shown === shows ? resolve() : undefined);
+          check();
+        });
+      }
+      yield { type: "text-end", id: "t" };
+      yield* finish();
+    };
+    await chat.say({
+      steps: [step],
+      onChunk: (_, chunks) => {
+        shown = shownText(chunks);
+        check();
+      },
+    });
+    return shown;
+  }
+
+  it("is at once for a price, before the next delta is read", async () => {
+    const price = "It costs $5";
+    expect(
+      await paced([
+        { says: price, shows: price },
+        { says: ".00 or US$12", shows: `${price}.00 or US$12` },
+        { says: ", $x and $HOME.", shows: `${price}.00 or US$12, $x and $HOME.` },
+      ]),
+    ).toBe("It costs $5.00 or US$12, $x and $HOME.");
+  });
+
+  it("is at once for all in front of what may become a reference, and after it is decided", async () => {
+    expect(
+      await paced([
+        { says: "In $ci", shows: "In " },
+        { says: "ty ", shows: "In Rome " },
+        { says: "for $cit", shows: "In Rome for " },
+        { says: "ies", shows: "In Rome for $cities" },
+      ]),
+    ).toBe("In Rome for $cities");
+  });
+});
+
+describe("what is held back", () => {
+  it("leaves before a tool call, a second text and the end", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "city", value: "Rome" });
+    const open: Part[] = [
+      { type: "text-start", id: "a" },
+      { type: "text-delta", id: "a", delta: "In $city" },
+      { type: "text-start", id: "b" },
+      { type: "text-delta", id: "b", delta: "to $city" },
+      { type: "source", sourceType: "url", id: "s", url: "https://example.com" },
+      { type: "text-end", id: "a" },
+      { type: "text-end", id: "b" },
+    ];
+    const { chunks } = await chat.say({ steps: [[open, finish()]] });
+    const order = chunks.flatMap((chunk) =>
+      chunk.type === "text-delta" ? [chunk.delta] : [chunk.type],
+    );
+    expect(order.slice(2, -3)).toEqual([
+      ...["text-start", "In ", "Rome", "text-start", "to ", "Rome"],
+      ...["source-url", "text-end", "text-end"],
+    ]);
+  });
+
+  it("leaves when the model breaks off", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "city", value: "Rome" });
+    const { chunks } = await chat.say({ steps: [[text("In $city").slice(0, -1)]] });
+    expect(shownText(chunks)).toBe("In Rome");
+    expect(chat.history.newest()?.display).toEqual(["In Rome"]);
+    expect(typesOf(chunks).slice(-3)).toEqual(["text-delta", "message-metadata", "error"]);
+  });
+});

@@ -1,0 +1,332 @@
+import { tool, type ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import type { Json } from "../../src/value/json.ts";
+import { finish, text, toolCall } from "../support/scripted-model.ts";
+import {
+  chunksOf,
+  Conversation,
+  dataOf,
+  historyText,
+  promptOf,
+  resultShown,
+  shownText,
+  START_MS,
+  type Turn,
+  turnWith,
+  typesOf,
+} from "../support/turn.ts";
+
+const asked = finish("tool-calls");
+const done = [text("Done."), finish()];
+
+/** A tool that keeps what it was given. */
+function taker() {
+  const taken: unknown[] = [];
+  const take = tool({
+    inputSchema: z.object({ it: z.unknown() }),
+    execute: (input) => {
+      taken.push(input.it);
+      return "taken";
+    },
+  });
+  return { taken, take };
+}
+
+/** A turn in which the model calls `act` once, without arguments, and then is done. */
+function acting(execute: () => unknown): Promise<Turn> {
+  const act = tool({ inputSchema: z.object({}), execute });
+  return turnWith({ tools: { act }, steps: [[toolCall("act", {}), asked], done] });
+}
+
+function expectNormalEnd(turn: Turn): void {
+  expect(turn.result.error).toBeUndefined();
+  expect(turn.chunks.at(-1)).toEqual({ type: "finish", finishReason: "stop" });
+  expect(shownText(turn.chunks)).toBe("Done.");
+  expect(turn.calls).toHaveLength(2);
+}
+
+function saying(message: string): () => never {
+  return () => {
+    throw new Error(message);
+  };
+}
+
+class Point {
+  readonly x: number;
+  readonly #secret = "secret";
+
+  constructor(x: number) {
+    this.x = x;
+  }
+
+  get secret(): string {
+    return this.#secret;
+  }
+}
+
+function cycle(): unknown {
+  const value: Record<string, unknown> = { a: 1 };
+  value["self"] = value;
+  return value;
+}
+
+async function* yielding() {
+  yield { at: 1 };
+  yield { at: 2 };
+  yield { at: 3 };
+}
+
+describe("what a tool returns is kept as JSON:", () => {
+  it.each<[string, () => unknown, Json]>([
+    ["undefined", () => undefined, null],
+    ["null", () => null, null],
+    ["an empty text", () => "", ""],
+    ["NaN", () => Number.NaN, null],
+    ["NaN inside", () => ({ a: Number.NaN, b: [Infinity] }), { a: null, b: [null] }],
+    ["a BigInt", () => 12n, "12"],
+    ["a BigInt inside", () => ({ id: 2n ** 64n }), { id: "18446744073709551616" }],
+    ["a Date", () => new Date(START_MS), "2026-01-01T00:00:00.000Z"],
+    ["an invalid Date", () => [new Date(Number.NaN)], [null]],
+    ["a Map", () => new Map([["a", new Map([[1, 2]])]]), { a: { "1": 2 } }],
+    ["a Set", () => new Set([1, 2]), [1, 2]],
+    ["an instance of a class", () => new Point(3), { x: 3 }],
+    ["a function inside", () => ({ a: 1, f: () => 2 }), { a: 1 }],
+    ["an error that is returned", () => new Error("No."), { name: "Error", message: "No." }],
+    ["a promise", () => Promise.resolve([1]), [1]],
+    ["an async iterable, by its last yield", yielding, { at: 3 }],
+    ["keys of the prototype", () => JSON.parse('{"__proto__":{"a":1}}') as unknown, protoKey()],
+  ])("%s", async (_, execute, kept) => {
+    const turn = await acting(execute);
+    expectNormalEnd(turn);
+    expect(JSON.stringify(turn.store.read("act_1"))).toBe(JSON.stringify(kept));
+    expect(resultShown(turn, 1, "call_act")).toEqual({ $var: "act_1", value: kept });
+  });
+});
+
+function protoKey(): Json {
+  return JSON.parse('{"__proto__":{"a":1}}') as Json;
+}
+
+describe("a tool that does not do what it should is an error that the model sees:", () => {
+  it.each<[string, () => unknown, string]>([
+    ["throws", saying("The disk is full."), "tool_failed: The disk is full."],
+    ["rejects", () => Promise.reject(new Error("No.")), "tool_failed: No."],
+    ["throws a string", throwing("Just words."), "tool_failed: Just words."],
+    ["throws nothing", throwing(undefined), "tool_failed: Unknown error"],
+    ["throws an error without words", saying(""), "tool_failed: Unknown error"],
+    ["throws with a foreign code", throwing(withCode("ENOENT")), "tool_failed: No such file."],
+    ["returns a cycle", cycle, "bad_value: A value that contains itself cannot be kept"],
+    ["returns a function", () => () => 1, "bad_value: A function cannot be kept"],
+    ["returns a symbol", () => Symbol("x"), "bad_value: A symbol cannot be kept"],
+    ["returns bytes", () => new Uint8Array(3), "bad_value: Bytes cannot be kept"],
+    ["returns what cannot be read", unreadable, "bad_value: An object that cannot be read (No.)"],
+    ["returns what is too deep", () => deep(201), "limit_exceeded: maxDepth is at most 200"],
+    ["returns too much", () => "x".repeat(17_000_000), "limit_exceeded: maxJsonBytes"],
+    ["breaks while it yields", breaking, "tool_failed: Half way."],
+  ])("%s", async (_, execute, message) => {
+    const turn = await acting(execute);
+    expectNormalEnd(turn);
+    const shown = resultShown(turn, 1, "call_act");
+    expect(shown).toContain(message);
+    const [sent] = chunksOf(turn.chunks, "tool-output-error");
+    expect(sent?.errorText).toBe(shown);
+    expect(turn.store.count()).toBe(0);
+    expect(dataOf(turn.chunks, "data-variable")).toEqual([]);
+    expect(turn.history.newest()?.parts[1]).toMatchObject({ state: "output-error" });
+  });
+
+  it("is unknown", async () => {
+    const { take } = taker();
+    const turn = await turnWith({ tools: { take }, steps: [[toolCall("tak", {}), asked], done] });
+    expectNormalEnd(turn);
+    expect(resultShown(turn, 1, "call_tak")).toContain("unavailable tool 'tak'");
+  });
+
+  it("has no execute function", async () => {
+    const tools: ToolSet = { here: tool({ inputSchema: z.object({}) }) };
+    const turn = await turnWith({ tools, steps: [[toolCall("here", {}), asked], done] });
+    expectNormalEnd(turn);
+    expect(resultShown(turn, 1, "call_here")).toContain("unknown_tool: here cannot be executed");
+  });
+
+  it("is named what no variable can be named", async () => {
+    const { take } = taker();
+    const options = { tools: { take }, naming: saying("No name.") };
+    const turn = await turnWith({ ...options, steps: [[toolCall("take", { it: 1 }), asked], done] });
+    expectNormalEnd(turn);
+    expect(resultShown(turn, 1, "call_take")).toContain("No name.");
+    expect(turn.store.count()).toBe(0);
+  });
+});
+
+function throwing(thrown: unknown): () => never {
+  return () => {
+    throw thrown;
+  };
+}
+
+function withCode(code: string): Error {
+  return Object.assign(new Error("No such file."), { code });
+}
+
+function unreadable(): unknown {
+  return {
+    get a(): never {
+      throw new Error("No.");
+    },
+  };
+}
+
+function deep(levels: number): unknown {
+  let value: unknown[] = [];
+  for (let at = 1; at < levels; at++) value = [value];
+  return value;
+}
+
+async function* breaking() {
+  yield 1;
+  throw new Error("Half way.");
+}
+
+describe("a reference in a tool's input", () => {
+  it.each<[string, string, RegExp]>([
+    [
+      "to a missing path is an error with the keys that are there",
+      "$nyc.wind",
+      /^path_not_found: \$nyc\.wind leads nowhere\. nyc has the keys temp, city\./u,
+    ],
+    [
+      "to a missing element is an error with the length",
+      "Row $list[7]",
+      /^path_not_found: \$list\[7\] leads nowhere\. list has length 2\.$/u,
+    ],
+    [
+      "to an evicted variable is an error that says how to get it back",
+      "$old",
+      /^variable_evicted: \$old was evicted at 2026-.* It came from load\({"id":"x"}\): call that/u,
+    ],
+  ])("%s, and the turn goes on", async (_, reference, message) => {
+    const { take, taken } = taker();
+    const chat = new Conversation({ tools: { take } });
+    chat.store.save({ name: "nyc", value: { temp: 72, city: "NYC" } });
+    chat.store.save({ name: "list", value: [1, 2] });
+    chat.store.save({ name: "old", value: 1, tool: "load", input: { id: "x" }, ttlMs: 10 });
+    chat.nowMs += 10;
+    chat.store.evictExpired(chat.nowMs, 10);
+    const turn = await chat.say({ steps: [[toolCall("take", { it: reference }), asked], done] });
+    expectNormalEnd(turn);
+    expect(resultShown(turn, 1, "call_take")).toMatch(message);
+    expect(taken).toEqual([]);
+    expect(chat.store.count()).toBe(2);
+  });
+
+  it("to a name that nobody knows stays as written, and the result says so", async () => {
+    const { take, taken } = taker();
+    const chat = new Conversation({ tools: { take } });
+    chat.store.save({ name: "weather", value: 1 });
+    const it = "$wether and $5";
+    const turn = await chat.say({ steps: [[toolCall("take", { it }), asked], done] });
+    expect(taken).toEqual([it]);
+    const unresolved = [{ reference: "$wether", code: "variable_unknown", near: ["weather"] }];
+    expect(resultShown(turn, 1, "call_take")).toMatchObject({ value: "taken", unresolved });
+  });
+
+  it("is what chunks, parts and prompts show, never what it stood for", async () => {
+    const { take, taken } = taker();
+    const chat = new Conversation({ tools: { take } });
+    chat.store.save({ name: "secret_plan", value: { steps: ["only-in-the-value"] } });
+    const input = { it: "$secret_plan" };
+    const first = await chat.say({
+      steps: [[toolCall("take", input, { chunks: 5 }), asked], done],
+    });
+    const second = await chat.say({ steps: [done] });
+    expect(taken).toEqual([{ steps: ["only-in-the-value"] }]);
+    expect(chunksOf(first.chunks, "tool-input-available")[0]?.input).toEqual(input);
+    const deltas = chunksOf(first.chunks, "tool-input-delta").map((chunk) => chunk.inputTextDelta);
+    expect(deltas.join("")).toBe('{"it":"$secret_plan"}');
+    expect(chat.history.page({ limit: 9 })[1]?.parts[1]).toMatchObject({ input });
+    expect(dataOf(first.chunks, "data-variable")).toMatchObject([{ tool: "take", input }]);
+    for (const prompt of [promptOf(first, 1), promptOf(second, 0)]) {
+      expect(JSON.stringify(prompt)).toContain('"input":{"it":"$secret_plan"}');
+    }
+    const everything = [first.chunks, second.chunks, first.calls, second.calls, first.result];
+    expect(JSON.stringify(everything)).not.toContain("only-in-the-value");
+    expect(historyText(chat.history)).not.toContain("only-in-the-value");
+  });
+});
+
+describe("calls in parallel", () => {
+  it("run at the same time; results are saved and shown in the order of the calls", async () => {
+    const running: string[] = [];
+    const all = Promise.withResolvers<void>();
+    const meet = tool({
+      inputSchema: z.object({ name: z.string() }),
+      execute: async ({ name }) => {
+        running.push(name);
+        if (running.length === 3) all.resolve();
+        await all.promise;
+        // The first is the last to be ready.
+        for (let wait = 3 - running.indexOf(name); wait > 0; wait--) await Promise.resolve();
+        return name;
+      },
+    });
+    const names = ["a", "b", "c"];
+    const calls = names.map((name) => toolCall("meet", { name }, { id: `call_${name}` }));
+    const turn = await turnWith({ tools: { meet }, steps: [[...calls, asked], done] });
+    expectNormalEnd(turn);
+    expect(running.toSorted()).toEqual(names);
+    expect(turn.store.list().map(({ name }) => name)).toEqual(["meet_a", "meet_b", "meet_c"]);
+    const ids = chunksOf(turn.chunks, "tool-output-available").map((chunk) => chunk.toolCallId);
+    expect(ids).toEqual(["call_a", "call_b", "call_c"]);
+  });
+
+  it("do not see each other's results, and one that fails does not stop the others", async () => {
+    const { take, taken } = taker();
+    const fail = tool({ inputSchema: z.object({}), execute: saying("No.") });
+    const turn = await turnWith({
+      tools: { take, fail },
+      steps: [
+        [
+          toolCall("take", { it: 1 }, { id: "a" }),
+          toolCall("fail", {}, { id: "b" }),
+          toolCall("take", { it: "$take_1" }, { id: "c" }),
+          asked,
+        ],
+        done,
+      ],
+    });
+    expectNormalEnd(turn);
+    expect(taken).toEqual([1, "$take_1"]);
+    expect(typesOf(turn.chunks).filter((type) => type.startsWith("tool-output"))).toEqual([
+      "tool-output-available",
+      "tool-output-error",
+      "tool-output-available",
+    ]);
+    expect(turn.store.count()).toBe(2);
+  });
+
+  it("of the same tool with the same input are two versions of one variable", async () => {
+    const { take } = taker();
+    const calls = ["a", "b"].map((id) => toolCall("take", { it: 1 }, { id }));
+    const turn = await turnWith({ tools: { take }, steps: [[...calls, asked], done] });
+    expect(turn.store.list()).toMatchObject([{ name: "take_1", version: 2 }]);
+  });
+});
+
+describe("a tool", () => {
+  it("is told which call it is, what was said and when to stop", async () => {
+    const told: unknown[] = [];
+    const tools: ToolSet = {
+      act: tool({ inputSchema: z.object({}), execute: (_, options) => void told.push(options) }),
+    };
+    await turnWith({ tools, question: "Act!", steps: [[toolCall("act", {}), asked], done] });
+    expect(told).toEqual([
+      {
+        toolCallId: "call_act",
+        messages: [{ role: "user", content: [{ type: "text", text: "Act!" }] }],
+        abortSignal: expect.any(AbortSignal),
+      },
+    ]);
+  });
+});
