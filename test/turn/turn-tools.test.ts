@@ -204,7 +204,7 @@ describe("a reference in a tool's input", () => {
     [
       "to an evicted variable is an error that says how to get it back",
       "$old",
-      /^variable_evicted: \$old was evicted at 2026-.* It came from load\({"id":"x"}\): call that/u,
+      /^variable_evicted: \$old was evicted at 2026-.* It came from load\(\{"id":"x"\}\): call that/u,
     ],
   ])("%s, and the turn goes on", async (_, reference, message) => {
     const { take, taken } = taker();
@@ -283,7 +283,10 @@ describe("calls in parallel", () => {
 
   it("do not see each other's results, and one that fails does not stop the others", async () => {
     const { take, taken } = taker();
-    const fail = tool({ inputSchema: z.object({}), execute: saying("No.") });
+    const fail: ToolSet[string] = tool({
+      inputSchema: z.object({}),
+      execute: (): string => saying("No.")(),
+    });
     const turn = await turnWith({
       tools: { take, fail },
       steps: [
