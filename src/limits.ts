@@ -49,6 +49,8 @@ export const limits = {
   maxSqlValueBytes: 2_000_000,
   /** JSON that has to be parsed or written in the object: parsed it costs about twice its text. */
   maxJsonBytes: 16_777_216,
+  /** A call's input, as JSON, that is kept beside the variable that it made. */
+  maxInputBytes: 1_048_576,
   maxTombstones: 1_000,
   maxDescriptionChars: 500,
 

@@ -1,6 +1,6 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { countOf, deepFreeze, isObject, type Json, typeOfJson } from "../value/json.ts";
+import { countOf, deepFreeze, type Json, typeOfJson } from "../value/json.ts";
 import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
 import type { VariableInfo } from "./variable-store.ts";
@@ -24,7 +24,7 @@ export function describeValue(value: Json): Described {
     const advice = "Save a part of it, or save it as text in several variables.";
     throw limitExceeded("maxJsonBytes", { maximum: limits.maxJsonBytes, actual: bytes, advice });
   }
-  const copy = isObject(value) || Array.isArray(value) ? deepFreeze(parseJson(text)) : value;
+  const copy = valueFrom({ text, asText });
   return {
     value: copy,
     text,

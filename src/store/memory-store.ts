@@ -2,7 +2,7 @@ import { limits } from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import { chooseName, UsedNumbers } from "./choose-name.ts";
 import { describeValue } from "./described.ts";
-import { provenanceOf, toIso, tombstoneOf } from "./provenance.ts";
+import { dueAt, provenanceOf, toIso, tombstoneOf } from "./provenance.ts";
 import type {
   ListOptions,
   Tombstone,
@@ -39,7 +39,7 @@ export class MemoryStore implements VariableStore {
     );
     const { value, about } = describeValue(write.value);
     const previous = this.#entries.get(name);
-    const expiresAtMs = write.ttlMs === undefined ? undefined : now + write.ttlMs;
+    const expiresAtMs = dueAt(write, now);
     const info: VariableInfo = {
       name,
       version: 1 + (previous?.info.version ?? this.#tombstones.get(name)?.version ?? 0),
@@ -94,8 +94,10 @@ export class MemoryStore implements VariableStore {
   }
 
   delete(name: string): boolean {
+    const existed = this.#entry(name) !== undefined;
     this.#tombstones.delete(name);
-    return this.#entries.delete(name);
+    this.#entries.delete(name);
+    return existed;
   }
 
   reset(keepLast: number): readonly string[] {

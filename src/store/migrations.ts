@@ -24,7 +24,8 @@ const migrations: readonly (readonly string[])[] = [
 /** Brings the schema to its newest version. Cost when there is nothing to do: one row read. */
 export function migrate(sql: Sql): void {
   const version = schemaVersion(sql);
-  if (version === migrations.length) return;
+  // A newer version of this code may have been here.
+  if (version >= migrations.length) return;
   sql.transaction(() => {
     for (const steps of migrations.slice(version)) for (const step of steps) sql.run(step);
     sql.run(

@@ -93,11 +93,15 @@ function slugOfArgument(value: unknown): string {
   return trimUnderscores(toIdentifier(text.toLowerCase()).slice(0, MAX_SLUG_CHARS));
 }
 
+/** Longer ones are part of a name: they could not be counted on from within its length. */
+const MAX_NUMBER_DIGITS = 9;
+
 /** The base and number of a name that ends in one: `list_orders_12` gives `list_orders` and 12. */
 export function splitNumber(name: string): { base: string; number: number } | undefined {
   let start = name.length;
   while (start > 0 && isDigit(name.charCodeAt(start - 1))) start--;
-  if (start === name.length || start < 2 || name[start - 1] !== "_") return undefined;
-  const number = Number(name.slice(start));
-  return Number.isSafeInteger(number) ? { base: name.slice(0, start - 1), number } : undefined;
+  const digits = name.length - start;
+  const isNumber = digits > 0 && digits <= MAX_NUMBER_DIGITS;
+  if (!isNumber || start < 2 || name[start - 1] !== "_") return undefined;
+  return { base: name.slice(0, start - 1), number: Number(name.slice(start)) };
 }

@@ -1,8 +1,9 @@
 import { limits } from "../limits.ts";
 import { isHighSurrogate, type Json } from "../value/json.ts";
+import { requireName, splitNumber } from "./names.ts";
 import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
 import { type Described, describeValue, valueFrom } from "./described.ts";
-import { provenanceOf, toIso, tombstoneOf } from "./provenance.ts";
+import { dueAt, provenanceOf, toIso, tombstoneOf } from "./provenance.ts";
 import {
   firstRow,
   numberIn,
@@ -47,10 +48,10 @@ export class SqlStore implements VariableStore {
   }
 
   save(write: Write): VariableInfo {
+    if (typeof write.name === "string") requireName(write.name);
     const described = describeValue(write.value);
     const info = this.#atomically(() => this.#write(write, described));
     this.#remember(info, described.value);
-    this.#numbers.note(info.name);
     return info;
   }
 
@@ -113,8 +114,10 @@ export class SqlStore implements VariableStore {
 
   delete(name: string): boolean {
     return this.#atomically(() => {
+      const existed = this.#row(name, "expires_at") !== undefined;
       this.#tombstones.delete(name);
-      return this.#remove([name]) > 0;
+      this.#remove([name]);
+      return existed;
     });
   }
 
@@ -132,7 +135,7 @@ export class SqlStore implements VariableStore {
       .all(
         `SELECT ${INFO_COLUMNS} FROM variable WHERE expires_at <= ? ORDER BY seq LIMIT ?`,
         nowMs,
-        limit,
+        Math.min(limit, Number.MAX_SAFE_INTEGER),
       )
       .map((row) => tombstoneOf(infoFrom(row)));
     if (due.length === 0) return due;
@@ -165,7 +168,7 @@ export class SqlStore implements VariableStore {
     const isLarge = about.bytes > limits.maxRowBytes;
     if (isLarge) this.#writeChunks(String(seq), text);
     const earlier = previous === undefined ? this.#tombstones.get(name)?.version : undefined;
-    const expiresAtMs = write.ttlMs === undefined ? undefined : now + write.ttlMs;
+    const expiresAtMs = dueAt(write, now);
     const info: VariableInfo = {
       name,
       version: 1 + (previous === undefined ? (earlier ?? 0) : numberIn(previous, "version")),
@@ -186,6 +189,7 @@ export class SqlStore implements VariableStore {
       value: isLarge ? null : text,
     });
     this.#tombstones.delete(name);
+    this.#numbers.note(name);
     return info;
   }
 
@@ -222,9 +226,8 @@ export class SqlStore implements VariableStore {
     if (id !== undefined) this.#sql.run(`DELETE FROM chunk WHERE id = ?`, id);
   }
 
-  /** Removes rows and chunks, keeps their numbers used; returns how many there were. */
-  #remove(names: readonly string[]): number {
-    let removed = 0;
+  /** Removes rows and chunks, keeps their numbers used. */
+  #remove(names: readonly string[]): void {
     let hasNews = false;
     for (const name of names) {
       const row = firstRow(this.#sql, `SELECT chunks FROM variable WHERE name = ?`, name);
@@ -233,11 +236,9 @@ export class SqlStore implements VariableStore {
       this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
       this.#cache.delete(name);
       this.#numbers.note(name);
-      hasNews ||= /_\d+$/.test(name);
-      removed++;
+      hasNews ||= splitNumber(name) !== undefined;
     }
     if (hasNews) this.#saveNumbers();
-    return removed;
   }
 
   #saveNumbers(): void {

@@ -25,15 +25,16 @@ export class Tombstones {
     const all = this.#all;
     if (!this.#hasTable) {
       this.#sql.run(
-        `CREATE TABLE IF NOT EXISTS tombstone (name TEXT PRIMARY KEY, data TEXT NOT NULL) WITHOUT ROWID`,
+        `CREATE TABLE IF NOT EXISTS tombstone
+         (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL)`,
       );
       this.#hasTable = true;
     }
     for (const tombstone of tombstones) {
-      all.delete(tombstone.name);
+      this.delete(tombstone.name);
       all.set(tombstone.name, tombstone);
       this.#sql.run(
-        `INSERT OR REPLACE INTO tombstone (name, data) VALUES (?, ?)`,
+        `INSERT INTO tombstone (name, data) VALUES (?, ?)`,
         tombstone.name,
         JSON.stringify(tombstone),
       );
@@ -63,10 +64,9 @@ export class Tombstones {
       `SELECT 1 AS found FROM sqlite_master WHERE name = 'tombstone'`,
     );
     this.#hasTable = table !== undefined;
-    const rows = this.#hasTable ? this.#sql.all(`SELECT data FROM tombstone`) : [];
+    const rows = this.#hasTable ? this.#sql.all(`SELECT data FROM tombstone ORDER BY seq`) : [];
     // `add` wrote these rows.
     const tombstones = rows.map((row) => JSON.parse(textIn(row, "data")) as Tombstone);
-    tombstones.sort((a, b) => a.evictedAt.localeCompare(b.evictedAt));
     this.#byName = new Map(tombstones.map((tombstone) => [tombstone.name, tombstone]));
     return this.#byName;
   }

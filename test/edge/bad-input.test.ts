@@ -17,6 +17,7 @@ const text = (body: string, type: string): RequestInit => ({
   headers: { "content-type": type },
 });
 const bytes = (body: string): RequestInit => ({ body: new TextEncoder().encode(body) });
+const FORM = "application/x-www-form-urlencoded";
 const question = { role: "user", parts: [{ type: "text", text: "Hello" }] };
 const chat = (more: object) => json({ id, messages: [question], ...more });
 const parts = (...parts: readonly unknown[]) => json({ message: { role: "user", parts } });
@@ -35,7 +36,7 @@ const bodies: readonly Row[] = [
   ["no content type, short", "unsupported_media_type", SHORT, bytes('{"message":"Hello"}')],
   // What a page may send to any site without asking.
   ["a form's text", "unsupported_media_type", SHORT, text('{"message":"Hello"}', "text/plain")],
-  ["a form", "unsupported_media_type", SHORT, text("message=Hello", FORM())],
+  ["a form", "unsupported_media_type", SHORT, text("message=Hello", FORM)],
   [
     "nearly JSON",
     "unsupported_media_type",
@@ -166,11 +167,11 @@ const variables: readonly Row[] = [
   ["__proto__", "variable_not_found", `GET ${V}/__proto__`],
 ];
 
-const routes: readonly Row[] = [
-  ..."GET /nothing|GET /conversations/x/nothing|POST /nothing|GET /conversations//messages|GET /Health|GET //health|GET /agents/x|GET /conversations/x/variables/a/b/c|POST /health|PATCH /agents|PUT /conversations/x/messages|POST /conversations/x/variables/a|TRACE /conversations"
-    .split("|")
-    .map((route): Row => [route, "not_found", route]),
-];
+const unknown =
+  "GET /nothing|POST /nothing|GET /Health|GET //health|POST /health|PATCH /agents|GET /agents/x|" +
+  "GET /conversations/x/nothing|GET /conversations//messages|PUT /conversations/x/messages|" +
+  "GET /conversations/x/variables/a/b/c|POST /conversations/x/variables/a|TRACE /conversations";
+const routes = unknown.split("|").map((route): Row => [route, "not_found", route]);
 
 describe.each([
   ["a body", bodies],
@@ -179,7 +180,9 @@ describe.each([
   ["a variable", variables],
   ["a route", routes],
 ])("%s that is wrong", (_, rows) => {
-  it.each(rows)("%s: %s", async (_, code, route, init = {}) => {
+  const cases = rows.map((row) => ({ title: `${row[0]}: ${row[1]}`, row }));
+
+  it.each(cases)("$title", async ({ row: [, code, route, init = {}] }) => {
     await call("PUT", `${V}/v`, json({ a: [1] }));
     const space = route.indexOf(" ");
     const response = await call(route.slice(0, space), route.slice(space + 1), init);
@@ -258,8 +261,4 @@ describe("what is too deep", () => {
 
 function answer(role: string) {
   return { ...question, role };
-}
-
-function FORM() {
-  return "application/x-www-form-urlencoded";
 }

@@ -169,7 +169,7 @@ describe("a name that a caller chooses", () => {
 describe("splitNumber", () => {
   it("gives back a base and the number behind it", () => {
     fc.assert(
-      fc.property(validName, fc.maxSafeNat(), (base, number) => {
+      fc.property(validName, fc.nat({ max: 999_999_999 }), (base, number) => {
         expect(splitNumber(`${base}_${number}`)).toEqual({ base, number });
       }),
     );
@@ -185,8 +185,8 @@ describe("splitNumber", () => {
     expect(splitNumber("a_007")).toEqual({ base: "a", number: 7 });
   });
 
-  it("knows no number that a number cannot hold", () => {
-    expect(splitNumber("a_9007199254740991")?.number).toBe(9_007_199_254_740_991);
-    expect(splitNumber("a_9007199254740992")).toBeUndefined();
+  it("takes more than nine digits for a part of the name", () => {
+    expect(splitNumber("a_999999999")?.number).toBe(999_999_999);
+    expect(splitNumber("a_1000000000")).toBeUndefined();
   });
 });

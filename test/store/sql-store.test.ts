@@ -127,6 +127,15 @@ describe("what a call costs", () => {
     expect([isKept("b"), isKept("c")]).toEqual([true, false]);
   });
 
+  it("counts a value that was replaced once against what fits in memory", () => {
+    const sql = migratedSql();
+    const store = new SqlStore(sql, { now });
+    store.save({ name: "small", value: [1] });
+    for (let times = 0; times < 10; times++)
+      store.save({ name: "a", value: "x".repeat(2_500_000) });
+    expect(statementsOf(sql, () => store.read("small"))).toBe(0);
+  });
+
   it("wakes without a statement, however much is stored", () => {
     const sql = migratedSql();
     new SqlStore(sql, { now }).save({ name: "a", value: large("x") });
@@ -263,6 +272,21 @@ describe("a statement that fails", () => {
       expect(everything(new SqlStore(sql, { now }))).toEqual(after);
       expect(store.save({ value: 0 }).name).toBe(nextName);
       expect(one(sql, chunkRows)).toBe(chunks);
+    }
+  });
+});
+
+describe("a first large save that fails", () => {
+  it("takes the table that it made with it, and the next one makes it again", () => {
+    for (let statements = 0; ; statements++) {
+      const sql = migratedSql();
+      const store = new SqlStore(sql, { now });
+      store.save({ name: "a", value: 1 });
+      sql.statementsLeft = statements;
+      if (!throws(() => store.save({ name: "a", value: large("x") }))) break;
+      expect(one(sql, "(SELECT count(*) FROM sqlite_master WHERE name = 'chunk')")).toBe(0);
+      expect(store.save({ name: "a", value: large("y") }).version).toBe(2);
+      expect(new SqlStore(sql, { now }).read("a") === large("y")).toBe(true);
     }
   });
 });

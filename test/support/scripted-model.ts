@@ -11,10 +11,13 @@ export type Part = LanguageModelV4StreamPart;
 /** The parts that one call of the model streams: in groups, as the builders below make them. */
 export type Script = readonly (Part | readonly Part[])[];
 
-/** What one call does. A function that throws is a model that is down; a generator that throws, a stream that breaks. */
-export type Step =
-  | Script
-  | ((options: LanguageModelV4CallOptions) => Script | AsyncIterable<Part | readonly Part[]>);
+type Parts = Script | AsyncIterable<Part | readonly Part[]>;
+
+/**
+ * What one call does. A function that throws is a model that is down; a promise that stays open, one that
+ * does not answer; a generator that throws, a stream that breaks.
+ */
+export type Step = Script | ((options: LanguageModelV4CallOptions) => Parts | Promise<Script>);
 
 export interface ScriptedModel extends LanguageModelV4 {
   /** What the model got, call by call. */
@@ -36,12 +39,12 @@ export function scriptedModel(steps: readonly Step[]): ScriptedModel {
       // A copy: what the caller does with the prompt afterwards does not change the record.
       calls.push({ ...options, prompt: structuredClone(options.prompt) });
       if (step === undefined) throw new Error(`There is no step ${calls.length}.`);
-      return { stream: streamOf(typeof step === "function" ? step(options) : step) };
+      return { stream: streamOf(typeof step === "function" ? await step(options) : step) };
     },
   };
 }
 
-function streamOf(groups: Script | AsyncIterable<Part | readonly Part[]>): ReadableStream<Part> {
+function streamOf(groups: Parts): ReadableStream<Part> {
   const parts = flatten(groups);
   return new ReadableStream<Part>(
     {
@@ -58,9 +61,7 @@ function streamOf(groups: Script | AsyncIterable<Part | readonly Part[]>): Reada
   );
 }
 
-async function* flatten(
-  groups: Script | AsyncIterable<Part | readonly Part[]>,
-): AsyncGenerator<Part, void, undefined> {
+async function* flatten(groups: Parts): AsyncGenerator<Part, void, undefined> {
   for await (const group of groups) {
     if (isPart(group)) yield group;
     else yield* group;

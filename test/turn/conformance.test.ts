@@ -98,7 +98,9 @@ async function seenIn(chunks: readonly UIMessageChunk[]): Promise<Seen> {
   const { message, errors } = await readMessage([...chunks, end]);
   const sent = chunksOf(chunks, "error").length;
   return {
-    parts: asJson(message?.parts ?? []).map(plain).map(withoutResultMetadata),
+    parts: asJson(message?.parts ?? [])
+      .map(plain)
+      .map(withoutResultMetadata),
     errors: sent,
     // The reader reports what was sent as an error too.
     complaints: errors.slice(sent),
@@ -175,7 +177,10 @@ const answers: readonly (readonly [string, readonly Step[]])[] = [
 
 const calls: readonly (readonly [string, readonly Step[]])[] = [
   ["a tool call", oneCall(toolCall("get_weather", { city: "NYC" }))],
-  ["a tool call that is streamed", oneCall(toolCall("get_weather", { city: "NYC" }, { chunks: 4 }))],
+  [
+    "a tool call that is streamed",
+    oneCall(toolCall("get_weather", { city: "NYC" }, { chunks: 4 })),
+  ],
   ["a tool call without arguments", oneCall(toolCall("fail", ""))],
   ["a tool call with metadata", oneCall(withMetadata())],
   ["a tool call behind a text", oneCall(text("Let me see."), toolCall("titled", { n: 1 }))],

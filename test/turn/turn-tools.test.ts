@@ -153,7 +153,10 @@ describe("a tool that does not do what it should is an error that the model sees
   it("is named what no variable can be named", async () => {
     const { take } = taker();
     const options = { tools: { take }, naming: saying("No name.") };
-    const turn = await turnWith({ ...options, steps: [[toolCall("take", { it: 1 }), asked], done] });
+    const turn = await turnWith({
+      ...options,
+      steps: [[toolCall("take", { it: 1 }), asked], done],
+    });
     expectNormalEnd(turn);
     expect(resultShown(turn, 1, "call_take")).toContain("No name.");
     expect(turn.store.count()).toBe(0);

@@ -1,0 +1,254 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { DurableSql } from "../../src/edge/durable-sql.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import {
+  ask,
+  call,
+  chunksIn,
+  framesIn,
+  get,
+  json,
+  namesIn,
+  newId,
+  objectOf,
+  problemIn,
+  put,
+  textOf,
+} from "../support/edge.ts";
+
+/** Far enough that no alarm of this time rings while a test runs. */
+const HOUR_MS = 3_600_000;
+
+function inStorage<Result>(id: string, work: (storage: DurableObjectStorage) => Result) {
+  return runInDurableObject(objectOf(id), (_, { storage }) => work(storage));
+}
+
+function alarmOf(id: string): Promise<number | null> {
+  return runInDurableObject(objectOf(id), (_, { storage }) => storage.getAlarm());
+}
+
+/** Lets the time of these variables be over, and the object forget what it had in memory. */
+async function expire(id: string, ...names: readonly string[]): Promise<string> {
+  const past = Date.now() - 1_000;
+  await inStorage(id, ({ sql }) => {
+    for (const name of names)
+      sql.exec("UPDATE variable SET expires_at = ? WHERE name = ?", past, name);
+  });
+  await evictDurableObject(objectOf(id));
+  return new Date(past).toISOString();
+}
+
+/** What is left in the database, read past the store. */
+function rowsOf(id: string) {
+  return inStorage(id, ({ sql }) => {
+    const tables = [...sql.exec("SELECT name FROM sqlite_master")].map(({ name }) => name);
+    const namesIn = (table: string) =>
+      tables.includes(table)
+        ? [...sql.exec(`SELECT name FROM ${table} ORDER BY name`)].map(({ name }) => name)
+        : [];
+    return { variables: namesIn("variable"), tombstones: namesIn("tombstone") };
+  });
+}
+
+function dueAt(info: { readonly expiresAt?: string }): number {
+  return Date.parse(info.expiresAt ?? "");
+}
+
+describe("the alarm", () => {
+  it("is not armed without a ttl", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    await ask(id, "Weather in NYC?");
+    expect(await alarmOf(id)).toBeNull();
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(false);
+  });
+
+  it("is armed by a put with a ttl, for the moment at which it is due", async () => {
+    const id = newId();
+    const info = await put(id, "a?ttl=3600", 1);
+    expect(dueAt(info)).toBeGreaterThan(Date.now());
+    expect(await alarmOf(id)).toBe(dueAt(info));
+  });
+
+  it("is moved by an earlier ttl and not by a later one, also after a pause", async () => {
+    const id = newId();
+    const first = dueAt(await put(id, "a?ttl=3600", 1));
+    await put(id, "b?ttl=7200", 1);
+    expect(await alarmOf(id)).toBe(first);
+    const second = dueAt(await put(id, "c?ttl=1800", 1));
+    expect(await alarmOf(id)).toBe(second);
+    await evictDurableObject(objectOf(id));
+    await put(id, "d?ttl=2700", 1);
+    expect(await alarmOf(id)).toBe(second);
+    const third = dueAt(await put(id, "e?ttl=900", 1));
+    expect(await alarmOf(id)).toBe(third);
+    await put(id, "f", 1);
+    expect(await alarmOf(id)).toBe(third);
+  });
+
+  it("costs a row only when it is set: once for many of the same ttl", async () => {
+    const id = newId();
+    await put(id, "first?ttl=1800", 1);
+    const setAlarm = await runInDurableObject(objectOf(id), (_, { storage }) =>
+      vi.spyOn(storage, "setAlarm"),
+    );
+    for (const name of ["a", "b", "c"]) await put(id, `${name}?ttl=3600`, 1);
+    expect(setAlarm).not.toHaveBeenCalled();
+    await put(id, "d?ttl=900", 1);
+    expect(setAlarm).toHaveBeenCalledTimes(1);
+  });
+
+  it("evicts what is due, leaves a tombstone, and is armed again for the next", async () => {
+    const id = newId();
+    await put(id, "kept", 1);
+    await put(id, "a?ttl=3600&pin=true", "x".repeat(100_000));
+    const next = dueAt(await put(id, "b?ttl=7200", 2));
+    await expire(id, "a");
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await rowsOf(id)).toEqual({ variables: ["b", "kept"], tombstones: ["a"] });
+    expect(await inStorage(id, ({ sql }) => [...sql.exec("SELECT * FROM chunk")])).toEqual([]);
+    expect(await alarmOf(id)).toBe(next);
+    await expire(id, "b");
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await rowsOf(id)).toEqual({ variables: ["kept"], tombstones: ["a", "b"] });
+    expect(await alarmOf(id)).toBeNull();
+  });
+
+  it("does no harm when it rings early, or twice", async () => {
+    const id = newId();
+    const next = dueAt(await put(id, "b?ttl=7200", 2));
+    await put(id, "a?ttl=3600", 1);
+    await inStorage(id, (storage) => storage.setAlarm(Date.now() + HOUR_MS / 2));
+    await evictDurableObject(objectOf(id));
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await rowsOf(id)).toEqual({ variables: ["a", "b"], tombstones: [] });
+    const evictedAt = await expire(id, "a");
+    for (let times = 0; times < 3; times++) {
+      await runInDurableObject(objectOf(id), (conversation) => conversation.alarm());
+      expect(await rowsOf(id)).toEqual({ variables: ["b"], tombstones: ["a"] });
+      expect(await alarmOf(id)).toBe(next);
+      const { tombstone } = await problemIn(await get(id, "a"), "variable_evicted");
+      expect(tombstone).toMatchObject({ version: 1, evictedAt });
+    }
+  });
+
+  it("does no harm when its variable was deleted or stays now", async () => {
+    const id = newId();
+    for (const name of ["a", "b"]) await put(id, `${name}?ttl=3600`, 1);
+    await call("DELETE", `/conversations/${id}/variables/a`);
+    await put(id, "b", 2);
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await rowsOf(id)).toEqual({ variables: ["b"], tombstones: [] });
+    expect(await alarmOf(id)).toBeNull();
+    expect(await (await get(id, "b")).text()).toBe("2");
+    // And it is armed as if there had never been one.
+    const info = await put(id, "c?ttl=3600", 1);
+    expect(await alarmOf(id)).toBe(dueAt(info));
+  });
+
+  it("evicts more than one pass holds", async () => {
+    const id = newId();
+    await put(id, "z?ttl=3600", 1);
+    const names = Array.from({ length: 1_100 }, (_, index) => `v_${index}`);
+    await inStorage(id, (storage) => {
+      const store = new SqlStore(new DurableSql(storage));
+      for (const name of names) store.save({ name, value: 1, ttlMs: HOUR_MS });
+    });
+    await expire(id, ...names);
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    // What is left follows at once, by alarms that ring by themselves.
+    const left = async () => expect((await rowsOf(id)).variables).toEqual(["z"]);
+    await vi.waitFor(left, { timeout: 5_000, interval: 20 });
+    expect((await rowsOf(id)).tombstones).toHaveLength(1_000);
+    expect(await alarmOf(id)).toBeGreaterThan(Date.now());
+  });
+
+  it("rings by itself after a ttl of a second", async () => {
+    const id = newId();
+    await put(id, "a?ttl=1", 1);
+    expect(await rowsOf(id)).toEqual({ variables: ["a"], tombstones: [] });
+    const gone = async () => expect(await rowsOf(id)).toEqual({ variables: [], tombstones: ["a"] });
+    await vi.waitFor(gone, { timeout: 10_000, interval: 50 });
+    await problemIn(await get(id, "a"), "variable_evicted");
+  }, 15_000);
+});
+
+describe("a variable whose time is over", () => {
+  it("is gone for every reader before the alarm has rung", async () => {
+    const id = newId();
+    await put(id, "a?ttl=3600", [1]);
+    await put(id, "b", 1);
+    const evictedAt = await expire(id, "a");
+    expect(await rowsOf(id)).toMatchObject({ variables: ["a", "b"] });
+    for (const at of ["a", "a/info", "a?path=[0]"]) {
+      const { tombstone } = await problemIn(await get(id, at), "variable_evicted");
+      expect(tombstone).toMatchObject({ evictedAt });
+    }
+    expect(await namesIn(id)).toEqual(["b"]);
+    expect(await namesIn(id, "?names=a,b")).toEqual(["b"]);
+    const { variables } = await ask(id, "Who are you?");
+    expect(variables.map(({ name }) => name)).toEqual(["b"]);
+    const reset = await call("DELETE", `/conversations/${id}/variables`);
+    expect(await reset.json()).toEqual({ deleted: ["b"] });
+    await problemIn(await call("DELETE", `/conversations/${id}/variables/a`), "variable_not_found");
+    await problemIn(await get(id, "a"), "variable_not_found");
+  });
+
+  it("is not a model's to read either: only what is left is in its prompt", async () => {
+    const id = newId();
+    const promptOf = async () => (await ask(id, "Who are you?")).savings.promptChars ?? 0;
+    const base = await promptOf();
+    await put(id, "a?ttl=3600&description=something", 1);
+    const [before, , after] = [await promptOf(), await expire(id, "a"), await promptOf()];
+    // Each turn adds the same question and answer; the list of variables comes and goes.
+    expect(before - base).toBeGreaterThan(after - before);
+  });
+
+  it.each([true, false])(
+    "is named in tool calls and answers with when it went and what brings it back: swept %s",
+    async (isSwept) => {
+      const id = newId();
+      await ask(id, "Show my refunded orders", { agent: "orders" });
+      const evictedAt = await expire(id, "list_orders_refunded");
+      if (isSwept) await runInDurableObject(objectOf(id), (conversation) => conversation.alarm());
+      const message =
+        `$list_orders_refunded was evicted at ${evictedAt} (expired). It came from ` +
+        `list_orders({"status":"refunded"}): call that again to have it back.`;
+      const { detail, tombstone } = await problemIn(
+        await get(id, "list_orders_refunded"),
+        "variable_evicted",
+      );
+      expect(detail).toBe(message);
+      const input = { status: "refunded" };
+      expect(tombstone).toMatchObject({ tool: "list_orders", input });
+
+      // The demo model still finds the list in its history, and passes it on.
+      const body = { message: "Monthly totals of my refunded orders?", agent: "orders" };
+      const post = await call("POST", `/conversations/${id}/messages`, json(body));
+      const chunks = chunksIn(await framesIn(post));
+      const errors = chunks.filter(({ type }) => type === "tool-output-error");
+      expect(errors).toEqual([
+        {
+          type: "tool-output-error",
+          toolCallId: expect.any(String),
+          errorText: `variable_evicted: ${message}`,
+        },
+      ]);
+      // Its answer says why, and so names the variable itself.
+      const unresolved = chunks.filter(({ type }) => type === "data-unresolved");
+      expect(unresolved).toEqual([
+        {
+          type: "data-unresolved",
+          data: expect.objectContaining({ source: "$list_orders_refunded", message }),
+          transient: true,
+        },
+      ]);
+      const { message: answer } = await ask(id, "Show my refunded orders", { agent: "orders" });
+      expect(textOf(answer)).toMatch(/^There are \d+ refunded orders/);
+      expect(await (await get(id, "list_orders_refunded/info")).json()).toMatchObject({
+        version: 2,
+      });
+    },
+  );
+});

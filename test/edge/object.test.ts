@@ -1,0 +1,191 @@
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { aroundEach, describe, expect, it } from "vitest";
+import { DurableSql } from "../../src/edge/durable-sql.ts";
+import { limits } from "../../src/limits.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import { variableStoreContract } from "../contract/variable-store.ts";
+import {
+  ask,
+  call,
+  get,
+  json,
+  messagesOf,
+  namesIn,
+  newId,
+  objectOf,
+  put,
+} from "../support/edge.ts";
+
+describe("SqlStore in a real object", () => {
+  let storage: DurableObjectStorage | undefined;
+
+  // Each test runs inside of an object of its own: its storage is nobody else's to touch.
+  aroundEach(async (run) => {
+    const { CONVERSATIONS } = env;
+    const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());
+    await runInDurableObject(stub, async (_, state) => {
+      storage = state.storage;
+      await run();
+      storage = undefined;
+    });
+  });
+
+  variableStoreContract((options) => {
+    if (storage === undefined) throw new Error("A test runs outside of an object.");
+    return new SqlStore(new DurableSql(storage), options);
+  });
+});
+
+describe("an object that was evicted", () => {
+  it("has its messages, both forms of them, and goes on with them", async () => {
+    const id = newId();
+    await ask(id, "Weather in NYC?");
+    const display = await messagesOf(id);
+    const reference = await messagesOf(id, "?form=reference");
+    await evictDurableObject(objectOf(id));
+    expect(await messagesOf(id)).toEqual(display);
+    expect(await messagesOf(id, "?form=reference")).toEqual(reference);
+    expect(display.messages).toHaveLength(2);
+    await evictDurableObject(objectOf(id));
+    // The reading of New York is known from the history alone.
+    const { message, variables } = await ask(id, "Compare it with London");
+    expect(JSON.stringify(message.parts)).toContain("$get_weather_nyc");
+    expect(variables.map(({ name }) => name)).toContain("compare_weather_1");
+    expect((await messagesOf(id)).messages).toHaveLength(4);
+  });
+
+  it("has its variables, in order, values and all that is known of them", async () => {
+    const id = newId();
+    const values = { c: [1, { a: null }], a: "é😀".repeat(100_000), b: "text" };
+    for (const [name, value] of Object.entries(values))
+      await put(id, `${name}?ttl=3600&pin=true&description=d`, value);
+    const infos = await (await call("GET", `/conversations/${id}/variables`)).json();
+    await evictDurableObject(objectOf(id));
+    expect(await (await call("GET", `/conversations/${id}/variables`)).json()).toEqual(infos);
+    expect(await namesIn(id)).toEqual(["c", "a", "b"]);
+    expect(await (await get(id, "c")).json()).toEqual(values.c);
+    expect((await (await get(id, "a")).text()) === values.a).toBe(true);
+    expect(await (await get(id, "b")).text()).toBe(values.b);
+    await put(id, "c", 2);
+    expect(await namesIn(id)).toEqual(["a", "b", "c"]);
+    expect(await (await get(id, "c/info")).json()).toMatchObject({ version: 2 });
+  });
+
+  it("uses no number again", async () => {
+    const id = newId();
+    const orders = async () => {
+      await ask(id, "Write a report", { agent: "orders" });
+      return (await namesIn(id)).filter((name) => name.startsWith("write_report"));
+    };
+    const first = await orders();
+    expect(first).toHaveLength(1);
+    await call("DELETE", `/conversations/${id}/variables/${first[0]}`);
+    await evictDurableObject(objectOf(id));
+    const second = await orders();
+    expect(second).toHaveLength(1);
+    expect(second).not.toEqual(first);
+  });
+
+  it("has its tombstones", async () => {
+    const id = newId();
+    await put(id, "a?ttl=3600", 1);
+    await runInDurableObject(objectOf(id), (_, { storage }) => {
+      storage.sql.exec("UPDATE variable SET expires_at = 1");
+    });
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    const before = await (await get(id, "a")).json();
+    expect(before).toMatchObject({ code: "variable_evicted" });
+    await evictDurableObject(objectOf(id));
+    expect(await (await get(id, "a")).json()).toEqual(before);
+    expect(await put(id, "a", 2)).toMatchObject({ version: 2 });
+  });
+});
+
+describe("what is written", () => {
+  /** Rows written by each of the steps, in an object that is as it was made. */
+  function rowsOf(steps: (store: SqlStore) => readonly (() => unknown)[]) {
+    return runInDurableObject(objectOf(newId()), async (_, { storage }) => {
+      await storage.deleteAll();
+      const sql = new DurableSql(storage);
+      const rows: number[] = [];
+      const count = (step: () => unknown) => {
+        const before = sql.cost.rowsWritten;
+        step();
+        rows.push(sql.cost.rowsWritten - before);
+      };
+      count(() => migrate(sql));
+      for (const step of steps(new SqlStore(sql))) count(step);
+      count(() => migrate(sql));
+      return rows;
+    });
+  }
+
+  it("is 7 rows at first touch, at most 14, and none when it wakes again", async () => {
+    const [first, again] = await rowsOf(() => []);
+    console.log(`rows written at first touch: ${first}`);
+    expect(first).toBeLessThanOrEqual(14);
+    expect(first).toBe(7);
+    expect(again).toBe(0);
+  });
+
+  it("is one row for a small variable: new, changed, numbered, of the full row's size", async () => {
+    const rows = await rowsOf((store) => [
+      () => store.save({ name: "a", value: 1 }),
+      () => store.save({ name: "a", value: { b: 2 }, ttlMs: 1_000, pinned: true }),
+      () => store.save({ value: 1 }),
+      () => store.save({ value: 1 }),
+      () => store.save({ name: "b", value: "x".repeat(limits.maxRowBytes) }),
+      () => store.read("a"),
+      () => store.list(),
+    ]);
+    console.log(`rows written by small saves: ${rows.slice(1, -1).join(", ")}`);
+    expect(rows.slice(1, -1)).toEqual([1, 1, 1, 1, 1, 0, 0]);
+  });
+
+  it.each([
+    { question: "Who are you?", agent: "weather", rows: 2 },
+    { question: "Weather in NYC?", agent: "weather", rows: 3 },
+    { question: "Compare NYC and London", agent: "weather", rows: 5 },
+  ])("is $rows rows in the turn: $question", async ({ question, agent, rows }) => {
+    const id = newId();
+    for (let times = 0; times < 2; times++) {
+      const { cost } = await ask(id, question, { agent });
+      console.log(`rows written by "${question}": ${cost.rowsWritten}`);
+      expect(cost.rowsWritten).toBeLessThanOrEqual(12);
+      expect(cost.rowsWritten).toBeLessThanOrEqual(rows);
+      expect(cost.alarms).toBe(0);
+    }
+  });
+
+  it("is counted in a turn's cost: what it says is what it wrote", async () => {
+    const id = newId();
+    const { cost } = await ask(id, "Weather in NYC?", { input: { a: 1 } });
+    const rows = await runInDurableObject(objectOf(id), (_, { storage: { sql } }) => {
+      const count = (table: string) => sql.exec(`SELECT * FROM ${table}`).toArray().length;
+      return count("message") + count("variable");
+    });
+    expect(rows).toBe(4);
+    expect(cost.rowsWritten).toBe(rows);
+  });
+
+  it("is no row of more than the platform takes", async () => {
+    const id = newId();
+    for (const size of [1_900_000, 3_000_000, 8_000_000]) {
+      const init = json({ message: "x".repeat(size) }, { accept: "text/plain" });
+      await (await call("POST", `/conversations/${id}/messages`, init)).text();
+    }
+    await put(id, "a", "€".repeat(3_000_000));
+    const largest = await runInDurableObject(objectOf(id), (_, { storage: { sql } }) => {
+      const bytesOf = (table: string, column: string) =>
+        sql
+          .exec<{ bytes: number | null }>(
+            `SELECT max(length(CAST(${column} AS BLOB))) AS bytes FROM ${table}`,
+          )
+          .one().bytes;
+      return [bytesOf("message", "parts"), bytesOf("chunk", "text"), bytesOf("variable", "value")];
+    });
+    for (const bytes of largest) expect(bytes ?? 0).toBeLessThanOrEqual(limits.maxSqlValueBytes);
+  });
+});

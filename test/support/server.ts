@@ -1,0 +1,143 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { freePort } from "../../scripts/local-worker.ts";
+
+const root = join(import.meta.dirname, "../..");
+const STARTS_WITHIN_MS = 45_000;
+const STOPS_WITHIN_MS = 15_000;
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** How a process ended: with a code, or by a signal. */
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface Server {
+  /** As the ready line has it. */
+  readonly url: string;
+  readonly port: number;
+  readonly stateDir: string;
+  readonly exited: Promise<Exit>;
+  /** All that it wrote so far, to both streams. */
+  output(): string;
+  /** Sends the signal and waits for the exit; kills what is left of it, and its state if it is ours. */
+  stop(signal?: NodeJS.Signals): Promise<Exit>;
+}
+
+/** `npm start` without npm: on a free port, with a state of its own unless `env` names them. */
+export async function startServer(env: Environment = {}): Promise<Server> {
+  const run = await launch(env);
+  const ready = await within(
+    STARTS_WITHIN_MS,
+    Promise.race([run.readyUrl, run.exited.then(() => undefined)]),
+  );
+  if (ready !== undefined) return { ...run, url: ready };
+  await run.stop("SIGKILL");
+  throw new Error(`The server did not become ready.\n${run.output()}`);
+}
+
+/** The same, for an environment with which it must not start: how it ended, and what it said. */
+export async function startInVain(env: Environment): Promise<Exit & { readonly output: string }> {
+  const run = await launch(env);
+  const exit = await within(STARTS_WITHIN_MS, run.exited);
+  await run.stop("SIGKILL");
+  if (exit === undefined) throw new Error(`The server did not exit.\n${run.output()}`);
+  return { ...exit, output: run.output() };
+}
+
+/** A folder of its own for a test that starts more than once. */
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), "byref-test-"));
+}
+
+type Run = Omit<Server, "url"> & { readonly readyUrl: Promise<string> };
+
+async function launch(env: Environment): Promise<Run> {
+  const port = Number(env.PORT ?? (await freePort()));
+  const stateDir = env.STATE_DIR ?? temporaryFolder();
+  // Of this process's own environment, which may hold settings, only what programs need to run.
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, ["scripts/start.ts"], {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH, HOME, PORT: String(port), STATE_DIR: stateDir, ...env },
+  });
+  const exited = new Promise<Exit>((done) => {
+    child.once("exit", (code, signal) => done({ code, signal }));
+  });
+  const { output, readyUrl } = listen(child);
+  const stop = async (signal: NodeJS.Signals = "SIGINT") => {
+    // Before it goes: what it leaves behind can be found by its parent only now.
+    const family = descendantsOf(child.pid);
+    child.kill(signal);
+    const exit = await within(STOPS_WITHIN_MS, exited);
+    for (const pid of family) kill(pid);
+    child.kill("SIGKILL");
+    if (env.STATE_DIR === undefined) rmSync(stateDir, { recursive: true, force: true });
+    if (exit === undefined) throw new Error(`${signal} did not stop the server.\n${output()}`);
+    return exit;
+  };
+  return { port, stateDir, exited, output, readyUrl, stop };
+}
+
+function listen(child: ChildProcess): { output: () => string; readyUrl: Promise<string> } {
+  let text = "";
+  const { promise: readyUrl, resolve } = Promise.withResolvers<string>();
+  const add = (chunk: Buffer) => {
+    text += chunk.toString();
+    const url = /^ready (http:\/\/localhost:\d+)$/m.exec(text)?.[1];
+    if (url !== undefined) resolve(url);
+  };
+  child.stdout?.on("data", add);
+  child.stderr?.on("data", add);
+  return { output: () => text, readyUrl };
+}
+
+/** Undefined if the time is over. */
+async function within<Result>(
+  milliseconds: number,
+  work: Promise<Result>,
+): Promise<Result | undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  const timer = setTimeout(() => resolve(undefined), milliseconds);
+  return Promise.race([work, promise]).finally(() => clearTimeout(timer));
+}
+
+/** wrangler has a process group of its own, so the group of the start script is not all. */
+export function descendantsOf(pid: number | undefined): readonly number[] {
+  const children = new Map<number, number[]>();
+  for (const line of execFileSync("ps", ["-A", "-o", "pid=,ppid="]).toString().split("\n")) {
+    const [own = 0, parent = 0] = line.trim().split(/\s+/).map(Number);
+    children.set(parent, [...(children.get(parent) ?? []), own]);
+  }
+  const found: number[] = [];
+  const queue = pid === undefined ? [] : [pid];
+  for (const parent of queue) {
+    const own = children.get(parent) ?? [];
+    found.push(...own);
+    queue.push(...own);
+  }
+  return found;
+}
+
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    // A process that ended but that nobody waited for yet does not run.
+    return !execFileSync("ps", ["-o", "stat=", "-p", String(pid)]).toString().startsWith("Z");
+  } catch {
+    return false;
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has gone already, as it should.
+  }
+}

@@ -1,0 +1,282 @@
+import { tool, type ToolSet, type UIMessageChunk } from "ai";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { z } from "zod";
+import { limits } from "../../src/limits.ts";
+import { finish, type Part, type Step, text, toolCall } from "../support/scripted-model.ts";
+import {
+  chunksOf,
+  Conversation,
+  promptOf,
+  readMessage,
+  shownText,
+  type Turn,
+  typesOf,
+} from "../support/turn.ts";
+
+const asked = finish("tool-calls");
+const done = [text("Done."), finish()];
+const opened = (said: string) => text(said).slice(0, -1);
+
+function breaking(...said: readonly (readonly Part[])[]): Step {
+  return async function* () {
+    yield* said;
+    throw new Error("The connection broke.");
+  };
+}
+
+function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
+
+const echo = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n });
+
+/** Question, answer and question again, as the model is given them. */
+async function nextPrompt(chat: Conversation): Promise<string> {
+  const next = await chat.say({ question: "And now?", steps: [done] });
+  expect(next.result.error).toBeUndefined();
+  return JSON.stringify(promptOf(next, 0));
+}
+
+function expectFailure(turn: Turn, errorText: string): void {
+  expect(turn.chunks.at(-1)).toEqual({ type: "error", errorText });
+  const [code = "", ...message] = errorText.split(": ");
+  expect(turn.result).toMatchObject({ finishReason: "error" });
+  expect(turn.result.error).toEqual({ code, message: message.join(": ") });
+  expect(chunksOf(turn.chunks, "finish")).toEqual([]);
+  expect(chunksOf(turn.chunks, "message-metadata")).toHaveLength(1);
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("a model that fails", () => {
+  it.each<[string, Step]>([
+    [
+      "throws",
+      () => {
+        throw new Error("It is down.");
+      },
+    ],
+    ["rejects", () => Promise.reject(new Error("It is down."))],
+    ["breaks off before its first part", breaking()],
+    ["says that it failed", [{ type: "error", error: new Error("It is down.") }]],
+    ["says so in a word", [{ type: "error", error: "It is down." }]],
+  ])("because it %s is an error of the turn; the question is kept", async (name, step) => {
+    const chat = new Conversation({});
+    const turn = await chat.say({ question: "Are you there?", steps: [step] });
+    const why = name.startsWith("breaks") ? "The connection broke." : "It is down.";
+    expectFailure(turn, `model_failed: The model failed: ${why}`);
+    const [question] = chat.history.page({ limit: 10 });
+    expect(question).toMatchObject({ role: "user", parts: [{ text: "Are you there?" }] });
+    expect(await nextPrompt(chat)).toContain("Are you there?");
+  });
+
+  it.each<[string, Step]>([
+    ["breaks off", breaking(opened("Hello, wor"))],
+    ["reports an error", [opened("Hello, wor"), { type: "error", error: "Overloaded." }]],
+    ["ends without a finish", [opened("Hello, wor")]],
+  ])("because it %s in a text keeps what it said", async (_, step) => {
+    const chat = new Conversation({});
+    const turn = await chat.say({ steps: [step] });
+    expect(turn.result.error?.code).toBe("model_failed");
+    expect(typesOf(turn.chunks).slice(-3)).toEqual(["text-delta", "message-metadata", "error"]);
+    expect(chat.history.newest()).toMatchObject({
+      role: "assistant",
+      parts: [{ type: "step-start" }, { type: "text", text: "Hello, wor" }],
+    });
+    expect(await nextPrompt(chat)).toContain("Hello, wor");
+  });
+
+  it("ends without a finish, although all its texts have ended", async () => {
+    const turn = await new Conversation({}).say({ steps: [[text("Hello.")]] });
+    expectFailure(turn, "model_failed: The model's answer broke off before its end.");
+    expect(shownText(turn.chunks)).toBe("Hello.");
+  });
+
+  it("asks for tools and then breaks off: none of them runs, nor are they in later prompts", async () => {
+    let runs = 0;
+    const count = tool({ inputSchema: z.object({}), execute: () => ++runs });
+    const chat = new Conversation({ tools: { count } });
+    const turn = await chat.say({
+      steps: [breaking(toolCall("count", {}), toolCall("count", "{", { chunks: 1, id: "b" }))],
+    });
+    expect(turn.result.error?.code).toBe("model_failed");
+    expect([runs, chat.store.count()]).toEqual([0, 0]);
+    expect(await nextPrompt(chat)).not.toContain('"toolCallId":"call_count"');
+  });
+
+  it("fails in its second step: the first one's results are kept", async () => {
+    const chat = new Conversation({ tools: { echo } });
+    const turn = await chat.say({
+      steps: [[text("One moment."), toolCall("echo", { n: 7 }), asked], breaking(opened("So"))],
+    });
+    expectFailure(turn, "model_failed: The model failed: The connection broke.");
+    expect(chat.store.read("echo_1")).toBe(7);
+    expect(chat.history.newest()?.parts).toMatchObject([
+      { type: "step-start" },
+      { type: "text", text: "One moment." },
+      { type: "tool-echo", output: { $var: "echo_1", value: 7 } },
+      { type: "step-start" },
+      { type: "text", text: "So" },
+    ]);
+    expect(await nextPrompt(chat)).toContain("echo_1");
+  });
+
+  it.each<[string, Step]>([
+    ["does not answer", never],
+    [
+      "falls silent",
+      async function* () {
+        yield opened("Hello, wor");
+        await never();
+      },
+    ],
+  ])("because it %s is given up after a while", async (_, step) => {
+    vi.useFakeTimers();
+    const chat = new Conversation({});
+    const running = chat.say({ steps: [step] });
+    await vi.advanceTimersByTimeAsync(2 * limits.modelSilenceMs);
+    const said = `The model said nothing for ${limits.modelSilenceMs} ms.`;
+    expectFailure(await running, `model_timeout: ${said}`);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is not given up while it speaks, however long that takes", async () => {
+    vi.useFakeTimers();
+    const step: Step = async function* () {
+      yield opened("a");
+      for (let at = 0; at < 10; at++) {
+        await new Promise((resolve) => setTimeout(resolve, limits.modelSilenceMs * 0.9));
+        yield { type: "text-delta", id: "text_1", delta: "a" };
+      }
+      yield* finish();
+    };
+    const running = new Conversation({}).say({ steps: [step] });
+    await vi.advanceTimersByTimeAsync(10 * limits.modelSilenceMs);
+    expect((await running).result.error).toBeUndefined();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("a turn that is stopped", () => {
+  /** Stops the turn at the first chunk that the test waits for. */
+  function stopping(when: (chunk: UIMessageChunk) => boolean) {
+    const controller = new AbortController();
+    const onChunk = (chunk: UIMessageChunk) => void (when(chunk) && controller.abort());
+    return { signal: controller.signal, onChunk };
+  }
+
+  function expectStop(turn: Turn): void {
+    expect(typesOf(turn.chunks).slice(-2)).toEqual(["message-metadata", "abort"]);
+    expect(typesOf(turn.chunks)).not.toContain("finish");
+    expect(typesOf(turn.chunks)).not.toContain("error");
+  }
+
+  it("before it began calls no model and keeps the question", async () => {
+    const chat = new Conversation({});
+    const turn = await chat.say({ steps: [done], signal: AbortSignal.abort() });
+    expectStop(turn);
+    expect(turn.calls).toEqual([]);
+    expect(chat.history.page({ limit: 10 })).toMatchObject([{ role: "user" }]);
+  });
+
+  it("in a text keeps what was said, references shown, and says no more", async () => {
+    const chat = new Conversation({});
+    chat.store.save({ name: "city", value: "Rome" });
+    const turn = await chat.say({
+      steps: [
+        [text("In $city and far beyond", { chunks: ["In $cit", "y and", " far"] }), finish()],
+      ],
+      ...stopping((chunk) => chunk.type === "text-delta" && chunk.delta.includes("and")),
+    });
+    expectStop(turn);
+    expect(shownText(turn.chunks)).toBe("In Rome and");
+    expect(chat.history.newest()).toMatchObject({
+      role: "assistant",
+      parts: [{ type: "step-start" }, { text: "In $city and", state: "streaming" }],
+      display: ["In Rome and"],
+    });
+    expect(await nextPrompt(chat)).toContain("In $city and");
+  });
+
+  it("while the model is silent does not wait for it", async () => {
+    const chat = new Conversation({});
+    const step: Step = async function* () {
+      yield opened("Hm");
+      await never();
+    };
+    const isText = (chunk: UIMessageChunk) => chunk.type === "text-delta";
+    const turn = await chat.say({ steps: [step], ...stopping(isText) });
+    expectStop(turn);
+    expect(shownText(turn.chunks)).toBe("Hm");
+  });
+
+  it("while the model does not answer does not wait for it", async () => {
+    const isStep = (chunk: UIMessageChunk) => chunk.type === "start-step";
+    const turn = await new Conversation({}).say({ steps: [never], ...stopping(isStep) });
+    expectStop(turn);
+  });
+
+  it.each([true, false])(
+    "in a tool does not wait for it (it heeds the signal: %s)",
+    async (heeds) => {
+      const controller = new AbortController();
+      let seen: AbortSignal | undefined;
+      const tools: ToolSet = {
+        echo,
+        hang: tool({
+          inputSchema: z.object({}),
+          execute: (_, { abortSignal }) => {
+            seen = abortSignal;
+            queueMicrotask(() => controller.abort());
+            return new Promise((_, reject) => {
+              if (heeds)
+                abortSignal?.addEventListener("abort", () => reject(new Error("Stopped.")));
+            });
+          },
+        }),
+      };
+      const chat = new Conversation({ tools });
+      const turn = await chat.say({
+        steps: [[text("Wait."), toolCall("hang", {}), toolCall("echo", { n: 1 }), asked], done],
+        signal: controller.signal,
+      });
+      expectStop(turn);
+      expect(seen?.aborted).toBe(true);
+      expect(turn.calls).toHaveLength(1);
+      expect(chat.store.count()).toBe(0);
+      expect(chat.history.newest()?.parts).toMatchObject([
+        { type: "step-start" },
+        { type: "text", text: "Wait." },
+        { type: "tool-hang", state: "input-available" },
+        { type: "tool-echo", state: "input-available" },
+      ]);
+      const prompt = await nextPrompt(chat);
+      expect(prompt).toContain("Wait.");
+      expect(prompt).not.toContain("tool-call");
+    },
+  );
+
+  it("after a step calls the model no more; the step's results are kept", async () => {
+    const chat = new Conversation({ tools: { echo } });
+    const isEnd = (chunk: UIMessageChunk) => chunk.type === "finish-step";
+    const turn = await chat.say({
+      steps: [[toolCall("echo", { n: 7 }), asked], done],
+      ...stopping(isEnd),
+    });
+    expectStop(turn);
+    expect(turn.calls).toHaveLength(1);
+    expect(chat.store.read("echo_1")).toBe(7);
+    const { message } = await readMessage(turn.chunks);
+    expect(message?.parts).toMatchObject(chat.history.newest()?.parts ?? []);
+    expect(await nextPrompt(chat)).toContain("tool-result");
+  });
+
+  it("tells the model's provider", async () => {
+    const step: Step = [opened("Hm"), finish()];
+    const isText = (chunk: UIMessageChunk) => chunk.type === "text-delta";
+    const turn = await new Conversation({}).say({ steps: [step], ...stopping(isText) });
+    expect(turn.calls[0]?.abortSignal?.aborted).toBe(true);
+  });
+});
