@@ -135,7 +135,7 @@ export class SqlStore implements VariableStore {
       .all(
         `SELECT ${INFO_COLUMNS} FROM variable WHERE expires_at <= ? ORDER BY seq LIMIT ?`,
         nowMs,
-        Math.min(limit, Number.MAX_SAFE_INTEGER),
+        Math.min(limit, 1_000_000_000),
       )
       .map((row) => tombstoneOf(infoFrom(row)));
     if (due.length === 0) return due;

@@ -170,7 +170,7 @@ describe("?path=", () => {
   it("says where it led to, what is there, and what is nearly it", async () => {
     const id = newId();
     await put(id, "a", value);
-    const problem = await problemIn(await get(id, "a?path=.lits[0]"), "path_not_found");
+    const problem = await problemIn(await get(id, "a?path=.lst[0]"), "path_not_found");
     expect(problem).toMatchObject({ nearest: "a", keys: Object.keys(value), near: ["list"] });
     expect(await problemIn(await get(id, "a?path=.list[7].x"), "path_not_found")).toMatchObject({
       nearest: "a.list",

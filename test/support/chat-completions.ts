@@ -68,7 +68,10 @@ export interface ChatCompletions {
   readonly requests: readonly ChatRequest[];
   /** Says these from now on. A request beyond the list's end is answered 500. */
   play(script: Script): void;
-  close(): Promise<void>;
+  /** Connections are refused from now on. */
+  down(): Promise<void>;
+  /** At the same address as before. */
+  up(): Promise<void>;
 }
 
 /** What `usage` says of every answer. */
@@ -86,7 +89,12 @@ export async function startChatCompletions(script: Script = []): Promise<ChatCom
       await answer(response, step ?? beyondScript, requests.length);
     })().catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const listen = (port: number) =>
+    new Promise<void>((done, fail) => {
+      server.once("error", fail);
+      server.listen(port, "127.0.0.1", done);
+    });
+  await listen(0);
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/v1`,
@@ -97,7 +105,8 @@ export async function startChatCompletions(script: Script = []): Promise<ChatCom
       playing = next;
       requests = [];
     },
-    close: () =>
+    up: () => listen(port),
+    down: () =>
       new Promise((done) => {
         server.close(() => done());
         server.closeAllConnections();

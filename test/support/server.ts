@@ -128,7 +128,9 @@ export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);
     // A process that ended but that nobody waited for yet does not run.
-    return !execFileSync("ps", ["-o", "stat=", "-p", String(pid)]).toString().startsWith("Z");
+    return !execFileSync("ps", ["-o", "stat=", "-p", String(pid)])
+      .toString()
+      .startsWith("Z");
   } catch {
     return false;
   }

@@ -1,0 +1,269 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import {
+  type ChatBody,
+  type ChatCompletions,
+  type ChatStep,
+  startChatCompletions,
+  TOKENS,
+} from "../support/chat-completions.ts";
+import { type Server, startServer } from "../support/server.ts";
+import { chunksIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";
+
+const key = "sk-test-0123456789-never-to-be-seen";
+let endpoint: ChatCompletions;
+let server: Server;
+let conversation: string;
+let count = 0;
+
+beforeAll(async () => {
+  endpoint = await startChatCompletions();
+  server = await startServer({
+    MODEL: "openai-compatible:test-model",
+    MODEL_BASE_URL: endpoint.url,
+    MODEL_API_KEY: key,
+  });
+});
+
+afterAll(async () => {
+  await server?.stop();
+  await endpoint?.down();
+});
+
+beforeEach(() => {
+  conversation = `${server.url}/conversations/chat-${++count}`;
+});
+
+const answer: ChatStep = { kind: "text", text: "Fine, thank you." };
+
+describe("a turn with tool calls by reference", () => {
+  const question = "Compare NYC and London.";
+  const script: readonly ChatStep[] = [
+    {
+      kind: "calls",
+      calls: [
+        { name: "get_weather", input: { location: "NYC" } },
+        { name: "get_weather", input: { location: "London" } },
+      ],
+    },
+    {
+      kind: "calls",
+      calls: [
+        {
+          name: "compare_weather",
+          input: { city1: "$get_weather_nyc", city2: "$get_weather_london" },
+        },
+      ],
+    },
+    { kind: "text", text: "So: $compare_weather_1.summary In $get_weather_nyc.city, anyway." },
+  ];
+  let body: string;
+  let requests: ChatCompletions["requests"];
+
+  beforeAll(async () => {
+    endpoint.play(script);
+    const response = await post(`${server.url}/conversations/compared`, question);
+    expect(response.status).toBe(200);
+    body = await response.text();
+    ({ requests } = endpoint);
+  });
+
+  it("asks as chat completions want to be asked", () => {
+    expect(requests.map(({ path }) => path)).toEqual(Array(3).fill("/v1/chat/completions"));
+    for (const { headers, body: asked } of requests) {
+      expect(headers.authorization).toBe(`Bearer ${key}`);
+      expect(headers["content-type"]).toMatch(/^application\/json/);
+      expect(asked).toMatchObject({
+        model: "test-model",
+        stream: true,
+        stream_options: { include_usage: true },
+      });
+    }
+    const [system, user, ...others] = requests[0]?.body.messages ?? [];
+    expect(system?.role).toBe("system");
+    expect(system?.content).toMatch(/^You report the weather\./);
+    expect(user).toEqual({ role: "user", content: question });
+    expect(others).toEqual([]);
+  });
+
+  it("offers the tools with schemas that take references", () => {
+    const tools = requests[0]?.body.tools ?? [];
+    expect(tools.map((tool) => [tool.type, tool.function.name])).toEqual([
+      ["function", "get_weather"],
+      ["function", "compare_weather"],
+    ]);
+    const { parameters } = tools[1]?.function ?? {};
+    const types = expect.arrayContaining(["object", "string"]);
+    expect(parameters).toMatchObject({
+      type: "object",
+      properties: { city1: { type: types }, city2: { type: types } },
+    });
+    expect(requests[2]?.body.tools).toEqual(tools);
+  });
+
+  it("answers calls with handles, and shows the model its own references", () => {
+    const second = requests[1]?.body.messages ?? [];
+    const outputs = second.filter(({ role }) => role === "tool");
+    expect(outputs.map((message) => message.tool_call_id)).toEqual(["call_1_0", "call_1_1"]);
+    const [nyc, london] = outputs.map(({ content }) => JSON.parse(content ?? "") as unknown);
+    expect(nyc).toMatchObject({ $var: "get_weather_nyc", value: { city: "New York" } });
+    expect(london).toMatchObject({ $var: "get_weather_london", value: { city: "London" } });
+    const listed = second.at(-1);
+    expect(listed?.role).toBe("user");
+    expect(listed?.content).toMatch(/^<variables>\n\$get_weather_nyc: object/);
+
+    const [third] = (requests[2]?.body.messages ?? []).filter((message) =>
+      message.tool_calls?.some((call) => call.function.name === "compare_weather"),
+    );
+    expect(JSON.parse(third?.tool_calls?.[0]?.function.arguments ?? "")).toEqual({
+      city1: "$get_weather_nyc",
+      city2: "$get_weather_london",
+    });
+  });
+
+  it("gives the tool the values, and the person the text with the values in it", async () => {
+    const chunks = chunksIn(body);
+    const outputs = chunks.filter((chunk) => chunk.type === "tool-output-available");
+    expect(outputs.at(-1)?.output).toMatchObject({
+      $var: "compare_weather_1",
+      value: { summary: expect.stringMatching(/New York.*London|London.*New York/) },
+    });
+    const text = textIn(chunks);
+    expect(text).toMatch(/^So: .+°C.+ In New York, anyway\.$/);
+    expect(text).not.toContain("$");
+    expect(chunks.at(-1)).toEqual({ type: "finish", finishReason: "stop" });
+    const stored = await messagesOf(`${server.url}/conversations/compared`, { form: "reference" });
+    expect(textOf(stored.at(-1))).toBe(
+      "So: $compare_weather_1.summary In $get_weather_nyc.city, anyway.",
+    );
+  });
+
+  it("adds up what the endpoint says of tokens", () => {
+    const metadata = chunksIn(body).findLast((chunk) => chunk.type === "message-metadata");
+    expect(metadata?.messageMetadata).toMatchObject({
+      usage: {
+        inputTokens: 3 * TOKENS.prompt_tokens,
+        outputTokens: 3 * TOKENS.completion_tokens,
+        totalTokens: 3 * TOKENS.total_tokens,
+      },
+    });
+  });
+
+  it("carries the conversation into the next turn", async () => {
+    endpoint.play([answer]);
+    await (await post(`${server.url}/conversations/compared`, "Thanks. How are you?")).text();
+    const { messages } = endpoint.requests[0]?.body ?? { messages: [] };
+    const asked = messages.filter(({ role }) => role === "user").map(({ content }) => content);
+    expect(asked).toEqual([question, "Thanks. How are you?", expect.stringMatching("<variables>")]);
+    expect(
+      messages.some(({ content }) => content?.includes("So: $compare_weather_1") === true),
+    ).toBe(true);
+  });
+});
+
+describe.each<{ name: string; step: ChatStep | "down"; partial?: string }>([
+  { name: "an endpoint that is down", step: "down" },
+  {
+    name: "401, with the key in what it says",
+    step: {
+      kind: "status",
+      status: 401,
+      body: JSON.stringify({
+        error: { message: `Incorrect API key provided: ${key}.`, type: "invalid_request_error" },
+      }),
+    },
+  },
+  {
+    name: "500",
+    step: { kind: "status", status: 500, body: JSON.stringify({ error: { message: "Oh dear" } }) },
+  },
+  {
+    name: "a connection that is cut in mid-stream",
+    step: { kind: "cut", text: "The first half and the second" },
+    partial: "The first half ",
+  },
+  {
+    name: "events that are not JSON",
+    step: { kind: "garbage", type: "text/event-stream", body: "data: {nonsense\n\n" },
+  },
+  {
+    name: "a page instead of a stream",
+    step: { kind: "garbage", type: "text/html", body: "<html>Welcome to the hotel</html>" },
+  },
+])("$name", ({ step, partial = "" }) => {
+  const question = "How are you?";
+  const fails = async (accept: string) => {
+    endpoint.play(() => (step === "down" ? answer : step));
+    if (step === "down") await endpoint.down();
+    try {
+      const response = await post(conversation, question, { accept });
+      return { response, body: await response.text() };
+    } finally {
+      if (step === "down") await endpoint.up();
+    }
+  };
+  const works = async (text: string): Promise<ChatBody | undefined> => {
+    endpoint.play([answer]);
+    const response = await post(conversation, text, { accept: "text/plain" });
+    expect(await response.text()).toBe("Fine, thank you.");
+    return endpoint.requests[0]?.body;
+  };
+
+  it("ends the stream with an error part; question and partial answer are kept", async () => {
+    const { response, body } = await fails("text/event-stream");
+    expect(response.status).toBe(200);
+    const chunks = chunksIn(body);
+    const last = chunks.at(-1);
+    expect(last?.type === "error" && last.errorText).toMatch(/^model_failed: ./);
+    expect(textIn(chunks)).toBe(partial);
+    expect(body).toMatch(/data: \[DONE\]\n\n$/);
+
+    const messages = await messagesOf(conversation);
+    expect(messages[0]).toMatchObject({ role: "user", parts: [{ type: "text", text: question }] });
+    expect(messages.slice(1).map(textOf).join("")).toBe(partial);
+    expect(`${body}${JSON.stringify(messages)}`).not.toContain(key);
+  });
+
+  it("is a problem document of 502 with a code for a client that wants JSON", async () => {
+    const { response, body } = await fails("application/json");
+    expect(response.status).toBe(502);
+    expect(response.headers.get("content-type")).toMatch(/^application\/problem\+json/);
+    const document = JSON.parse(body) as unknown;
+    expect(document).toMatchObject({ status: 502, code: "model_failed" });
+    expect(body).not.toContain(key);
+  });
+
+  it("is said in the last line of a text", async () => {
+    const { body } = await fails("text/plain");
+    expect(body.trimEnd().split("\n").at(-1)).toMatch(/^\[error: model_failed\] ./);
+    expect(body.startsWith(partial)).toBe(true);
+    expect(body).not.toContain(key);
+  });
+
+  it("does not keep the next message from being answered", async () => {
+    await fails("text/event-stream");
+    const asked = await works("And now?");
+    const roles = asked?.messages.map(({ role }) => role) ?? [];
+    expect(roles.at(-1)).toBe("user");
+    expect(asked?.messages.at(-1)?.content).toBe("And now?");
+    // Endpoints refuse an assistant's message that says nothing and calls nothing.
+    const empty = asked?.messages.filter(
+      ({ role, content, tool_calls: calls }) =>
+        role === "assistant" && (content ?? "") === "" && (calls ?? []).length === 0,
+    );
+    expect(empty).toEqual([]);
+    expect((await messagesOf(conversation)).map(textOf).at(-1)).toBe("Fine, thank you.");
+  });
+});
+
+it("keeps the key out of everything that it writes and serves", async () => {
+  endpoint.play([answer]);
+  await (await post(conversation, "How are you?")).text();
+  const served = await Promise.all(
+    ["", "/agents", "/health", `/conversations/chat-${count}/variables`].map(async (path) =>
+      (await fetch(`${server.url}${path}`)).text(),
+    ),
+  );
+  expect(served.join("\n")).not.toContain(key);
+  expect(server.output()).not.toContain(key);
+  expect(JSON.stringify(endpoint.requests.map((request) => request.body))).not.toContain(key);
+});
