@@ -24,6 +24,8 @@ import type {
   Write,
 } from "./variable-store.ts";
 
+/** SQLite takes whole numbers only. */
+const MAX_LIMIT = 1_000_000_000;
 const NUMBERS_KEY = "numbers";
 /** A character of UTF-16 takes at most three bytes of UTF-8. */
 const MAX_CHUNK_CHARS = Math.floor(limits.maxChunkBytes / 3);
@@ -79,7 +81,7 @@ export class SqlStore implements VariableStore {
   }
 
   list({ last, names }: ListOptions = {}): readonly VariableInfo[] {
-    const limit = last === undefined || names !== undefined ? -1 : last;
+    const limit = last === undefined || names !== undefined ? -1 : Math.min(last, MAX_LIMIT);
     const infos = this.#sql
       .all(
         `SELECT ${INFO_COLUMNS} FROM variable WHERE expires_at IS NULL OR expires_at > ?
@@ -135,7 +137,7 @@ export class SqlStore implements VariableStore {
       .all(
         `SELECT ${INFO_COLUMNS} FROM variable WHERE expires_at <= ? ORDER BY seq LIMIT ?`,
         nowMs,
-        Math.min(limit, 1_000_000_000),
+        Math.min(limit, MAX_LIMIT),
       )
       .map((row) => tombstoneOf(infoFrom(row)));
     if (due.length === 0) return due;
