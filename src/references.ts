@@ -1,14 +1,17 @@
-export { expandText, type ExpandOptions, type Unresolved } from "./reference/expand.ts";
-export { parsePath } from "./reference/grammar.ts";
+export type { ExpandOptions, Unresolved } from "./reference/expand.ts";
+export { expandText } from "./reference/expand-text.ts";
+export { matchName, matchPath, parsePath } from "./reference/grammar.ts";
 export { lookupIn } from "./reference/lookup-in.ts";
-export type {
-  Found,
-  Lookup,
-  Match,
-  Missing,
-  Reference,
-  Syntax,
-  View,
+export {
+  type Found,
+  type Lookup,
+  type Match,
+  type Missing,
+  NONE,
+  PARTIAL,
+  type Reference,
+  type Syntax,
+  type View,
 } from "./reference/reference.ts";
 export {
   ReferenceProblem,

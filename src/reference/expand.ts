@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { isScalar, slicesOf } from "../value/json.ts";
+import { isScalar } from "../value/json.ts";
 import { isTable, renderBlock, renderInline } from "../value/render.ts";
 import type { Found, Lookup, Missing, Reference, Syntax } from "./reference.ts";
 import { type ReferencePiece, Scanner } from "./scanner.ts";
@@ -170,26 +170,5 @@ function unresolvedFrom(reference: string, missing: Missing): Unresolved {
     code: missing.reason === "evicted" ? "variable_evicted" : "path_not_found",
     ...(message === undefined ? {} : { message }),
     ...(near === undefined ? {} : { near }),
-  };
-}
-
-/**
- * Text in, text out: references to variables that `lookup` knows are replaced by their values. Long
- * values leave in slices of at most `maxSliceChars`, none of which cuts a surrogate pair.
- */
-export function expandText(
-  lookup: Lookup,
-  options: ExpandOptions = {},
-): TransformStream<string, string> {
-  const expander = new Expander(lookup, options);
-  return new TransformStream<string, string>({
-    transform: (chunk, controller) => expander.write(chunk, enqueueIn(controller)),
-    flush: (controller) => expander.flush(enqueueIn(controller)),
-  });
-}
-
-function enqueueIn(controller: TransformStreamDefaultController<string>): Emit {
-  return (text) => {
-    for (const slice of slicesOf(text, limits.maxSliceChars)) controller.enqueue(slice);
   };
 }

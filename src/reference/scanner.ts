@@ -6,6 +6,7 @@ const LF = 10;
 const CR = 13;
 const SPACE = 32;
 const BACKSLASH = 92;
+const ASCII = 128;
 
 /** A stretch of text that reads as a reference, should its name exist. */
 export interface ReferencePiece {
@@ -39,7 +40,8 @@ export interface ScannerOptions {
  */
 export class Scanner {
   readonly #syntaxes: readonly Syntax[];
-  readonly #openings: readonly number[];
+  /** 1 for each character code that may open a reference; one cell stands for all above ASCII. */
+  readonly #openings = new Uint8Array(ASCII + 1);
   readonly #couldBegin: (prefix: string) => boolean;
   readonly #isKnown: (name: string) => boolean;
   readonly #code: CodeTracker | undefined;
@@ -56,7 +58,9 @@ export class Scanner {
 
   constructor(options: ScannerOptions) {
     this.#syntaxes = options.syntaxes.filter((syntax) => syntax.wholeOnly !== true);
-    this.#openings = this.#syntaxes.map((syntax) => syntax.opening.charCodeAt(0));
+    for (const { opening } of this.#syntaxes) {
+      this.#openings[Math.min(opening.charCodeAt(0), ASCII)] = 1;
+    }
     this.#couldBegin = options.couldBegin ?? (() => true);
     this.#isKnown = options.isKnown ?? (() => true);
     this.#code = options.inCode === true ? undefined : new CodeTracker();
@@ -88,7 +92,8 @@ export class Scanner {
     const text = this.#text;
     for (let at = start; at < text.length; at++) {
       const code = text.charCodeAt(at);
-      const piece = this.#pieceAt(at, code);
+      const mayOpen = code === BACKSLASH || this.#openings[code < ASCII ? code : ASCII] !== 0;
+      const piece = mayOpen ? this.#pieceAt(at, code) : undefined;
       if (piece !== undefined) {
         this.#position = at;
         if (at > start) return text.slice(start, at);
@@ -133,8 +138,8 @@ export class Scanner {
     if (escaped && start === this.#text.length) {
       return this.#ended || this.#code?.inCode === true ? undefined : "partial";
     }
-    const index = this.#openings.indexOf(escaped ? this.#text.charCodeAt(start) : code);
-    const syntax = this.#syntaxes[index];
+    const opening = this.#text.charAt(start);
+    const syntax = this.#syntaxes.find((candidate) => candidate.opening === opening);
     // What follows a backslash was looked at together with it.
     if (syntax === undefined || this.#code?.inCode === true) return undefined;
     if (!escaped && this.#before === BACKSLASH) return undefined;

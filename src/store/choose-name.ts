@@ -1,7 +1,7 @@
-import { automaticBase, requireName, splitNumber } from "./names.ts";
+import { automaticBase, MAX_NUMBER, requireName, splitNumber } from "./names.ts";
 import type { Write } from "./variable-store.ts";
 
-/** A variable whose name starts like the one that is sought, and the call that made it. */
+/** A variable, or an evicted one, whose name starts so, and the call that made it. */
 export interface Sibling {
   readonly name: string;
   readonly tool: string | undefined;
@@ -20,7 +20,7 @@ export function chooseName(
   const { name = { base: "variable", numbered: true, inputDigest: "" }, tool } = write;
   if (typeof name === "string") return requireName(name);
   const base = automaticBase(name.base);
-  const siblings = siblingsOf(base);
+  const siblings = siblingsOf(base).filter((sibling) => isOf(sibling.name, base));
   const same = siblings.find(
     (sibling) =>
       tool !== undefined && sibling.tool === tool && sibling.inputDigest === name.inputDigest,
@@ -31,7 +31,16 @@ export function chooseName(
   // The one without a number counts as the first: what follows is `_2`.
   const used = siblings.map((sibling) => numberOf(sibling.name, base));
   const highest = Math.max(name.numbered ? 0 : 1, highestNumber(base), ...used);
-  return `${base}_${highest + 1}`;
+  if (highest < MAX_NUMBER) return `${base}_${highest + 1}`;
+  // Somebody took the last number by hand.
+  const next = { ...name, base: `${base.slice(0, MAX_CONTINUED_CHARS)}_next` };
+  return chooseName({ ...write, name: next }, siblingsOf, highestNumber);
+}
+
+const MAX_CONTINUED_CHARS = 40;
+
+function isOf(name: string, base: string): boolean {
+  return name === base || splitNumber(name)?.base === base;
 }
 
 function numberOf(name: string, base: string): number {

@@ -1,8 +1,8 @@
 import { limits } from "../limits.ts";
 import type { Json } from "../value/json.ts";
-import { chooseName, UsedNumbers } from "./choose-name.ts";
+import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
 import { describeValue } from "./described.ts";
-import { dueAt, provenanceOf, toIso, tombstoneOf } from "./provenance.ts";
+import { dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
 import type {
   ListOptions,
   Tombstone,
@@ -71,7 +71,7 @@ export class MemoryStore implements VariableStore {
   tombstone(name: string): Tombstone | undefined {
     const entry = this.#entries.get(name);
     return entry !== undefined && this.#isDue(entry)
-      ? tombstoneOf(entry.info)
+      ? tombstoneOf(entry.info, entry.inputDigest)
       : this.#tombstones.get(name);
   }
 
@@ -80,7 +80,7 @@ export class MemoryStore implements VariableStore {
       .filter((entry) => !this.#isDue(entry))
       .map((entry) => entry.info)
       .filter((info) => names === undefined || names.includes(info.name));
-    return last === undefined ? infos : infos.slice(Math.max(infos.length - last, 0));
+    return last === undefined ? infos : infos.slice(Math.max(infos.length - wholeCount(last), 0));
   }
 
   count(): number {
@@ -103,7 +103,7 @@ export class MemoryStore implements VariableStore {
   reset(keepLast: number): readonly string[] {
     const unpinned = this.list().filter((info) => !info.pinned);
     const names = unpinned
-      .slice(0, Math.max(unpinned.length - keepLast, 0))
+      .slice(0, Math.max(unpinned.length - wholeCount(keepLast), 0))
       .map(({ name }) => name);
     for (const name of names) this.delete(name);
     return names;
@@ -112,8 +112,8 @@ export class MemoryStore implements VariableStore {
   evictExpired(nowMs: number, limit: number): readonly Tombstone[] {
     const due = [...this.#entries.values()]
       .filter((entry) => isDueAt(entry, nowMs))
-      .slice(0, limit);
-    const tombstones = due.map(({ info }) => tombstoneOf(info));
+      .slice(0, wholeCount(limit));
+    const tombstones = due.map(({ info, inputDigest }) => tombstoneOf(info, inputDigest));
     for (const tombstone of tombstones) {
       this.#entries.delete(tombstone.name);
       this.#tombstones.set(tombstone.name, tombstone);
@@ -139,10 +139,18 @@ export class MemoryStore implements VariableStore {
     return isDueAt(entry, this.#now());
   }
 
-  #siblings(base: string) {
-    return [...this.#entries.values()]
-      .filter(({ info }) => info.name === base || info.name.startsWith(`${base}_`))
-      .map(({ info, inputDigest }) => ({ name: info.name, tool: info.tool, inputDigest }));
+  #siblings(base: string): readonly Sibling[] {
+    const living = Array.from(this.#entries.values(), ({ info, inputDigest }) => ({
+      name: info.name,
+      tool: info.tool,
+      inputDigest,
+    }));
+    const evicted = Array.from(this.#tombstones.values(), ({ name, tool, inputDigest }) => ({
+      name,
+      tool,
+      inputDigest,
+    }));
+    return [...living, ...evicted].filter(({ name }) => name.startsWith(base));
   }
 }
 

@@ -95,6 +95,7 @@ function slugOfArgument(value: unknown): string {
 
 /** Longer ones are part of a name: they could not be counted on from within its length. */
 const MAX_NUMBER_DIGITS = 9;
+export const MAX_NUMBER = 10 ** MAX_NUMBER_DIGITS - 1;
 
 /** The base and number of a name that ends in one: `list_orders_12` gives `list_orders` and 12. */
 export function splitNumber(name: string): { base: string; number: number } | undefined {

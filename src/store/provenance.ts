@@ -1,6 +1,6 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { clip, type Json } from "../value/json.ts";
+import { clip, deepFreeze, type Json } from "../value/json.ts";
 import { byteLength } from "./described.ts";
 import type { Tombstone, VariableInfo, Write } from "./variable-store.ts";
 
@@ -27,22 +27,35 @@ function keptInput(input: Json): Json {
     const advice = "Pass large data by reference.";
     throw limitExceeded("maxInputBytes", { maximum: limits.maxInputBytes, actual: bytes, advice });
   }
-  return JSON.parse(text) as Json;
+  return deepFreeze(JSON.parse(text) as Json);
 }
 
 /** When a write is due, in whole milliseconds; undefined if it stays. */
-export function dueAt(write: Write, nowMs: number): number | undefined {
-  return write.ttlMs === undefined ? undefined : Math.ceil(nowMs + write.ttlMs);
+export function dueAt({ ttlMs }: Write, nowMs: number): number | undefined {
+  if (ttlMs === undefined) return undefined;
+  const dueMs = Math.ceil(nowMs + ttlMs);
+  return dueMs <= MAX_DATE_MS ? dueMs : undefined;
 }
 
+/** The last moment that a Date can hold (ECMA-262, Time Values). */
+const MAX_DATE_MS = 8.64e15;
+
+/** A count that a caller gave as a whole number of at least 0 that SQLite takes. */
+export function wholeCount(count: number): number {
+  return Math.min(Math.max(Math.floor(count), 0), MAX_COUNT);
+}
+
+const MAX_COUNT = 1_000_000_000;
+
 /** What is left of a variable whose time is over. */
-export function tombstoneOf(info: VariableInfo): Tombstone {
+export function tombstoneOf(info: VariableInfo, inputDigest?: string): Tombstone {
   const { name, version, tool, input, expiresAt, updatedAt } = info;
   return {
     name,
     version,
     ...(tool === undefined ? {} : { tool }),
     ...(input === undefined ? {} : { input }),
+    ...(inputDigest === undefined ? {} : { inputDigest }),
     evictedAt: expiresAt ?? updatedAt,
     reason: "expired",
   };

@@ -3,7 +3,7 @@ import { isHighSurrogate, type Json } from "../value/json.ts";
 import { requireName, splitNumber } from "./names.ts";
 import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
 import { type Described, describeValue, valueFrom } from "./described.ts";
-import { dueAt, provenanceOf, toIso, tombstoneOf } from "./provenance.ts";
+import { dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
 import {
   firstRow,
   numberIn,
@@ -24,8 +24,6 @@ import type {
   Write,
 } from "./variable-store.ts";
 
-/** SQLite takes whole numbers only. */
-const MAX_LIMIT = 1_000_000_000;
 const NUMBERS_KEY = "numbers";
 /** A character of UTF-16 takes at most three bytes of UTF-8. */
 const MAX_CHUNK_CHARS = Math.floor(limits.maxChunkBytes / 3);
@@ -75,13 +73,14 @@ export class SqlStore implements VariableStore {
   }
 
   tombstone(name: string): Tombstone | undefined {
-    const row = firstRow(this.#sql, `SELECT ${INFO_COLUMNS} FROM variable WHERE name = ?`, name);
-    if (row !== undefined) return this.#isDue(row) ? tombstoneOf(infoFrom(row)) : undefined;
-    return this.#tombstones.get(name);
+    const columns = `${INFO_COLUMNS}, input_digest`;
+    const row = firstRow(this.#sql, `SELECT ${columns} FROM variable WHERE name = ?`, name);
+    if (row === undefined) return this.#tombstones.get(name);
+    return this.#isDue(row) ? tombstoneFrom(row) : undefined;
   }
 
   list({ last, names }: ListOptions = {}): readonly VariableInfo[] {
-    const limit = last === undefined || names !== undefined ? -1 : Math.min(last, MAX_LIMIT);
+    const limit = last === undefined || names !== undefined ? -1 : wholeCount(last);
     const infos = this.#sql
       .all(
         `SELECT ${INFO_COLUMNS} FROM variable WHERE expires_at IS NULL OR expires_at > ?
@@ -91,7 +90,7 @@ export class SqlStore implements VariableStore {
       )
       .map(infoFrom)
       .filter((info) => names === undefined || names.includes(info.name));
-    return (last === undefined ? infos : infos.slice(0, last)).reverse();
+    return (last === undefined ? infos : infos.slice(0, wholeCount(last))).reverse();
   }
 
   count(): number {
@@ -126,7 +125,7 @@ export class SqlStore implements VariableStore {
   reset(keepLast: number): readonly string[] {
     const unpinned = this.list().filter((info) => !info.pinned);
     const names = unpinned
-      .slice(0, Math.max(unpinned.length - keepLast, 0))
+      .slice(0, Math.max(unpinned.length - wholeCount(keepLast), 0))
       .map(({ name }) => name);
     this.#atomically(() => this.#remove(names));
     return names;
@@ -135,11 +134,12 @@ export class SqlStore implements VariableStore {
   evictExpired(nowMs: number, limit: number): readonly Tombstone[] {
     const due = this.#sql
       .all(
-        `SELECT ${INFO_COLUMNS} FROM variable WHERE expires_at <= ? ORDER BY seq LIMIT ?`,
+        `SELECT ${INFO_COLUMNS}, input_digest FROM variable
+         WHERE expires_at <= ? ORDER BY seq LIMIT ?`,
         nowMs,
-        Math.min(limit, MAX_LIMIT),
+        wholeCount(limit),
       )
-      .map((row) => tombstoneOf(infoFrom(row)));
+      .map(tombstoneFrom);
     if (due.length === 0) return due;
     this.#atomically(() => {
       this.#remove(due.map(({ name }) => name));
@@ -263,7 +263,7 @@ export class SqlStore implements VariableStore {
   }
 
   #siblings(base: string): readonly Sibling[] {
-    return this.#sql
+    const living = this.#sql
       .all(
         `SELECT name, tool, input_digest FROM variable
          WHERE name = ? OR (name >= ? AND name < ?)`,
@@ -276,6 +276,7 @@ export class SqlStore implements VariableStore {
         tool: optionalTextIn(row, "tool"),
         inputDigest: optionalTextIn(row, "input_digest"),
       }));
+    return [...living, ...this.#tombstones.siblings(base)];
   }
 
   #nextSeq(): number {
@@ -319,6 +320,10 @@ export class SqlStore implements VariableStore {
       throw error;
     }
   }
+}
+
+function tombstoneFrom(row: SqlRow): Tombstone {
+  return tombstoneOf(infoFrom(row), optionalTextIn(row, "input_digest"));
 }
 
 function chunkEnd(text: string, start: number): number {

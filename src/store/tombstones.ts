@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
 import { firstRow, type Sql, textIn } from "./sql.ts";
+import type { Sibling } from "./choose-name.ts";
 import type { Tombstone } from "./variable-store.ts";
 
 /** What is left of evicted variables: a table that is made when the first one goes. Newest 1,000. */
@@ -19,6 +20,12 @@ export class Tombstones {
   couldBegin(prefix: string): boolean {
     for (const name of this.#all.keys()) if (name.startsWith(prefix)) return true;
     return false;
+  }
+
+  /** Those whose names start so, with the calls that made them. */
+  siblings(base: string): readonly Sibling[] {
+    const evicted = [...this.#all.values()].filter(({ name }) => name.startsWith(base));
+    return evicted.map(({ name, tool, inputDigest }) => ({ name, tool, inputDigest }));
   }
 
   add(tombstones: readonly Tombstone[]): void {

@@ -35,6 +35,8 @@ export interface Tombstone {
   readonly version: number;
   readonly tool?: string;
   readonly input?: Json;
+  /** With the tool it tells the same call, which gets the name again. */
+  readonly inputDigest?: string;
   readonly evictedAt: string;
   readonly reason: "expired";
 }
@@ -57,7 +59,7 @@ export interface Write {
   readonly tool?: string;
   readonly toolCallId?: string;
   readonly input?: Json;
-  /** Time to live from now; without: the variable stays. */
+  /** Time to live from now; without, or beyond the end of dates: the variable stays. */
   readonly ttlMs?: number;
   readonly pinned?: boolean;
 }

@@ -122,7 +122,7 @@ const wake = fc.constant(
   }),
 );
 
-describe("a store does what a naive model does", () => {
+describe("a store does what a naive model does", { timeout: 30_000 }, () => {
   it("MemoryStore", () => {
     holds(commands, (model) => {
       const store = new MemoryStore({ now: () => model.nowMs });
@@ -156,7 +156,7 @@ function holds(
         close();
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 200 },
   );
 }
 
@@ -215,21 +215,27 @@ function saving(write: Write) {
   };
 }
 
-function nameIn({ entries, everUsed }: Model, { name, tool }: Write): string {
+/** Whose call made a variable; an evicted one keeps its name for the same call. */
+function callsIn({ entries, graves }: Model) {
+  const living = entries.map(({ name, write }) => ({ ...graveOfWrite(write), name }));
+  return [...living, ...graves];
+}
+
+function nameIn(model: Model, { name, tool }: Write): string {
+  const { everUsed } = model;
   if (typeof name === "string") return name;
   const { numbered, inputDigest } = name ?? { numbered: true, inputDigest: "" };
   const base = name?.base === "ref" ? "var_ref" : (name?.base ?? "variable");
   const ofBase = new RegExp(`^${base}(_\\d+)?$`);
-  const same = entries.find(
-    ({ write, ...entry }) =>
-      ofBase.test(entry.name) &&
+  const same = callsIn(model).find(
+    (call) =>
+      ofBase.test(call.name) &&
       tool !== undefined &&
-      write.tool === tool &&
-      typeof write.name === "object" &&
-      write.name.inputDigest === inputDigest,
+      call.tool === tool &&
+      call.inputDigest === inputDigest,
   );
   if (same !== undefined && name !== undefined) return same.name;
-  if (!numbered && entries.every((entry) => entry.name !== base)) return base;
+  if (!numbered && callsIn(model).every((call) => call.name !== base)) return base;
   let number = numbered ? 1 : 2;
   for (const used of everUsed)
     if (ofBase.test(used) && used !== base)
@@ -292,9 +298,15 @@ function graveIn(model: Model, name: string): Tombstone | undefined {
 }
 
 function graveOf({ name, version, write, dueMs }: Entry): Tombstone {
-  const { tool, input } = write;
-  const call = { ...(tool !== undefined && { tool }), ...(input !== undefined && { input }) };
-  return { name, version, ...call, evictedAt: iso(dueMs), reason: "expired" };
+  return { name, version, ...graveOfWrite(write), evictedAt: iso(dueMs), reason: "expired" };
+}
+
+function graveOfWrite({ tool, input, name }: Write) {
+  return {
+    ...(tool !== undefined && { tool }),
+    ...(input !== undefined && { input }),
+    ...(typeof name === "object" && { inputDigest: name.inputDigest }),
+  };
 }
 
 function nextDueIn({ entries }: Model): number | undefined {
@@ -312,11 +324,9 @@ function about(info: ReturnType<VariableStore["info"]>) {
 
 function infoOf({ name, version, write, size, createdMs, updatedMs, dueMs }: Entry) {
   const { value: _value, ttlMs: _ttlMs, name: _name, pinned = false, ...provenance } = write;
-  return {
-    ...{ name, version, pinned, ...provenance, ...size },
-    ...{ createdAt: iso(createdMs), updatedAt: iso(updatedMs), visibility: "model" },
-    ...(dueMs < Infinity && { expiresAt: iso(dueMs) }),
-  };
+  const times = { createdAt: iso(createdMs), updatedAt: iso(updatedMs) };
+  const due = dueMs < Infinity && { expiresAt: iso(dueMs) };
+  return { name, version, pinned, visibility: "model", ...provenance, ...size, ...times, ...due };
 }
 
 function sizeOf(value: Json) {

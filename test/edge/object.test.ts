@@ -166,6 +166,24 @@ describe("what is written", () => {
     expect(cost.rowsWritten).toBe(rows);
   });
 
+  it("leaves nothing of a large value that was replaced, deleted or reset", async () => {
+    const id = newId();
+    const chunks = () =>
+      runInDurableObject(objectOf(id), (_, { storage: { sql } }) =>
+        sql.exec("SELECT * FROM chunk").toArray(),
+      );
+    const large = "x".repeat(limits.maxRowBytes + 1);
+    const remove = (rest: string) => call("DELETE", `/conversations/${id}/variables${rest}`);
+    for (const name of ["a", "a", "b", "c"]) await put(id, name, large);
+    expect(await chunks()).toHaveLength(3);
+    await put(id, "a", "small");
+    expect(await chunks()).toHaveLength(2);
+    await remove("/b");
+    expect(await chunks()).toHaveLength(1);
+    await remove("");
+    expect(await chunks()).toEqual([]);
+  });
+
   it("is no row of more than the platform takes", async () => {
     const id = newId();
     for (const size of [1_900_000, 3_000_000, 8_000_000]) {

@@ -111,7 +111,7 @@ describe("a turn with tool calls by reference", () => {
     expect(listed?.role).toBe("user");
     expect(listed?.content).toMatch(/^<variables>\n\$get_weather_nyc: object/);
 
-    const [third] = (requests[2]?.body.messages ?? []).filter((message) =>
+    const third = requests[2]?.body.messages.find((message) =>
       message.tool_calls?.some((call) => call.function.name === "compare_weather"),
     );
     expect(JSON.parse(third?.tool_calls?.[0]?.function.arguments ?? "")).toEqual({
@@ -163,14 +163,8 @@ describe("a turn with tool calls by reference", () => {
 describe.each<{ name: string; step: ChatStep | "down"; partial?: string }>([
   { name: "an endpoint that is down", step: "down" },
   {
-    name: "401, with the key in what it says",
-    step: {
-      kind: "status",
-      status: 401,
-      body: JSON.stringify({
-        error: { message: `Incorrect API key provided: ${key}.`, type: "invalid_request_error" },
-      }),
-    },
+    name: "401",
+    step: { kind: "status", status: 401, body: JSON.stringify({ error: { message: "Go away" } }) },
   },
   {
     name: "500",
@@ -254,6 +248,18 @@ describe.each<{ name: string; step: ChatStep | "down"; partial?: string }>([
     expect((await messagesOf(conversation)).map(textOf).at(-1)).toBe("Fine, thank you.");
   });
 });
+
+it.each(["text/event-stream", "application/json", "text/plain"])(
+  "keeps the key to itself in %s when the endpoint repeats it",
+  async (accept) => {
+    const message = `Incorrect API key provided: ${key}.`;
+    endpoint.play([{ kind: "status", status: 401, body: JSON.stringify({ error: { message } }) }]);
+    const said = await (await post(conversation, "How are you?", { accept })).text();
+    expect(said).toContain("model_failed");
+    expect(said).not.toContain(key);
+    expect(JSON.stringify(await messagesOf(conversation))).not.toContain(key);
+  },
+);
 
 it("keeps the key out of everything that it writes and serves", async () => {
   endpoint.play([answer]);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { expandText, type ExpandOptions } from "../../src/reference/expand.ts";
+import type { ExpandOptions } from "../../src/reference/expand.ts";
+import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { resolveReferences, type ResolveOptions } from "../../src/reference/resolve.ts";
 import type { Json } from "../../src/value/json.ts";

@@ -1,12 +1,8 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import {
-  Expander,
-  type ExpandOptions,
-  expandText,
-  type Unresolved,
-} from "../../src/reference/expand.ts";
+import { Expander, type ExpandOptions, type Unresolved } from "../../src/reference/expand.ts";
+import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing, Reference } from "../../src/reference/reference.ts";
 import { answerText, fixedVariables } from "../support/reference-grammar.ts";

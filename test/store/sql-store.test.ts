@@ -226,7 +226,7 @@ function everything(store: VariableStore) {
   return { list, tombstones, values, count: store.count() };
 }
 
-describe("a statement that fails", () => {
+describe("a statement that fails", { timeout: 30_000 }, () => {
   const calls: [string, (store: VariableStore) => unknown][] = [
     ["a save of a small value", (store) => store.save({ name: "new", value: [1] })],
     ["a save without a name", (store) => store.save({ value: [1] })],

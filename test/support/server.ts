@@ -16,16 +16,26 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface Server {
-  /** As the ready line has it. */
-  readonly url: string;
+export interface Stopped extends Exit {
+  /** Processes that it had started and that went on without it; they have been killed. */
+  readonly survivors: number;
+}
+
+/** A start script that runs, ready or not. */
+export interface Run {
+  /** As the ready line has it; never resolves without one. */
+  readonly readyUrl: Promise<string>;
   readonly port: number;
   readonly stateDir: string;
   readonly exited: Promise<Exit>;
   /** All that it wrote so far, to both streams. */
   output(): string;
   /** Sends the signal and waits for the exit; kills what is left of it, and its state if it is ours. */
-  stop(signal?: NodeJS.Signals): Promise<Exit>;
+  stop(signal?: NodeJS.Signals): Promise<Stopped>;
+}
+
+export interface Server extends Run {
+  readonly url: string;
 }
 
 /** `npm start` without npm: on a free port, with a state of its own unless `env` names them. */
@@ -54,9 +64,8 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "byref-test-"));
 }
 
-type Run = Omit<Server, "url"> & { readonly readyUrl: Promise<string> };
-
-async function launch(env: Environment): Promise<Run> {
+/** Does not wait for the ready line. */
+export async function launch(env: Environment): Promise<Run> {
   const port = Number(env.PORT ?? (await freePort()));
   const stateDir = env.STATE_DIR ?? temporaryFolder();
   // Of this process's own environment, which may hold settings, only what programs need to run.
@@ -71,15 +80,16 @@ async function launch(env: Environment): Promise<Run> {
   });
   const { output, readyUrl } = listen(child);
   const stop = async (signal: NodeJS.Signals = "SIGINT") => {
-    // Before it goes: what it leaves behind can be found by its parent only now.
+    // Before it goes: afterwards nothing tells whose they were.
     const family = descendantsOf(child.pid);
     child.kill(signal);
     const exit = await within(STOPS_WITHIN_MS, exited);
-    for (const pid of family) kill(pid);
+    const survivors = await untilGone(family);
+    for (const pid of survivors) killWithGroup(pid);
     child.kill("SIGKILL");
     if (env.STATE_DIR === undefined) rmSync(stateDir, { recursive: true, force: true });
     if (exit === undefined) throw new Error(`${signal} did not stop the server.\n${output()}`);
-    return exit;
+    return { ...exit, survivors: survivors.length };
   };
   return { port, stateDir, exited, output, readyUrl, stop };
 }
@@ -107,39 +117,47 @@ async function within<Result>(
   return Promise.race([work, promise]).finally(() => clearTimeout(timer));
 }
 
-/** wrangler has a process group of its own, so the group of the start script is not all. */
-export function descendantsOf(pid: number | undefined): readonly number[] {
+/** By parent and not by group: wrangler has a process group of its own. */
+function descendantsOf(pid: number | undefined): readonly number[] {
   const children = new Map<number, number[]>();
-  for (const line of execFileSync("ps", ["-A", "-o", "pid=,ppid="]).toString().split("\n")) {
+  for (const line of ps("-A", "-o", "pid=,ppid=").split("\n")) {
     const [own = 0, parent = 0] = line.trim().split(/\s+/).map(Number);
     children.set(parent, [...(children.get(parent) ?? []), own]);
   }
-  const found: number[] = [];
-  const queue = pid === undefined ? [] : [pid];
-  for (const parent of queue) {
-    const own = children.get(parent) ?? [];
-    found.push(...own);
-    queue.push(...own);
-  }
-  return found;
+  const found = pid === undefined ? [] : [pid];
+  for (const parent of found) found.push(...(children.get(parent) ?? []));
+  return found.slice(1);
 }
 
-export function isRunning(pid: number): boolean {
+/** Those that still run after a while. */
+async function untilGone(pids: readonly number[]): Promise<readonly number[]> {
+  let left = pids;
+  for (let attempt = 0; left.length > 0 && attempt < 15; attempt++) {
+    left = left.filter(isRunning);
+    if (left.length > 0) await new Promise((done) => setTimeout(done, 100));
+  }
+  return left;
+}
+
+/** A process that ended but that nobody has waited for does not run. */
+function isRunning(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    // A process that ended but that nobody waited for yet does not run.
-    return !execFileSync("ps", ["-o", "stat=", "-p", String(pid)])
-      .toString()
-      .startsWith("Z");
+    return !ps("-o", "stat=", "-p", String(pid)).startsWith("Z");
   } catch {
     return false;
   }
 }
 
-function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has gone already, as it should.
+function ps(...options: readonly string[]): string {
+  return execFileSync("ps", options).toString();
+}
+
+function killWithGroup(pid: number): void {
+  for (const target of [-pid, pid]) {
+    try {
+      process.kill(target, "SIGKILL");
+    } catch {
+      // It leads no group, or has gone with its group.
+    }
   }
 }

@@ -252,10 +252,9 @@ describe("what is held back", () => {
     const order = chunks.flatMap((chunk) =>
       chunk.type === "text-delta" ? [chunk.delta] : [chunk.type],
     );
-    expect(order.slice(2, -3)).toEqual([
-      ...["text-start", "In ", "Rome", "text-start", "to ", "Rome"],
-      ...["source-url", "text-end", "text-end"],
-    ]);
+    expect(order.slice(2, -3).join("|")).toBe(
+      "text-start|In |Rome|text-start|to |Rome|source-url|text-end|text-end",
+    );
   });
 
   it("leaves when the model breaks off", async () => {

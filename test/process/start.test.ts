@@ -1,0 +1,323 @@
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { request } from "node:http";
+import { connect, createServer, type AddressInfo } from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { settingNames } from "../../src/edge/settings.ts";
+import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
+import {
+  launch,
+  type Server,
+  startInVain,
+  startServer,
+  temporaryFolder,
+} from "../support/server.ts";
+import { messagesOf, post, textOf } from "../support/turn-client.ts";
+
+/** All that a shell, an env file or dotenv could trip over. */
+const key = `sk-"double" 'single' $HOME \${PATH} \\$x a#b #hash =end`;
+const otherAddresses = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .filter(({ internal, address }) => !internal && !address.startsWith("fe80"))
+  .map(({ address }) => address);
+
+const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
+
+/** With headers that `fetch` does not let anyone set. */
+function get(port: number, headers: Record<string, string>) {
+  return new Promise<{ status: number | undefined; body: string }>((done, fail) => {
+    const asked = request({ host: "127.0.0.1", port, path: "/agents", headers }, (response) => {
+      let body = "";
+      response.setEncoding("utf8");
+      response.on("data", (chunk: string) => (body += chunk));
+      response.on("end", () => done({ status: response.statusCode, body }));
+    });
+    asked.on("error", fail).end();
+  });
+}
+
+/** The code of the error; undefined if someone listens there. */
+function errorOfConnecting(host: string, port: number): Promise<string | undefined> {
+  return new Promise((done) => {
+    const socket = connect({ host, port, timeout: 5_000 });
+    const end = (code?: string) => {
+      socket.destroy();
+      done(code);
+    };
+    socket.on("connect", () => end());
+    socket.on("timeout", () => end("TIMEOUT"));
+    socket.on("error", (error: NodeJS.ErrnoException) => end(error.code));
+  });
+}
+
+describe("npm start", () => {
+  const stateDir = temporaryFolder();
+  let endpoint: ChatCompletions;
+  let server: Server;
+  let env: Record<string, string>;
+
+  beforeAll(async () => {
+    endpoint = await startChatCompletions();
+    env = {
+      STATE_DIR: stateDir,
+      MODEL: "openai-compatible:test-model",
+      MODEL_BASE_URL: endpoint.url,
+      MODEL_API_KEY: key,
+      SECRET_THING: "not-for-the-worker",
+    };
+    server = await startServer(env);
+  });
+
+  afterAll(async () => {
+    await server?.stop();
+    await endpoint?.down();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+
+  it("says on a line of its own where it is, and is there", async () => {
+    expect(server.output().split("\n")).toContain(`ready http://localhost:${server.port}`);
+    const response = await fetch(`${server.url}/health`);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ ok: true, version: expect.stringMatching(/^\d+\./) });
+  });
+
+  it("hands over the settings that it knows, in a file for the owner alone", () => {
+    const files = envFilesIn(stateDir);
+    expect(files).toHaveLength(1);
+    const path = join(stateDir, files[0] ?? "");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const text = readFileSync(path, "utf8");
+    const names = Array.from(text.matchAll(/^([A-Z_]+)=/gm), (match) => match[1] ?? "");
+    expect(names.toSorted()).toEqual(["AUTH", "MODEL", "MODEL_API_KEY", "MODEL_BASE_URL"]);
+    expect(settingNames).toEqual(expect.arrayContaining(names));
+    expect(text).not.toContain("not-for-the-worker");
+  });
+
+  it("hands over a key byte for byte, and says it nowhere", async () => {
+    endpoint.play([{ kind: "text", text: "Hello." }]);
+    const response = await post(`${server.url}/conversations/key`, "Hi", { accept: "text/plain" });
+    expect(await response.text()).toBe("Hello.");
+    expect(endpoint.requests.map(({ headers }) => headers.authorization)).toEqual([
+      `Bearer ${key}`,
+    ]);
+    expect(server.output()).not.toContain("sk-");
+  });
+
+  it("listens on the loopback address only", async () => {
+    expect(await errorOfConnecting("127.0.0.1", server.port)).toBeUndefined();
+    for (const address of otherAddresses) {
+      expect(await errorOfConnecting(address, server.port)).toBe("ECONNREFUSED");
+    }
+    if (otherAddresses.length > 0) return;
+    const port = server.port.toString(16).toUpperCase().padStart(4, "0");
+    const sockets = readFileSync("/proc/net/tcp", "utf8") + readFileSync("/proc/net/tcp6", "utf8");
+    const listening = sockets.matchAll(new RegExp(`: ([0-9A-F]+):${port} [0-9A-F:]+ 0A`, "g"));
+    expect(Array.from(listening, (match) => match[1])).toEqual(["0100007F"]);
+  });
+
+  it.each(["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])("answers to %s", async (name) => {
+    expect(await get(server.port, { host: `${name}:${server.port}` })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  it.each(["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1"])(
+    "does not answer to %s",
+    async (name) => {
+      for (const host of [name, `${name}:${server.port}`]) {
+        const { status, body } = await get(server.port, { host });
+        expect(status).toBe(403);
+        expect(JSON.parse(body)).toMatchObject({ status: 403, code: "foreign_host" });
+      }
+    },
+  );
+
+  it("answers its own pages, and no others", async () => {
+    const host = `localhost:${server.port}`;
+    const own = await get(server.port, { host, origin: `http://${host}` });
+    expect(own.status).toBe(200);
+    const foreign = ["https://evil.example", `http://localhost:${server.port + 1}`, "null"];
+    for (const origin of foreign) {
+      const { status, body } = await get(server.port, { host, origin });
+      expect(status).toBe(403);
+      expect(JSON.parse(body)).toMatchObject({ code: "foreign_origin" });
+    }
+  });
+
+  it("takes JSON only if it is called JSON, which a foreign page cannot do unasked", async () => {
+    const response = await fetch(`${server.url}/conversations/plain/messages`, {
+      method: "POST",
+      headers: { "content-type": "text/plain" },
+      body: JSON.stringify({ message: "Hi" }),
+    });
+    expect(response.status).toBe(415);
+    expect(await messagesOf(`${server.url}/conversations/plain`)).toEqual([]);
+  });
+
+  it("stops at Ctrl-C, and has the conversations when it is started again", async () => {
+    const path = "/conversations/kept";
+    endpoint.play([
+      { kind: "calls", calls: [{ name: "get_weather", input: { location: "NYC" } }] },
+      { kind: "text", text: "In $get_weather_nyc.city." },
+    ]);
+    await (await post(server.url + path, "Where?")).text();
+    await fetch(`${server.url}${path}/variables/note`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ list: [1, "zwei", null] }),
+    });
+    const read = async () => ({
+      messages: await messagesOf(server.url + path),
+      variables: (await (await fetch(`${server.url}${path}/variables`)).json()) as unknown,
+    });
+    const before = await read();
+    expect(before.messages.map(textOf)).toEqual(["Where?", "In New York."]);
+    expect(before.variables).toMatchObject({
+      variables: [{ name: "get_weather_nyc" }, { name: "note" }],
+    });
+
+    const stopped = await server.stop("SIGINT");
+    expect(stopped.survivors).toBe(0);
+    expect(envFilesIn(stateDir)).toEqual([]);
+    expect(await errorOfConnecting("127.0.0.1", server.port)).toBe("ECONNREFUSED");
+
+    server = await startServer(env);
+    expect(await read()).toEqual(before);
+    const value = await fetch(`${server.url}${path}/variables/note`);
+    expect(await value.json()).toEqual({ list: [1, "zwei", null] });
+    endpoint.play([{ kind: "text", text: "Still $get_weather_nyc.city." }]);
+    const answer = await post(server.url + path, "And now?", { accept: "text/plain" });
+    expect(await answer.text()).toBe("Still New York.");
+  });
+
+  it("ends with 0 when it is told to", async () => {
+    const { code, signal, survivors } = await server.stop("SIGTERM");
+    expect(survivors).toBe(0);
+    expect(envFilesIn(stateDir)).toEqual([]);
+    expect({ code, signal }).toEqual({ code: 0, signal: null });
+  });
+});
+
+describe("whatever ends it", () => {
+  it.each([
+    { what: "Ctrl-C while it starts", signal: "SIGINT", isReady: false },
+    { what: "its terminal is closed", signal: "SIGHUP", isReady: true },
+  ] as const)("leaves nothing behind: $what", async ({ signal, isReady }) => {
+    const stateDir = temporaryFolder();
+    const run = await launch({ STATE_DIR: stateDir, MODEL_API_KEY: key });
+    await vi.waitFor(() => expect(envFilesIn(stateDir)).toHaveLength(1), { timeout: 20_000 });
+    if (isReady) await run.readyUrl;
+    const { survivors } = await run.stop(signal);
+    const left = envFilesIn(stateDir);
+    rmSync(stateDir, { recursive: true, force: true });
+    expect({ survivors, left }).toEqual({ survivors: 0, left: [] });
+  });
+});
+
+describe.concurrent("a start that cannot work says what to do", () => {
+  it.each<[string, Record<string, string>, RegExp]>([
+    ["an unknown model", { MODEL: "nope" }, /\bMODEL must be .*openai-compatible:<model>/],
+    [
+      "a model without its endpoint",
+      { MODEL: "openai-compatible:x" },
+      /MODEL_BASE_URL must be set/,
+    ],
+    [
+      "an endpoint that is no URL",
+      { MODEL: "openai-compatible:x", MODEL_BASE_URL: "localhost" },
+      /MODEL_BASE_URL must be the endpoint's URL/,
+    ],
+    ["a port that is no number", { PORT: "abc" }, /PORT must be a number .*abc/],
+    ["bearer without keys", { AUTH: "bearer" }, /API_KEYS must be set/],
+    ["keys that are not JSON", { AUTH: "bearer", API_KEYS: "k" }, /API_KEYS is not JSON/],
+    ["an unknown door", { AUTH: "jwt?" }, /AUTH must be .*bearer/],
+  ])("%s", async (_, env, message) => {
+    const { code, output } = await startInVain(env);
+    expect(output).toMatch(message);
+    expect(code).toBe(1);
+    expect(output).not.toMatch(/^ready /m);
+    // A sentence for a person, not a stack.
+    expect(output.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("does not say keys", async () => {
+    const API_KEYS = JSON.stringify({ "tooshort-secret": "acme" });
+    const { code, output } = await startInVain({ AUTH: "bearer", API_KEYS });
+    expect(code).toBe(1);
+    expect(output).toContain("API_KEYS");
+    expect(output).toMatch(/at least 16 characters/);
+    expect(output).not.toContain("tooshort-secret");
+  });
+
+  it("a port that someone else listens on", async () => {
+    const other = createServer((socket) => socket.on("error", () => socket.destroy()));
+    await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
+    const { port } = other.address() as AddressInfo;
+    const { code, output } = await startInVain({ PORT: String(port) });
+    other.close();
+    expect(code).toBe(1);
+    expect(output).toMatch(/in use/);
+    expect(output).toContain(String(port));
+    expect(output).not.toMatch(/^ready /m);
+  });
+});
+
+describe("AUTH=bearer", () => {
+  const acme = { authorization: "Bearer acme-key-0123456789" };
+  const rival = { authorization: "Bearer rival-key-0123456789" };
+  let server: Server;
+
+  beforeAll(async () => {
+    const API_KEYS = '{"acme-key-0123456789": "acme", "rival-key-0123456789": "rival"}';
+    server = await startServer({ AUTH: "bearer", API_KEYS });
+  });
+
+  afterAll(() => server?.stop());
+
+  it.each<[string, Record<string, string>]>([
+    ["no key", {}],
+    ["a wrong key", { authorization: "Bearer acme-key-0123456780" }],
+    ["a key that only begins right", { authorization: "Bearer acme-key-01234567890" }],
+    ["a key in another scheme", { authorization: "Basic acme-key-0123456789" }],
+    ["a tenant's name", { authorization: "Bearer acme" }],
+  ])("answers 401 to %s", async (_, headers) => {
+    const response = await fetch(`${server.url}/agents`, { headers });
+    expect(response.status).toBe(401);
+    expect(response.headers.get("www-authenticate")).toMatch(/^Bearer/);
+    expect(await response.json()).toMatchObject({ status: 401, code: "unauthorized" });
+    expect((await fetch(`${server.url}/health`, { headers })).status).toBe(200);
+  });
+
+  it("lets the right key in, and shows each tenant its own conversations only", async () => {
+    const conversation = `${server.url}/conversations/shared-name`;
+    const turn = await post(conversation, "What's the weather in NYC?", {
+      headers: acme,
+      accept: "text/plain",
+    });
+    expect(await turn.text()).toContain("New York");
+    expect(await messagesOf(conversation, { headers: acme })).toHaveLength(2);
+    expect(await messagesOf(conversation, { headers: rival })).toEqual([]);
+    const variable = `${conversation}/variables/get_weather_nyc`;
+    expect((await fetch(variable, { headers: acme })).status).toBe(200);
+    expect((await fetch(variable, { headers: rival })).status).toBe(404);
+  });
+
+  it("is reached from other machines, by any name", async () => {
+    const host = otherAddresses.find((address) => !address.includes(":"));
+    if (host !== undefined) {
+      expect((await fetch(`http://${host}:${server.port}/health`)).status).toBe(200);
+    }
+    expect(await get(server.port, { ...acme, host: "byref.example" })).toMatchObject({
+      status: 200,
+    });
+  });
+
+  it("a second one on the same port does not claim to be ready", async () => {
+    const { code, output } = await startInVain({ PORT: String(server.port) });
+    expect(code).toBe(1);
+    expect(output).not.toMatch(/^ready /m);
+    expect(output).toMatch(/in use/);
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+  });
+});

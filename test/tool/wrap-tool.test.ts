@@ -1,0 +1,243 @@
+import { dynamicTool, jsonSchema, tool, type ToolSet } from "ai";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { z } from "zod";
+import { limits } from "../../src/limits.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { type AnyTool, wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
+import { call, failureOf, runOnce, storeWith } from "../support/wrapped.ts";
+
+/** A tool that keeps what it is given, whatever it is. */
+function taking<Input>(inputSchema: z.ZodType<Input>) {
+  const taken: Input[] = [];
+  const act = tool({ inputSchema, execute: (input) => void taken.push(input as Input) });
+  return { act: act as AnyTool, taken };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("the tool's own schema", () => {
+  it("checks what references stood for, and gives the tool what it makes of that", async () => {
+    const { act, taken } = taking(
+      z.object({
+        n: z.number(),
+        count: z.coerce.number(),
+        words: z.string().transform((text) => text.split(" ")),
+        sort: z.enum(["up", "down"]).default("up"),
+      }),
+    );
+    const store = storeWith({ n: 7, count: "12", title: "two words", sort: "down" });
+    const input = { n: "$n", count: "$count", words: "$title" };
+    await runOnce(act, input, { store });
+    await runOnce(act, { ...input, sort: "$sort" }, { store });
+    const expected = { n: 7, count: 12, words: ["two", "words"] };
+    expect(taken).toEqual([
+      { ...expected, sort: "up" },
+      { ...expected, sort: "down" },
+    ]);
+  });
+
+  it("strips what it does not know, and refuses what does not fit it", async () => {
+    const { act, taken } = taking(z.object({ n: z.number() }));
+    await runOnce(act, { n: 1, more: 2 });
+    expect(taken).toEqual([{ n: 1 }]);
+    const { run, store } = await runOnce(
+      act,
+      { n: "$city" },
+      { store: storeWith({ city: "Rome" }) },
+    );
+    expect(failureOf(run)?.code).toBe("invalid_tool_input");
+    expect(failureOf(run)?.message).toContain("expected number, received string");
+    expect([taken.length, store.count()]).toEqual([1, 1]);
+  });
+
+  it("fails with the unresolved references, each with the names that are near", async () => {
+    const { act } = taking(z.object({ n: z.number(), other: z.number().optional() }));
+    const store = storeWith({ weather_nyc: 1, rows: 2 });
+    const { run } = await runOnce(act, { n: "$wether_nyc", other: "$zzz" }, { store });
+    const { code, message = "" } = failureOf(run) ?? {};
+    expect(code).toBe("invalid_tool_input");
+    expect(message).toContain("$wether_nyc is not a variable. Did you mean weather_nyc?");
+    expect(message).toContain("$zzz is not a variable.");
+    expect(message).not.toContain("rows");
+  });
+
+  it("may have no validator: then the resolved input is passed on", async () => {
+    const taken: unknown[] = [];
+    const inputSchema = jsonSchema<{ n: unknown }>({ type: "object", properties: { n: {} } });
+    const execute = (input: unknown) => void taken.push(input);
+    const store = storeWith({ rows: [{ id: 1 }] });
+    await runOnce(tool({ inputSchema, execute }), { n: "$rows[0]" }, { store });
+    await runOnce(dynamicTool({ inputSchema, execute }), { n: "$rows" }, { store });
+    expect(taken).toEqual([{ n: { id: 1 } }, { n: [{ id: 1 }] }]);
+  });
+});
+
+describe("what a tool is given", () => {
+  const spoil = (value: unknown): void => {
+    if (typeof value !== "object" || value === null) return;
+    for (const inner of Object.values(value)) spoil(inner);
+    Object.assign(value, { spoilt: true });
+  };
+  const loose = jsonSchema<unknown>({ type: "object" });
+  const schemas: readonly (readonly [string, AnyTool["inputSchema"]])[] = [
+    ["a schema that copies", z.looseObject({ rows: z.any() })],
+    ["one that does not", z.any()],
+    ["one without a validator", loose],
+  ];
+
+  it.each(schemas)("may be changed by it without harm: %s", async (_, inputSchema) => {
+    const store = storeWith({ rows: [{ id: 1, tags: ["a"] }] });
+    const input = { rows: "$rows", own: { list: [1] } };
+    const act = { inputSchema, execute: spoil } as unknown as AnyTool;
+    const { run } = await runOnce(act, input, { store });
+    expect(run.kind).toBe("done");
+    expect(store.read("rows")).toEqual([{ id: 1, tags: ["a"] }]);
+    expect(input).toEqual({ rows: "$rows", own: { list: [1] } });
+    expect(store.info("act_1")?.input).toEqual(input);
+  });
+
+  it("is the stored value itself, frozen, for a tool that promises to only read", async () => {
+    const store = storeWith({ rows: [{ id: 1 }] });
+    const taken: { rows: unknown }[] = [];
+    const act = { inputSchema: loose, execute: (input: { rows: unknown }) => taken.push(input) };
+    await runOnce(act as unknown as AnyTool, { rows: "$rows" }, { store, readonlyTools: ["act"] });
+    expect(taken[0]?.rows).toBe(store.read("rows"));
+    expect(Object.isFrozen(taken[0]?.rows)).toBe(true);
+    await runOnce(
+      act as unknown as AnyTool,
+      { rows: "$rows" },
+      { store, readonlyTools: ["other"] },
+    );
+    expect(taken[1]).toEqual(taken[0]);
+    expect(taken[1]?.rows).not.toBe(store.read("rows"));
+  });
+
+  it("is told beside the references that were counted", async () => {
+    const { act } = taking(z.any());
+    const store = storeWith({ rows: [1, 22], city: "Rome" });
+    const { run } = await runOnce(act, { a: "$rows", b: "to $city, $rows[1]" }, { store });
+    expect(run).toMatchObject({
+      received: { a: [1, 22], b: "to Rome, 22" },
+      references: { authoredChars: 5 + 5 + 8, resolvedChars: 6 + 4 + 2 },
+    });
+  });
+});
+
+describe("a tool as the model is shown it", () => {
+  it("has a schema that takes references and checks nothing, and no execute", async () => {
+    const schema = z.object({ n: z.number() });
+    const act = tool({
+      description: "Acts.",
+      title: "Act",
+      inputSchema: schema,
+      execute: ({ n }) => n,
+      toModelOutput: () => ({ type: "text", value: "leak" }),
+    });
+    const { name, shown } = await wrapTool("act", act, { store: new MemoryStore() });
+    expect(name).toBe("act");
+    expect(shown).toMatchObject({
+      description: "Acts.",
+      title: "Act",
+      inputSchema: { jsonSchema: { properties: { n: { type: ["number", "string"] } } } },
+    });
+    expect(Object.keys(shown)).not.toContain("execute");
+    expect(Object.keys(shown)).not.toContain("toModelOutput");
+    expect((shown.inputSchema as { validate?: unknown }).validate).toBeUndefined();
+    expect(schema.safeParse({ n: "$x" }).success).toBe(false);
+  });
+
+  it("is shown as it is if the provider runs it, and as dynamic if it is", async () => {
+    const search = tool({
+      type: "provider",
+      id: "x.search",
+      isProviderExecuted: true,
+      args: {},
+      inputSchema: z.object({ query: z.int() }),
+      outputSchema: z.string(),
+    });
+    const told = dynamicTool({ inputSchema: z.object({ n: z.int() }), execute: () => 1 });
+    const tools: ToolSet = { search, told };
+    const wrapped = await wrapTools(tools, { store: new MemoryStore() });
+    expect([...wrapped.keys()]).toEqual(["search", "told"]);
+    expect(wrapped.get("search")?.shown).toBe(search);
+    expect(wrapped.get("told")?.shown.type).toBe("dynamic");
+  });
+});
+
+describe("a call", () => {
+  it("that takes too long is given up, and the tool is told", async () => {
+    vi.useFakeTimers();
+    let seen: AbortSignal | undefined;
+    const act = tool({
+      inputSchema: z.any(),
+      execute: (_: unknown, { abortSignal }) => {
+        seen = abortSignal;
+        return new Promise(() => undefined);
+      },
+    });
+    const running = runOnce(act as AnyTool, {}, { toolMs: 50 });
+    await vi.advanceTimersByTimeAsync(49);
+    expect(seen?.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    const { run, store } = await running;
+    const message = "act did not finish within 50 ms.";
+    expect(run).toEqual({ kind: "failed", code: "tool_timeout", message });
+    expect([seen?.aborted, store.count()]).toEqual([true, 0]);
+  });
+
+  it("has 60 seconds if nobody says otherwise, its yields included", async () => {
+    vi.useFakeTimers();
+    async function* execute() {
+      for (;;) {
+        await new Promise((resolve) => setTimeout(resolve, 7_000));
+        yield 1;
+      }
+    }
+    const running = runOnce(tool({ inputSchema: z.any(), execute }) as AnyTool, {});
+    await vi.advanceTimersByTimeAsync(limits.toolMs);
+    expect(failureOf((await running).run)?.code).toBe("tool_timeout");
+  });
+
+  it("leaves no timer behind", async () => {
+    vi.useFakeTimers();
+    await runOnce(tool({ inputSchema: z.any(), execute: () => 1 }), {});
+    const fail = () => Promise.reject(new Error("No."));
+    await runOnce({ inputSchema: z.any(), execute: fail } as AnyTool, {});
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("that is stopped is not waited for", async () => {
+    const controller = new AbortController();
+    let seen: AbortSignal | undefined;
+    const act: AnyTool = tool({
+      inputSchema: z.object({}),
+      execute: (_, { abortSignal }) => {
+        seen = abortSignal;
+        queueMicrotask(() => controller.abort());
+        return new Promise<string>(() => undefined);
+      },
+    });
+    const wrapped = await wrapTool("act", act, { store: new MemoryStore() });
+    const run = await wrapped.run({}, { ...call, signal: controller.signal });
+    expect(run).toEqual({ kind: "failed", code: "tool_failed", message: "act was stopped." });
+    expect(seen?.aborted).toBe(true);
+  });
+
+  it("that fails keeps our code, but no other", async () => {
+    const thrown = (error: unknown) => () => {
+      throw error;
+    };
+    const codes = [];
+    for (const code of ["limit_exceeded", "EACCES", 7, undefined]) {
+      const error = Object.assign(new Error("No."), { code });
+      const { run } = await runOnce(
+        { inputSchema: z.any(), execute: thrown(error) } as AnyTool,
+        {},
+      );
+      codes.push(failureOf(run)?.code);
+    }
+    expect(codes).toEqual(["limit_exceeded", "tool_failed", "tool_failed", "tool_failed"]);
+  });
+});

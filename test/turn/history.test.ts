@@ -1,0 +1,214 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { History, type StoredMessage, toUIMessage } from "../../src/turn/history.ts";
+import { NodeSql } from "../support/node-sql.ts";
+import { emptyHistory, START_MS, userMessage } from "../support/turn.ts";
+
+const createdAt = new Date(START_MS).toISOString();
+
+function answer(id: string, text: string): StoredMessage {
+  return { id, role: "assistant", parts: [{ type: "text", text, state: "done" }], createdAt };
+}
+
+/** A question or an answer whose parts are exactly so many characters as JSON. */
+function message(id: string, chars: number): StoredMessage {
+  const make = (text: string) => (id.startsWith("q") ? userMessage(id, text) : answer(id, text));
+  const empty = JSON.stringify(make("").parts).length;
+  return make("x".repeat(chars - empty));
+}
+
+function historyOf(...messages: readonly StoredMessage[]): History {
+  const history = emptyHistory();
+  for (const one of messages) history.add(one);
+  return history;
+}
+
+function ids(messages: readonly StoredMessage[]): readonly string[] {
+  return messages.map(({ id }) => id);
+}
+
+const full: StoredMessage = {
+  ...answer("a1", "It is $nyc.temp."),
+  parts: [
+    { type: "step-start" },
+    {
+      type: "tool-get_weather",
+      toolCallId: "c",
+      state: "output-available",
+      input: { city: "$x" },
+      output: { $var: "nyc", value: { temp: 72 } },
+    },
+    { type: "text", text: "It is $nyc.temp, 😀\u0000'\"." },
+  ],
+  display: ["It is 72, 😀\u0000'\"."],
+  metadata: { usage: { inputTokens: 1 } },
+};
+
+describe("a message", () => {
+  it("comes back as it was given", () => {
+    const plain = userMessage("q1", "What's the weather?");
+    const history = historyOf(plain, full);
+    expect(history.page({ limit: 10 })).toEqual([plain, JSON.parse(JSON.stringify(full))]);
+    expect(history.newest()).toEqual(JSON.parse(JSON.stringify(full)));
+    expect(history.page({ limit: 10 })[0]).not.toHaveProperty("display");
+    expect(history.page({ limit: 10 })[0]).not.toHaveProperty("metadata");
+  });
+
+  it("is there for whoever opens the same conversation later", () => {
+    const sql = new NodeSql();
+    migrate(sql);
+    new History(sql).add(full);
+    migrate(sql);
+    expect(ids(new History(sql).page({ limit: 10 }))).toEqual(["a1"]);
+    sql.close();
+  });
+
+  it("costs one row", () => {
+    const sql = new NodeSql();
+    migrate(sql);
+    const changes = () => sql.all("SELECT total_changes() AS rows")[0]?.["rows"];
+    const before = Number(changes());
+    new History(sql).add(full);
+    expect(Number(changes()) - before).toBe(1);
+    sql.close();
+  });
+
+  it("is read in the form that is asked for, and the stored one does not change", () => {
+    const texts = ["$a", "plain", "$b and $c"];
+    const parts: StoredMessage["parts"] = texts.flatMap((text) => [
+      { type: "step-start" },
+      { type: "reasoning", text: "$a", id: "r" },
+      { type: "text", text },
+    ]);
+    const stored: StoredMessage = { ...full, parts, display: ["1", "plain", "2 and 3"] };
+    const textsIn = (form: "display" | "reference") =>
+      toUIMessage(stored, form).parts.flatMap((part) => (part.type === "text" ? part.text : []));
+    expect(textsIn("reference")).toEqual(texts);
+    expect(textsIn("display")).toEqual(["1", "plain", "2 and 3"]);
+    expect(stored.parts).toBe(parts);
+    const { id, role, metadata } = toUIMessage(stored, "display");
+    expect({ id, role, metadata }).toEqual({
+      id: "a1",
+      role: "assistant",
+      metadata: full.metadata,
+    });
+    const reasoning = toUIMessage(stored, "display").parts.filter(
+      ({ type }) => type === "reasoning",
+    );
+    expect(reasoning).toMatchObject([{ text: "$a" }, { text: "$a" }, { text: "$a" }]);
+  });
+
+  it("without a display of its own is the same in both forms", () => {
+    const stored = userMessage("q1", "Say $a.");
+    expect(toUIMessage(stored, "display")).toEqual(toUIMessage(stored, "reference"));
+    expect(toUIMessage(stored, "display")).not.toHaveProperty("metadata");
+  });
+});
+
+describe("a page", () => {
+  const history = historyOf(
+    ...Array.from({ length: 5 }, (_, at) => [
+      userMessage(`q${at}`, "?"),
+      answer(`a${at}`, "!"),
+    ]).flat(),
+  );
+
+  it("has the newest messages, oldest first", () => {
+    expect(ids(history.page({ limit: 3 }))).toEqual(["a3", "q4", "a4"]);
+    expect(history.page({ limit: 100 })).toHaveLength(10);
+  });
+
+  it("goes on in front of a message, without gap or repetition, to the first", () => {
+    let before: string | undefined;
+    const pages: (readonly string[])[] = [];
+    for (;;) {
+      const page = history.page({ limit: 4, ...(before === undefined ? {} : { before }) });
+      if (page.length === 0) break;
+      pages.unshift(ids(page));
+      before = page[0]?.id;
+    }
+    expect(pages).toEqual([
+      ["q0", "a0"],
+      ["q1", "a1", "q2", "a2"],
+      ["q3", "a3", "q4", "a4"],
+    ]);
+  });
+
+  it("of an empty history is empty", () => {
+    const empty = emptyHistory();
+    expect([empty.page({ limit: 10 }), empty.newest(), empty.window()]).toEqual([
+      [],
+      undefined,
+      [],
+    ]);
+  });
+});
+
+describe("the window of a prompt", () => {
+  const chat = () =>
+    historyOf(message("q1", 100), message("a1", 200), message("q2", 100), message("a2", 200));
+
+  it("has all messages that fit, oldest first", () => {
+    expect(ids(chat().window(600))).toEqual(["q1", "a1", "q2", "a2"]);
+    expect(ids(chat().window(1_000))).toEqual(["q1", "a1", "q2", "a2"]);
+  });
+
+  it("leaves out the oldest, at its budget to the character, and starts with a question", () => {
+    for (const [chars, expected] of [
+      [599, ["q2", "a2"]],
+      [500, ["q2", "a2"]],
+      [300, ["q2", "a2"]],
+    ] as const) {
+      expect(ids(chat().window(chars))).toEqual(expected);
+    }
+  });
+
+  it("cuts no message", () => {
+    const history = chat();
+    const window = history.window(300);
+    expect(window).toEqual(history.page({ limit: 2 }));
+  });
+
+  it("has the newest question, however long it is", () => {
+    const history = chat();
+    history.add(message("q3", 5_000));
+    expect(ids(history.window(300))).toEqual(["q3"]);
+  });
+
+  it("holds 120,000 characters if nobody says otherwise", () => {
+    const half = limits.maxHistoryChars / 2;
+    const fits = historyOf(message("q1", half), message("q2", half));
+    expect(ids(fits.window())).toEqual(["q1", "q2"]);
+    const over = historyOf(message("q1", half + 1), message("q2", half));
+    expect(ids(over.window())).toEqual(["q2"]);
+  });
+
+  it("counts what was written, not what it was shown as", () => {
+    const shown: StoredMessage = { ...message("a1", 100), display: ["x".repeat(100_000)] };
+    const history = historyOf(message("q1", 100), shown, message("q2", 100));
+    expect(ids(history.window(300))).toEqual(["q1", "a1", "q2"]);
+  });
+});
+
+describe("removing the newest answer", () => {
+  it("removes all behind the newest question, and gives the question", () => {
+    const history = historyOf(
+      userMessage("q1", "?"),
+      answer("a1", "!"),
+      userMessage("q2", "??"),
+      answer("a2", "!"),
+      answer("a3", "!"),
+    );
+    expect(history.removeNewestAnswer()?.id).toBe("q2");
+    expect(ids(history.page({ limit: 10 }))).toEqual(["q1", "a1", "q2"]);
+    expect(history.removeNewestAnswer()?.id).toBe("q2");
+    expect(history.newest()?.id).toBe("q2");
+  });
+
+  it("does nothing without a question", () => {
+    const history = historyOf(answer("a1", "!"));
+    expect(history.removeNewestAnswer()).toBeUndefined();
+    expect(history.newest()?.id).toBe("a1");
+  });
+});

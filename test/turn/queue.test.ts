@@ -1,0 +1,105 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { Queue } from "../../src/turn/queue.ts";
+
+/** A task that waits until it is told how to end, and says when it starts. */
+function heldTask(name: string, started: string[]) {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const task = () => {
+    started.push(name);
+    return promise;
+  };
+  return { task, end: () => resolve(name), fail: (error: Error) => reject(error) };
+}
+
+/** Lets everything that is ready to run do so. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+describe("a queue", () => {
+  it("runs one task after the other, in the order of arrival", async () => {
+    const queue = new Queue();
+    const started: string[] = [];
+    const held = ["a", "b", "c"].map((name) => heldTask(name, started));
+    const runs = held.map(({ task }) => queue.run(task));
+    await settled();
+    expect([started, queue.length]).toEqual([["a"], 3]);
+    // Ended before its turn: it still has to wait for it.
+    held[1]?.end();
+    await settled();
+    expect(started).toEqual(["a"]);
+    held[0]?.end();
+    await settled();
+    expect(started).toEqual(["a", "b", "c"]);
+    held[2]?.end();
+    expect(await Promise.all(runs)).toEqual(["a", "b", "c"]);
+    expect(queue.length).toBe(0);
+  });
+
+  it("starts a task that arrives later, when nothing runs any more", async () => {
+    const queue = new Queue();
+    expect(await queue.run(async () => 1)).toBe(1);
+    await settled();
+    expect(await queue.run(async () => 2)).toBe(2);
+  });
+
+  it("goes on after a task that rejects or throws; whoever gave it is told", async () => {
+    const queue = new Queue();
+    const runs = [
+      queue.run(() => Promise.reject(new Error("No."))),
+      queue.run(() => {
+        throw new Error("Never.");
+      }),
+      queue.run(async () => "ran"),
+    ];
+    const ends = await Promise.allSettled(runs);
+    expect(ends).toMatchObject([
+      { status: "rejected", reason: { message: "No." } },
+      { status: "rejected", reason: { message: "Never." } },
+      { status: "fulfilled", value: "ran" },
+    ]);
+    expect(queue.length).toBe(0);
+  });
+
+  it("lets one run and eight wait; one more is refused at once and is not run", async () => {
+    const queue = new Queue();
+    const started: string[] = [];
+    const tasks = Array.from({ length: limits.maxQueuedTurns + 1 }, (_, at) =>
+      heldTask(String(at), started),
+    );
+    const runs = tasks.map(({ task }) => queue.run(task));
+    const late = heldTask("late", started);
+    expect(() => queue.run(late.task)).toThrow(expect.objectContaining({ code: "too_many_turns" }));
+    expect(queue.length).toBe(limits.maxQueuedTurns + 1);
+    tasks[0]?.end();
+    await runs[0];
+    await settled();
+    const next = queue.run(late.task);
+    for (const { end } of [...tasks, late]) end();
+    await Promise.all([...runs, next]);
+    expect(started).toEqual([...tasks.map((_, at) => String(at)), "late"]);
+    expect(queue.length).toBe(0);
+  });
+
+  it("has room again when tasks have failed", async () => {
+    const queue = new Queue();
+    for (let round = 0; round < 3; round++) {
+      const runs = Array.from({ length: limits.maxQueuedTurns + 1 }, () =>
+        queue.run(() => Promise.reject(new Error("No."))),
+      );
+      await Promise.allSettled(runs);
+    }
+    expect(queue.length).toBe(0);
+  });
+
+  it("lets a task put another one behind itself", async () => {
+    const queue = new Queue();
+    let inner: Promise<string> | undefined;
+    const outer = await queue.run(async () => {
+      inner = queue.run(async () => "inner");
+      return "outer";
+    });
+    expect([outer, await inner]).toEqual(["outer", "inner"]);
+  });
+});
