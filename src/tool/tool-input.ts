@@ -16,16 +16,35 @@ export async function checkInput(
   options: { readonly unresolved: readonly Unresolved[]; readonly readonly: boolean },
 ): Promise<unknown> {
   const { validate } = asSchema(tool.inputSchema);
-  // Stored values are frozen and shared, and the model's own words are history: a tool gets a copy.
-  const own = options.readonly ? input : structuredClone(input);
   const result =
-    validate === undefined ? { success: true as const, value: own } : await validate(own);
-  if (result.success) return result.value;
+    validate === undefined ? { success: true as const, value: input } : await validate(input);
+  if (result.success) return options.readonly ? result.value : thawed(result.value);
   const said = messageOf(result.error).slice(0, MAX_ISSUE_CHARS);
   const hint = options.unresolved.map(({ message }) => ` ${message ?? ""}`).join("");
   throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${said}${hint}`, {
     unresolved: options.unresolved,
   });
+}
+
+/**
+ * Stored values and the model's own words are frozen, because others hold them too. A schema's copy is
+ * used as it is; only what it let through uncopied is copied here (decision 0005). Cost: linear.
+ */
+function thawed(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (Object.isFrozen(value)) return isPlain(value) ? structuredClone(value) : value;
+  if (!isPlain(value)) return value;
+  for (const [key, inner] of Object.entries(value)) {
+    const own = thawed(inner);
+    if (own !== inner) Reflect.defineProperty(value, key, { ...OWN_PROPERTY, value: own });
+  }
+  return value;
+}
+
+const OWN_PROPERTY = { configurable: true, enumerable: true, writable: true };
+
+function isPlain(value: object): boolean {
+  return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /** SHA-256 of the input as JSON with sorted keys, 32 hexadecimal digits of it. */

@@ -8,7 +8,7 @@ import type { SyntaxName } from "../reference/syntaxes.ts";
 import { nameForCall } from "../store/names.ts";
 import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
 import { renderText } from "../value/render.ts";
-import type { Json } from "../value/json.ts";
+import { deepFreeze, type Json } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
@@ -100,8 +100,10 @@ interface Named {
   readonly options: WrapOptions;
 }
 
-async function runTool(named: Named, input: Json, call: CallOptions): Promise<ToolRun> {
+async function runTool(named: Named, given: Json, call: CallOptions): Promise<ToolRun> {
   try {
+    // What the model wrote is history: the tool must not change it.
+    const input = deepFreeze(structuredClone(given));
     const references = new Counter();
     const { store, syntaxes } = named.options;
     const resolution = await resolveReferences(input, lookupInStore(store), {

@@ -1,7 +1,10 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { ErrorCode } from "../../src/errors.ts";
 import { limits } from "../../src/limits.ts";
 import { call, json, messagesOf, namesIn, newId, problemIn } from "../support/edge.ts";
+
+// Megabytes take their time on a busy machine.
+vi.setConfig({ testTimeout: 30_000 });
 
 type Row = readonly [what: string, code: ErrorCode, route: string, init?: RequestInit];
 

@@ -1,7 +1,10 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put } from "../support/edge.ts";
+
+// Megabytes take their time on a busy machine.
+vi.setConfig({ testTimeout: 30_000 });
 
 /** Puts the body as it is, by default as JSON. */
 function putText(at: string, body: BodyInit, type = "application/json"): Promise<Response> {
@@ -297,15 +300,14 @@ describe("large values", () => {
   it("are refused over 16 MiB, and what was there before stays", async () => {
     const id = newId();
     await put(id, "a", "before");
-    for (const [body, type] of [
-      ["x".repeat(limits.maxJsonBytes + 1), "text/plain"],
-      ["é".repeat(limits.maxJsonBytes / 2 + 1), "text/plain"],
-      [JSON.stringify(["x".repeat(limits.maxJsonBytes - 3)]), "application/json"],
+    for (const [name, body, type] of [
+      ["a", "x".repeat(limits.maxJsonBytes + 1), "text/plain"],
+      ["a", "é".repeat(limits.maxJsonBytes / 2 + 1), "text/plain"],
+      ["a", JSON.stringify(["x".repeat(limits.maxJsonBytes - 3)]), "application/json"],
+      ["b", "x".repeat(limits.maxJsonBytes + 1), "text/plain"],
     ] as const) {
-      for (const name of ["a", "b"]) {
-        const problem = await problemIn(await putText(at(id, name), body, type), "limit_exceeded");
-        expect(problem).toMatchObject({ limit: "maxJsonBytes", maximum: limits.maxJsonBytes });
-      }
+      const problem = await problemIn(await putText(at(id, name), body, type), "limit_exceeded");
+      expect(problem).toMatchObject({ limit: "maxJsonBytes", maximum: limits.maxJsonBytes });
     }
     expect(await (await get(id, "a")).text()).toBe("before");
     expect(await (await get(id, "a/info")).json()).toMatchObject({ version: 1 });

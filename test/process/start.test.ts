@@ -25,9 +25,9 @@ const otherAddresses = Object.values(networkInterfaces())
 const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
 
 /** With headers that `fetch` does not let anyone set. */
-function get(port: number, headers: Record<string, string>) {
+function get(port: number, headers: Record<string, string>, path = "/agents") {
   return new Promise<{ status: number | undefined; body: string }>((done, fail) => {
-    const asked = request({ host: "127.0.0.1", port, path: "/agents", headers }, (response) => {
+    const asked = request({ host: "127.0.0.1", port, path, headers }, (response) => {
       let body = "";
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => (body += chunk));
@@ -199,7 +199,7 @@ describe("npm start", () => {
   });
 });
 
-describe("whatever ends it", () => {
+describe.concurrent("whatever ends it", () => {
   it.each([
     { what: "Ctrl-C while it starts", signal: "SIGINT", isReady: false },
     { what: "its terminal is closed", signal: "SIGHUP", isReady: true },
@@ -311,6 +311,17 @@ describe("AUTH=bearer", () => {
     expect(await get(server.port, { ...acme, host: "byref.example" })).toMatchObject({
       status: 200,
     });
+  });
+
+  // It lists every object by tenant and id, and runs SQL on it.
+  it("opens the local explorer of wrangler to nobody without a key", async () => {
+    const objects = "/api/workers/durable_objects/namespaces";
+    for (const path of ["/explorer", `/explorer${objects}`]) {
+      const host = `localhost:${server.port}`;
+      const { status, body } = await get(server.port, { host }, `/cdn-cgi${path}`);
+      expect(body).not.toContain("Conversation");
+      expect(status).toBe(401);
+    }
   });
 
   it("a second one on the same port does not claim to be ready", async () => {
