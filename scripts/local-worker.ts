@@ -7,12 +7,26 @@ import { settingNames } from "../src/edge/settings.ts";
 const root = join(import.meta.dirname, "..");
 const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
 
+/**
+ * Nothing is sent home; the explorer, which would show every object to anyone who reaches the port, is
+ * off; and the Worker gets the settings file, not this process's environment.
+ */
+const WRANGLER_ENVIRONMENT = {
+  WRANGLER_SEND_METRICS: "false",
+  X_LOCAL_EXPLORER: "false",
+  CLOUDFLARE_INCLUDE_PROCESS_ENV: "false",
+  NO_COLOR: "1",
+  CI: "1",
+};
+
 export interface LocalWorkerOptions {
   readonly port: number;
   /** Where objects and buckets are kept. */
   readonly stateDir: string;
   /** Settings of the Worker; only those that are named in `settings.ts` reach it. */
   readonly settings: Readonly<Record<string, string | undefined>>;
+  /** Stops the start-up, and the Worker afterwards. */
+  readonly signal?: AbortSignal;
   /** Listens on this machine's loopback address only, or on every address. */
   readonly listen: "loopback" | "everywhere";
 }
@@ -26,6 +40,8 @@ export interface LocalWorker {
 /** The Worker on local workerd, answering; rejects with what wrangler said if it does not start. */
 export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
   const { port, listen } = options;
+  const ip = listen === "loopback" ? "127.0.0.1" : "0.0.0.0";
+  await requireFree(port, ip);
   const stateDir = resolve(options.stateDir);
   const envFile = writeEnvFile(stateDir, options.settings);
   const child = spawn(
@@ -34,7 +50,7 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
       wrangler,
       "dev",
       `--port=${port}`,
-      `--ip=${listen === "loopback" ? "127.0.0.1" : "0.0.0.0"}`,
+      `--ip=${ip}`,
       `--persist-to=${stateDir}`,
       `--env-file=${envFile}`,
       "--inspector-port=0",
@@ -46,13 +62,20 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
       stdio: ["ignore", "pipe", "pipe"],
       // A group of its own, so that workerd can be stopped together with wrangler.
       detached: true,
-      env: { ...process.env, WRANGLER_SEND_METRICS: "false", NO_COLOR: "1", CI: "1" },
+      env: { ...process.env, ...WRANGLER_ENVIRONMENT },
     },
   );
   const said = collect(child);
+  // Whatever ends this process, it leaves neither a server nor a file with keys behind.
+  const cleanUp = () => {
+    killGroup(child, "SIGKILL");
+    rmSync(envFile, { force: true });
+  };
+  process.once("exit", cleanUp);
   const exited = new Promise<number>((done) => {
     child.once("exit", (code) => {
-      rmSync(envFile, { force: true });
+      cleanUp();
+      process.off("exit", cleanUp);
       done(code ?? 1);
     });
   });
@@ -61,16 +84,27 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
     const timer = setTimeout(() => killGroup(child, "SIGKILL"), 5_000);
     await exited;
     clearTimeout(timer);
-    killGroup(child, "SIGKILL");
   };
-  const url = `http://localhost:${port}`;
+  options.signal?.addEventListener("abort", () => void stop(), { once: true });
+  if (options.signal?.aborted === true) void stop();
   const isReady = await Promise.race([
     untilHealthy(`http://127.0.0.1:${port}`),
     exited.then(() => false),
   ]);
-  if (isReady) return { url, exited, stop };
+  if (isReady) return { url: `http://localhost:${port}`, exited, stop };
   await stop();
   throw new Error(`The local Worker did not start.\n${said()}`);
+}
+
+/** Another server on the port would answer in our place. */
+function requireFree(port: number, ip: string): Promise<void> {
+  return new Promise((done, fail) => {
+    const server = createServer();
+    server.once("error", (error) =>
+      fail(new Error(`Port ${port} cannot be used: ${error.message}`)),
+    );
+    server.listen(port, ip, () => server.close(() => done()));
+  });
 }
 
 /** A port of the loopback address that nobody listens on. */
@@ -102,10 +136,11 @@ function writeEnvFile(stateDir: string, settings: LocalWorkerOptions["settings"]
 /** As dotenv reads it: any of three quotes, no escapes but for a dollar, which it would expand. */
 function quoted(name: string, value: string): string {
   const quote = ["'", "`", '"'].find((candidate) => !value.includes(candidate));
-  if (quote === undefined || /[\r\n]/.test(value)) {
-    throw new Error(
-      `${name} holds a line break or all three kinds of quotes, which an env file cannot.`,
-    );
+  // Between double quotes dotenv reads a backslash and an n as a line break.
+  const isKept =
+    quote !== undefined && !value.includes("\r") && !(quote === '"' && value.includes("\\"));
+  if (!isKept) {
+    throw new Error(`${name} holds quotes and backslashes that an env file cannot hold together.`);
   }
   return quote + value.replaceAll("$", "\\$") + quote;
 }

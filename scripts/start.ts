@@ -5,22 +5,31 @@ import { startLocalWorker } from "./local-worker.ts";
 
 const port = portFrom(process.env.PORT ?? "8787");
 const stateDir = process.env.STATE_DIR ?? ".wrangler/state";
-const auth = process.env.AUTH ?? "none";
+const auth = process.env.AUTH || "none";
 const settings = { ...process.env, AUTH: auth };
+
+const stopping = new AbortController();
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+  process.once(signal, () => stopping.abort());
+}
 
 try {
   readSettings(settings);
   const listen = auth === "none" ? "loopback" : "everywhere";
-  const worker = await startLocalWorker({ port, stateDir, settings, listen });
-  const stop = () => void worker.stop().then(() => process.exit(0));
-  process.once("SIGINT", stop);
-  process.once("SIGTERM", stop);
+  const worker = await startLocalWorker({
+    port,
+    stateDir,
+    settings,
+    listen,
+    signal: stopping.signal,
+  });
   console.log(`ready ${worker.url}`);
-  console.log(
-    `\nTry it:\n\n  ${exampleFor(worker.url)}\n\nCtrl-C stops it; the conversations stay in ${stateDir}.`,
-  );
-  process.exit(await worker.exited);
+  console.log(`\nTry it:\n\n  ${exampleFor(worker.url)}\n`);
+  console.log(`Ctrl-C stops it; the conversations stay in ${stateDir}.`);
+  const code = await worker.exited;
+  process.exit(stopping.signal.aborted ? 0 : code);
 } catch (error) {
+  if (stopping.signal.aborted) process.exit(0);
   const code = codeOf(error);
   console.error(code === "internal" ? messageOf(error) : `${code}: ${messageOf(error)}`);
   process.exit(1);

@@ -12,7 +12,6 @@ export const errorCodes = {
   foreign_host: { status: 403, title: "The Host is not local" },
   foreign_origin: { status: 403, title: "The Origin is not allowed" },
   not_found: { status: 404, title: "There is nothing here" },
-  method_not_allowed: { status: 405, title: "The method is not allowed" },
   unknown_agent: { status: 404, title: "There is no such agent" },
   unsupported_media_type: { status: 415, title: "The content type is not supported" },
   unsupported_part: { status: 422, title: "The message has a part that is not supported" },
@@ -75,7 +74,22 @@ export function codeOf(error: unknown): ErrorCode {
 /** The message of anything thrown, never empty. */
 export function messageOf(error: unknown): string {
   const message = typeof error === "string" ? error : propertyOf(error, "message");
-  return typeof message === "string" && message !== "" ? message : "Unknown error";
+  if (typeof message === "string" && message !== "") return message;
+  return writtenOut(error) ?? "Unknown error";
+}
+
+function writtenOut(thrown: unknown): string | undefined {
+  try {
+    const text = JSON.stringify(thrown);
+    return text === "{}" ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What may be told to anyone: of an error that is not ours, nothing but that it happened. */
+export function publicMessageOf(error: unknown): string {
+  return codeOf(error) === "internal" ? errorCodes.internal.title : messageOf(error);
 }
 
 /** Anything may be thrown, a Proxy that throws when it is looked at included. */

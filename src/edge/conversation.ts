@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import type { LanguageModel, UIMessage } from "ai";
-import { ByrefError, codeOf, messageOf } from "../errors.ts";
+import { ByrefError, codeOf, publicMessageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { parsePath } from "../reference/grammar.ts";
 import { readReference } from "../reference/lookup-in.ts";
@@ -67,9 +67,9 @@ export class ConversationObject extends DurableObject {
     try {
       // The Worker made this body from what it had validated.
       const turn = (await request.json()) as TurnRequest;
-      const { agent, model } = this.#cast(turn.agent);
+      const cast = this.#cast(turn.agent);
       const log = new TurnLog();
-      const result = this.#turns.run(() => this.#runTurn({ turn, agent, model, log }));
+      const result = this.#turns.run(() => this.#runTurn(turn, cast, log));
       const variables = () => this.#store.list({ last: limits.maxPageSize });
       return await respond(request.headers.get("accept"), { log, result, variables });
     } catch (error) {
@@ -112,7 +112,8 @@ export class ConversationObject extends DurableObject {
     const info = this.variableInfo(name);
     const value = this.#valueAt(name, path);
     const etag = `"${info.version}-${Date.parse(info.updatedAt).toString(36)}"`;
-    return typeof value === "string" && info.type === "string"
+    // Half a surrogate pair has no UTF-8; as JSON it is escaped.
+    return typeof value === "string" && info.type === "string" && value.isWellFormed()
       ? { text: value, isText: true, etag }
       : { text: JSON.stringify(value), isText: false, etag };
   }
@@ -136,22 +137,16 @@ export class ConversationObject extends DurableObject {
     return this.#store.reset(keepLast);
   }
 
-  async #runTurn(options: {
-    turn: TurnRequest;
-    agent: Agent;
-    model: LanguageModel;
-    log: TurnLog;
-  }): Promise<TurnResult> {
-    const { turn, agent, model, log } = options;
+  async #runTurn(turn: TurnRequest, cast: Cast, log: TurnLog): Promise<TurnResult> {
     const before = this.#sql.cost;
     try {
       if (turn.input !== undefined) this.#store.save({ name: "input", value: turn.input });
       const question = turn.message === undefined ? undefined : questionFrom(turn.message);
-      if (question === undefined) this.#history.removeNewestAnswer();
+      if (question === undefined) this.#history.removeAnswers(turn.messageId);
+      else if (turn.messageId !== undefined) this.#history.removeFrom(turn.messageId);
       const result = await runTurn(
         {
-          agent,
-          model,
+          ...cast,
           store: this.#store,
           history: this.#history,
           now: Date.now,
@@ -165,7 +160,7 @@ export class ConversationObject extends DurableObject {
       await this.#arm();
       return result;
     } catch (error) {
-      log.push({ type: "error", errorText: `${codeOf(error)}: ${messageOf(error)}` });
+      log.push({ type: "error", errorText: `${codeOf(error)}: ${publicMessageOf(error)}` });
       throw error;
     } finally {
       log.end();
@@ -173,7 +168,7 @@ export class ConversationObject extends DurableObject {
   }
 
   /** Who answers, and with which model. */
-  #cast(name: string | undefined): { agent: Agent; model: LanguageModel } {
+  #cast(name: string | undefined): Cast {
     const settings = readSettings({ ...this.env });
     const { agents } = this.#setup;
     const wanted = name ?? settings.AGENT ?? agents[0].name;
@@ -187,6 +182,7 @@ export class ConversationObject extends DurableObject {
     return {
       agent: { ...agent, instructions: `${instructions}${agent.instructions}` },
       model: this.#setup.model(settings),
+      redact: redactor(settings),
     };
   }
 
@@ -225,6 +221,19 @@ export class ConversationObject extends DurableObject {
     this.#armedForMs = dueMs;
     await this.#sql.setAlarm(dueMs);
   }
+}
+
+/** Who plays what in a turn. */
+interface Cast {
+  readonly agent: Agent;
+  readonly model: LanguageModel;
+  readonly redact: (text: string) => string;
+}
+
+/** An endpoint may repeat the key that it was sent; nobody else is to read it. */
+function redactor({ MODEL_API_KEY }: Settings): (text: string) => string {
+  if (MODEL_API_KEY === undefined) return (text) => text;
+  return (text) => text.replaceAll(MODEL_API_KEY, "[secret]");
 }
 
 /** Evictions in one pass of the alarm; what is left goes in the next, which follows at once. */

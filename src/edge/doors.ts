@@ -35,13 +35,12 @@ const localDoor: Door = (request, settings) => {
 
 function isAllowedOrigin(origin: string, host: string, { CORS_ORIGINS = "" }: Settings): boolean {
   const isOwn = origin === `http://${host}` || origin === `https://${host}`;
+  if (origin === "") return false;
   return isOwn || CORS_ORIGINS.split(",").some((allowed) => allowed.trim() === origin);
 }
 
 function hostname(host: string): string {
-  const port = host.lastIndexOf(":");
-  const hasPort = port > host.lastIndexOf("]");
-  return (hasPort ? host.slice(0, port) : host).toLowerCase();
+  return host.replace(/:\d{1,5}$/, "").toLowerCase();
 }
 
 const bearerDoor: Door = async (request, { API_KEYS = {} }) => {

@@ -1,10 +1,9 @@
-import { codeOf, type ErrorCode, errorCodes, messageOf } from "../errors.ts";
+import { codeOf, type ErrorCode, errorCodes, publicMessageOf } from "../errors.ts";
 
 /** An RFC 9457 problem document. `code` is stable; `details` of the error become members. */
 export function problem(error: unknown): Response {
   const code = codeOf(error);
-  // What went wrong inside is for the log, not for the caller.
-  const detail = code === "internal" ? errorCodes.internal.title : messageOf(error);
+  const detail = publicMessageOf(error);
   if (code === "internal") console.error(error);
   return problemOf(code, detail, detailsOf(error));
 }

@@ -1,4 +1,5 @@
-import { ByrefError } from "../errors.ts";
+import { ByrefError, messageOf } from "../errors.ts";
+import { requireJson } from "../value/require-json.ts";
 import type { Json } from "../value/json.ts";
 
 /** The body as JSON. Throws `unsupported_media_type` or `bad_json`. */
@@ -11,13 +12,19 @@ export async function readJson(request: Request): Promise<Json> {
   return parseJson(await request.text());
 }
 
+/** Throws `bad_json`, `limit_exceeded` (too deep) or `bad_value` (a number that no number can hold). */
 export function parseJson(text: string): Json {
+  const value = parsed(text);
+  requireJson(value);
+  return value;
+}
+
+function parsed(text: string): Json {
   try {
     // What JSON.parse returns is Json by definition.
     return JSON.parse(text) as Json;
   } catch (error) {
-    const said = error instanceof Error ? error.message : "it cannot be parsed";
-    throw new ByrefError("bad_json", `The body is not JSON: ${said}`);
+    throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { isObject } from "../value/json.ts";
 
 const ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -48,16 +49,27 @@ export interface UserMessage {
 
 /** A turn as the Worker hands it to the conversation. */
 export interface TurnRequest {
-  /** Absent: the newest question is to be answered again. */
+  /** Absent: a question is to be answered again. */
   readonly message?: UserMessage | undefined;
+  /** The question that is to be answered again, or the message that `message` stands in for. */
+  readonly messageId?: string | undefined;
   readonly agent?: string | undefined;
   readonly input?: z.infer<typeof turnFields.input>;
 }
 
-/** The person's message in a chat body; undefined if the last answer is to be given again. */
-export function questionIn(body: z.infer<typeof chatBody>): UserMessage | undefined {
-  if (body.trigger === "regenerate-message") return undefined;
-  return parseMessage(body.messages.at(-1));
+/**
+ * The turn that a chat body asks for. A client that wants another answer sends its messages up to the
+ * question; one that edits a message sends the new one with the old one's id as `messageId`.
+ */
+export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
+  const { agent, input, trigger, messages } = body;
+  const last = messages.at(-1);
+  if (trigger === "regenerate-message") return { agent, input, messageId: idOf(last) };
+  return { agent, input, message: parseMessage(last), messageId: body.messageId ?? undefined };
+}
+
+function idOf(message: unknown): string | undefined {
+  return isObject(message) && typeof message.id === "string" ? message.id : undefined;
 }
 
 /** Throws `bad_request` or `unsupported_part`. */
@@ -96,9 +108,9 @@ export function numberIn(
   range: { readonly min: number; readonly max?: number },
 ): number | undefined {
   if (query === undefined) return undefined;
-  const number = Number(query);
+  const number = /^\d{1,15}$/.test(query) ? Number(query) : Number.NaN;
   const { min, max = Number.MAX_SAFE_INTEGER } = range;
-  if (Number.isSafeInteger(number) && query !== "" && number >= min && number <= max) return number;
+  if (number >= min && number <= max) return number;
   throw new ByrefError("bad_request", `${name} must be a whole number from ${min} to ${max}.`);
 }
 

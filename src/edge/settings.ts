@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
+import { isObject } from "../value/json.ts";
 
 const json = <Schema extends z.ZodType>(schema: Schema) =>
   z
@@ -13,6 +14,17 @@ const json = <Schema extends z.ZodType>(schema: Schema) =>
       }
     })
     .pipe(schema);
+
+/** Says nothing of what it was given: keys are in there. */
+const apiKeys = z.custom<Readonly<Record<string, string>>>(
+  (value) =>
+    isObject(value) &&
+    Object.entries(value).every(
+      ([key, tenant]) => key.length >= MIN_KEY_CHARS && typeof tenant === "string" && tenant !== "",
+    ),
+  { error: 'must be JSON: {"<key of at least 16 characters>": "<tenant>"}' },
+);
+const MIN_KEY_CHARS = 16;
 
 const MODEL = /^(?:demo|openai-compatible:.+)$/;
 
@@ -39,18 +51,14 @@ export const settingsSchema = z
       .enum(["none", "bearer"], { error: "must be none or bearer" })
       .optional()
       .describe("Who may come in; unset, nobody"),
-    API_KEYS: json(
-      z.record(z.string().min(16, "keys have at least 16 characters"), z.string().min(1)),
-    )
-      .optional()
-      .describe('With AUTH=bearer: {"<key>": "<tenant>"}'),
+    API_KEYS: json(apiKeys).optional().describe('With AUTH=bearer: {"<key>": "<tenant>"}'),
     CORS_ORIGINS: z.string().optional().describe("Origins that may call from a browser, by comma"),
   })
   .superRefine((settings, context) => {
     const need = (name: keyof typeof settings, why: string) =>
       context.addIssue({ code: "custom", path: [name], message: `must be set: ${why}` });
-    if (settings.MODEL !== "demo" && settings.MODEL_BASE_URL === undefined) {
-      need("MODEL_BASE_URL", `${settings.MODEL} needs its endpoint`);
+    if (settings.MODEL.startsWith("openai-compatible:") && settings.MODEL_BASE_URL === undefined) {
+      need("MODEL_BASE_URL", "an openai-compatible model needs its endpoint");
     }
     if (settings.AUTH === "bearer" && settings.API_KEYS === undefined) {
       need("API_KEYS", 'AUTH=bearer needs keys, as JSON: {"<key>": "<tenant>"}');
@@ -69,8 +77,6 @@ export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
     Object.fromEntries(given.map((name) => [name, env[name]])),
   );
   if (result.success) return result.data;
-  const said = result.error.issues.map(
-    ({ path, message }) => `${path.join(".") || "settings"} ${message}`,
-  );
+  const said = result.error.issues.map(({ path, message }) => `${String(path[0])} ${message}`);
   throw new ByrefError("bad_configuration", `${said.join("; ")}.`);
 }

@@ -4,6 +4,12 @@ import type { TurnResult } from "../turn/turn.ts";
 import { problemOf } from "./problem.ts";
 import type { TurnLog } from "./turn-log.ts";
 
+/** Compressed, the text would be held back until there is enough of it. */
+const PLAIN_TEXT_HEADERS = {
+  "content-type": "text/plain; charset=utf-8",
+  "content-encoding": "identity",
+};
+
 export interface RunningTurn {
   readonly log: TurnLog;
   readonly result: Promise<TurnResult>;
@@ -18,7 +24,7 @@ export async function respond(accept: string | null, turn: RunningTurn): Promise
     return stream(turn, turn.log.eventStream(), UI_MESSAGE_STREAM_HEADERS);
   }
   if (wanted === "text/plain") {
-    return stream(turn, turn.log.textStream(), { "content-type": "text/plain; charset=utf-8" });
+    return stream(turn, turn.log.textStream(), PLAIN_TEXT_HEADERS);
   }
   const { message, metadata, error } = await turn.result;
   if (error !== undefined) return problemOf(error.code, error.message);

@@ -243,7 +243,8 @@ export function describe(
   source: string,
   missing: Missing,
 ): Omit<Unresolved, "reference"> & { message: string } {
-  const near = missing.near === undefined ? {} : { near: missing.near };
+  const near =
+    missing.near === undefined || missing.near.length === 0 ? {} : { near: missing.near };
   return { code: codeOfReason[missing.reason], message: sentence(source, missing), ...near };
 }
 

@@ -1,7 +1,8 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { countOf, deepFreeze, isScalar, type Json, typeOfJson } from "../value/json.ts";
+import { countOf, deepFreeze, type Json, typeOfJson } from "../value/json.ts";
 import { previewOf } from "../value/preview.ts";
+import { requireJson } from "../value/require-json.ts";
 import { shapeOf } from "../value/shape.ts";
 import type { VariableInfo } from "./variable-store.ts";
 
@@ -16,7 +17,7 @@ export interface Described {
 
 /** Throws `limit_exceeded` for a value of more than `maxJsonBytes`. Cost: linear in the value. */
 export function describeValue(value: Json): Described {
-  requireDepth(value);
+  requireJson(value);
   // A lone surrogate cannot be stored as UTF-8; JSON escapes it.
   const asText = typeof value === "string" && value.isWellFormed();
   const text = asText ? value : JSON.stringify(value);
@@ -49,20 +50,6 @@ export function valueFrom({ text, asText }: Pick<Described, "text" | "asText">):
 function parseJson(text: string): Json {
   // What JSON.parse returns is Json by definition.
   return JSON.parse(text) as Json;
-}
-
-/** Deeper values could not be written or read without running out of stack. */
-function requireDepth(value: Json): void {
-  const maximum = limits.maxDepth;
-  let level: readonly Json[] = [value];
-  for (let depth = 0; level.length > 0; depth++) {
-    const containers = level.filter((inner) => !isScalar(inner));
-    if (containers.length > 0 && depth >= maximum) {
-      const sizes = { maximum, actual: depth + 1 };
-      throw limitExceeded("maxDepth", { ...sizes, advice: "Save flatter data, or text." });
-    }
-    level = containers.flatMap((inner) => Object.values(inner ?? {}));
-  }
 }
 
 /** Length in UTF-8. Cost: linear, no copy. */

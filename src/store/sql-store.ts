@@ -1,7 +1,8 @@
 import { limits } from "../limits.ts";
-import { isHighSurrogate, type Json } from "../value/json.ts";
+import type { Json } from "../value/json.ts";
 import { requireName, splitNumber } from "./names.ts";
 import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
+import { Chunks } from "./chunks.ts";
 import { type Described, describeValue, valueFrom } from "./described.ts";
 import { dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
 import {
@@ -25,8 +26,6 @@ import type {
 } from "./variable-store.ts";
 
 const NUMBERS_KEY = "numbers";
-/** A character of UTF-16 takes at most three bytes of UTF-8. */
-const MAX_CHUNK_CHARS = Math.floor(limits.maxChunkBytes / 3);
 
 /**
  * Variables in a conversation's SQLite (schema: `migrations.ts`). A value of up to 64 KiB costs one row
@@ -37,14 +36,15 @@ export class SqlStore implements VariableStore {
   readonly #now: () => number;
   readonly #cache = new ValueCache(limits.maxJsonBytes);
   readonly #tombstones: Tombstones;
+  readonly #chunks: Chunks;
   #usedNumbers: UsedNumbers | undefined;
   #newestSeq: number | undefined;
-  #hasChunkTable = false;
 
   constructor(sql: Sql, { now = Date.now }: { readonly now?: () => number } = {}) {
     this.#sql = sql;
     this.#now = now;
     this.#tombstones = new Tombstones(sql);
+    this.#chunks = new Chunks(sql);
   }
 
   save(write: Write): VariableInfo {
@@ -60,7 +60,8 @@ export class SqlStore implements VariableStore {
     if (cached !== undefined) return this.#isOver(cached.expiresAtMs) ? undefined : cached.value;
     const row = this.#row(name, "expires_at, bytes, media_type, chunks, value");
     if (row === undefined) return undefined;
-    const text = textIn(row, "value") + this.#chunksOf(row);
+    const chunks = optionalTextIn(row, "chunks");
+    const text = chunks === undefined ? textIn(row, "value") : this.#chunks.read(chunks);
     const value = valueFrom({ text, asText: textIn(row, "media_type") === "text/plain" });
     const expiresAtMs = optionalNumberIn(row, "expires_at");
     this.#cache.set(name, { value, expiresAtMs }, numberIn(row, "bytes"));
@@ -168,7 +169,7 @@ export class SqlStore implements VariableStore {
     if (previous !== undefined) this.#removeChunks(previous);
     const seq = this.#nextSeq();
     const isLarge = about.bytes > limits.maxRowBytes;
-    if (isLarge) this.#writeChunks(String(seq), text);
+    if (isLarge) this.#chunks.write(String(seq), text);
     const earlier = previous === undefined ? this.#tombstones.get(name)?.version : undefined;
     const expiresAtMs = dueAt(write, now);
     const info: VariableInfo = {
@@ -195,37 +196,9 @@ export class SqlStore implements VariableStore {
     return info;
   }
 
-  #writeChunks(id: string, text: string): void {
-    if (!this.#hasChunkTable) {
-      this.#sql.run(
-        `CREATE TABLE IF NOT EXISTS chunk
-         (id TEXT, part INTEGER, text TEXT NOT NULL, PRIMARY KEY (id, part)) WITHOUT ROWID`,
-      );
-      this.#hasChunkTable = true;
-    }
-    let part = 0;
-    for (let start = 0; start < text.length; part++) {
-      const end = chunkEnd(text, start);
-      this.#sql.run(
-        `INSERT INTO chunk (id, part, text) VALUES (?, ?, ?)`,
-        id,
-        part,
-        text.slice(start, end),
-      );
-      start = end;
-    }
-  }
-
-  #chunksOf(row: SqlRow): string {
-    const id = optionalTextIn(row, "chunks");
-    if (id === undefined) return "";
-    const chunks = this.#sql.all(`SELECT text FROM chunk WHERE id = ? ORDER BY part`, id);
-    return chunks.map((chunk) => textIn(chunk, "text")).join("");
-  }
-
   #removeChunks(row: SqlRow): void {
     const id = optionalTextIn(row, "chunks");
-    if (id !== undefined) this.#sql.run(`DELETE FROM chunk WHERE id = ?`, id);
+    if (id !== undefined) this.#chunks.remove(id);
   }
 
   /** Removes rows and chunks, keeps their numbers used. */
@@ -316,7 +289,7 @@ export class SqlStore implements VariableStore {
       this.#tombstones.forget();
       this.#usedNumbers = undefined;
       this.#newestSeq = undefined;
-      this.#hasChunkTable = false;
+      this.#chunks.forget();
       throw error;
     }
   }
@@ -324,9 +297,4 @@ export class SqlStore implements VariableStore {
 
 function tombstoneFrom(row: SqlRow): Tombstone {
   return tombstoneOf(infoFrom(row), optionalTextIn(row, "input_digest"));
-}
-
-function chunkEnd(text: string, start: number): number {
-  const end = Math.min(start + MAX_CHUNK_CHARS, text.length);
-  return end < text.length && isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
 }

@@ -25,6 +25,8 @@ export interface Handle {
   readonly unresolved?: readonly Unresolved[];
 }
 
+const MAX_NOTES = 5;
+
 export type ToolOutput = ShownValue | Handle;
 
 /** The output that stands for a saved value; nothing else of a large value is shown anywhere. */
@@ -33,26 +35,30 @@ export function toolOutput(
   value: Json,
   unresolved: readonly Unresolved[],
 ): ToolOutput {
-  const note = unresolved.length === 0 ? {} : { unresolved };
-  const isSmall = info.chars <= limits.maxShownResultChars;
+  const note = unresolved.length === 0 ? {} : { unresolved: unresolved.slice(0, MAX_NOTES) };
+  // As JSON a text may be far longer than it is.
+  const isShort = info.chars <= limits.maxShownResultChars;
+  const isSmall = isShort && JSON.stringify(value).length <= limits.maxShownResultChars;
   return isSmall ? { $var: info.name, value, ...note } : { ...handleOf(info, value), ...note };
 }
 
 function handleOf(info: VariableInfo, value: Json): Handle {
   const { name, type, count, bytes, shape, preview } = info;
-  const handle = { $var: name, type, count, bytes, shape, preview, try: tryPaths(name, value) };
+  const paths = tryPaths(name, value);
+  const handle = { $var: name, type, count, bytes, shape, preview, try: paths };
   // Quotes count twice as JSON: the preview gives way, then the shape.
   const excess = () => JSON.stringify(handle).length - limits.maxHandleChars;
   for (let chars = preview.length; excess() > 0 && chars > 20;) {
     chars = Math.max(20, chars - Math.max(excess(), 10));
     handle.preview = previewOf(value, chars);
   }
+  while (excess() > 0 && paths.length > 0) paths.pop();
   if (excess() > 0) handle.shape = previewOf(shape, Math.max(shape.length - excess() * 2, 20));
   return handle;
 }
 
 /** Paths that lead somewhere: to a first element's field, to all of them, to a key. */
-function tryPaths(name: string, value: Json): readonly string[] {
+function tryPaths(name: string, value: Json): string[] {
   return candidatePaths(value)
     .filter((path) => readPath(value, path).found)
     .slice(0, limits.maxTryPaths)
@@ -83,8 +89,13 @@ function candidatePaths(value: Json): readonly Path[] {
 
 /** Short keys that need no quotes come first. */
 function keysOf(value: Readonly<Record<string, Json>>): readonly string[] {
-  const keys = Object.keys(value).filter((key) => key.length <= limits.maxNameChars);
+  const keys = Object.keys(value).filter(isWritable);
   return [...keys.filter(isPlainKey), ...keys.filter((key) => !isPlainKey(key))];
+}
+
+/** A key with a line break cannot stand in a reference. */
+function isWritable(key: string): boolean {
+  return key.length <= limits.maxNameChars && !key.includes("\n") && !key.includes("\r");
 }
 
 /** The name in an output that stands for a variable; undefined for any other value. */

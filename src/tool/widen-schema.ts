@@ -24,7 +24,7 @@ function widen(schema: JSONSchema7Definition): JSONSchema7Definition {
   if (schema.anyOf !== undefined || schema.oneOf !== undefined) return orReference(inner);
   if (takesAnyString(inner)) return inner;
   const isBound = STRING_KEYWORDS.some((keyword) => inner[keyword] !== undefined);
-  if (isBound || inner.type === undefined) return orReference(inner);
+  if (isBound || inner.not !== undefined || inner.type === undefined) return orReference(inner);
   return { ...inner, type: [...typesOf(inner), "string"] };
 }
 
@@ -58,6 +58,10 @@ function widenChildren(schema: JSONSchema7): JSONSchema7 {
   if (schema.definitions !== undefined) widened.definitions = widenAll(schema.definitions);
   if (schema.items !== undefined) {
     widened.items = Array.isArray(schema.items) ? schema.items.map(widen) : widen(schema.items);
+  }
+  if (schema.additionalItems !== undefined) widened.additionalItems = widen(schema.additionalItems);
+  if (schema.patternProperties !== undefined) {
+    widened.patternProperties = widenAll(schema.patternProperties);
   }
   if (schema.additionalProperties !== undefined) {
     widened.additionalProperties = widen(schema.additionalProperties);

@@ -8,7 +8,7 @@ import type { SyntaxName } from "../reference/syntaxes.ts";
 import { nameForCall } from "../store/names.ts";
 import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
 import { renderText } from "../value/render.ts";
-import { deepFreeze, type Json } from "../value/json.ts";
+import { clip, deepFreeze, type Json } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
@@ -123,7 +123,7 @@ async function runTool(named: Named, given: Json, call: CallOptions): Promise<To
     return {
       kind: "failed",
       code: code === "internal" ? "tool_failed" : code,
-      message: messageOf(error),
+      message: shortened(messageOf(error)),
     };
   }
 }
@@ -144,23 +144,36 @@ async function execute({ name, tool, options }: Named, resolution: Resolved, cal
     unresolved: resolution.unresolved,
     readonly: options.readonlyTools?.includes(name) ?? false,
   });
+  if (call.signal.aborted) throw stopped(name);
   const toolMs = options.toolMs ?? limits.toolMs;
   const timeout = new AbortController();
   const signal = AbortSignal.any([call.signal, timeout.signal]);
   // The SDK types a tool's input by its schema, which has just checked it.
   const run = tool.execute as (input: unknown, options: unknown) => unknown;
   const { toolCallId, messages } = call;
-  const result = lastOf(() => run(checked, { toolCallId, messages, abortSignal: signal }));
+  const result = lastOf(() => run(checked, { toolCallId, messages, abortSignal: signal }), signal);
   return toJson(await withTimeout(result, { name, toolMs, timeout, signal: call.signal }));
 }
 
-/** The result; of a tool that yields results one after the other, the last. */
-async function lastOf(run: () => unknown): Promise<unknown> {
+/** An error may carry all that a server answered; what the model is shown of it is bounded. */
+function shortened(message: string): string {
+  const shown = clip(message, limits.maxShownResultChars);
+  return shown === message ? message : `${shown}… (+${message.length - shown.length} more)`;
+}
+
+/**
+ * The result; of a tool that yields results one after the other, the last. One that is not waited for
+ * any more is closed when it yields next.
+ */
+async function lastOf(run: () => unknown, signal: AbortSignal): Promise<unknown> {
   const result = await run();
   if (typeof result !== "object" || result === null || !(Symbol.asyncIterator in result))
     return result;
   let last: unknown;
-  for await (const value of result as AsyncIterable<unknown>) last = value;
+  for await (const value of result as AsyncIterable<unknown>) {
+    if (signal.aborted) break;
+    last = value;
+  }
   return last;
 }
 
@@ -172,23 +185,26 @@ interface Deadline {
 }
 
 /** A tool that hangs is told to stop, and not waited for. */
-function withTimeout<Result>(result: Promise<Result>, deadline: Deadline): Promise<Result> {
+async function withTimeout<Result>(result: Promise<Result>, deadline: Deadline): Promise<Result> {
   const { name, toolMs, timeout, signal } = deadline;
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      timeout.abort();
-      reject(
-        new ByrefError("tool_timeout", `${name} did not finish within ${toolMs} ms.`, { toolMs }),
-      );
-    }, toolMs);
-    const stop = () => reject(new ByrefError("tool_failed", `${name} was stopped.`));
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    result.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", stop);
-    });
-  });
+  const { promise: cutOff, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    const message = `${name} did not finish within ${toolMs} ms.`;
+    reject(new ByrefError("tool_timeout", message, { toolMs }));
+    timeout.abort();
+  }, toolMs);
+  const stop = () => reject(stopped(name));
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    return await Promise.race([result, cutOff]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+function stopped(name: string): ByrefError {
+  return new ByrefError("tool_failed", `${name} was stopped.`);
 }
 
 interface Result {

@@ -1,5 +1,8 @@
 import type { UIMessage } from "ai";
+import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { Chunks } from "../store/chunks.ts";
+import { byteLength } from "../store/described.ts";
 import { firstRow, numberIn, optionalTextIn, type Sql, type SqlRow, textIn } from "../store/sql.ts";
 import type { MessagePart } from "./message-parts.ts";
 
@@ -17,31 +20,44 @@ export interface StoredMessage {
 /** Which form of its texts a message is read in. */
 export type MessageForm = "display" | "reference";
 
+/** More would not fit into a prompt: a message has a hundred characters at least, as JSON. */
+const MAX_WINDOW_MESSAGES = 1_000;
+
 /** The messages of one conversation, in the order in which they were written. */
 export class History {
   readonly #sql: Sql;
+  readonly #chunks: Chunks;
 
   constructor(sql: Sql) {
     this.#sql = sql;
+    this.#chunks = new Chunks(sql);
   }
 
-  /** One row written. */
+  /** One row written; a message of over a megabyte takes a row more for each. */
   add(message: StoredMessage): void {
-    this.#sql.run(
-      `INSERT INTO message (id, role, created_at, display, metadata, parts) VALUES (?, ?, ?, ?, ?, ?)`,
-      message.id,
-      message.role,
-      Date.parse(message.createdAt),
-      message.display === undefined ? null : JSON.stringify(message.display),
-      message.metadata === undefined ? null : JSON.stringify(message.metadata),
-      JSON.stringify(message.parts),
-    );
+    const { id, role, parts, display, metadata, createdAt } = message;
+    const body = JSON.stringify({ parts, display, metadata });
+    const isLarge = byteLength(body) > limits.maxChunkBytes;
+    // An id may be used again after an edit: a key of its own, so that nothing is overwritten.
+    const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
+    this.#sql.transaction(() => {
+      if (chunks !== null) this.#chunks.write(chunks, body);
+      this.#sql.run(
+        `INSERT INTO message (id, role, created_at, chars, chunks, body) VALUES (?, ?, ?, ?, ?, ?)`,
+        id,
+        role,
+        Date.parse(createdAt),
+        JSON.stringify(parts).length,
+        chunks,
+        isLarge ? null : body,
+      );
+    });
   }
 
   /** The newest messages that fit into `maxChars` together, oldest first; none is cut. */
   window(maxChars: number = limits.maxHistoryChars): readonly StoredMessage[] {
     const sizes = this.#sql.all(
-      `SELECT seq, length(parts) AS chars FROM message ORDER BY seq DESC LIMIT 500`,
+      `SELECT seq, chars FROM message ORDER BY seq DESC LIMIT ${MAX_WINDOW_MESSAGES}`,
     );
     let used = 0;
     let oldest = Infinity;
@@ -53,45 +69,77 @@ export class History {
     if (oldest === Infinity) return [];
     const messages = this.#sql
       .all(`SELECT * FROM message WHERE seq >= ? ORDER BY seq`, oldest)
-      .map(messageFrom);
+      .map((row) => this.#messageFrom(row));
     const firstQuestion = messages.findIndex((message) => message.role === "user");
-    return messages.slice(Math.max(firstQuestion, 0));
+    return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
   }
 
-  /** A page of messages, oldest first; `before` is a message's id. */
+  /** A page of messages, oldest first; `before` is a message's id, of an unknown one nothing. */
   page(options: { readonly limit: number; readonly before?: string }): readonly StoredMessage[] {
-    const before = options.before === undefined ? undefined : this.#seqOf(options.before);
+    const { limit, before } = options;
+    const end = before === undefined ? Number.MAX_SAFE_INTEGER : this.#seqOf(before);
     const rows = this.#sql.all(
       `SELECT * FROM message WHERE seq < ? ORDER BY seq DESC LIMIT ?`,
-      before ?? Number.MAX_SAFE_INTEGER,
-      options.limit,
+      end,
+      limit,
     );
-    return rows.map(messageFrom).reverse();
+    return rows.map((row) => this.#messageFrom(row)).reverse();
   }
 
   newest(): StoredMessage | undefined {
     const row = firstRow(this.#sql, `SELECT * FROM message ORDER BY seq DESC LIMIT 1`);
-    return row === undefined ? undefined : messageFrom(row);
+    return row === undefined ? undefined : this.#messageFrom(row);
   }
 
-  /** Removes the answers behind the newest user message, so that it can be answered again. */
-  removeNewestAnswer(): StoredMessage | undefined {
-    const row = firstRow(
-      this.#sql,
-      `SELECT * FROM message WHERE role = 'user' ORDER BY seq DESC LIMIT 1`,
-    );
-    if (row === undefined) return undefined;
-    this.#sql.run(`DELETE FROM message WHERE seq > ?`, numberIn(row, "seq"));
-    return messageFrom(row);
+  /**
+   * Removes what follows a question, the newest if it is not named or not known, so that it can be
+   * answered again. Throws `bad_request` if there is none.
+   */
+  removeAnswers(questionId: string | undefined): void {
+    const named = questionId === undefined ? 0 : this.#seqOf(questionId);
+    const row = firstRow(this.#sql, `SELECT max(seq) AS seq FROM message WHERE role = 'user'`);
+    const seq = named > 0 ? named : row === undefined ? 0 : numberIn(row, "seq");
+    if (seq === 0) {
+      throw new ByrefError("bad_request", "There is no message here that could be answered again.");
+    }
+    this.#removeAfter(seq);
   }
 
-  #seqOf(id: string): number | undefined {
+  /** Removes a message and what follows it, for an edited one in its place; nothing if it is unknown. */
+  removeFrom(id: string): void {
+    const seq = this.#seqOf(id);
+    if (seq > 0) this.#removeAfter(seq - 1);
+  }
+
+  #removeAfter(seq: number): void {
+    this.#sql.transaction(() => {
+      for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
+        if (typeof chunks === "string") this.#chunks.remove(chunks);
+      }
+      this.#sql.run(`DELETE FROM message WHERE seq > ?`, seq);
+    });
+  }
+
+  /** 0 for an unknown one: nothing stands before it. */
+  #seqOf(id: string): number {
     const row = firstRow(
       this.#sql,
       `SELECT seq FROM message WHERE id = ? ORDER BY seq DESC LIMIT 1`,
       id,
     );
-    return row === undefined ? undefined : numberIn(row, "seq");
+    return row === undefined ? 0 : numberIn(row, "seq");
+  }
+
+  #messageFrom(row: SqlRow): StoredMessage {
+    const chunks = optionalTextIn(row, "chunks");
+    const body = chunks === undefined ? textIn(row, "body") : this.#chunks.read(chunks);
+    // `add` wrote these columns.
+    return {
+      id: textIn(row, "id"),
+      role: textIn(row, "role") as StoredMessage["role"],
+      ...(JSON.parse(body) as Pick<StoredMessage, "parts" | "display" | "metadata">),
+      createdAt: new Date(numberIn(row, "created_at")).toISOString(),
+    };
   }
 }
 
@@ -105,18 +153,4 @@ export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessag
     return form === "display" && text !== undefined ? { ...part, text } : part;
   });
   return { id, role, parts: shown, ...(metadata === undefined ? {} : { metadata }) };
-}
-
-function messageFrom(row: SqlRow): StoredMessage {
-  const display = optionalTextIn(row, "display");
-  const metadata = optionalTextIn(row, "metadata");
-  // `add` wrote these columns.
-  return {
-    id: textIn(row, "id"),
-    role: textIn(row, "role") as StoredMessage["role"],
-    parts: JSON.parse(textIn(row, "parts")) as readonly MessagePart[],
-    ...(display === undefined ? {} : { display: JSON.parse(display) as readonly string[] }),
-    ...(metadata === undefined ? {} : { metadata: JSON.parse(metadata) as unknown }),
-    createdAt: new Date(numberIn(row, "created_at")).toISOString(),
-  };
 }

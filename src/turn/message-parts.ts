@@ -117,6 +117,7 @@ export class MessageParts {
     };
     if (existing === undefined) this.#parts.push(part);
     part.state = toolState[type];
+    delete part.inputEncoding;
     if (providerMetadata !== undefined) {
       const field = type === "tool-input-error" ? "resultProviderMetadata" : "callProviderMetadata";
       part[field] = providerMetadata;

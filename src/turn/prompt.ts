@@ -1,4 +1,10 @@
-import { convertToModelMessages, type ModelMessage, type ToolSet } from "ai";
+import {
+  convertToModelMessages,
+  isToolUIPart,
+  type ModelMessage,
+  type ToolSet,
+  type UIMessage,
+} from "ai";
 import { limits } from "../limits.ts";
 import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
 import { clip } from "../value/json.ts";
@@ -25,8 +31,18 @@ export function toModelMessages(
   messages: readonly StoredMessage[],
   tools: ToolSet,
 ): Promise<ModelMessage[]> {
-  const uiMessages = messages.map((message) => toUIMessage(message, "reference"));
+  const uiMessages = messages.map((message) => withObjectInputs(toUIMessage(message, "reference")));
   return convertToModelMessages(uiMessages, { tools, ignoreIncompleteToolCalls: true });
+}
+
+/** Input that was broken JSON is kept as text; providers take objects only, as the SDK's loop knows. */
+function withObjectInputs(message: UIMessage): UIMessage {
+  const parts = message.parts.map((part) =>
+    isToolUIPart(part) && part.state === "output-error" && typeof part.input === "string"
+      ? { ...part, input: {} }
+      : part,
+  );
+  return { ...message, parts };
 }
 
 /**

@@ -60,7 +60,10 @@ export class SavingsCounter {
     const output = toolOutputIn(part);
     const name = variableIn(output);
     if (name === undefined || hasValue(output)) return 0;
-    const valueChars = this.#store.info(name)?.chars ?? bytesIn(output);
+    // The variable may have another version by now: its handle tells the size that it stood for.
+    const info = this.#store.info(name);
+    const bytes = bytesIn(output);
+    const valueChars = info?.bytes === bytes ? info.chars : bytes;
     return Math.max(valueChars - JSON.stringify(output).length, 0);
   }
 }

@@ -12,7 +12,7 @@ import {
 import { ByrefError, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { WrappedTool } from "../tool/wrap-tool.ts";
-import type { Json } from "../value/json.ts";
+import { clip, type Json } from "../value/json.ts";
 import type { SavingsCounter } from "./savings.ts";
 import { Watchdog } from "./watchdog.ts";
 
@@ -23,6 +23,8 @@ export interface StepContext {
   readonly tools: ReadonlyMap<string, WrappedTool>;
   readonly savings: SavingsCounter;
   readonly signal: AbortSignal;
+  /** The text without anything that is secret. */
+  readonly redact: (text: string) => string;
   /** Receives each chunk as the model wrote it. Awaited before the next. */
   readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
 }
@@ -69,7 +71,7 @@ export async function callModel(
   } catch (error) {
     const reason: unknown = watchdog.signal.aborted ? watchdog.signal.reason : error;
     if (context.signal.aborted) throw reason;
-    throw reason instanceof ByrefError ? reason : modelFailed(reason);
+    throw reason instanceof ByrefError ? reason : modelFailed(reason, context);
   } finally {
     watchdog.end();
   }
@@ -92,7 +94,7 @@ async function readParts(
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
     const part = read.value;
     watchdog.touch();
-    if (part.type === "error") throw modelFailed(part.error);
+    if (part.type === "error") throw modelFailed(part.error, context);
     if (part.type === "model-call-end") end = part;
     if (part.type === "tool-call" && part.providerExecuted !== true) {
       if (part.invalid === true) invalidCalls++;
@@ -124,6 +126,10 @@ function toChunk(part: LanguageModelStreamPart, tools: ToolSet): UIMessageChunk 
   }
 }
 
-function modelFailed(error: unknown): ByrefError {
-  return new ByrefError("model_failed", `The model failed: ${messageOf(error)}`);
+/** What an endpoint says may be long, and may repeat the key that it was sent. */
+function modelFailed(error: unknown, context: StepContext): ByrefError {
+  const said = context.redact(messageOf(error)).replaceAll(/\s+/g, " ");
+  return new ByrefError("model_failed", `The model failed: ${clip(said, MAX_SAID_CHARS)}`);
 }
+
+const MAX_SAID_CHARS = 500;

@@ -1,5 +1,5 @@
 import type { FinishReason, LanguageModel, ModelMessage, UIMessage, UIMessageChunk } from "ai";
-import { type ErrorCode, codeOf, messageOf } from "../errors.ts";
+import { codeOf, type ErrorCode, messageOf, publicMessageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
@@ -22,6 +22,8 @@ export interface TurnOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: () => string;
+  /** Takes out what nobody may be told, such as the model's key. Default: nothing is. */
+  readonly redact?: (text: string) => string;
   /** Stops the turn: no further model call or tool. What was said so far is kept. */
   readonly signal: AbortSignal;
   /** What the turn has cost so far. */
@@ -86,7 +88,8 @@ class Turn {
     try {
       finishReason = await this.#steps();
     } catch (thrown) {
-      error = { code: codeOf(thrown), message: messageOf(thrown) };
+      if (this.#options.signal.aborted) finishReason = "other";
+      else error = { code: codeOf(thrown), message: publicMessageOf(thrown) };
     }
     await this.#answer.flush();
     return this.#finish(finishReason, error);
@@ -106,6 +109,7 @@ class Turn {
       tools,
       savings: this.#savings,
       signal,
+      redact: this.#options.redact ?? ((text) => text),
       write: (chunk) => this.#write(chunk),
     };
     for (let step = 1; ; step++) {
@@ -114,10 +118,12 @@ class Turn {
       await this.#write({ type: "start-step" });
       const result = await callModel(context, withVariables(messages, store));
       this.#usage = addUsage(this.#usage, result.usage);
-      await this.#runTools(result.calls, tools, messages);
+      // An answer that was cut off or filtered may hold half a call: as in the SDK, nothing runs.
+      const isWhole = result.finishReason === "stop" || result.finishReason === "tool-calls";
+      if (isWhole) await this.#runTools(result.calls, tools, messages);
       await this.#write({ type: "finish-step" });
-      const goesOn = result.calls.length + result.invalidCalls > 0 && step < limits.maxSteps;
-      if (!goesOn) return result.finishReason;
+      const hasCalls = result.calls.length + result.invalidCalls > 0;
+      if (!isWhole || !hasCalls || step === limits.maxSteps) return result.finishReason;
     }
   }
 
@@ -170,11 +176,16 @@ class Turn {
 
   #finish(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
     const { history, emit, signal } = this.#options;
-    const spent = { usage: this.#usage, savings: this.#savings.savings };
-    const stored = { ...this.#stored(this.#parts.parts), metadata: spent };
-    if (stored.parts.length > 0) history.add(stored);
-    const metadata: TurnMetadata = { ...spent, cost: this.#options.cost() };
-    const message = { ...stored, metadata };
+    const { rowsRead, rowsWritten, alarms } = this.#options.cost();
+    const metadata: TurnMetadata = {
+      usage: this.#usage,
+      savings: this.#savings.savings,
+      // The row in which this is kept counts in.
+      cost: { rowsRead, rowsWritten: rowsWritten + 1, alarms },
+    };
+    const message = { ...this.#stored(this.#parts.parts), metadata };
+    const saysSomething = message.parts.some((part) => part.type !== "step-start");
+    if (saysSomething) history.add(message);
     emit({ type: "message-metadata", messageMetadata: metadata });
     if (signal.aborted) emit({ type: "abort" });
     else if (error !== undefined)

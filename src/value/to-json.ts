@@ -108,9 +108,7 @@ class Converter {
     }
     if (value instanceof RegExp)
       return this.#text("Regular expressions became strings.", String(value));
-    if (value instanceof Number || value instanceof String || value instanceof Boolean) {
-      return this.convert(value.valueOf(), depth);
-    }
+    if (isBoxed(value)) return this.convert(value.valueOf(), depth);
     if (value instanceof Promise) throw refused("A promise");
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) throw refused("Bytes");
     if (!("toJSON" in value) || typeof value.toJSON !== "function") return NOTHING_SPECIAL;
@@ -175,6 +173,12 @@ class Converter {
     }
     return result;
   }
+}
+
+/** `new Number(5)` and its like, as JSON knows them. */
+function isBoxed(value: object): boolean {
+  const tag = Object.prototype.toString.call(value);
+  return tag === "[object Number]" || tag === "[object String]" || tag === "[object Boolean]";
 }
 
 const NOTHING_SPECIAL = Symbol("nothing special");

@@ -201,7 +201,7 @@ describe("what is written", () => {
             `SELECT max(length(CAST(${column} AS BLOB))) AS bytes FROM ${table}`,
           )
           .one().bytes;
-      return [bytesOf("message", "parts"), bytesOf("chunk", "text"), bytesOf("variable", "value")];
+      return [bytesOf("message", "body"), bytesOf("chunk", "text"), bytesOf("variable", "value")];
     });
     for (const bytes of largest) expect(bytes ?? 0).toBeLessThanOrEqual(limits.maxSqlValueBytes);
   });

@@ -55,7 +55,7 @@ const decisions: [string, string, ExpandOptions["syntaxes"]?][] = [
   ["//e\u00a0$x //e\f$x", "//e\u00a0$x //e\f1"],
   ["](\\)$x)$x", "](\\)$x)1"],
   ["](\\()$x", "](\\()1"],
-  ["]( <)$x> $x) $x", "]( <)$x> $x) 1"],
+  ["]( <)$x> $x) $x", "]( <)$x> 1) 1"],
   ["](<)\n)$x", "](<)\n)1"],
   ["](a\r\n$x\r\n\r\n$x", "](a\r\n$x\r\n\r\n1"],
   ["    [a]: $x\n   [a]: $x", "    [a]: 1\n   [a]: $x"],

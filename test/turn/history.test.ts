@@ -191,24 +191,45 @@ describe("the window of a prompt", () => {
   });
 });
 
-describe("removing the newest answer", () => {
-  it("removes all behind the newest question, and gives the question", () => {
-    const history = historyOf(
+describe("a question that is answered again", () => {
+  const asked = () =>
+    historyOf(
       userMessage("q1", "?"),
       answer("a1", "!"),
       userMessage("q2", "??"),
       answer("a2", "!"),
       answer("a3", "!"),
     );
-    expect(history.removeNewestAnswer()?.id).toBe("q2");
-    expect(ids(history.page({ limit: 10 }))).toEqual(["q1", "a1", "q2"]);
-    expect(history.removeNewestAnswer()?.id).toBe("q2");
-    expect(history.newest()?.id).toBe("q2");
+
+  it("loses what follows it: the newest if none is named, or none of that name is known", () => {
+    for (const id of [undefined, "q2", "nobody"]) {
+      const history = asked();
+      history.removeAnswers(id);
+      expect(ids(history.page({ limit: 10 }))).toEqual(["q1", "a1", "q2"]);
+    }
   });
 
-  it("does nothing without a question", () => {
+  it("loses later questions too", () => {
+    const history = asked();
+    history.removeAnswers("q1");
+    expect(ids(history.page({ limit: 10 }))).toEqual(["q1"]);
+  });
+
+  it("is an error where there is none, and nothing is removed", () => {
     const history = historyOf(answer("a1", "!"));
-    expect(history.removeNewestAnswer()).toBeUndefined();
+    expect(() => history.removeAnswers(undefined)).toThrow(
+      expect.objectContaining({ code: "bad_request" }),
+    );
     expect(history.newest()?.id).toBe("a1");
+  });
+
+  it("goes itself, with what follows it, when it is edited", () => {
+    const history = asked();
+    history.removeFrom("nobody");
+    expect(ids(history.page({ limit: 10 }))).toHaveLength(5);
+    history.removeFrom("q2");
+    expect(ids(history.page({ limit: 10 }))).toEqual(["q1", "a1"]);
+    history.removeFrom("q1");
+    expect(history.page({ limit: 10 })).toEqual([]);
   });
 });

@@ -88,6 +88,7 @@ describe("an answer with references", () => {
     const { chunks } = await chat.say({ steps: [[thought, text("$a"), finish()]] });
     expect(chunksOf(chunks, "reasoning-delta").map(({ delta }) => delta)).toEqual(["It is $a."]);
     expect(shownText(chunks)).toBe("1");
+    expect(chat.history.newest()?.display).toEqual(["1"]);
   });
 });
 

@@ -295,6 +295,6 @@ describe("savings", () => {
     const { savings } = turn.result.metadata;
     expect(savings.inlinePromptChars).toBe(savings.promptChars);
     expect([savings.authoredChars, savings.resolvedChars]).toEqual([0, 0]);
-    expect(turn.history.newest()?.metadata).toEqual({ usage: {}, savings });
+    expect(turn.history.newest()?.metadata).toEqual({ ...turn.result.metadata, savings });
   });
 });

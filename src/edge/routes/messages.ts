@@ -1,6 +1,7 @@
 import { type Context, Hono } from "hono";
 import { ByrefError, limitExceeded } from "../../errors.ts";
 import { limits } from "../../limits.ts";
+import { byteLength } from "../../store/described.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import {
@@ -9,8 +10,8 @@ import {
   pageSize,
   parse,
   parseMessage,
-  questionIn,
   requireId,
+  turnIn,
   type TurnRequest,
 } from "../requests.ts";
 import { readJson } from "../read-body.ts";
@@ -21,14 +22,14 @@ export function messageRoutes() {
 
   routes.post("/", async (context) => {
     const body = parse(chatBody, await readJson(context.req.raw));
-    const message = questionIn(body);
-    return runTurn(context, body.id, { ...body, ...(message === undefined ? {} : { message }) });
+    return runTurn(context, body.id, turnIn(body));
   });
 
   routes.post("/:id/messages", async (context) => {
     const body = parse(messageBody, await readJson(context.req.raw));
-    const message = parseMessage(body.message);
-    return runTurn(context, context.req.param("id"), { ...body, message });
+    const { agent, input } = body;
+    const turn = { agent, input, message: parseMessage(body.message) };
+    return runTurn(context, context.req.param("id"), turn);
   });
 
   routes.get("/:id/messages", async (context) => {
@@ -49,10 +50,10 @@ export function messageRoutes() {
 
 /** Hands the turn to its conversation; only what a turn needs goes there. */
 async function runTurn(context: Context<AppEnv>, id: string, turn: TurnRequest) {
-  const { message, agent, input } = turn;
-  const body = JSON.stringify({ message, agent, input });
-  if (body.length > limits.maxMessageBytes) {
-    const sizes = { maximum: limits.maxMessageBytes, actual: body.length };
+  const body = JSON.stringify(turn);
+  const actual = byteLength(body);
+  if (actual > limits.maxMessageBytes) {
+    const sizes = { maximum: limits.maxMessageBytes, actual };
     throw limitExceeded("maxMessageBytes", { ...sizes, advice: "Put long data into a variable." });
   }
   const accept = context.req.header("accept") ?? "text/event-stream";

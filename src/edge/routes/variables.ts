@@ -74,9 +74,18 @@ function serve(context: Context<AppEnv>, { text, isText, etag }: ServedValue): R
 async function readValue(request: Request): Promise<Json> {
   const type = mediaTypeOf(request);
   if (type === "application/json") return parseJson(await request.text());
-  if (type === "text/plain") return request.text();
+  if (type === "text/plain") return decodeText(await request.arrayBuffer());
   const message = `A value of content type ${type || "(none)"} cannot be kept; send application/json or text/plain.`;
   throw new ByrefError("unsupported_media_type", message);
+}
+
+/** UTF-8 to the byte, a byte order mark included; anything else would be changed in silence. */
+function decodeText(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new ByrefError("bad_value", "The text is not UTF-8; send it in UTF-8.");
+  }
 }
 
 function putOptionsIn(query: Readonly<Record<string, string>>): PutOptions {

@@ -1,0 +1,31 @@
+import { ByrefError, limitExceeded } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { isScalar, type Json } from "./json.ts";
+
+/**
+ * Throws `limit_exceeded` for a value of more than `maxDepth` levels, which could not be written or read
+ * without running out of stack, and `bad_value` for a number that is not finite (1e400), which JSON would
+ * turn into null. Not recursive. Cost: linear.
+ */
+export function requireJson(value: Json): void {
+  let level: readonly Json[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    const next: Json[] = [];
+    for (const inner of level) {
+      if (typeof inner === "number" && !Number.isFinite(inner)) throw notFinite();
+      if (isScalar(inner)) continue;
+      if (depth >= limits.maxDepth) throw tooDeep(depth + 1);
+      for (const element of Object.values(inner)) next.push(element);
+    }
+    level = next;
+  }
+}
+
+function notFinite(): ByrefError {
+  return new ByrefError("bad_value", "A number is too large to be kept; send it as a string.");
+}
+
+function tooDeep(actual: number): ByrefError {
+  const advice = "Send flatter data, or text.";
+  return limitExceeded("maxDepth", { maximum: limits.maxDepth, actual, advice });
+}

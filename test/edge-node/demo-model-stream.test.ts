@@ -1,0 +1,182 @@
+import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { describe, expect, it } from "vitest";
+import { orders } from "../../src/agents/orders.ts";
+import { demoModel } from "../../src/edge/demo-model.ts";
+import { asking, everyTool, partsOf, Session, weather } from "../support/demo-session.ts";
+
+describe("questions about the model", () => {
+  it.each(["Who are you?", "help", "Tell me a joke", ""])("introduces itself: %j", async (text) => {
+    const { steps, answer } = await new Session().ask(text);
+    expect(steps).toEqual([]);
+    expect(answer).toMatch(/^I am the demo model of Byref: .* I can:\n\n- get_weather: /su);
+    for (const name of Object.keys(everyTool)) expect(answer).toContain(`- ${name}: `);
+  });
+
+  it("lists only what is offered, and apart from that what it cannot use", async () => {
+    const tools = { get_weather: weather.tools.get_weather, fly: weather.tools.get_weather };
+    const { answer } = await new Session(tools).ask("help");
+    expect(answer).not.toContain("list_orders");
+    expect(answer).not.toContain("- fly");
+    expect(answer).toContain("Also offered, but beyond a demo model: fly.");
+  });
+
+  it("says what it can do instead when a tool is not offered, before it calls any", async () => {
+    const { write_report: _, ...rest } = orders.tools;
+    const { steps, answer } = await new Session(rest).ask("Write a report");
+    expect(steps).toEqual([]);
+    expect(answer).toContain("because the tool write_report is not offered. I can:\n\n- list_");
+  });
+
+  it("calls nothing where tool choice forbids it", async () => {
+    const options = { ...asking("Weather in NYC?"), toolChoice: { type: "none" } as const };
+    const { content, finishReason } = await demoModel().doGenerate(options);
+    expect(finishReason.unified).toBe("stop");
+    expect(content[0]).toMatchObject({ type: "text" });
+  });
+});
+
+describe("the stream", () => {
+  it("gives a word and its white space at a time, and loses nothing", async () => {
+    const parts = await partsOf(asking("who are you"));
+    const deltas = parts.flatMap((part) => (part.type === "text-delta" ? [part.delta] : []));
+    expect(deltas.slice(0, 3)).toEqual(["I ", "am ", "the "]);
+    expect(deltas.every((delta) => /^\S+\s*$/u.test(delta))).toBe(true);
+    const { content } = await demoModel().doGenerate(asking("who are you"));
+    expect(content).toEqual([{ type: "text", text: deltas.join("") }]);
+    expect([...new Set(parts.map((part) => part.type))]).toEqual([
+      "stream-start",
+      "response-metadata",
+      "text-start",
+      "text-delta",
+      "text-end",
+      "finish",
+    ]);
+  });
+
+  it("streams a call's input in pieces and then the call, with ids of its own", async () => {
+    const parts = await partsOf(asking("Weather in São Paulo and Rome?"));
+    const call = parts.filter((part) => part.type === "tool-call");
+    expect(call).toEqual([
+      {
+        type: "tool-call",
+        toolCallId: "call_1",
+        toolName: "get_weather",
+        input: '{"location":"São Paulo"}',
+      },
+      {
+        type: "tool-call",
+        toolCallId: "call_2",
+        toolName: "get_weather",
+        input: '{"location":"Rome"}',
+      },
+    ]);
+    const first = parts.filter((part) => "id" in part && part.id === "call_1");
+    expect(first.map((part) => part.type)).toEqual([
+      "tool-input-start",
+      "tool-input-delta",
+      "tool-input-delta",
+      "tool-input-end",
+    ]);
+    const input = first.flatMap((part) => (part.type === "tool-input-delta" ? [part.delta] : []));
+    expect(input.join("")).toBe('{"location":"São Paulo"}');
+    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "tool-calls" } });
+  });
+
+  it("is the same for the same prompt", async () => {
+    expect(await partsOf(asking("Weather in Rome?"))).toEqual(
+      await partsOf(asking("Weather in Rome?")),
+    );
+  });
+
+  it("gives no call id twice, also when the history has lost its first calls", async () => {
+    const history = withResult(asking("Weather in NYC?"), { type: "text", value: "" }, "call_7");
+    const again = { role: "user", content: [{ type: "text", text: "Weather in Rome?" }] } as const;
+    const prompt: LanguageModelV4Prompt = [
+      ...history.prompt,
+      { ...again, content: [...again.content] },
+    ];
+    const { content } = await demoModel().doGenerate({ ...history, prompt });
+    expect(content).toMatchObject([{ toolCallId: "call_8" }]);
+  });
+
+  it("counts four characters of prompt and output as a token, rounded up", async () => {
+    const question = "Weather in Rome?";
+    const { usage } = await demoModel().doGenerate(asking(question));
+    const output = Math.ceil(("get_weather".length + '{"location":"Rome"}'.length) / 4);
+    expect(usage.inputTokens.total).toBe(Math.ceil(question.length / 4));
+    expect(usage.outputTokens.total).toBe(output);
+    const longer = withResult(asking(question), { type: "text", value: "x".repeat(4_000) });
+    expect((await demoModel().doGenerate(longer)).usage.inputTokens.total).toBeGreaterThan(1_000);
+  });
+
+  it("errors with the abort's reason in the middle of a word's delay", async () => {
+    const controller = new AbortController();
+    const reason = new Error("The user left");
+    const { stream } = await demoModel({ wordDelayMs: 60_000 }).doStream({
+      ...asking("who are you"),
+      abortSignal: controller.signal,
+    });
+    const seen: string[] = [];
+    const reading = (async () => {
+      for await (const part of stream) seen.push(part.type);
+    })();
+    setTimeout(() => controller.abort(reason), 5);
+    await expect(reading).rejects.toBe(reason);
+    expect(seen).toEqual(["stream-start", "response-metadata", "text-start"]);
+  });
+
+  it("stops at the next part without a delay as well, and at once if already aborted", async () => {
+    const controller = new AbortController();
+    const options = { ...asking("who are you"), abortSignal: controller.signal };
+    const { stream } = await demoModel().doStream(options);
+    const reader = stream.getReader();
+    await reader.read();
+    controller.abort("enough");
+    await expect(reader.read()).rejects.toBe("enough");
+    await expect(demoModel().doGenerate(options)).rejects.toBe("enough");
+  });
+
+  it("waits between words when told to", async () => {
+    const started = performance.now();
+    const { content } = await demoModel({ wordDelayMs: 5 }).doGenerate(
+      asking("How is the weather?"),
+    );
+    const words = content[0]?.type === "text" ? content[0].text.split(" ").length : 0;
+    expect(words).toBeGreaterThan(5);
+    // Timers may fire a millisecond early.
+    expect(performance.now() - started).toBeGreaterThan(words * 4);
+  });
+
+  it("names itself", () => {
+    expect(demoModel()).toMatchObject({
+      specificationVersion: "v4",
+      provider: "byref",
+      modelId: "demo",
+    });
+  });
+});
+
+type Output = Extract<
+  Extract<LanguageModelV4Prompt[number], { role: "tool" }>["content"][number],
+  { type: "tool-result" }
+>["output"];
+
+/** The prompt with the model's own next call answered by `output`. */
+function withResult(
+  options: LanguageModelV4CallOptions,
+  output: Output,
+  toolCallId = "call_1",
+): LanguageModelV4CallOptions {
+  const asksWeather = JSON.stringify(options.prompt).includes("Weather");
+  const toolName = asksWeather ? "get_weather" : "list_orders";
+  const asked = JSON.stringify(options.prompt).includes("Rome") ? "Rome" : "NYC";
+  const input = asksWeather ? { location: asked } : {};
+  return {
+    ...options,
+    prompt: [
+      ...options.prompt,
+      { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
+      { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] },
+    ],
+  };
+}
