@@ -1,0 +1,68 @@
+/**
+ * Adds to package-lock.json the optional packages of other platforms that npm left out because the
+ * registry it asked did not have them: without their entries `npm ci` refuses the lock. Run it after
+ * every `npm install`: `npm run lock`.
+ */
+import { readFileSync, writeFileSync } from "node:fs";
+
+interface LockEntry {
+  readonly version?: string;
+  readonly dev?: boolean;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+interface Lock {
+  packages: Record<string, LockEntry & Readonly<Record<string, unknown>>>;
+}
+
+const systems: Readonly<Record<string, string>> = {
+  android: "android",
+  darwin: "darwin",
+  freebsd: "freebsd",
+  linux: "linux",
+  openharmony: "openharmony",
+  win32: "win32",
+  windows: "win32",
+  wasm32: "wasi",
+};
+const processors: Readonly<Record<string, string>> = {
+  arm: "arm",
+  arm64: "arm64",
+  ia32: "ia32",
+  ppc64: "ppc64",
+  riscv64: "riscv64",
+  s390x: "s390x",
+  x64: "x64",
+  "64": "x64",
+  wasm32: "wasm32",
+};
+
+const lock = JSON.parse(readFileSync("package-lock.json", "utf8")) as Lock;
+const added: string[] = [];
+for (const [path, entry] of Object.entries(lock.packages)) {
+  for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
+    const known = [`${path}/node_modules/${name}`, `node_modules/${name}`].some(
+      (place) => lock.packages[place]?.version === version,
+    );
+    const platform = platformOf(name);
+    if (known || platform === undefined || !/^\d/.test(version)) continue;
+    const taken = lock.packages[`node_modules/${name}`] !== undefined;
+    const place = taken ? `${path}/node_modules/${name}` : `node_modules/${name}`;
+    const dev = entry.dev === true ? { dev: true } : {};
+    lock.packages[place] = { version, ...dev, optional: true, ...platform };
+    added.push(place);
+  }
+}
+lock.packages = Object.fromEntries(
+  Object.entries(lock.packages).sort(([a], [b]) => (a === "" ? -1 : b === "" ? 1 : a < b ? -1 : 1)),
+);
+writeFileSync("package-lock.json", `${JSON.stringify(lock, null, 2)}\n`);
+console.log(added.length === 0 ? "nothing was missing" : `added:\n${added.join("\n")}`);
+
+/** What a binary package's name says of where it runs; undefined if it says nothing. */
+function platformOf(name: string): { os: string[]; cpu: string[] } | undefined {
+  const words = name.split(/[/-]/);
+  const os = words.map((word) => systems[word]).find((found) => found !== undefined);
+  const cpu = words.map((word) => processors[word]).find((found) => found !== undefined);
+  return os === undefined || cpu === undefined ? undefined : { os: [os], cpu: [cpu] };
+}
