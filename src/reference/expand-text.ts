@@ -38,48 +38,50 @@ export function expandText(
   return { readable: outlet.readable, writable };
 }
 
-/** The readable side: what is emitted goes straight through while the reader keeps up. */
+/**
+ * The readable side. A reader that waits gets what is emitted at once; what it does not ask for yet is
+ * joined, so that deltas that are ready together leave together. Holds about one slice.
+ */
 class Outlet {
   readonly readable: ReadableStream<string>;
-  readonly #queue: string[] = [];
   #controller: ReadableStreamDefaultController<string> | undefined;
-  /** Characters of the queue's first text that have left. */
-  #left = 0;
+  #waiting = "";
+  /** The reader asked, and there was nothing. */
+  #isAsked = false;
   #isEnded = false;
   #cancelled: { readonly reason: unknown } | undefined;
   #resume: (() => void) | undefined;
 
   constructor() {
-    this.readable = new ReadableStream<string>({
-      start: (controller) => {
-        this.#controller = controller;
+    this.readable = new ReadableStream<string>(
+      {
+        start: (controller) => {
+          this.#controller = controller;
+        },
+        pull: () => {
+          this.#isAsked = true;
+          this.#serve();
+        },
+        cancel: (reason) => {
+          this.#cancelled = { reason };
+          this.#waiting = "";
+          this.#resume?.();
+        },
       },
-      pull: (controller) => this.#pull(controller),
-      cancel: (reason) => {
-        this.#cancelled = { reason };
-        this.#queue.length = 0;
-        this.#resume?.();
-      },
-    });
+      { highWaterMark: 0 },
+    );
   }
 
   readonly emit = (text: string): void => {
     if (this.#cancelled !== undefined) return;
-    const controller = this.#controller;
-    const isReady = this.#isReady;
-    if (isReady && text.length <= limits.maxSliceChars) {
-      controller?.enqueue(text);
-      return;
-    }
-    this.#queue.push(text);
-    // A reader that waits already does not ask again.
-    if (isReady && controller !== undefined) this.#pull(controller);
+    this.#waiting += text;
+    this.#serve();
   };
 
-  /** When the reader has taken what there was; at once if it keeps up. Rejects if it has gone. */
+  /** When there is room again; at once if there is. Rejects if the reader has gone. */
   ready(): Promise<void> | undefined {
     if (this.#cancelled !== undefined) return Promise.reject(this.#cancelled.reason);
-    if (this.#isReady) return undefined;
+    if (this.#waiting.length < limits.maxSliceChars) return undefined;
     return new Promise((resolve, reject) => {
       this.#resume = () => {
         this.#resume = undefined;
@@ -89,43 +91,26 @@ class Outlet {
     });
   }
 
-  /** Nothing more is emitted; the stream closes when the queue is empty. */
+  /** Nothing more is emitted; the stream closes when all of it has left. */
   end(): void {
     this.#isEnded = true;
-    this.#closeIfDone();
+    this.#serve();
   }
 
   error(reason: unknown): void {
-    this.#queue.length = 0;
+    this.#waiting = "";
     this.#controller?.error(reason);
   }
 
-  get #isReady(): boolean {
-    return this.#queue.length === 0 && (this.#controller?.desiredSize ?? 0) > 0;
-  }
-
-  #pull(controller: ReadableStreamDefaultController<string>): void {
-    const [text] = this.#queue;
-    if (text !== undefined) {
-      const slice = clip(
-        text.slice(this.#left, this.#left + limits.maxSliceChars + 1),
-        limits.maxSliceChars,
-      );
-      this.#left += slice.length;
-      if (this.#left === text.length) {
-        this.#queue.shift();
-        this.#left = 0;
-      }
-      controller.enqueue(slice);
+  #serve(): void {
+    if (this.#isAsked && this.#waiting !== "") {
+      const slice = clip(this.#waiting, limits.maxSliceChars);
+      this.#waiting = this.#waiting.slice(slice.length);
+      this.#isAsked = false;
+      this.#controller?.enqueue(slice);
     }
-    if (this.#queue.length > 0) return;
-    this.#closeIfDone();
-    this.#resume?.();
-  }
-
-  #closeIfDone(): void {
-    if (this.#isEnded && this.#queue.length === 0 && this.#cancelled === undefined) {
-      this.#controller?.close();
-    }
+    if (this.#waiting.length < limits.maxSliceChars) this.#resume?.();
+    const isDone = this.#isEnded && this.#waiting === "" && this.#cancelled === undefined;
+    if (isDone) this.#controller?.close();
   }
 }

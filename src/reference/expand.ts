@@ -1,3 +1,4 @@
+import { codeOf, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isScalar } from "../value/json.ts";
 import { isTable, renderBlock, renderInline } from "../value/render.ts";
@@ -128,12 +129,8 @@ export class Expander {
   }
 
   #expand(piece: ReferencePiece, answer: Found | Missing, emit: Emit): void {
-    const text = answer.found ? rendered(piece, answer) : `[secret: ${piece.reference.name}]`;
-    if (text.length > this.#budget.leftChars) {
-      const message = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
-      this.#options.onUnresolved?.({ reference: piece.source, code: "limit_exceeded", message });
-      // What comes after it stays as written too, however small.
-      this.#budget.leftChars = 0;
+    const text = this.#render(piece, answer);
+    if (text === undefined) {
       this.#put(piece.source, emit);
       return;
     }
@@ -142,12 +139,33 @@ export class Expander {
     this.#put(text, emit);
   }
 
+  /** The text that the reference stands for; undefined, and said so, if it is over a bound. */
+  #render(piece: ReferencePiece, answer: Found | Missing): string | undefined {
+    try {
+      const text = answer.found ? rendered(piece, answer) : `[secret: ${piece.reference.name}]`;
+      if (text.length <= this.#budget.leftChars) return text;
+      // What comes after it stays as written too, however small.
+      this.#budget.leftChars = 0;
+      this.#tellLimit(piece, TOO_LONG);
+    } catch (error) {
+      if (codeOf(error) !== "limit_exceeded") throw error;
+      this.#tellLimit(piece, messageOf(error));
+    }
+    return undefined;
+  }
+
+  #tellLimit({ source }: ReferencePiece, message: string): void {
+    this.#options.onUnresolved?.({ reference: source, code: "limit_exceeded", message });
+  }
+
   #put(text: string, emit: Emit): void {
     if (text === "") return;
     this.#urls?.feed(text);
     emit(text);
   }
 }
+
+const TOO_LONG = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
 
 function rendered(piece: ReferencePiece, { value }: Found): string {
   if (!piece.alone || isScalar(value)) return renderInline(value);

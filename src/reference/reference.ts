@@ -93,8 +93,10 @@ export interface Missing {
   readonly length?: number;
   /** Names or keys that are nearly what was written. */
   readonly near?: readonly string[];
-  /** For `evicted`: when, why, and how to get it back. */
+  /** For `evicted`: when, why, and how to get it back, in words. */
   readonly message?: string;
+  /** For `evicted`: the same as data. */
+  readonly tombstone?: object;
 }
 
 /** Where `reference` and the store meet. It never throws for a missing value. */

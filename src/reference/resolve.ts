@@ -270,7 +270,7 @@ function didYouMean(near: readonly string[] = []): string {
 
 function problemFrom(source: string, missing: Missing): ReferenceProblem {
   const { code, message } = describe(source, missing);
-  const { nearest, keys, length, near } = missing;
-  const details = { reference: source, nearest, keys: keys?.slice(0, 50), length, near };
+  const { nearest, keys, length, near, tombstone } = missing;
+  const details = { reference: source, nearest, keys: keys?.slice(0, 50), length, near, tombstone };
   return new ReferenceProblem(code, message, details);
 }

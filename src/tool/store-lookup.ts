@@ -25,7 +25,7 @@ function missing({ name }: Reference, store: VariableStore): Missing {
         .reverse(),
     );
   }
-  return { found: false, reason: "evicted", message: evictionMessage(tombstone) };
+  return { found: false, reason: "evicted", message: evictionMessage(tombstone), tombstone };
 }
 
 /** When and why a variable went, and which call brings it back. */

@@ -1,3 +1,4 @@
+import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import {
   clip,
@@ -11,7 +12,18 @@ import {
 
 /** A value as text inside a tool's string: strings as they are, everything else as compact JSON. */
 export function renderText(value: Json): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : write(value);
+}
+
+/** Values of one's own may be deeper than what a store keeps: too deep to be written. */
+function write(value: Json, indent?: number): string {
+  try {
+    return JSON.stringify(value, null, indent);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    const sizes = { maximum: limits.maxDepth, actual: Infinity };
+    throw limitExceeded("maxDepth", { ...sizes, advice: "Refer to a part of it." });
+  }
 }
 
 /** A value inside a line of an answer: as `renderText`, but long JSON is cut and says what is missing. */
@@ -21,7 +33,7 @@ export function renderInline(value: Json): string {
 }
 
 function inlineArray(values: JsonArray): string {
-  const taken = takeWithin(limits.maxInlineJsonChars, values, (value) => JSON.stringify(value));
+  const taken = takeWithin(limits.maxInlineJsonChars, values, (value) => write(value));
   return `[${joinWithRest(taken, values.length)}]`;
 }
 
@@ -30,7 +42,7 @@ function inlineObject(value: JsonObject): string {
   const taken = takeWithin(
     limits.maxInlineJsonChars,
     entries,
-    ([key, inner]) => `${JSON.stringify(key)}:${JSON.stringify(inner)}`,
+    ([key, inner]) => `${JSON.stringify(key)}:${write(inner)}`,
   );
   return `{${joinWithRest(taken, entries.length)}}`;
 }
@@ -51,12 +63,12 @@ interface Taken {
 function takeWithin<Item>(
   chars: number,
   items: readonly Item[],
-  write: (item: Item) => string,
+  writeItem: (item: Item) => string,
 ): Taken {
   const written: string[] = [];
   let used = 0;
   for (const item of items) {
-    const text = write(item);
+    const text = writeItem(item);
     if (used + text.length > chars) {
       if (written.length > 0) break;
       return { written: [clip(text, chars)], isCut: true };
@@ -158,7 +170,7 @@ function leftOf({ written, isCut }: Taken, total: number, noun: string): string 
 }
 
 function indented(value: Json): string {
-  return `  ${JSON.stringify(value, null, 2).replaceAll("\n", "\n  ")}`;
+  return `  ${write(value, 2).replaceAll("\n", "\n  ")}`;
 }
 
 function longestBacktickRun(text: string): number {

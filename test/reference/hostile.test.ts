@@ -103,3 +103,30 @@ describe("paths to what every object has", () => {
     expect(Object.hasOwn({}, "polluted") || "polluted" in {}).toBe(false);
   });
 });
+
+describe("a value of one's own that is nested 100,000 deep", () => {
+  const deep = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`) as Json;
+
+  it("stays as written in an answer, alone on its line and inside it", async () => {
+    for (const text of ["$deep", "so $deep it is", "$deep[0]"]) {
+      expect(await expanded(text, { deep })).toBe(text);
+    }
+    expect(await expanded("a $deep, $x", { deep, x: 1 })).toBe("a $deep, 1");
+  });
+
+  it("is handed over whole, and is an error inside a text", async () => {
+    const lookup = lookupIn({ deep });
+    const { value } = await resolveReferences({ a: "$deep" }, lookup);
+    expect((value as { a: Json }).a).toBe(deep);
+    await expect(resolveReferences("so $deep", lookup)).rejects.toMatchObject({
+      code: "limit_exceeded",
+    });
+  });
+
+  it("is an error as a tool's input", async () => {
+    await expect(resolveReferences(deep, lookupIn({}))).rejects.toMatchObject({
+      code: "limit_exceeded",
+      details: { limit: "maxDepth" },
+    });
+  });
+});

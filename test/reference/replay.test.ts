@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { replay, type Spelling, type Trace } from "../support/replay.ts";
+
+/** Conversations of the shapes that recorded ones have; written for this test. */
+const traces: readonly Trace[] = [
+  {
+    id: "a chain of numbers",
+    steps: [
+      {
+        tool: "divide",
+        label: "var_1",
+        input: { arg_0: 70, arg_1: 5 },
+        refs: [],
+        expect: { arg_0: 70, arg_1: 5 },
+        output: { result: 14 },
+      },
+      {
+        tool: "round",
+        label: "var_2",
+        input: { value: "⟦0⟧", label: "about ⟦0⟧" },
+        refs: [{ name: "var_1", path: ["result"] }],
+        expect: { value: 14, label: "about 14" },
+        output: { result: 14, note: null },
+      },
+      {
+        tool: "answer",
+        label: null,
+        input: { all: ["⟦0⟧", { nested: "⟦1⟧" }], none: "⟦2⟧" },
+        refs: [
+          { name: "var_1", path: [] },
+          { name: "var_2", path: ["result"] },
+          { name: "var_2", path: ["note"] },
+        ],
+        expect: { all: [{ result: 14 }, { nested: 14 }], none: null },
+        output: null,
+      },
+    ],
+  },
+  {
+    id: "an output under several names",
+    steps: [
+      {
+        tool: "open_campaign",
+        label: null,
+        labels: ["API_call_0", "API_call_1"],
+        input: { country: "France" },
+        refs: [],
+        expect: { country: "France" },
+        output: { API_call_0: 7479, API_call_1: [1, 2, { a: "$API_call_0 {{x}} †x" }] },
+      },
+      {
+        tool: "report",
+        label: null,
+        labels: ["API_call_2"],
+        input: { campaign: "⟦0⟧", last: "⟦1⟧", text: "⟦2⟧" },
+        refs: [
+          { name: "API_call_0", path: [] },
+          { name: "API_call_1", path: [-1] },
+          { name: "API_call_1", path: [2, "a"] },
+        ],
+        expect: {
+          campaign: 7479,
+          last: { a: "$API_call_0 {{x}} †x" },
+          text: "$API_call_0 {{x}} †x",
+        },
+        output: { API_call_2: { ok: true } },
+      },
+    ],
+  },
+  {
+    id: "keys that need quotes",
+    steps: [
+      {
+        tool: "rates",
+        label: "t0",
+        input: {},
+        refs: [],
+        expect: {},
+        output: { "Exchange Rate": 1.25, "it's": ["a"], users: [{ "first name": "Ada" }] },
+      },
+      {
+        tool: "convert",
+        label: "t1",
+        input: { rate: "⟦0⟧", formula: "100 * ⟦0⟧", it: "⟦1⟧", who: "⟦2⟧" },
+        refs: [
+          { name: "t0", path: ["Exchange Rate"] },
+          { name: "t0", path: ["it's", 0] },
+          { name: "t0", path: ["users", 0, "first name"] },
+        ],
+        expect: { rate: 1.25, formula: "100 * 1.25", it: "a", who: "Ada" },
+        output: {},
+      },
+    ],
+  },
+];
+const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
+
+describe("a conversation by reference gives every tool what it gave by value", () => {
+  for (const trace of traces) {
+    it.each(spellings)(`${trace.id}, %s`, async (spelling) => {
+      expect(await replay(trace, spelling)).toEqual([]);
+    });
+  }
+
+  it("and what a tool got otherwise is told", async () => {
+    const [first] = traces;
+    const steps = first?.steps.map((step) => ({ ...step, expect: { other: true } })) ?? [];
+    const failures = await replay({ id: "wrong", steps }, "dollar");
+    expect(failures).toHaveLength(3);
+    expect(failures[1]).toMatchObject({ step: 1, actual: { value: 14, label: "about 14" } });
+  });
+});
