@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
@@ -60,30 +60,32 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
     {
       cwd: root,
       stdio: ["ignore", "pipe", "pipe"],
-      // A group of its own, so that workerd can be stopped together with wrangler.
-      detached: true,
       env: { ...process.env, ...WRANGLER_ENVIRONMENT },
     },
   );
   const said = collect(child);
   // Whatever ends this process, it leaves neither a server nor a file with keys behind.
-  const cleanUp = () => {
-    killGroup(child, "SIGKILL");
+  const cleanUp = (family = familyOf(child.pid)) => {
+    for (const pid of family) kill(pid, "SIGKILL");
     rmSync(envFile, { force: true });
   };
-  process.once("exit", cleanUp);
+  const onExit = () => cleanUp();
+  process.once("exit", onExit);
   const exited = new Promise<number>((done) => {
     child.once("exit", (code) => {
       cleanUp();
-      process.off("exit", cleanUp);
+      process.off("exit", onExit);
       done(code ?? 1);
     });
   });
   const stop = async () => {
-    killGroup(child, "SIGTERM");
-    const timer = setTimeout(() => killGroup(child, "SIGKILL"), 5_000);
+    // Those that outlive wrangler would not be found any more.
+    const family = familyOf(child.pid);
+    child.kill("SIGTERM");
+    const timer = setTimeout(() => cleanUp(family), 5_000);
     await exited;
     clearTimeout(timer);
+    cleanUp(family);
   };
   options.signal?.addEventListener("abort", () => void stop(), { once: true });
   if (options.signal?.aborted === true) void stop();
@@ -166,10 +168,27 @@ async function untilHealthy(url: string): Promise<boolean> {
   return false;
 }
 
-function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
-  if (child.pid === undefined) return;
+/**
+ * The process and all that it started. They share our process group, so that whoever kills that reaches
+ * them too.
+ */
+function familyOf(root: number | undefined): readonly number[] {
+  if (root === undefined) return [];
+  const { stdout } = spawnSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" });
+  const pairs = (stdout ?? "").split("\n").map((line) => line.trim().split(/ +/).map(Number));
+  const family = [root];
+  // The list grows while it is walked: children, then their children.
+  for (const parent of family) {
+    for (const [pid, ppid] of pairs) {
+      if (pid !== undefined && ppid === parent && !family.includes(pid)) family.push(pid);
+    }
+  }
+  return family;
+}
+
+function kill(pid: number, signal: NodeJS.Signals): void {
   try {
-    process.kill(-child.pid, signal);
+    process.kill(pid, signal);
   } catch {
     // It has gone already.
   }

@@ -13,6 +13,12 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
   process.once(signal, () => stopping.abort());
 }
 
+// npm that is killed takes its shell with it, and nobody tells us.
+const parent = process.ppid;
+setInterval(() => {
+  if (process.ppid !== parent) stopping.abort();
+}, 200).unref();
+
 try {
   readSettings(settings);
   const listen = auth === "none" ? "loopback" : "everywhere";
