@@ -1,5 +1,6 @@
 import { automaticBase, MAX_NUMBER, requireName, splitNumber } from "./names.ts";
 import type { Write } from "./variable-store.ts";
+import { newName } from "./write-mode.ts";
 
 /** A variable, or an evicted one, whose name starts so, and the call that made it. */
 export interface Sibling {
@@ -13,12 +14,17 @@ export interface Sibling {
  * new version); another call whose name is taken gets the next number that was never used.
  */
 export function chooseName(
-  write: Pick<Write, "name" | "tool">,
+  write: Pick<Write, "name" | "tool" | "mode">,
   siblingsOf: (base: string) => readonly Sibling[],
   highestNumber: (base: string) => number,
 ): string {
   const { name = { base: "variable", numbered: true, inputDigest: "" }, tool } = write;
-  if (typeof name === "string") return requireName(name);
+  if (typeof name === "string") {
+    requireName(name);
+    if (write.mode !== "new") return name;
+    const used = siblingsOf(name).map((sibling) => numberOf(sibling.name, name));
+    return requireName(newName(name, Math.max(highestNumber(name), ...used)));
+  }
   const base = automaticBase(name.base);
   const siblings = siblingsOf(base).filter((sibling) => isOf(sibling.name, base));
   const same = siblings.find(
@@ -43,9 +49,11 @@ function isOf(name: string, base: string): boolean {
   return name === base || splitNumber(name)?.base === base;
 }
 
+const NO_NUMBER = -1;
+
 function numberOf(name: string, base: string): number {
   const split = splitNumber(name);
-  return split?.base === base ? split.number : 0;
+  return split?.base === base ? split.number : NO_NUMBER;
 }
 
 /** The numbers that names used, by base, so that none is given twice: after deletes as well. */
@@ -56,8 +64,9 @@ export class UsedNumbers {
     this.#highest = new Map(Object.entries(highest));
   }
 
+  /** -1 if none was used. */
   highest(base: string): number {
-    return this.#highest.get(base) ?? 0;
+    return this.#highest.get(base) ?? NO_NUMBER;
   }
 
   /** True if that was news. */

@@ -3,6 +3,7 @@ import type { Json } from "../value/json.ts";
 import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
 import { describeValue } from "./described.ts";
 import { dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
+import { valueAfter } from "./write-mode.ts";
 import type {
   ListOptions,
   Tombstone,
@@ -37,7 +38,8 @@ export class MemoryStore implements VariableStore {
       (base) => this.#siblings(base),
       (base) => this.#numbers.highest(base),
     );
-    const { value, about } = describeValue(write.value);
+    const { mode = "replace" } = write;
+    const { value, about } = describeValue(valueAfter(mode, this.read(name), write.value));
     const previous = this.#entries.get(name);
     const expiresAtMs = dueAt(write, now);
     const info: VariableInfo = {

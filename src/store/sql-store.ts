@@ -17,6 +17,7 @@ import {
 import { Tombstones } from "./tombstones.ts";
 import { ValueCache } from "./value-cache.ts";
 import { INFO_COLUMNS, infoFrom, writeRow } from "./variable-row.ts";
+import { valueAfter } from "./write-mode.ts";
 import type {
   ListOptions,
   Tombstone,
@@ -49,7 +50,7 @@ export class SqlStore implements VariableStore {
 
   save(write: Write): VariableInfo {
     if (typeof write.name === "string") requireName(write.name);
-    const described = describeValue(write.value);
+    const described = describeValue(this.#valueAfter(write));
     const info = this.#atomically(() => this.#write(write, described));
     this.#remember(info, described.value);
     return info;
@@ -152,6 +153,13 @@ export class SqlStore implements VariableStore {
   nextDueMs(): number | undefined {
     const row = firstRow(this.#sql, `SELECT min(expires_at) AS due FROM variable`);
     return row === undefined ? undefined : optionalNumberIn(row, "due");
+  }
+
+  #valueAfter({ mode = "replace", name, value }: Write): Json {
+    const isExtension = mode === "append" || mode === "merge";
+    return isExtension && typeof name === "string"
+      ? valueAfter(mode, this.read(name), value)
+      : value;
   }
 
   #write(write: Write, { text, asText, about }: Described): VariableInfo {

@@ -1,4 +1,5 @@
 import type { Json, JsonType } from "../value/json.ts";
+import type { WriteMode } from "./write-mode.ts";
 
 export type Visibility = "model" | "sealed" | "secret";
 
@@ -55,6 +56,8 @@ export interface Write {
   readonly value: Json;
   /** A name that somebody chose, or how to find one; without: `variable_1`, `variable_2` … */
   readonly name?: string | AutomaticName;
+  /** What happens to a value that a chosen name has already. Default: `replace`. */
+  readonly mode?: WriteMode;
   readonly description?: string;
   readonly tool?: string;
   readonly toolCallId?: string;
@@ -76,7 +79,10 @@ export interface ListOptions {
  * Nothing here is scoped by tenant or conversation: a store is one conversation's.
  */
 export interface VariableStore {
-  /** Replaces or creates; moves the variable to newest. Throws `bad_name` or `limit_exceeded`. */
+  /**
+   * Replaces, extends or creates, by mode; moves the variable to newest. Throws `bad_name`, `bad_value`
+   * (a mode that does not fit what is there) or `limit_exceeded`.
+   */
   save(write: Write): VariableInfo;
   /** The value, frozen; undefined for what does not exist (any more). */
   read(name: string): Json | undefined;

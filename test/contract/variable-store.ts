@@ -10,6 +10,7 @@ import {
   withCode,
 } from "./variable-store-fixture.ts";
 import { deleting, expiry, tombstones } from "./variable-store-life.ts";
+import { writeModes } from "./variable-store-modes.ts";
 import { largeValues, values } from "./variable-store-values.ts";
 
 export interface StoreOptions {
@@ -30,6 +31,7 @@ export function variableStoreContract(
   afterEach(() => dispose(at.store));
   describe("saving and reading", () => savingAndReading(at));
   describe("automatic names", () => automaticNames(at));
+  describe("write modes", () => writeModes(at));
   describe("values", () => values(at));
   describe("large values", { timeout: 30_000 }, () => largeValues(at));
   describe("deleting", () => deleting(at));

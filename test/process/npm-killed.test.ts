@@ -22,7 +22,10 @@ describe("npm that is killed", () => {
       interval: 200,
     });
     shell.kill("SIGKILL");
-    await vi.waitFor(() => expect(isUp()).rejects.toThrow(), { timeout: 15_000, interval: 200 });
+    await vi.waitFor(() => expect(isUp()).rejects.toThrow("fetch failed"), {
+      timeout: 15_000,
+      interval: 200,
+    });
     await vi.waitFor(() => expect(envFilesIn(stateDir)).toEqual([]), { timeout: 15_000 });
     rmSync(stateDir, { recursive: true, force: true });
   });

@@ -1,0 +1,92 @@
+import { expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { WriteMode } from "../../src/store/write-mode.ts";
+import type { Json } from "../../src/value/json.ts";
+import { type Fixture, namesOf, observe, withCode } from "./variable-store-fixture.ts";
+
+/** What a write does to a value that is there already. */
+export function writeModes(at: Fixture): void {
+  it.each<[WriteMode, Json, Json, Json]>([
+    ["replace", [1], "x", "x"],
+    ["append", "ab", "cd", "abcd"],
+    ["append", [1], 2, [1, 2]],
+    ["append", [1], [2, [3]], [1, 2, [3]]],
+    ["append", [], { a: 1 }, [{ a: 1 }]],
+    ["append", [1], null, [1, null]],
+    [
+      "merge",
+      { a: 1, b: { c: 1, d: 1 } },
+      { b: { c: 2 }, e: 3 },
+      { a: 1, b: { c: 2, d: 1 }, e: 3 },
+    ],
+    ["merge", { a: [1] }, { a: [2] }, { a: [2] }],
+    ["merge", { a: { b: 1 } }, { a: null }, { a: null }],
+    ["merge", { a: 1 }, {}, { a: 1 }],
+  ])("%s of %j and %j gives %j, as the next version", (mode, before, value, after) => {
+    at.store.save({ name: "v", value: before });
+    const info = at.store.save({ name: "v", value, mode });
+    expect(info).toMatchObject({ name: "v", version: 2 });
+    expect(at.store.read("v")).toEqual(after);
+  });
+
+  it.each<WriteMode>(["append", "merge"])("%s of what is not there is that value", (mode) => {
+    at.store.save({ name: "v", value: 5, mode });
+    expect(at.store.read("v")).toBe(5);
+  });
+
+  it.each<[WriteMode, Json, Json]>([
+    ["append", "ab", 1],
+    ["append", 1, 2],
+    ["append", { a: 1 }, { b: 2 }],
+    ["append", null, "x"],
+    ["merge", [1], [2]],
+    ["merge", { a: 1 }, [2]],
+    ["merge", "ab", { a: 1 }],
+  ])("%s of %j and %j is refused, and nothing changes", (mode, before, value) => {
+    at.store.save({ name: "v", value: before });
+    const seen = observe(at.store);
+    expect(() => at.store.save({ name: "v", value, mode })).toThrow(withCode("bad_value"));
+    expect(observe(at.store)).toEqual(seen);
+  });
+
+  it("merge keeps a key named __proto__ a key", () => {
+    at.store.save({ name: "v", value: { a: 1 } });
+    const value = JSON.parse('{"__proto__": {"polluted": 1}}') as Json;
+    at.store.save({ name: "v", value, mode: "merge" });
+    expect(JSON.stringify(at.store.read("v"))).toBe('{"a":1,"__proto__":{"polluted":1}}');
+    expect("polluted" in {}).toBe(false);
+  });
+
+  it("append to one that is due and not evicted begins anew", () => {
+    at.store.save({ name: "v", value: [1], ttlMs: 5 });
+    at.nowMs += 5;
+    at.store.save({ name: "v", value: [2], mode: "append" });
+    expect(at.store.read("v")).toEqual([2]);
+  });
+
+  it("append over the bound of a value is refused, and nothing changes", () => {
+    const half = "x".repeat(limits.maxJsonBytes / 2 + 1);
+    at.store.save({ name: "v", value: half });
+    const write = { name: "v", value: half, mode: "append" } as const;
+    expect(() => at.store.save(write)).toThrow(withCode("limit_exceeded"));
+    expect(at.store.read("v") === half).toBe(true);
+  });
+
+  it("new never touches what is there, and never uses a number twice", () => {
+    at.store.save({ name: "v", value: "old" });
+    const save = (value: Json) => at.store.save({ name: "v", value, mode: "new" }).name;
+    expect([save(0), save(1)]).toEqual(["v_000", "v_001"]);
+    at.store.delete("v_001");
+    expect(save(2)).toBe("v_002");
+    at.store.save({ name: "v_041", value: 1 });
+    expect(save(3)).toBe("v_042");
+    expect(at.store.read("v")).toBe("old");
+    expect(namesOf(at.store.list())).toEqual(["v", "v_000", "v_002", "v_041", "v_042"]);
+  });
+
+  it("new refuses a name that would become too long", () => {
+    const name = "v".repeat(limits.maxNameChars - 3);
+    expect(() => at.store.save({ name, value: 1, mode: "new" })).toThrow(withCode("bad_name"));
+    expect(at.store.count()).toBe(0);
+  });
+}
