@@ -14,6 +14,8 @@ export {
   type View,
 } from "./reference/reference.ts";
 export {
+  type Interpolation,
+  interpolate,
   ReferenceProblem,
   type Resolution,
   type ResolveOptions,

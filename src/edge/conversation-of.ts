@@ -17,7 +17,8 @@ type RemoteMethod =
   | "readVariable"
   | "putVariable"
   | "deleteVariable"
-  | "resetVariables";
+  | "resetVariables"
+  | "interpolate";
 
 /**
  * The object of a conversation. Its name is made of the tenant, which the door gave, and the id, as JSON:

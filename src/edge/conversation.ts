@@ -4,11 +4,13 @@ import { ByrefError, codeOf, publicMessageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { parsePath } from "../reference/grammar.ts";
 import { readReference } from "../reference/lookup-in.ts";
-import { describe } from "../reference/resolve.ts";
+import { describe, interpolate, type Interpolation } from "../reference/resolve.ts";
+import type { SyntaxName } from "../reference/syntaxes.ts";
 import { migrate } from "../store/migrations.ts";
 import { SqlStore } from "../store/sql-store.ts";
+import type { WriteMode } from "../store/write-mode.ts";
 import type { ListOptions, VariableInfo } from "../store/variable-store.ts";
-import { evictionMessage } from "../tool/store-lookup.ts";
+import { evictionMessage, lookupInStore } from "../tool/store-lookup.ts";
 import type { Agent } from "../turn/agent.ts";
 import { costSince } from "../turn/cost.ts";
 import { History, type MessageForm, type StoredMessage, toUIMessage } from "../turn/history.ts";
@@ -29,6 +31,7 @@ export interface ConversationSetup {
 }
 
 export interface PutOptions {
+  readonly mode?: WriteMode;
   readonly ttlMs?: number;
   readonly pinned?: boolean;
   readonly description?: string;
@@ -123,10 +126,14 @@ export class ConversationObject extends DurableObject {
     value: Json,
     options: PutOptions,
   ): Promise<{ info: VariableInfo; isNew: boolean }> {
-    const isNew = this.#store.info(name) === undefined;
+    const isNew = options.mode === "new" || this.#store.info(name) === undefined;
     const info = this.#store.save({ name, value, ...options });
     await this.#arm();
     return { info, isNew };
+  }
+
+  interpolate(text: string, syntax: SyntaxName): Promise<Interpolation> {
+    return interpolate(text, lookupInStore(this.#store), { syntaxes: [syntax] });
   }
 
   deleteVariable(name: string): boolean {

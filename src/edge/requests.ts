@@ -42,6 +42,12 @@ export const messageBody = z.object({
   message: z.union([z.string().min(1), userMessage]),
 });
 
+/** `POST …/interpolate`. */
+export const interpolateBody = z.object({
+  text: z.string(),
+  syntax: z.enum(["dollar", "mustache", "dagger"]).default("mustache"),
+});
+
 export interface UserMessage {
   readonly id?: string;
   readonly parts: readonly { readonly type: "text"; readonly text: string }[];

@@ -55,6 +55,26 @@ export async function resolveReferences(
   return { value: await resolver.resolve(value, 0), unresolved: resolver.unresolved };
 }
 
+/** A text with its references filled in, and those that stayed as written. */
+export interface Interpolation {
+  readonly text: string;
+  readonly unresolved: readonly Unresolved[];
+}
+
+/**
+ * The text with every reference in it replaced by text: strings as they are, everything else as compact
+ * JSON, in code and URLs too. What cannot be resolved stays as written and is listed; a secret prints as
+ * `[secret: name]`. Default: mustache. Throws only `limit_exceeded`.
+ */
+export async function interpolate(
+  text: string,
+  lookup: Lookup,
+  { syntaxes = ["mustache"] }: Pick<ResolveOptions, "syntaxes"> = {},
+): Promise<Interpolation> {
+  const resolver = new Resolver(lookup, { syntaxes });
+  return { text: await resolver.embed(text, "keep"), unresolved: resolver.unresolved };
+}
+
 class Resolver {
   readonly unresolved: Unresolved[] = [];
   readonly #lookup: Lookup;
@@ -116,7 +136,7 @@ class Resolver {
       const alternatives = syntax.alternatives?.(text);
       if (alternatives !== undefined) return this.#resolveAlternatives(alternatives, text);
     }
-    return this.#resolveEmbedded(text);
+    return this.embed(text, "throw");
   }
 
   #wholeReference(text: string): Operand | undefined {
@@ -140,7 +160,7 @@ class Resolver {
   }
 
   async #resolveUnknown({ source }: Operand, answer: Missing): Promise<string> {
-    const text = await this.#resolveEmbedded(source);
+    const text = await this.embed(source, "throw");
     const isNoted = this.unresolved.some(({ reference }) => reference === source);
     if (!isNoted) this.#noteUnknown(source, answer);
     return text;
@@ -170,7 +190,8 @@ class Resolver {
     });
   }
 
-  async #resolveEmbedded(text: string): Promise<string> {
+  /** `missing`: what a known name with a path that leads nowhere does. */
+  async embed(text: string, missing: "throw" | "keep"): Promise<string> {
     const scanner = new Scanner({ syntaxes: this.#syntaxes, inCode: true });
     scanner.feed(text);
     scanner.end();
@@ -190,9 +211,16 @@ class Resolver {
       scanner.accept();
       if (piece.escaped) resolved += answer.found ? piece.source : `\\${piece.source}`;
       else if (answer.found) resolved += this.#embeddedText(piece.source, answer);
-      else throw problemFrom(piece.source, answer);
+      else if (missing === "throw") throw problemFrom(piece.source, answer);
+      else if (answer.reason === "secret") resolved += `[secret: ${piece.reference.name}]`;
+      else resolved += this.#kept(piece.source, answer);
     }
     return resolved;
+  }
+
+  #kept(source: string, missing: Missing): string {
+    this.unresolved.push({ reference: source, ...describe(source, missing) });
+    return source;
   }
 
   #embeddedText(source: string, answer: Found): string {

@@ -3,7 +3,7 @@ import type { Json } from "../value/json.ts";
 import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
 import { describeValue } from "./described.ts";
 import { dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
-import { valueAfter } from "./write-mode.ts";
+import { extending, isExtension, valueAfter } from "./write-mode.ts";
 import type {
   ListOptions,
   Tombstone,
@@ -31,8 +31,10 @@ export class MemoryStore implements VariableStore {
     this.#now = now;
   }
 
-  save(write: Write): VariableInfo {
+  save(given: Write): VariableInfo {
     const now = this.#now();
+    const extended = isExtension(given) ? this.info(String(given.name)) : undefined;
+    const write = extended === undefined ? given : extending(given, extended, now);
     const name = chooseName(
       write,
       (base) => this.#siblings(base),

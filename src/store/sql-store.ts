@@ -17,7 +17,7 @@ import {
 import { Tombstones } from "./tombstones.ts";
 import { ValueCache } from "./value-cache.ts";
 import { INFO_COLUMNS, infoFrom, writeRow } from "./variable-row.ts";
-import { valueAfter } from "./write-mode.ts";
+import { extending, isExtension, valueAfter } from "./write-mode.ts";
 import type {
   ListOptions,
   Tombstone,
@@ -48,9 +48,10 @@ export class SqlStore implements VariableStore {
     this.#chunks = new Chunks(sql);
   }
 
-  save(write: Write): VariableInfo {
-    if (typeof write.name === "string") requireName(write.name);
-    const described = describeValue(this.#valueAfter(write));
+  save(given: Write): VariableInfo {
+    if (typeof given.name === "string") requireName(given.name);
+    const write = isExtension(given) ? this.#extending(given) : given;
+    const described = describeValue(write.value);
     const info = this.#atomically(() => this.#write(write, described));
     this.#remember(info, described.value);
     return info;
@@ -155,11 +156,12 @@ export class SqlStore implements VariableStore {
     return row === undefined ? undefined : optionalNumberIn(row, "due");
   }
 
-  #valueAfter({ mode = "replace", name, value }: Write): Json {
-    const isExtension = mode === "append" || mode === "merge";
-    return isExtension && typeof name === "string"
-      ? valueAfter(mode, this.read(name), value)
-      : value;
+  #extending(write: Write): Write {
+    const name = String(write.name);
+    const existing = this.info(name);
+    if (existing === undefined) return write;
+    const value = valueAfter(write.mode ?? "replace", this.read(name), write.value);
+    return { ...extending(write, existing, this.#now()), value };
   }
 
   #write(write: Write, { text, asText, about }: Described): VariableInfo {
@@ -171,7 +173,7 @@ export class SqlStore implements VariableStore {
     );
     const previous = firstRow(
       this.#sql,
-      `SELECT version, created_at, expires_at, chunks FROM variable WHERE name = ?`,
+      `SELECT version, created_at, chunks FROM variable WHERE name = ?`,
       name,
     );
     if (previous !== undefined) this.#removeChunks(previous);

@@ -1,4 +1,5 @@
 import { ByrefError } from "../errors.ts";
+import type { VariableInfo, Write } from "./variable-store.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../value/json.ts";
 
 /** `new` never touches what is there: it writes `name_000`, `name_001` … */
@@ -43,6 +44,22 @@ function mismatch(verb: string, existing: Json, value: Json): ByrefError {
   const kinds = `${typeOfJson(existing)} here, ${typeOfJson(value)} given`;
   const message = `Cannot ${verb} this variable (${kinds}): use mode=replace, or give what fits.`;
   return new ByrefError("bad_value", message);
+}
+
+/** True for a write that adds to what is there. */
+export function isExtension({ mode, name }: Pick<Write, "mode" | "name">): boolean {
+  return (mode === "append" || mode === "merge") && typeof name === "string";
+}
+
+/** The write with what it does not say taken from the variable that it extends. */
+export function extending(write: Write, existing: VariableInfo, nowMs: number): Write {
+  const { pinned, description, expiresAt } = existing;
+  return {
+    pinned,
+    ...(description === undefined ? {} : { description }),
+    ...(expiresAt === undefined ? {} : { ttlMs: Date.parse(expiresAt) - nowMs }),
+    ...write,
+  };
 }
 
 /** The first of `name_000`, `name_001` … above every number that was used. */

@@ -57,6 +57,21 @@ export function writeModes(at: Fixture): void {
     expect("polluted" in {}).toBe(false);
   });
 
+  it("what an extension does not say stays as it was", () => {
+    const first = { value: [1], ttlMs: 10, pinned: true, description: "of today" };
+    at.store.save({ name: "v", ...first });
+    at.nowMs += 4;
+    const info = at.store.save({ name: "v", value: 2, mode: "append" });
+    const due = new Date(at.nowMs + 6).toISOString();
+    expect(info).toMatchObject({ pinned: true, description: "of today", expiresAt: due });
+    const said = { pinned: false, description: "new", ttlMs: 20 };
+    const later = at.store.save({ name: "v", value: 3, mode: "append", ...said });
+    expect(later).toMatchObject({ pinned: false, description: "new" });
+    expect(later.expiresAt).toBe(new Date(at.nowMs + 20).toISOString());
+    expect(at.store.save({ name: "v", value: 1 })).toMatchObject({ pinned: false });
+    expect(at.store.info("v")?.expiresAt).toBeUndefined();
+  });
+
   it("append to one that is due and not evicted begins anew", () => {
     at.store.save({ name: "v", value: [1], ttlMs: 5 });
     at.nowMs += 5;

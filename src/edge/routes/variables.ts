@@ -2,12 +2,14 @@ import { type Context, Hono } from "hono";
 import { ByrefError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
+import { summaryOf } from "../../store/summary.ts";
+import type { WriteMode } from "../../store/write-mode.ts";
 import type { Json } from "../../value/json.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import type { PutOptions, ServedValue } from "../conversation.ts";
-import { mediaTypeOf, parseJson } from "../read-body.ts";
-import { numberIn } from "../requests.ts";
+import { mediaTypeOf, parseJson, readJson } from "../read-body.ts";
+import { interpolateBody, numberIn, parse } from "../requests.ts";
 
 const MAX_TTL_SECONDS = 10 * 365 * 86_400;
 
@@ -22,7 +24,11 @@ export function variableRoutes() {
       ...(count === undefined ? {} : { last: count }),
       ...(names === undefined ? {} : { names: names.split(",") }),
     });
-    return context.json({ variables });
+    if (context.req.header("accept")?.includes("text/markdown") !== true) {
+      return context.json({ variables });
+    }
+    const markdown = summaryOf(variables, count);
+    return context.body(markdown, 200, { "content-type": "text/markdown; charset=utf-8" });
   });
 
   routes.delete("/:id/variables", async (context) => {
@@ -48,7 +54,14 @@ export function variableRoutes() {
     const options = putOptionsIn(context.req.query());
     const conversation = conversationOf(context, id);
     const { info, isNew } = await conversation.putVariable(requireName(name), value, options);
-    return context.json(info, isNew ? 201 : 200);
+    const location = `/conversations/${id}/variables/${info.name}`;
+    return context.json(info, isNew ? 201 : 200, info.name === name ? {} : { location });
+  });
+
+  routes.post("/:id/interpolate", async (context) => {
+    const { text, syntax } = parse(interpolateBody, await readJson(context.req.raw));
+    const conversation = conversationOf(context, context.req.param("id"));
+    return context.json(await conversation.interpolate(text, syntax));
   });
 
   routes.delete("/:id/variables/:name", async (context) => {
@@ -88,9 +101,16 @@ function decodeText(bytes: ArrayBuffer): string {
   }
 }
 
+function isWriteMode(mode: string): mode is WriteMode {
+  return mode === "replace" || mode === "append" || mode === "merge" || mode === "new";
+}
+
 function putOptionsIn(query: Readonly<Record<string, string>>): PutOptions {
   const ttlSeconds = numberIn(query.ttl, "ttl", { min: 1, max: MAX_TTL_SECONDS });
-  const { pin, description } = query;
+  const { pin, description, mode } = query;
+  if (mode !== undefined && !isWriteMode(mode)) {
+    throw new ByrefError("bad_request", "mode must be replace, append, merge or new.");
+  }
   if (pin !== undefined && pin !== "true" && pin !== "false") {
     throw new ByrefError("bad_request", "pin must be true or false.");
   }
@@ -100,6 +120,7 @@ function putOptionsIn(query: Readonly<Record<string, string>>): PutOptions {
   }
   return {
     ...(ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 }),
+    ...(mode === undefined ? {} : { mode }),
     ...(pin === undefined ? {} : { pinned: pin === "true" }),
     ...(description === undefined ? {} : { description }),
   };

@@ -1,0 +1,29 @@
+import type { VariableInfo } from "./variable-store.ts";
+
+/**
+ * The variables as Markdown, for a model or a person: type, items, description, time and preview of
+ * each, no values. `last` is the number that was asked for, if one was.
+ */
+export function summaryOf(variables: readonly VariableInfo[], last?: number): string {
+  const title = last === undefined ? "# Variables Summary" : `# Last ${last} Variables Summary`;
+  const sections = variables.map(sectionOf);
+  const body = sections.length === 0 ? ["No variables."] : sections;
+  return `${[title, ...body].join("\n\n")}\n`;
+}
+
+function sectionOf({ name, type, count, description, tool, createdAt, preview }: VariableInfo) {
+  const about = description ?? (tool === undefined ? "" : `Result of ${tool}`);
+  return [
+    `## ${name}`,
+    "",
+    `- Type: ${type}`,
+    `- Items: ${count}`,
+    `- Description: ${inOneLine(about)}`,
+    `- Created: ${createdAt.slice(0, 19).replace("T", " ")}`,
+    `- Value Preview: ${preview}`,
+  ].join("\n");
+}
+
+function inOneLine(text: string): string {
+  return text.replaceAll(/\s+/g, " ");
+}

@@ -1,0 +1,101 @@
+import { describe, expect, it } from "vitest";
+import { call, get, json, newId, problemIn } from "../support/edge.ts";
+
+const put = (id: string, query: string, value: unknown, name = "v") =>
+  call("PUT", `/conversations/${id}/variables/${name}${query}`, json(value));
+const valueOf = async (id: string, name = "v") => (await get(id, name)).json();
+
+describe("PUT with a mode", () => {
+  it("appends to an array and merges into an object", async () => {
+    const id = newId();
+    expect((await put(id, "?mode=append", [1])).status).toBe(201);
+    expect((await put(id, "?mode=append", 2)).status).toBe(200);
+    expect(await valueOf(id)).toEqual([1, 2]);
+    await put(id, "", { a: { b: 1 } }, "o");
+    await put(id, "?mode=merge", { a: { c: 2 } }, "o");
+    expect(await valueOf(id, "o")).toEqual({ a: { b: 1, c: 2 } });
+  });
+
+  it("writes under a new name each time, and says where", async () => {
+    const id = newId();
+    for (const name of ["v_000", "v_001"]) {
+      const response = await put(id, "?mode=new", name);
+      expect(response.status).toBe(201);
+      expect(response.headers.get("location")).toBe(`/conversations/${id}/variables/${name}`);
+      expect(await response.json()).toMatchObject({ name, version: 1 });
+    }
+    expect((await get(id, "v")).status).toBe(404);
+  });
+
+  it("refuses what does not fit what is there, and leaves it", async () => {
+    const id = newId();
+    await put(id, "", { a: 1 });
+    await problemIn(await put(id, "?mode=append", "text"), "bad_value");
+    expect(await valueOf(id)).toEqual({ a: 1 });
+    await problemIn(await put(id, "?mode=overwrite", 1), "bad_request");
+  });
+});
+
+describe("GET variables as Markdown", () => {
+  const markdown = (id: string, query = "") =>
+    call("GET", `/conversations/${id}/variables${query}`, { headers: { accept: "text/markdown" } });
+
+  it("says type, items, description, time and preview of each", async () => {
+    const id = newId();
+    await put(id, "?description=Customers%20in%20CA", [{ id: 0, name: "Ada" }], "data_filtered");
+    await put(id, "", { mean: 156.4 }, "statistics");
+    const response = await markdown(id);
+    expect(response.headers.get("content-type")).toBe("text/markdown; charset=utf-8");
+    const text = await response.text();
+    expect(text).toMatch(/^# Variables Summary\n\n## data_filtered\n/);
+    expect(text).toContain(
+      "- Type: array\n- Items: 1\n- Description: Customers in CA\n- Created: 20",
+    );
+    expect(text).toContain('- Value Preview: [{"id":0,"name":"Ada"}]');
+    expect(text).toContain("## statistics\n\n- Type: object\n- Items: 1\n");
+  });
+
+  it("shows the last so many, or the named", async () => {
+    const id = newId();
+    for (const name of ["a", "b", "c"]) await put(id, "", 1, name);
+    const last = await (await markdown(id, "?last=2")).text();
+    expect(last).toMatch(/^# Last 2 Variables Summary\n\n## b\n[^]*## c\n/);
+    const named = await (await markdown(id, "?names=a,c")).text();
+    expect(named.match(/^## .*$/gm)).toEqual(["## a", "## c"]);
+    expect(await (await markdown(newId())).text()).toBe("# Variables Summary\n\nNo variables.\n");
+  });
+});
+
+describe("POST interpolate", () => {
+  const interpolate = (id: string, body: unknown) =>
+    call("POST", `/conversations/${id}/interpolate`, json(body));
+
+  it("fills in mustaches, in code and URLs too, and lists what stayed", async () => {
+    const id = newId();
+    await put(id, "", { user: { name: "Ada" }, list: [1, { a: "b" }] });
+    const text =
+      "Hi {{v.user.name}}, {{v.list}} `{{v.list[1].a}}` https://a.example/{{v.list[0]}} {{nobody}} {{v.nope}}";
+    const answer = await (await interpolate(id, { text })).json();
+    expect(answer).toMatchObject({
+      text: 'Hi Ada, [1,{"a":"b"}] `b` https://a.example/1 {{nobody}} {{v.nope}}',
+      unresolved: [
+        { reference: "{{nobody}}", code: "variable_unknown" },
+        { reference: "{{v.nope}}", code: "path_not_found" },
+      ],
+    });
+  });
+
+  it("reads another syntax if asked", async () => {
+    const id = newId();
+    await put(id, "", 5);
+    const body = { text: "$v †v {{v}}", syntax: "dollar" };
+    expect(await (await interpolate(id, body)).json()).toEqual({
+      text: "5 †v {{v}}",
+      unresolved: [],
+    });
+  });
+
+  it.each([{}, { text: 1 }, { text: "a", syntax: "percent" }])("refuses %j", async (body) => {
+    await problemIn(await interpolate(newId(), body), "bad_request");
+  });
+});
