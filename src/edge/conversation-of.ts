@@ -16,6 +16,7 @@ type RemoteMethod =
   | "variableInfo"
   | "readVariable"
   | "putVariable"
+  | "changeVariable"
   | "deleteVariable"
   | "resetVariables"
   | "interpolate";

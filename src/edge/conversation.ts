@@ -9,7 +9,7 @@ import type { SyntaxName } from "../reference/syntaxes.ts";
 import { migrate } from "../store/migrations.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { WriteMode } from "../store/write-mode.ts";
-import type { ListOptions, VariableInfo } from "../store/variable-store.ts";
+import type { Changes, ListOptions, VariableInfo } from "../store/variable-store.ts";
 import { evictionMessage, lookupInStore } from "../tool/store-lookup.ts";
 import type { Agent } from "../turn/agent.ts";
 import { costSince } from "../turn/cost.ts";
@@ -134,6 +134,13 @@ export class ConversationObject extends DurableObject {
 
   interpolate(text: string, syntax: SyntaxName): Promise<Interpolation> {
     return interpolate(text, lookupInStore(this.#store), { syntaxes: [syntax] });
+  }
+
+  async changeVariable(name: string, changes: Changes): Promise<VariableInfo> {
+    const info = this.#store.update(name, changes);
+    if (info === undefined) throw this.#missing(name);
+    await this.#arm();
+    return info;
   }
 
   deleteVariable(name: string): boolean {

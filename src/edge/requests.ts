@@ -42,6 +42,18 @@ export const messageBody = z.object({
   message: z.union([z.string().min(1), userMessage]),
 });
 
+/** Ten years: what is to stay longer has no time to live. */
+export const MAX_TTL_SECONDS = 10 * 365 * 86_400;
+
+/** `PATCH …/variables/:name`; a ttl in seconds, null to let the variable stay. */
+export const changesBody = z
+  .strictObject({
+    ttl: z.int().min(1).max(MAX_TTL_SECONDS).nullable().optional(),
+    pinned: z.boolean().optional(),
+    description: z.string().max(limits.maxDescriptionChars).optional(),
+  })
+  .refine((changes) => Object.keys(changes).length > 0, "must change something");
+
 /** `POST …/interpolate`. */
 export const interpolateBody = z.object({
   text: z.string(),

@@ -2,9 +2,10 @@ import { limits } from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
 import { describeValue } from "./described.ts";
-import { dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
+import { changed, dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
 import { extending, isExtension, valueAfter } from "./write-mode.ts";
 import type {
+  Changes,
   ListOptions,
   Tombstone,
   VariableInfo,
@@ -61,6 +62,16 @@ export class MemoryStore implements VariableStore {
     this.#entries.set(name, { info, value, inputDigest, expiresAtMs });
     this.#tombstones.delete(name);
     this.#numbers.note(name);
+    return info;
+  }
+
+  update(name: string, changes: Changes): VariableInfo | undefined {
+    const entry = this.#entry(name);
+    if (entry === undefined) return undefined;
+    const info = changed(entry.info, changes, this.#now());
+    const expiresAtMs = info.expiresAt === undefined ? undefined : Date.parse(info.expiresAt);
+    // Setting a key that is there keeps its place.
+    this.#entries.set(name, { ...entry, info, expiresAtMs });
     return info;
   }
 

@@ -2,15 +2,13 @@ import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { clip, deepFreeze, type Json } from "../value/json.ts";
 import { byteLength } from "./described.ts";
-import type { Tombstone, VariableInfo, Write } from "./variable-store.ts";
+import type { Changes, Tombstone, VariableInfo, Write } from "./variable-store.ts";
 
 /** What a write says about where its value comes from, as far as it says so. */
 export function provenanceOf(write: Write): Provenance {
   const { description, tool, toolCallId, input } = write;
   return {
-    ...(description === undefined
-      ? {}
-      : { description: clip(description, limits.maxDescriptionChars).toWellFormed() }),
+    ...(description === undefined ? {} : { description: keptDescription(description) }),
     ...(tool === undefined ? {} : { tool: tool.toWellFormed() }),
     ...(toolCallId === undefined ? {} : { toolCallId: toolCallId.toWellFormed() }),
     ...(input === undefined ? {} : { input: keptInput(input) }),
@@ -30,8 +28,26 @@ function keptInput(input: Json): Json {
   return deepFreeze(JSON.parse(text) as Json);
 }
 
+/** A variable's metadata after a change. */
+export function changed(info: VariableInfo, changes: Changes, nowMs: number): VariableInfo {
+  const { expiresAt: before, ...rest } = info;
+  const { ttlMs, pinned = info.pinned, description } = changes;
+  const dueMs = ttlMs === undefined || ttlMs === null ? undefined : dueAt({ ttlMs }, nowMs);
+  const expiresAt = ttlMs === undefined ? before : dueMs === undefined ? undefined : toIso(dueMs);
+  return {
+    ...rest,
+    pinned,
+    ...(description === undefined ? {} : { description: keptDescription(description) }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}
+
+function keptDescription(description: string): string {
+  return clip(description, limits.maxDescriptionChars).toWellFormed();
+}
+
 /** When a write is due, in whole milliseconds; undefined if it stays. */
-export function dueAt({ ttlMs }: Write, nowMs: number): number | undefined {
+export function dueAt({ ttlMs }: Pick<Write, "ttlMs">, nowMs: number): number | undefined {
   if (ttlMs === undefined) return undefined;
   const dueMs = Math.ceil(nowMs + ttlMs);
   return dueMs <= MAX_DATE_MS ? dueMs : undefined;

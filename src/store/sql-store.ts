@@ -4,7 +4,7 @@ import { requireName, splitNumber } from "./names.ts";
 import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
 import { Chunks } from "./chunks.ts";
 import { type Described, describeValue, valueFrom } from "./described.ts";
-import { dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
+import { changed, dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
 import {
   firstRow,
   numberIn,
@@ -19,6 +19,7 @@ import { ValueCache } from "./value-cache.ts";
 import { INFO_COLUMNS, infoFrom, writeRow } from "./variable-row.ts";
 import { extending, isExtension, valueAfter } from "./write-mode.ts";
 import type {
+  Changes,
   ListOptions,
   Tombstone,
   VariableInfo,
@@ -54,6 +55,21 @@ export class SqlStore implements VariableStore {
     const described = describeValue(write.value);
     const info = this.#atomically(() => this.#write(write, described));
     this.#remember(info, described.value);
+    return info;
+  }
+
+  update(name: string, changes: Changes): VariableInfo | undefined {
+    const before = this.info(name);
+    if (before === undefined) return undefined;
+    const info = changed(before, changes, this.#now());
+    this.#sql.run(
+      `UPDATE variable SET pinned = ?, description = ?, expires_at = ? WHERE name = ?`,
+      info.pinned ? 1 : 0,
+      info.description ?? null,
+      info.expiresAt === undefined ? null : Date.parse(info.expiresAt),
+      name,
+    );
+    this.#cache.delete(name);
     return info;
   }
 

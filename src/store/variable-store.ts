@@ -67,6 +67,14 @@ export interface Write {
   readonly pinned?: boolean;
 }
 
+/** What can be changed of a variable without touching its value. */
+export interface Changes {
+  /** From now; null: it stays. */
+  readonly ttlMs?: number | null;
+  readonly pinned?: boolean;
+  readonly description?: string;
+}
+
 export interface ListOptions {
   /** Only the newest so many. */
   readonly last?: number;
@@ -84,6 +92,8 @@ export interface VariableStore {
    * (a mode that does not fit what is there) or `limit_exceeded`.
    */
   save(write: Write): VariableInfo;
+  /** Changes metadata: the version and the order stay. Undefined for what does not exist (any more). */
+  update(name: string, changes: Changes): VariableInfo | undefined;
   /** The value, frozen; undefined for what does not exist (any more). */
   read(name: string): Json | undefined;
   info(name: string): VariableInfo | undefined;

@@ -22,7 +22,8 @@ export function writeModes(at: Fixture): void {
     ["merge", { a: [1] }, { a: [2] }, { a: [2] }],
     ["merge", { a: { b: 1 } }, { a: null }, { a: null }],
     ["merge", { a: 1 }, {}, { a: 1 }],
-  ])("%s of %j and %j gives %j, as the next version", (mode, before, value, after) => {
+  ])("%s of %j and %j gives %j, as the next version", (...row) => {
+    const [mode, before, value, after] = row;
     at.store.save({ name: "v", value: before });
     const info = at.store.save({ name: "v", value, mode });
     expect(info).toMatchObject({ name: "v", version: 2 });
@@ -103,5 +104,46 @@ export function writeModes(at: Fixture): void {
     const name = "v".repeat(limits.maxNameChars - 3);
     expect(() => at.store.save({ name, value: 1, mode: "new" })).toThrow(withCode("bad_name"));
     expect(at.store.count()).toBe(0);
+  });
+}
+
+/** Metadata alone: neither value, version nor order. */
+export function changes(at: Fixture): void {
+  const saveTwo = () => {
+    at.store.save({ name: "a", value: [1], ttlMs: 10, description: "old" });
+    at.store.save({ name: "b", value: 2 });
+  };
+
+  it("change what they name, and nothing else", () => {
+    saveTwo();
+    const { expiresAt, ...before } = at.store.info("a") ?? {};
+    const pinned = at.store.update("a", { pinned: true });
+    expect(pinned).toEqual({ ...before, expiresAt, pinned: true });
+    const described = at.store.update("a", { description: "new", ttlMs: null });
+    expect(described).toEqual({ ...before, pinned: true, description: "new" });
+    expect(at.store.info("a")).toEqual(described);
+    expect(at.store.read("a")).toEqual([1]);
+    expect(namesOf(at.store.list())).toEqual(["a", "b"]);
+  });
+
+  it("give a new time to live from now on", () => {
+    saveTwo();
+    expect(at.store.read("a")).toEqual([1]);
+    at.nowMs += 4;
+    at.store.update("a", { ttlMs: 20 });
+    expect(at.store.nextDueMs()).toBe(at.nowMs + 20);
+    at.nowMs += 19;
+    expect(at.store.read("a")).toEqual([1]);
+    at.nowMs += 1;
+    expect(at.store.read("a")).toBeUndefined();
+  });
+
+  it("do nothing to what is not there, or not any more", () => {
+    saveTwo();
+    at.nowMs += 10;
+    expect(at.store.update("a", { ttlMs: null })).toBeUndefined();
+    expect(at.store.update("nobody", { pinned: true })).toBeUndefined();
+    expect(at.store.read("a")).toBeUndefined();
+    expect(namesOf(at.store.list())).toEqual(["b"]);
   });
 }

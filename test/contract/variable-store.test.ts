@@ -3,7 +3,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/migrations.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { ListOptions, VariableStore, Write } from "../../src/store/variable-store.ts";
+import type { Changes, ListOptions, VariableStore, Write } from "../../src/store/variable-store.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { type StoreOptions, variableStoreContract } from "./variable-store.ts";
 
@@ -43,6 +43,9 @@ class WokenStore implements VariableStore {
 
   save(write: Write) {
     return this.#wake().save(write);
+  }
+  update(name: string, changes: Changes) {
+    return this.#wake().update(name, changes);
   }
   read(name: string) {
     return this.#wake().read(name);

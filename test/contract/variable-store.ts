@@ -10,7 +10,7 @@ import {
   withCode,
 } from "./variable-store-fixture.ts";
 import { deleting, expiry, tombstones } from "./variable-store-life.ts";
-import { writeModes } from "./variable-store-modes.ts";
+import { changes, writeModes } from "./variable-store-modes.ts";
 import { largeValues, values } from "./variable-store-values.ts";
 
 export interface StoreOptions {
@@ -32,6 +32,7 @@ export function variableStoreContract(
   describe("saving and reading", () => savingAndReading(at));
   describe("automatic names", () => automaticNames(at));
   describe("write modes", () => writeModes(at));
+  describe("changes", () => changes(at));
   describe("values", () => values(at));
   describe("large values", { timeout: 30_000 }, () => largeValues(at));
   describe("deleting", () => deleting(at));

@@ -1,8 +1,12 @@
+import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { call, get, json, newId, problemIn } from "../support/edge.ts";
+import { call, get, json, newId, objectOf, problemIn } from "../support/edge.ts";
 
-const put = (id: string, query: string, value: unknown, name = "v") =>
-  call("PUT", `/conversations/${id}/variables/${name}${query}`, json(value));
+/** `place`: a query, with another name than `v` in front of it if need be. */
+const put = (id: string, place: string, value: unknown) => {
+  const at = place === "" || place.startsWith("?") ? `v${place}` : place;
+  return call("PUT", `/conversations/${id}/variables/${at}`, json(value));
+};
 const valueOf = async (id: string, name = "v") => (await get(id, name)).json();
 
 describe("PUT with a mode", () => {
@@ -11,8 +15,8 @@ describe("PUT with a mode", () => {
     expect((await put(id, "?mode=append", [1])).status).toBe(201);
     expect((await put(id, "?mode=append", 2)).status).toBe(200);
     expect(await valueOf(id)).toEqual([1, 2]);
-    await put(id, "", { a: { b: 1 } }, "o");
-    await put(id, "?mode=merge", { a: { c: 2 } }, "o");
+    await put(id, "o", { a: { b: 1 } });
+    await put(id, "o?mode=merge", { a: { c: 2 } });
     expect(await valueOf(id, "o")).toEqual({ a: { b: 1, c: 2 } });
   });
 
@@ -36,14 +40,53 @@ describe("PUT with a mode", () => {
   });
 });
 
+describe("PATCH", () => {
+  const patch = (id: string, changes: unknown, name = "v") =>
+    call("PATCH", `/conversations/${id}/variables/${name}`, json(changes));
+
+  it("changes metadata, and leaves value, version and order", async () => {
+    const id = newId();
+    await put(id, "?ttl=100", [1]);
+    await put(id, "later", 2);
+    const response = await patch(id, { ttl: null, pinned: true, description: "kept" });
+    expect(response.status).toBe(200);
+    const info = await response.json();
+    expect(info).toMatchObject({ name: "v", version: 1, pinned: true, description: "kept" });
+    expect(info).not.toHaveProperty("expiresAt");
+    expect(await (await get(id, "v/info")).json()).toEqual(info);
+    expect(await valueOf(id)).toEqual([1]);
+  });
+
+  it("arms the alarm for a new time to live", async () => {
+    const id = newId();
+    await put(id, "", 1);
+    const info = await (await patch(id, { ttl: 3600 })).json();
+    const due = await runInDurableObject(objectOf(id), (_, state) => state.storage.getAlarm());
+    expect(info).toMatchObject({ expiresAt: new Date(due ?? 0).toISOString() });
+  });
+
+  it.each([{}, { ttl: 0 }, { ttl: "1" }, { pinned: 1 }, { value: 2 }, { version: 7 }, [], 5])(
+    "refuses %j",
+    async (changes) => {
+      const id = newId();
+      await put(id, "", 1);
+      await problemIn(await patch(id, changes), "bad_request");
+    },
+  );
+
+  it("says of what is not there that it is not", async () => {
+    await problemIn(await patch(newId(), { pinned: true }), "variable_not_found");
+  });
+});
+
 describe("GET variables as Markdown", () => {
   const markdown = (id: string, query = "") =>
     call("GET", `/conversations/${id}/variables${query}`, { headers: { accept: "text/markdown" } });
 
   it("says type, items, description, time and preview of each", async () => {
     const id = newId();
-    await put(id, "?description=Customers%20in%20CA", [{ id: 0, name: "Ada" }], "data_filtered");
-    await put(id, "", { mean: 156.4 }, "statistics");
+    await put(id, "data_filtered?description=Customers%20in%20CA", [{ id: 0, name: "Ada" }]);
+    await put(id, "statistics", { mean: 156.4 });
     const response = await markdown(id);
     expect(response.headers.get("content-type")).toBe("text/markdown; charset=utf-8");
     const text = await response.text();
@@ -57,7 +100,7 @@ describe("GET variables as Markdown", () => {
 
   it("shows the last so many, or the named", async () => {
     const id = newId();
-    for (const name of ["a", "b", "c"]) await put(id, "", 1, name);
+    for (const name of ["a", "b", "c"]) await put(id, name, 1);
     const last = await (await markdown(id, "?last=2")).text();
     expect(last).toMatch(/^# Last 2 Variables Summary\n\n## b\n[^]*## c\n/);
     const named = await (await markdown(id, "?names=a,c")).text();

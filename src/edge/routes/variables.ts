@@ -9,14 +9,17 @@ import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import type { PutOptions, ServedValue } from "../conversation.ts";
 import { mediaTypeOf, parseJson, readJson } from "../read-body.ts";
-import { interpolateBody, numberIn, parse } from "../requests.ts";
-
-const MAX_TTL_SECONDS = 10 * 365 * 86_400;
+import { changesBody, interpolateBody, MAX_TTL_SECONDS, numberIn, parse } from "../requests.ts";
 
 /** The variables of a conversation. */
 export function variableRoutes() {
   const routes = new Hono<AppEnv>();
+  addReading(routes);
+  addWriting(routes);
+  return routes;
+}
 
+function addReading(routes: Hono<AppEnv>): void {
   routes.get("/:id/variables", async (context) => {
     const { last, names } = context.req.query();
     const count = numberIn(last, "last", { min: 0 });
@@ -31,12 +34,6 @@ export function variableRoutes() {
     return context.body(markdown, 200, { "content-type": "text/markdown; charset=utf-8" });
   });
 
-  routes.delete("/:id/variables", async (context) => {
-    const keepLast = numberIn(context.req.query("keepLast"), "keepLast", { min: 0 }) ?? 0;
-    const conversation = conversationOf(context, context.req.param("id"));
-    return context.json({ deleted: await conversation.resetVariables(keepLast) });
-  });
-
   routes.get("/:id/variables/:name/info", async (context) => {
     const { id, name } = context.req.param();
     return context.json(await conversationOf(context, id).variableInfo(name));
@@ -48,6 +45,14 @@ export function variableRoutes() {
     return serve(context, await conversationOf(context, id).readVariable(name, path));
   });
 
+  routes.post("/:id/interpolate", async (context) => {
+    const { text, syntax } = parse(interpolateBody, await readJson(context.req.raw));
+    const conversation = conversationOf(context, context.req.param("id"));
+    return context.json(await conversation.interpolate(text, syntax));
+  });
+}
+
+function addWriting(routes: Hono<AppEnv>): void {
   routes.put("/:id/variables/:name", async (context) => {
     const { id, name } = context.req.param();
     const value = await readValue(context.req.raw);
@@ -58,10 +63,15 @@ export function variableRoutes() {
     return context.json(info, isNew ? 201 : 200, info.name === name ? {} : { location });
   });
 
-  routes.post("/:id/interpolate", async (context) => {
-    const { text, syntax } = parse(interpolateBody, await readJson(context.req.raw));
-    const conversation = conversationOf(context, context.req.param("id"));
-    return context.json(await conversation.interpolate(text, syntax));
+  routes.patch("/:id/variables/:name", async (context) => {
+    const { id, name } = context.req.param();
+    const { ttl, pinned, description } = parse(changesBody, await readJson(context.req.raw));
+    const changes = {
+      ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
+      ...(pinned === undefined ? {} : { pinned }),
+      ...(description === undefined ? {} : { description }),
+    };
+    return context.json(await conversationOf(context, id).changeVariable(name, changes));
   });
 
   routes.delete("/:id/variables/:name", async (context) => {
@@ -71,7 +81,11 @@ export function variableRoutes() {
     return context.body(null, 204);
   });
 
-  return routes;
+  routes.delete("/:id/variables", async (context) => {
+    const keepLast = numberIn(context.req.query("keepLast"), "keepLast", { min: 0 }) ?? 0;
+    const conversation = conversationOf(context, context.req.param("id"));
+    return context.json({ deleted: await conversation.resetVariables(keepLast) });
+  });
 }
 
 /** A stored value must not become script on this origin, whatever it holds. */
