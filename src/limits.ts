@@ -1,5 +1,5 @@
 /**
- * Every bound, with its unit in its name. Each is tested below, at and above.
+ * The bounds that a user meets, with their units in their names.
  * Sizes of text are in UTF-16 code units (`Chars`) unless they say `Bytes` (UTF-8).
  */
 export const limits = {
@@ -16,7 +16,7 @@ export const limits = {
   maxReferencesPerInput: 1_000,
   /** Text that one embedded reference may put into a tool's string. */
   maxEmbeddedChars: 1_048_576,
-  /** All text that a tool input's references bring in, whole references to frozen values excluded. */
+  /** All that a tool input's references bring in, as text; of whole references what is known of it. */
   maxResolvedInputChars: 16_777_216,
   /** Text that one answer's references may add; afterwards references stay as written. */
   maxExpansionChars: 16_777_216,
@@ -45,7 +45,7 @@ export const limits = {
   maxRowBytes: 65_536,
   /** One chunk row, half of the platform's 2 MB for a row, string or BLOB. */
   maxChunkBytes: 1_048_576,
-  /** What the platform refuses in production and local workerd does not: our own guard. */
+  /** What the platform refuses in production and local workerd does not; `DurableSql` guards it. */
   maxSqlValueBytes: 2_000_000,
   /** JSON that has to be parsed or written in the object: parsed it costs about twice its text. */
   maxJsonBytes: 16_777_216,
@@ -61,7 +61,6 @@ export const limits = {
   /** Silence of a model: before its first part, and between two parts. */
   modelSilenceMs: 60_000,
   toolMs: 60_000,
-  turnMs: 900_000,
 
   // --- HTTP ---
   maxChatBodyBytes: 33_554_432,

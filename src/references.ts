@@ -1,13 +1,16 @@
-export type { ExpandOptions, Unresolved } from "./reference/expand.ts";
+export { ByrefError, type ErrorCode } from "./errors.ts";
+export type { ExpandOptions, ExpansionBudget, Unresolved } from "./reference/expand.ts";
 export { expandText } from "./reference/expand-text.ts";
 export { matchName, matchPath, parsePath } from "./reference/grammar.ts";
 export { lookupIn } from "./reference/lookup-in.ts";
 export {
+  type Alternatives,
   type Found,
   type Lookup,
   type Match,
   type Missing,
   NONE,
+  type Operand,
   PARTIAL,
   type Reference,
   type Syntax,

@@ -1,10 +1,11 @@
 import { Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { cors } from "hono/cors";
 import { secureHeaders } from "hono/secure-headers";
 import { limits } from "../limits.ts";
 import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
-import type { Door } from "./doors.ts";
+import { corsOrigins, type Door } from "./doors.ts";
 import { problem, problemOf } from "./problem.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { variableRoutes } from "./routes/variables.ts";
@@ -33,6 +34,12 @@ export function createApp({ agents, door }: AppOptions) {
   const app = new Hono<AppEnv>();
   app.use(secureHeaders());
   app.get("/health", (context) => context.json({ ok: true, version }));
+  app.use((context, next) => {
+    const origin = corsOrigins(readSettings({ ...context.env }));
+    return origin.length === 0
+      ? next()
+      : cors({ origin, exposeHeaders: ["etag", "location"] })(context, next);
+  });
   app.use(async (context, next) => {
     const settings = readSettings({ ...context.env });
     context.set("tenant", await door(context.req.raw, settings));

@@ -46,7 +46,7 @@ export interface ServedValue {
 
 /**
  * One conversation: its messages, its variables, its turns, its one alarm. Its name is made of tenant
- * and id (`edge/app.ts`), so that nothing in here can reach another one's data.
+ * and id (`conversation-of.ts`), so that nothing in here can reach another one's data.
  */
 export class ConversationObject extends DurableObject {
   readonly #setup: ConversationSetup;
@@ -71,6 +71,10 @@ export class ConversationObject extends DurableObject {
       // The Worker made this body from what it had validated.
       const turn = (await request.json()) as TurnRequest;
       const cast = this.#cast(turn.agent);
+      // Said at once where it can be: once the stream has begun there is no status any more.
+      const isEmpty = this.#history.newest() === undefined;
+      if (turn.isRepeated === true && turn.message === undefined && isEmpty)
+        throw nothingToRepeat();
       const log = new TurnLog();
       const result = this.#turns.run(() => this.#runTurn(turn, cast, log));
       const variables = () => this.#store.list({ last: limits.maxPageSize });
@@ -92,12 +96,10 @@ export class ConversationObject extends DurableObject {
     messages: UIMessage[];
     next?: string;
   } {
-    const page = this.#history.page({ ...options, limit: options.limit + 1 });
-    const shown = page.slice(-options.limit);
-    const oldest = shown[0];
+    const { messages, next } = this.#history.page(options);
     return {
-      messages: shown.map((message) => toUIMessage(message, options.form)),
-      ...(page.length > shown.length && oldest !== undefined ? { next: oldest.id } : {}),
+      messages: messages.map((message) => toUIMessage(message, options.form)),
+      ...(next === undefined ? {} : { next }),
     };
   }
 
@@ -154,10 +156,8 @@ export class ConversationObject extends DurableObject {
   async #runTurn(turn: TurnRequest, cast: Cast, log: TurnLog): Promise<TurnResult> {
     const before = this.#sql.cost;
     try {
+      const question = this.#questionOf(turn);
       if (turn.input !== undefined) this.#store.save({ name: "input", value: turn.input });
-      const question = turn.message === undefined ? undefined : questionFrom(turn.message);
-      if (question === undefined) this.#history.removeAnswers(turn.messageId);
-      else if (turn.messageId !== undefined) this.#history.removeFrom(turn.messageId);
       const result = await runTurn(
         {
           ...cast,
@@ -179,6 +179,18 @@ export class ConversationObject extends DurableObject {
     } finally {
       log.end();
     }
+  }
+
+  /** What is asked now; undefined if a question that is there is answered again. */
+  #questionOf({ isRepeated, message, messageId }: TurnRequest): StoredMessage | undefined {
+    const isThere = messageId !== undefined && this.#history.has(messageId);
+    if (isRepeated === true && (isThere || message === undefined)) {
+      if (this.#history.removeAnswers(messageId)) return undefined;
+      throw nothingToRepeat();
+    }
+    if (message === undefined) throw nothingToRepeat();
+    if (isThere && isRepeated !== true) this.#history.removeFrom(messageId);
+    return questionFrom(message);
   }
 
   /** Who answers, and with which model. */
@@ -235,6 +247,10 @@ export class ConversationObject extends DurableObject {
     this.#armedForMs = dueMs;
     await this.#sql.setAlarm(dueMs);
   }
+}
+
+function nothingToRepeat(): ByrefError {
+  return new ByrefError("bad_request", "There is no message here that could be answered again.");
 }
 
 /** Who plays what in a turn. */

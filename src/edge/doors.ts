@@ -29,14 +29,23 @@ const localDoor: Door = (request, settings) => {
     throw new ByrefError("foreign_host", `AUTH=none answers to localhost only, not to ${host}.`);
   }
   const origin = request.headers.get("origin");
+  // Browsers leave Origin out of some requests; this they send with every one.
+  const isForeign = origin === null && request.headers.get("sec-fetch-site") === "cross-site";
+  if (isForeign) throw new ByrefError("foreign_origin", "Pages of other sites may not call this.");
   if (origin === null || isAllowedOrigin(origin, host, settings)) return LOCAL_TENANT;
   throw new ByrefError("foreign_origin", `Pages of ${origin} may not call this; see CORS_ORIGINS.`);
 };
 
-function isAllowedOrigin(origin: string, host: string, { CORS_ORIGINS = "" }: Settings): boolean {
+/** The origins whose pages may call from a browser, besides our own. */
+export function corsOrigins({ CORS_ORIGINS = "" }: Settings): string[] {
+  return CORS_ORIGINS.split(",")
+    .map((origin) => origin.trim())
+    .filter((origin) => origin !== "");
+}
+
+function isAllowedOrigin(origin: string, host: string, settings: Settings): boolean {
   const isOwn = origin === `http://${host}` || origin === `https://${host}`;
-  if (origin === "") return false;
-  return isOwn || CORS_ORIGINS.split(",").some((allowed) => allowed.trim() === origin);
+  return isOwn || corsOrigins(settings).includes(origin);
 }
 
 function hostname(host: string): string {

@@ -1,5 +1,19 @@
+import { limitExceeded } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { byteLength } from "../store/described.ts";
 import type { Cost } from "../turn/cost.ts";
 import type { Sql, SqlRow, SqlValue } from "../store/sql.ts";
+
+/** The platform refuses more than 2 MB in a value; local workerd does not, and would hide it. */
+function requireSqlValue(value: SqlValue): void {
+  const maximum = limits.maxSqlValueBytes;
+  const units = typeof value === "string" ? value.length : 0;
+  const bytes = value instanceof ArrayBuffer ? value.byteLength : units;
+  // Three bytes a character at most: most texts need not be counted.
+  const actual = units * 3 > maximum && typeof value === "string" ? byteLength(value) : bytes;
+  if (actual <= maximum) return;
+  throw limitExceeded("maxSqlValueBytes", { maximum, actual, advice: "Store it in chunks." });
+}
 
 /** A Durable Object's SQLite, with a count of what is read and written. */
 export class DurableSql implements Sql {
@@ -22,6 +36,7 @@ export class DurableSql implements Sql {
   }
 
   all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
+    for (const binding of bindings) requireSqlValue(binding);
     const cursor = this.#storage.sql.exec(statement, ...bindings);
     const rows = cursor.toArray();
     this.#rowsRead += cursor.rowsRead;

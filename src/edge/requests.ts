@@ -67,8 +67,9 @@ export interface UserMessage {
 
 /** A turn as the Worker hands it to the conversation. */
 export interface TurnRequest {
-  /** Absent: a question is to be answered again. */
   readonly message?: UserMessage | undefined;
+  /** A question that is there already is to be answered again. */
+  readonly isRepeated?: boolean;
   /** The question that is to be answered again, or the message that `message` stands in for. */
   readonly messageId?: string | undefined;
   readonly agent?: string | undefined;
@@ -82,8 +83,13 @@ export interface TurnRequest {
 export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   const { agent, input, trigger, messages } = body;
   const last = messages.at(-1);
-  if (trigger === "regenerate-message") return { agent, input, messageId: idOf(last) };
-  return { agent, input, message: parseMessage(last), messageId: body.messageId ?? undefined };
+  if (trigger === "submit-message") {
+    return { agent, input, message: parseMessage(last), messageId: body.messageId ?? undefined };
+  }
+  // Should the question never have arrived, it is asked now.
+  const isQuestion = isObject(last) && last.role === "user";
+  const message = isQuestion ? { message: parseMessage(last) } : {};
+  return { agent, input, isRepeated: true, messageId: idOf(last), ...message };
 }
 
 function idOf(message: unknown): string | undefined {
@@ -120,7 +126,7 @@ export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, 
 }
 
 /** A whole number in a query; throws `bad_request`. */
-export function numberIn(
+export function wholeNumberIn(
   query: string | undefined,
   name: string,
   range: { readonly min: number; readonly max?: number },
@@ -134,5 +140,5 @@ export function numberIn(
 
 /** A page's size: `maxPageSize` unless asked for less. */
 export function pageSize(query: string | undefined): number {
-  return numberIn(query, "limit", { min: 1, max: limits.maxPageSize }) ?? limits.maxPageSize;
+  return wholeNumberIn(query, "limit", { min: 1, max: limits.maxPageSize }) ?? limits.maxPageSize;
 }

@@ -5,8 +5,7 @@ import { limits } from "../limits.ts";
 const ATTEMPT_FRAMES = 1_000_000_000;
 
 /**
- * The frames of one turn, in order, for any number of watchers: one copy, however many read it and
- * however slowly. The turn never waits for a watcher.
+ * The frames of one turn, in order, kept once however many watchers read them and however slowly. The turn never waits for a watcher.
  */
 export class TurnLog {
   readonly #chunks: UIMessageChunk[] = [];
@@ -37,7 +36,14 @@ export class TurnLog {
 
   /** The answer's text alone; an error ends it with a line that says so. */
   textStream(): ReadableStream<Uint8Array> {
-    return this.#watch((from) => this.#chunks.slice(from).map(textOf).join(""), "", "");
+    let hasText = false;
+    const write = (chunk: UIMessageChunk) => {
+      // Texts of several steps are paragraphs of one answer.
+      const gap = chunk.type === "text-start" && hasText ? "\n\n" : "";
+      hasText ||= chunk.type === "text-delta";
+      return gap + textOf(chunk);
+    };
+    return this.#watch((from) => this.#chunks.slice(from).map(write).join(""), "", "");
   }
 
   #watch(

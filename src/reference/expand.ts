@@ -29,6 +29,8 @@ export interface ExpandOptions {
   readonly inUrls?: boolean;
   /** What the references of one answer may still add, shared by its texts. Default: a budget of its own. */
   readonly budget?: ExpansionBudget;
+  /** What was put out before, when several texts are one answer. Default: nothing. */
+  readonly urls?: UrlTracker;
   /** Does any name start so? Lets text that cannot become a reference leave at once. */
   readonly couldBegin?: (prefix: string) => boolean;
   /** Does, or did, a variable have this name? Lets text that names none leave at once. */
@@ -62,7 +64,7 @@ export class Expander {
     this.#lookup = lookup;
     this.#options = options;
     this.#budget = options.budget ?? { leftChars: limits.maxExpansionChars };
-    this.#urls = options.inUrls === true ? undefined : new UrlTracker();
+    this.#urls = options.inUrls === true ? undefined : (options.urls ?? new UrlTracker());
     this.#scanner = new Scanner({
       syntaxes: pickSyntaxes(options.syntaxes),
       ...(options.inCode === undefined ? {} : { inCode: options.inCode }),

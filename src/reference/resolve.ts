@@ -107,7 +107,7 @@ class Resolver {
       changed ||= next !== value;
       resolved.push(next);
     }
-    return changed ? resolved : values;
+    return changed ? Object.freeze(resolved) : values;
   }
 
   async #resolveObject(entries: readonly [string, Json][], original: Json, depth: number) {
@@ -119,7 +119,7 @@ class Resolver {
       resolved.push([key, next]);
     }
     // `fromEntries` defines own properties, so that a key named __proto__ stays a key.
-    return changed ? Object.fromEntries(resolved) : original;
+    return changed ? Object.freeze(Object.fromEntries(resolved)) : original;
   }
 
   /** True for what cannot hold a reference, so that it costs no promise. */
@@ -155,7 +155,7 @@ class Resolver {
     // An unknown name makes no reference, but its path may hold one: ['$name'].
     if (!answer.found && answer.reason === "unknown") return this.#resolveUnknown(operand, answer);
     this.#count();
-    if (answer.found) return this.#resolved(operand.source, answer);
+    if (answer.found) return this.#whole(operand.source, answer);
     throw problemFrom(text, answer);
   }
 
@@ -182,7 +182,7 @@ class Resolver {
       if (answer.found && alternatives.operator === "first") break;
     }
     const isComplete = alternatives.operator === "first" || missing.length === 0;
-    if (last !== undefined && isComplete) return this.#resolved(last.source, last.answer);
+    if (last !== undefined && isComplete) return this.#whole(last.source, last.answer);
     const said = missing.map((operand) => operand.message).join(" ");
     throw new ReferenceProblem("path_not_found", `${text}: ${said}`, {
       reference: text,
@@ -229,6 +229,13 @@ class Resolver {
     check("maxEmbeddedChars", text.length, `Pass ${source} alone, as the whole string.`);
     check("maxResolvedInputChars", this.#chars, "Pass large values alone, as whole strings.");
     return text;
+  }
+
+  /** Handed over as it is; it counts all the same, for the tool has to hold it. */
+  #whole(source: string, found: Found): Json {
+    this.#chars += found.chars ?? 0;
+    check("maxResolvedInputChars", this.#chars, "Pass fewer large values, or slices of them.");
+    return this.#resolved(source, found);
   }
 
   #resolved(source: string, found: Found): Json {

@@ -1,6 +1,13 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { countOf, deepFreeze, type Json, typeOfJson } from "../value/json.ts";
+import {
+  countOf,
+  deepFreeze,
+  isHighSurrogate,
+  isLowSurrogate,
+  type Json,
+  typeOfJson,
+} from "../value/json.ts";
 import { previewOf } from "../value/preview.ts";
 import { requireJson } from "../value/require-json.ts";
 import { shapeOf } from "../value/shape.ts";
@@ -58,15 +65,11 @@ export function byteLength(text: string): number {
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
     if (code < 0x80) continue;
-    const isPair = code >= 0xd800 && code <= 0xdbff && isLow(text.charCodeAt(index + 1));
+    const isPair = isHighSurrogate(code) && isLowSurrogate(text.charCodeAt(index + 1));
     if (isPair) {
       bytes += 2;
       index++;
     } else bytes += code < 0x800 ? 1 : 2;
   }
   return bytes;
-}
-
-function isLow(code: number): boolean {
-  return code >= 0xdc00 && code <= 0xdfff;
 }

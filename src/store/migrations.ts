@@ -9,7 +9,7 @@ const migrations: readonly (readonly string[])[] = [
     `CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID`,
     `CREATE TABLE message (
       seq INTEGER PRIMARY KEY, id TEXT NOT NULL, role TEXT NOT NULL, created_at INTEGER NOT NULL,
-      chars INTEGER NOT NULL, chunks TEXT, body TEXT)`,
+      chars INTEGER NOT NULL, body_chars INTEGER NOT NULL, chunks TEXT, body TEXT)`,
     `CREATE TABLE variable (
       name TEXT PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, type TEXT NOT NULL,
       count INTEGER NOT NULL, bytes INTEGER NOT NULL, chars INTEGER NOT NULL,

@@ -1,9 +1,10 @@
 import { asSchema, type ToolSet } from "ai";
-import { ByrefError, messageOf } from "../errors.ts";
+import { ByrefError } from "../errors.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import type { Json } from "../value/json.ts";
+import { clip, isObject, type Json } from "../value/json.ts";
 
-const MAX_ISSUE_CHARS = 1_000;
+const MAX_ISSUES = 10;
+const MAX_ISSUE_CHARS = 200;
 
 /**
  * The resolved input as the tool's own schema gives it: defaults filled in, and nothing of it shared with
@@ -19,11 +20,36 @@ export async function checkInput(
   const result =
     validate === undefined ? { success: true as const, value: input } : await validate(input);
   if (result.success) return options.readonly ? result.value : thawed(result.value);
-  const said = messageOf(result.error).slice(0, MAX_ISSUE_CHARS);
+  const said = issuesIn(result.error);
   const hint = options.unresolved.map(({ message }) => ` ${message ?? ""}`).join("");
   throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${said}${hint}`, {
     unresolved: options.unresolved,
   });
+}
+
+/**
+ * What a validator says is wrong: places and messages only. Its error's own message may hold the value
+ * that it refused, which nobody may be shown.
+ */
+function issuesIn(error: unknown): string {
+  const issues =
+    issueListIn(error) ?? (isObject(error) ? issueListIn(error.cause) : undefined) ?? [];
+  const said = issues.slice(0, MAX_ISSUES).flatMap((issue) => {
+    if (!isObject(issue) || typeof issue.message !== "string") return [];
+    const path = Array.isArray(issue.path) ? issue.path.map(keyOf).join(".") : "";
+    return `${path === "" ? "it" : path}: ${clip(issue.message, MAX_ISSUE_CHARS)}`;
+  });
+  return said.length === 0 ? "its schema refuses it." : `${said.join("; ")}.`;
+}
+
+function issueListIn(error: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(error)) return error;
+  return isObject(error) && Array.isArray(error.issues) ? error.issues : undefined;
+}
+
+/** Standard Schema lets a path's step be the key itself or an object that holds it. */
+function keyOf(step: unknown): string {
+  return String(isObject(step) ? step.key : step);
 }
 
 /**
@@ -47,9 +73,14 @@ function isPlain(value: object): boolean {
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** SHA-256 of the input as JSON with sorted keys, 32 hexadecimal digits of it. */
+/** Sorting the keys of large data costs more than a second name for the same call. */
+const MAX_SORTED_CHARS = 65_536;
+
+/** SHA-256 of the input as JSON, keys sorted if it is small; 32 hexadecimal digits of it. */
 export async function digestOf(input: Json): Promise<string> {
-  const bytes = new TextEncoder().encode(JSON.stringify(input, sortedKeys));
+  const text = JSON.stringify(input);
+  const isSmall = text.length <= MAX_SORTED_CHARS;
+  const bytes = new TextEncoder().encode(isSmall ? JSON.stringify(input, sortedKeys) : text);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

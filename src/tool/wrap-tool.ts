@@ -25,6 +25,8 @@ export interface WrapOptions {
   readonly store: VariableStore;
   /** How references are written. Default: dollar only. */
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
+  /** What an unknown name in a tool input is. Default: text that stays, and is noted. */
+  readonly unknown?: "keep" | "error";
   /** Default: the tool's name and its most telling argument, e.g. `get_weather_nyc`. */
   readonly naming?: Naming;
   /** Time limit of one call in milliseconds. */
@@ -45,8 +47,6 @@ export type ToolRun =
       readonly kind: "done";
       /** Characters that the model wrote as references, and that they stood for. */
       readonly references: ReferenceCount;
-      /** What the tool got. */
-      readonly received: Json;
       /** Saves the result as a variable, synchronously; throws what the store throws. */
       save(): { readonly info: VariableInfo; readonly output: ToolOutput };
     }
@@ -105,17 +105,17 @@ async function runTool(named: Named, given: Json, call: CallOptions): Promise<To
     // What the model wrote is history: the tool must not change it.
     const input = deepFreeze(structuredClone(given));
     const references = new Counter();
-    const { store, syntaxes } = named.options;
+    const { store, syntaxes, unknown } = named.options;
     const resolution = await resolveReferences(input, lookupInStore(store), {
       ...(syntaxes === undefined ? {} : { syntaxes }),
+      ...(unknown === undefined ? {} : { unknown }),
       onResolved: (source, found) => references.add(source, found),
     });
-    const value = await execute(named, resolution, call);
     const digest = await digestOf(resolution.value);
+    const value = await execute(named, resolution, call);
     return {
       kind: "done",
       references,
-      received: resolution.value,
       save: () => save(named, { input, resolution, value, digest, call }),
     };
   } catch (error) {
@@ -150,9 +150,20 @@ async function execute({ name, tool, options }: Named, resolution: Resolved, cal
   const signal = AbortSignal.any([call.signal, timeout.signal]);
   // The SDK types a tool's input by its schema, which has just checked it.
   const run = tool.execute as (input: unknown, options: unknown) => unknown;
-  const { toolCallId, messages } = call;
-  const result = lastOf(() => run(checked, { toolCallId, messages, abortSignal: signal }), signal);
+  const given = executionOptions(call, signal);
+  const result = lastOf(() => run(checked, given), signal);
   return toJson(await withTimeout(result, { name, toolMs, timeout, signal: call.signal }));
+}
+
+/** The SDK's second argument. A tool that looks at the messages gets a copy: they are the next prompt. */
+function executionOptions({ toolCallId, messages }: CallOptions, abortSignal: AbortSignal) {
+  return {
+    toolCallId,
+    abortSignal,
+    get messages() {
+      return structuredClone(messages);
+    },
+  };
 }
 
 /** An error may carry all that a server answered; what the model is shown of it is bounded. */

@@ -1,4 +1,6 @@
 import type { ToolSet } from "ai";
+import type { Syntax } from "../reference/reference.ts";
+import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { Naming } from "../tool/wrap-tool.ts";
 
 /** What running a tool again after a crash would do. */
@@ -12,6 +14,18 @@ export interface Agent {
   readonly tools: ToolSet;
   /** By tool; `once` for those that are not named. */
   readonly effects?: Readonly<Record<string, Effects>>;
+  /** How this agent's model writes references, and where they count. Default: dollar, by the law. */
+  readonly references?: {
+    readonly syntaxes?: readonly (SyntaxName | Syntax)[];
+    /** An unknown name in a tool input: text that stays and is noted (default), or an error. */
+    readonly unknown?: "keep" | "error";
+    /** In answers, resolve inside code too. */
+    readonly inCode?: boolean;
+    /** In answers, resolve inside URLs too: a model can then be made to leak data. */
+    readonly inUrls?: boolean;
+  };
+  /** Tools that promise not to change their input: they get the stored value without a copy. */
+  readonly readonlyTools?: readonly string[];
   /** Names the variables that results are saved as. Default: tool and most telling argument. */
   readonly naming?: Naming;
 }

@@ -2,12 +2,10 @@ import type { UIMessageChunk } from "ai";
 import { limits } from "../limits.ts";
 import { type ExpandOptions, Expander, type ExpansionBudget } from "../reference/expand.ts";
 import type { Lookup } from "../reference/reference.ts";
+import { UrlTracker } from "../reference/url-tracker.ts";
 import { slicesOf } from "../value/json.ts";
 
-export interface AnswerOptions extends Pick<
-  ExpandOptions,
-  "couldBegin" | "isKnown" | "onResolved"
-> {
+export interface AnswerOptions extends Omit<ExpandOptions, "budget" | "urls" | "onUnresolved"> {
   /** Receives every chunk as the client sees it. */
   readonly emit: (chunk: UIMessageChunk) => void;
   /** Receives the text that was shown for a text part. */
@@ -23,6 +21,8 @@ export class Answer {
   readonly #lookup: Lookup;
   readonly #options: AnswerOptions;
   readonly #budget: ExpansionBudget = { leftChars: limits.maxExpansionChars };
+  /** A client may join the texts: a URL that one opens is open in the next. */
+  readonly #urls = new UrlTracker();
   /** One for each text part that is open. */
   readonly #expanders = new Map<string, Expander>();
 
@@ -57,12 +57,11 @@ export class Answer {
   }
 
   #expander(): Expander {
-    const { couldBegin, isKnown, onResolved, emit } = this.#options;
+    const { emit, onShown: _onShown, ...options } = this.#options;
     return new Expander(this.#lookup, {
+      ...options,
       budget: this.#budget,
-      ...(couldBegin === undefined ? {} : { couldBegin }),
-      ...(isKnown === undefined ? {} : { isKnown }),
-      ...(onResolved === undefined ? {} : { onResolved }),
+      urls: this.#urls,
       onUnresolved: (unresolved) =>
         emit({ type: "data-unresolved", data: unresolved, transient: true }),
     });

@@ -1,5 +1,4 @@
 import type { UIMessage } from "ai";
-import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Chunks } from "../store/chunks.ts";
 import { byteLength } from "../store/described.ts";
@@ -20,8 +19,10 @@ export interface StoredMessage {
 /** Which form of its texts a message is read in. */
 export type MessageForm = "display" | "reference";
 
-/** More would not fit into a prompt: a message has a hundred characters at least, as JSON. */
+/** Messages that a prompt is made of at most, however short they are. */
 const MAX_WINDOW_MESSAGES = 1_000;
+/** Characters of a page's messages together, so that it fits into one answer of the object. */
+const MAX_PAGE_CHARS = 8_388_608;
 
 /** The messages of one conversation, in the order in which they were written. */
 export class History {
@@ -35,19 +36,23 @@ export class History {
 
   /** One row written; a message of over a megabyte takes a row more for each. */
   add(message: StoredMessage): void {
-    const { id, role, parts, display, metadata, createdAt } = message;
+    const { role, parts, display, metadata, createdAt } = message;
+    // Ids are cursors: one that a client sends twice names the first message only.
+    const id = this.#seqOf(message.id) === 0 ? message.id : crypto.randomUUID();
     const body = JSON.stringify({ parts, display, metadata });
     const isLarge = byteLength(body) > limits.maxChunkBytes;
     // An id may be used again after an edit: a key of its own, so that nothing is overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
-    this.#sql.transaction(() => {
+    this.#atomically(() => {
       if (chunks !== null) this.#chunks.write(chunks, body);
       this.#sql.run(
-        `INSERT INTO message (id, role, created_at, chars, chunks, body) VALUES (?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO message (id, role, created_at, chars, body_chars, chunks, body)
+         VALUES (?, ?, ?, ?, ?, ?, ?)`,
         id,
         role,
         Date.parse(createdAt),
         JSON.stringify(parts).length,
+        body.length,
         chunks,
         isLarge ? null : body,
       );
@@ -74,16 +79,42 @@ export class History {
     return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
   }
 
-  /** A page of messages, oldest first; `before` is a message's id, of an unknown one nothing. */
-  page(options: { readonly limit: number; readonly before?: string }): readonly StoredMessage[] {
+  /**
+   * A page of messages, oldest first: at most `limit`, and at most about 8 MB unless one alone is larger.
+   * `before` is a message's id, of an unknown one nothing; `next` is what to give as `before` for more.
+   */
+  page(options: { readonly limit: number; readonly before?: string }): {
+    readonly messages: readonly StoredMessage[];
+    readonly next?: string;
+  } {
     const { limit, before } = options;
     const end = before === undefined ? Number.MAX_SAFE_INTEGER : this.#seqOf(before);
-    const rows = this.#sql.all(
-      `SELECT * FROM message WHERE seq < ? ORDER BY seq DESC LIMIT ?`,
+    const sizes = this.#sql.all(
+      `SELECT seq, body_chars FROM message WHERE seq < ? ORDER BY seq DESC LIMIT ?`,
       end,
-      limit,
+      limit + 1,
     );
-    return rows.map((row) => this.#messageFrom(row)).reverse();
+    let chars = 0;
+    const fits = sizes.slice(0, limit).filter((row, index) => {
+      chars += numberIn(row, "body_chars");
+      return index === 0 || chars <= MAX_PAGE_CHARS;
+    });
+    const oldest = fits.at(-1);
+    if (oldest === undefined) return { messages: [] };
+    const messages = this.#sql
+      .all(
+        `SELECT * FROM message WHERE seq >= ? AND seq < ? ORDER BY seq`,
+        numberIn(oldest, "seq"),
+        end,
+      )
+      .map((row) => this.#messageFrom(row));
+    const [first] = messages;
+    const hasMore = fits.length < sizes.length;
+    return { messages, ...(hasMore && first !== undefined ? { next: first.id } : {}) };
+  }
+
+  has(id: string): boolean {
+    return this.#seqOf(id) > 0;
   }
 
   newest(): StoredMessage | undefined {
@@ -92,17 +123,19 @@ export class History {
   }
 
   /**
-   * Removes what follows a question, the newest if it is not named or not known, so that it can be
-   * answered again. Throws `bad_request` if there is none.
+   * Removes what follows a question, so that it can be answered again: the one that is named or that the
+   * named answer belongs to; the newest if none is named. False if there is none.
    */
-  removeAnswers(questionId: string | undefined): void {
-    const named = questionId === undefined ? 0 : this.#seqOf(questionId);
-    const row = firstRow(this.#sql, `SELECT max(seq) AS seq FROM message WHERE role = 'user'`);
-    const seq = named > 0 ? named : row === undefined ? 0 : numberIn(row, "seq");
-    if (seq === 0) {
-      throw new ByrefError("bad_request", "There is no message here that could be answered again.");
-    }
-    this.#removeAfter(seq);
+  removeAnswers(messageId: string | undefined): boolean {
+    const named = messageId === undefined ? Number.MAX_SAFE_INTEGER : this.#seqOf(messageId);
+    const row = firstRow(
+      this.#sql,
+      `SELECT max(seq) AS seq FROM message WHERE role = 'user' AND seq <= ?`,
+      named,
+    );
+    const seq = row === undefined ? 0 : numberIn(row, "seq");
+    if (seq > 0) this.#removeAfter(seq);
+    return seq > 0;
   }
 
   /** Removes a message and what follows it, for an edited one in its place; nothing if it is unknown. */
@@ -112,12 +145,21 @@ export class History {
   }
 
   #removeAfter(seq: number): void {
-    this.#sql.transaction(() => {
+    this.#atomically(() => {
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
         if (typeof chunks === "string") this.#chunks.remove(chunks);
       }
       this.#sql.run(`DELETE FROM message WHERE seq > ?`, seq);
     });
+  }
+
+  #atomically(work: () => void): void {
+    try {
+      this.#sql.transaction(work);
+    } catch (error) {
+      this.#chunks.forget();
+      throw error;
+    }
   }
 
   /** 0 for an unknown one: nothing stands before it. */

@@ -21,6 +21,12 @@ export class MessageParts {
     return this.#parts as unknown as readonly MessagePart[];
   }
 
+  /** The parts when nothing follows: what was being written is as it is, half a tool call is none. */
+  ended(): readonly MessagePart[] {
+    for (const part of this.#parts) if (part.state === "streaming") part.state = "done";
+    return this.parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
+  }
+
   /** What the person saw of each text part, in order. */
   get display(): readonly string[] {
     return this.#display;

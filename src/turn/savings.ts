@@ -50,9 +50,9 @@ export class SavingsCounter {
 
   #addPart(part: unknown): void {
     const chars = charsOf(part);
-    const outputChars = this.#extraChars(part);
+    const extraChars = this.#extraChars(part);
     this.#promptChars += chars;
-    this.#inlinePromptChars += chars + outputChars;
+    this.#inlinePromptChars += chars + extraChars;
   }
 
   /** How much longer the part would be with the value in place of its handle. */

@@ -50,6 +50,7 @@ export async function callModel(
   messages: readonly ModelMessage[],
 ): Promise<StepResult> {
   const watchdog = new Watchdog(context.signal, limits.modelSilenceMs);
+  let reader: ReadableStreamDefaultReader<LanguageModelStreamPart> | undefined;
   try {
     const call = streamLanguageModelCall({
       model: context.model,
@@ -61,10 +62,11 @@ export async function callModel(
       _internal: { collectContent: false },
     });
     const { stream } = await Promise.race([call, watchdog.aborted]);
-    const reader = stream.getReader();
+    const opened = stream.getReader();
+    reader = opened;
     // A stream that does not heed the signal is not waited for either.
-    watchdog.aborted.catch((reason: unknown) => reader.cancel(reason).catch(() => undefined));
-    const result = await readParts(reader, context, watchdog);
+    watchdog.aborted.catch((reason: unknown) => opened.cancel(reason).catch(() => undefined));
+    const result = await readParts(opened, context, watchdog);
     watchdog.signal.throwIfAborted();
     if (result !== undefined) return result;
     throw new ByrefError("model_failed", "The model's answer broke off before its end.");
@@ -74,6 +76,8 @@ export async function callModel(
     throw reason instanceof ByrefError ? reason : modelFailed(reason, context);
   } finally {
     watchdog.end();
+    // An endpoint that was not read to its end is let go.
+    reader?.cancel().catch(() => undefined);
   }
 }
 

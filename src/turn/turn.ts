@@ -1,9 +1,16 @@
 import type { FinishReason, LanguageModel, ModelMessage, UIMessage, UIMessageChunk } from "ai";
-import { codeOf, type ErrorCode, messageOf, publicMessageOf } from "../errors.ts";
+import {
+  type ByrefError,
+  codeOf,
+  type ErrorCode,
+  limitExceeded,
+  messageOf,
+  publicMessageOf,
+} from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
-import { type ToolRun, type WrappedTool, wrapTools } from "../tool/wrap-tool.ts";
+import { type ToolRun, type WrapOptions, type WrappedTool, wrapTools } from "../tool/wrap-tool.ts";
 import type { Agent } from "./agent.ts";
 import type { Cost } from "./cost.ts";
 import { Answer } from "./answer.ts";
@@ -49,8 +56,8 @@ export interface TurnResult {
 
 /**
  * One user message, the model's steps and tool calls, one answer. The question is in the history before
- * the model is called; the answer is there before `finish` is sent. Never rejects: a failure is an error
- * part, and the turn's `error`.
+ * the model is called; the answer is there before `finish` is sent. A failure is an error part, and the
+ * turn's `error`; it rejects only if the storage fails.
  */
 export async function runTurn(options: TurnOptions, question?: StoredMessage): Promise<TurnResult> {
   if (question !== undefined) options.history.add(question);
@@ -67,11 +74,15 @@ class Turn {
   #usage: Usage = {};
 
   constructor(options: TurnOptions) {
-    const { store, newId, emit } = options;
+    const { agent, store, newId, emit } = options;
     this.#options = options;
     this.#id = newId();
     this.#savings = new SavingsCounter(store);
+    const { syntaxes, inCode, inUrls } = agent.references ?? {};
     this.#answer = new Answer(lookupInStore(store), {
+      ...(syntaxes === undefined ? {} : { syntaxes }),
+      ...(inCode === undefined ? {} : { inCode }),
+      ...(inUrls === undefined ? {} : { inUrls }),
       emit,
       couldBegin: (prefix) => store.couldBegin(prefix),
       isKnown: (name) => store.info(name) !== undefined || store.tombstone(name) !== undefined,
@@ -87,21 +98,19 @@ class Turn {
     let error: TurnResult["error"];
     try {
       finishReason = await this.#steps();
+      await this.#answer.flush();
     } catch (thrown) {
+      await this.#answer.flush().catch(() => undefined);
       if (this.#options.signal.aborted) finishReason = "other";
       else error = { code: codeOf(thrown), message: publicMessageOf(thrown) };
     }
-    await this.#answer.flush();
     return this.#finish(finishReason, error);
   }
 
   /** Calls the model until it asks for no more tools. */
   async #steps(): Promise<FinishReason> {
     const { agent, model, store, history, signal } = this.#options;
-    const tools = await wrapTools(agent.tools, {
-      store,
-      ...(agent.naming === undefined ? {} : { naming: agent.naming }),
-    });
+    const tools = await wrapTools(agent.tools, wrapOptionsFor(agent, store));
     const past = await toModelMessages(history.window(), shownTools(tools));
     const context: StepContext = {
       model,
@@ -123,7 +132,8 @@ class Turn {
       if (isWhole) await this.#runTools(result.calls, tools, messages);
       await this.#write({ type: "finish-step" });
       const hasCalls = result.calls.length + result.invalidCalls > 0;
-      if (!isWhole || !hasCalls || step === limits.maxSteps) return result.finishReason;
+      if (!isWhole || !hasCalls) return result.finishReason;
+      if (step === limits.maxSteps) throw tooManySteps(step);
     }
   }
 
@@ -183,7 +193,11 @@ class Turn {
       // The row in which this is kept counts in.
       cost: { rowsRead, rowsWritten: rowsWritten + 1, alarms },
     };
-    const message = { ...this.#stored(this.#parts.parts), metadata };
+    const failure = error === undefined ? {} : { error: error.code };
+    const message = {
+      ...this.#stored(this.#parts.ended()),
+      metadata: { ...metadata, ...failure },
+    };
     const saysSomething = message.parts.some((part) => part.type !== "step-start");
     if (saysSomething) history.add(message);
     emit({ type: "message-metadata", messageMetadata: metadata });
@@ -211,4 +225,20 @@ class Turn {
       createdAt: new Date(this.#options.now()).toISOString(),
     };
   }
+}
+
+function wrapOptionsFor(agent: Agent, store: VariableStore): WrapOptions {
+  const { naming, readonlyTools, references: { syntaxes, unknown } = {} } = agent;
+  return {
+    store,
+    ...(naming === undefined ? {} : { naming }),
+    ...(readonlyTools === undefined ? {} : { readonlyTools }),
+    ...(syntaxes === undefined ? {} : { syntaxes }),
+    ...(unknown === undefined ? {} : { unknown }),
+  };
+}
+
+function tooManySteps(actual: number): ByrefError {
+  const advice = "The model asked for still more tools; ask for less at once.";
+  return limitExceeded("maxSteps", { maximum: limits.maxSteps, actual: actual + 1, advice });
 }

@@ -95,16 +95,25 @@ function step(value: Json, segment: Exclude<Segment, { each: true }>): Json | un
   return typeof value === "string" ? sliceCodePoints(value, segment) : undefined;
 }
 
-/** A slice by code points. Cost: linear in the text up to the slice's end. */
+/** A slice by code points. Cost: linear in the code points that are counted, from either end; no copy. */
 export function sliceCodePoints(text: string, range: { from?: number; to?: number }): string {
   const { from = 0, to } = range;
-  // From the front, when both ends are counted from there: the rest of a long text is not looked at.
-  if (from >= 0 && to !== undefined && to >= 0) {
-    const start = offsetOfCodePoint(text, 0, from);
-    return text.slice(start, offsetOfCodePoint(text, start, Math.max(to - from, 0)));
+  const start = from < 0 ? offsetFromEnd(text, -from) : offsetOfCodePoint(text, 0, from);
+  if (to === undefined) return text.slice(start);
+  const isAhead = from >= 0 && to >= from;
+  if (isAhead) return text.slice(start, offsetOfCodePoint(text, start, to - from));
+  const end = to < 0 ? offsetFromEnd(text, -to) : offsetOfCodePoint(text, 0, to);
+  return start < end ? text.slice(start, end) : "";
+}
+
+function offsetFromEnd(text: string, count: number): number {
+  let offset = text.length;
+  for (let passed = 0; passed < count && offset > 0; passed++) {
+    const isPair =
+      isLowSurrogate(text.charCodeAt(offset - 1)) && isHighSurrogate(text.charCodeAt(offset - 2));
+    offset -= isPair ? 2 : 1;
   }
-  const points = Array.from(text);
-  return points.slice(from, to).join("");
+  return offset;
 }
 
 function offsetOfCodePoint(text: string, start: number, count: number): number {

@@ -1,5 +1,11 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import { readUIMessageStream, type ToolSet, type UIMessage, type UIMessageChunk } from "ai";
+import {
+  type LanguageModel,
+  readUIMessageStream,
+  type ToolSet,
+  type UIMessage,
+  type UIMessageChunk,
+} from "ai";
 import { migrate } from "../../src/store/migrations.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
@@ -29,6 +35,8 @@ export interface SayOptions {
   /** `null`: the newest message of the history is answered. */
   readonly question?: string | null;
   readonly signal?: AbortSignal;
+  /** Instead of the scripted one. */
+  readonly model?: LanguageModel;
   /** Called with each chunk as it leaves, and all before it. */
   readonly onChunk?: (chunk: UIMessageChunk, chunks: readonly UIMessageChunk[]) => void;
 }
@@ -59,13 +67,13 @@ export class Conversation {
   }
 
   /** One turn. */
-  async say({ steps, question = "Hello.", signal, onChunk }: SayOptions): Promise<Turn> {
-    const model = scriptedModel(steps);
+  async say({ steps, question = "Hello.", signal, onChunk, model }: SayOptions): Promise<Turn> {
+    const scripted = scriptedModel(steps);
     const chunks: UIMessageChunk[] = [];
     const result = await runTurn(
       {
         agent: this.agent,
-        model,
+        model: model ?? scripted,
         store: this.store,
         history: this.history,
         now: () => this.nowMs,
@@ -80,7 +88,7 @@ export class Conversation {
       },
       question === null ? undefined : userMessage(this.#newId("question"), question),
     );
-    return { result, chunks, calls: model.calls, store: this.store, history: this.history };
+    return { result, chunks, calls: scripted.calls, store: this.store, history: this.history };
   }
 
   #newId(kind: string): string {
@@ -166,5 +174,5 @@ export function promptOf({ calls }: Pick<Turn, "calls">, call: number): Language
 
 /** All rows of the history, as they are kept. */
 export function historyText(history: History): string {
-  return JSON.stringify(history.page({ limit: 1_000 }));
+  return JSON.stringify(history.page({ limit: 1_000 }).messages);
 }

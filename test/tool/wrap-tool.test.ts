@@ -114,12 +114,11 @@ describe("what a tool is given", () => {
     expect(taken[1]?.rows).not.toBe(store.read("rows"));
   });
 
-  it("is told beside the references that were counted", async () => {
+  it("is told by the references that were counted", async () => {
     const { act } = taking(z.any());
     const store = storeWith({ rows: [1, 22], city: "Rome" });
     const { run } = await runOnce(act, { a: "$rows", b: "to $city, $rows[1]" }, { store });
     expect(run).toMatchObject({
-      received: { a: [1, 22], b: "to Rome, 22" },
       references: { authoredChars: 5 + 5 + 8, resolvedChars: 6 + 4 + 2 },
     });
   });
@@ -168,7 +167,7 @@ describe("a tool as the model is shown it", () => {
 
 describe("a call", () => {
   it("that takes too long is given up, and the tool is told", async () => {
-    vi.useFakeTimers();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let seen: AbortSignal | undefined;
     const act = tool({
       inputSchema: z.any(),
@@ -178,6 +177,7 @@ describe("a call", () => {
       },
     });
     const running = runOnce(act as AnyTool, {}, { toolMs: 50 });
+    await until(() => seen !== undefined);
     await vi.advanceTimersByTimeAsync(49);
     expect(seen?.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
@@ -188,14 +188,17 @@ describe("a call", () => {
   });
 
   it("has 60 seconds if nobody says otherwise, its yields included", async () => {
-    vi.useFakeTimers();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    let hasBegun = false;
     async function* execute() {
+      hasBegun = true;
       for (;;) {
         await new Promise((resolve) => setTimeout(resolve, 7_000));
         yield 1;
       }
     }
     const running = runOnce(tool({ inputSchema: z.any(), execute }) as AnyTool, {});
+    await until(() => hasBegun);
     await vi.advanceTimersByTimeAsync(limits.toolMs);
     expect(failureOf((await running).run)?.code).toBe("tool_timeout");
   });
@@ -241,3 +244,8 @@ describe("a call", () => {
     expect(codes).toEqual(["limit_exceeded", "tool_failed", "tool_failed", "tool_failed"]);
   });
 });
+
+/** With the timeouts alone faked: the digest of an input is made elsewhere, and takes real time. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { migrate } from "../../src/store/migrations.ts";
+import type { SqlValue } from "../../src/store/sql.ts";
 import { History, type StoredMessage, toUIMessage } from "../../src/turn/history.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { emptyHistory, START_MS, userMessage } from "../support/turn.ts";
@@ -49,10 +50,10 @@ describe("a message", () => {
   it("comes back as it was given", () => {
     const plain = userMessage("q1", "What's the weather?");
     const history = historyOf(plain, full);
-    expect(history.page({ limit: 10 })).toEqual([plain, JSON.parse(JSON.stringify(full))]);
+    expect(history.page({ limit: 10 }).messages).toEqual([plain, JSON.parse(JSON.stringify(full))]);
     expect(history.newest()).toEqual(JSON.parse(JSON.stringify(full)));
-    expect(history.page({ limit: 10 })[0]).not.toHaveProperty("display");
-    expect(history.page({ limit: 10 })[0]).not.toHaveProperty("metadata");
+    expect(history.page({ limit: 10 }).messages[0]).not.toHaveProperty("display");
+    expect(history.page({ limit: 10 }).messages[0]).not.toHaveProperty("metadata");
   });
 
   it("is there for whoever opens the same conversation later", () => {
@@ -60,7 +61,7 @@ describe("a message", () => {
     migrate(sql);
     new History(sql).add(full);
     migrate(sql);
-    expect(ids(new History(sql).page({ limit: 10 }))).toEqual(["a1"]);
+    expect(ids(new History(sql).page({ limit: 10 }).messages)).toEqual(["a1"]);
     sql.close();
   });
 
@@ -115,18 +116,18 @@ describe("a page", () => {
   );
 
   it("has the newest messages, oldest first", () => {
-    expect(ids(history.page({ limit: 3 }))).toEqual(["a3", "q4", "a4"]);
-    expect(history.page({ limit: 100 })).toHaveLength(10);
+    expect(ids(history.page({ limit: 3 }).messages)).toEqual(["a3", "q4", "a4"]);
+    expect(history.page({ limit: 100 }).messages).toHaveLength(10);
   });
 
   it("goes on in front of a message, without gap or repetition, to the first", () => {
     let before: string | undefined;
     const pages: (readonly string[])[] = [];
     for (;;) {
-      const page = history.page({ limit: 4, ...(before === undefined ? {} : { before }) });
-      if (page.length === 0) break;
-      pages.unshift(ids(page));
-      before = page[0]?.id;
+      const { messages } = history.page({ limit: 4, ...(before === undefined ? {} : { before }) });
+      if (messages.length === 0) break;
+      pages.unshift(ids(messages));
+      before = messages[0]?.id;
     }
     expect(pages).toEqual([
       ["q0", "a0"],
@@ -137,7 +138,7 @@ describe("a page", () => {
 
   it("of an empty history is empty", () => {
     const empty = emptyHistory();
-    expect([empty.page({ limit: 10 }), empty.newest(), empty.window()]).toEqual([
+    expect([empty.page({ limit: 10 }).messages, empty.newest(), empty.window()]).toEqual([
       [],
       undefined,
       [],
@@ -167,7 +168,7 @@ describe("the window of a prompt", () => {
   it("cuts no message", () => {
     const history = chat();
     const window = history.window(300);
-    expect(window).toEqual(history.page({ limit: 2 }));
+    expect(window).toEqual(history.page({ limit: 2 }).messages);
   });
 
   it("has the newest question, however long it is", () => {
@@ -200,36 +201,85 @@ describe("a question that is answered again", () => {
       answer("a2", "!"),
       answer("a3", "!"),
     );
+  const left = (history: History) => ids(history.page({ limit: 10 }).messages);
 
-  it("loses what follows it: the newest if none is named, or none of that name is known", () => {
-    for (const id of [undefined, "q2", "nobody"]) {
+  it("loses what follows it: the newest if none is named, also where an answer of it is", () => {
+    for (const id of [undefined, "q2", "a2", "a3"]) {
       const history = asked();
-      history.removeAnswers(id);
-      expect(ids(history.page({ limit: 10 }))).toEqual(["q1", "a1", "q2"]);
+      expect(history.removeAnswers(id)).toBe(true);
+      expect(left(history)).toEqual(["q1", "a1", "q2"]);
     }
   });
 
   it("loses later questions too", () => {
     const history = asked();
-    history.removeAnswers("q1");
-    expect(ids(history.page({ limit: 10 }))).toEqual(["q1"]);
+    history.removeAnswers("a1");
+    expect(left(history)).toEqual(["q1"]);
   });
 
-  it("is an error where there is none, and nothing is removed", () => {
-    const history = historyOf(answer("a1", "!"));
-    expect(() => history.removeAnswers(undefined)).toThrow(
-      expect.objectContaining({ code: "bad_request" }),
-    );
-    expect(history.newest()?.id).toBe("a1");
+  it("is none where nobody knows the name, or nobody asked; nothing is removed", () => {
+    const history = asked();
+    expect(history.removeAnswers("nobody")).toBe(false);
+    expect(left(history)).toHaveLength(5);
+    expect(historyOf(answer("a1", "!")).removeAnswers(undefined)).toBe(false);
   });
 
   it("goes itself, with what follows it, when it is edited", () => {
     const history = asked();
     history.removeFrom("nobody");
-    expect(ids(history.page({ limit: 10 }))).toHaveLength(5);
+    expect(left(history)).toHaveLength(5);
     history.removeFrom("q2");
-    expect(ids(history.page({ limit: 10 }))).toEqual(["q1", "a1"]);
+    expect(left(history)).toEqual(["q1", "a1"]);
     history.removeFrom("q1");
-    expect(history.page({ limit: 10 })).toEqual([]);
+    expect(left(history)).toEqual([]);
   });
 });
+
+describe("a page", () => {
+  it("leads on to older ones until there are none, also where an id came twice", () => {
+    const messages = ["u0", "u1", "a1", "u1", "a2"].map((id) => userMessage(id, "?"));
+    const history = historyOf(...messages);
+    const seen: string[] = [];
+    let before: string | undefined;
+    do {
+      const page = history.page({ limit: 2, ...(before === undefined ? {} : { before }) });
+      seen.unshift(...ids(page.messages));
+      before = page.next;
+    } while (before !== undefined);
+    expect(seen).toHaveLength(5);
+    expect(new Set(seen).size).toBe(5);
+    expect(history.page({ limit: 2, before: "nobody" })).toEqual({ messages: [] });
+  });
+
+  it("ends before it is too large to be handed over, but holds one message at least", () => {
+    const history = historyOf(
+      ...["a", "b", "c"].map((id) => userMessage(id, "x".repeat(5_000_000))),
+    );
+    expect(history.page({ limit: 10 })).toMatchObject({ messages: [{ id: "c" }], next: "c" });
+    expect(history.page({ limit: 10, before: "b" })).toMatchObject({ messages: [{ id: "a" }] });
+  });
+});
+
+describe("a message of over a megabyte", () => {
+  it("is kept after one whose writing failed took the chunks' table with it", () => {
+    const sql = new FailingSql();
+    migrate(sql);
+    const history = new History(sql);
+    const large = userMessage("q", "x".repeat(1_200_000));
+    sql.failsAt = "INSERT INTO message";
+    expect(() => history.add(large)).toThrow("disk full");
+    sql.failsAt = undefined;
+    history.add(large);
+    expect(history.newest()).toEqual(large);
+  });
+});
+
+class FailingSql extends NodeSql {
+  failsAt: string | undefined;
+
+  override run(statement: string, ...bindings: readonly SqlValue[]): void {
+    if (this.failsAt !== undefined && statement.includes(this.failsAt))
+      throw new Error("disk full");
+    super.run(statement, ...bindings);
+  }
+}

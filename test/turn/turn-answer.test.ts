@@ -44,7 +44,9 @@ describe("an answer with references", () => {
     const later = await say(chat, "In $city.");
     expect(shownText(later.chunks)).toBe("In Oslo.");
     chat.store.delete("city");
-    const displays = chat.history.page({ limit: 10 }).flatMap(({ display = [] }) => display);
+    const displays = chat.history
+      .page({ limit: 10 })
+      .messages.flatMap(({ display = [] }) => display);
     expect(displays).toEqual(["In Rome.", "In Oslo."]);
   });
 

@@ -67,7 +67,7 @@ describe("a model that fails", () => {
     const turn = await chat.say({ question: "Are you there?", steps: [step] });
     const why = name.startsWith("breaks") ? "The connection broke." : "It is down.";
     expectFailure(turn, `model_failed: The model failed: ${why}`);
-    const [question] = chat.history.page({ limit: 10 });
+    const [question] = chat.history.page({ limit: 10 }).messages;
     expect(question).toMatchObject({ role: "user", parts: [{ text: "Are you there?" }] });
     expect(await nextPrompt(chat)).toContain("Are you there?");
   });
@@ -178,7 +178,7 @@ describe("a turn that is stopped", () => {
     const turn = await chat.say({ steps: [done], signal: AbortSignal.abort() });
     expectStop(turn);
     expect(turn.calls).toEqual([]);
-    expect(chat.history.page({ limit: 10 })).toMatchObject([{ role: "user" }]);
+    expect(chat.history.page({ limit: 10 }).messages).toMatchObject([{ role: "user" }]);
   });
 
   it("in a text keeps what was said, references shown, and says no more", async () => {
@@ -194,7 +194,7 @@ describe("a turn that is stopped", () => {
     expect(shownText(turn.chunks)).toBe("In Rome and");
     expect(chat.history.newest()).toMatchObject({
       role: "assistant",
-      parts: [{ type: "step-start" }, { text: "In $city and", state: "streaming" }],
+      parts: [{ type: "step-start" }, { text: "In $city and", state: "done" }],
       display: ["In Rome and"],
     });
     expect(await nextPrompt(chat)).toContain("In $city and");

@@ -248,7 +248,7 @@ describe("a reference in a tool's input", () => {
     expect(chunksOf(first.chunks, "tool-input-available")[0]?.input).toEqual(input);
     const deltas = chunksOf(first.chunks, "tool-input-delta").map((chunk) => chunk.inputTextDelta);
     expect(deltas.join("")).toBe('{"it":"$secret_plan"}');
-    expect(chat.history.page({ limit: 9 })[1]?.parts[1]).toMatchObject({ input });
+    expect(chat.history.page({ limit: 9 }).messages[1]?.parts[1]).toMatchObject({ input });
     expect(dataOf(first.chunks, "data-variable")).toMatchObject([{ tool: "take", input }]);
     for (const prompt of [promptOf(first, 1), promptOf(second, 0)]) {
       expect(JSON.stringify(prompt)).toContain('"input":{"it":"$secret_plan"}');

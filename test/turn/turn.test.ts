@@ -137,7 +137,7 @@ describe("the seed's conversation", () => {
     expect(shownText(second.chunks)).toBe(compared.summary);
     expect(chat.store.info("compare_weather")).toMatchObject({ tool: "compare_weather", input });
     expect(JSON.stringify(promptOf(second, 0))).toContain("$weather_nyc.temperature °C");
-    expect(chat.history.page({ limit: 10 }).map(({ role }) => role)).toEqual([
+    expect(chat.history.page({ limit: 10 }).messages.map(({ role }) => role)).toEqual([
       "user",
       "assistant",
       "user",
@@ -208,8 +208,11 @@ describe("the loop", () => {
       steps: Array.from({ length: limits.maxSteps + 5 }, (_, at) => again(at)),
     });
     expect([turn.calls.length, runs]).toEqual([limits.maxSteps, limits.maxSteps]);
-    expect(turn.result).toMatchObject({ finishReason: "tool-calls" });
-    expect(turn.chunks.at(-1)).toEqual({ type: "finish", finishReason: "tool-calls" });
+    expect(turn.result.error).toMatchObject({ code: "limit_exceeded" });
+    expect(turn.chunks.at(-1)).toMatchObject({
+      type: "error",
+      errorText: expect.stringMatching(/^limit_exceeded: maxSteps is at most 20/),
+    });
     const results = turn.result.message.parts.filter((part) => part.type === "tool-load");
     expect(results.every((part) => "output" in part)).toBe(true);
   });

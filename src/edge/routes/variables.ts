@@ -9,7 +9,13 @@ import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import type { PutOptions, ServedValue } from "../conversation.ts";
 import { mediaTypeOf, parseJson, readJson } from "../read-body.ts";
-import { changesBody, interpolateBody, MAX_TTL_SECONDS, numberIn, parse } from "../requests.ts";
+import {
+  changesBody,
+  interpolateBody,
+  MAX_TTL_SECONDS,
+  wholeNumberIn,
+  parse,
+} from "../requests.ts";
 
 /** The variables of a conversation. */
 export function variableRoutes() {
@@ -22,7 +28,7 @@ export function variableRoutes() {
 function addReading(routes: Hono<AppEnv>): void {
   routes.get("/:id/variables", async (context) => {
     const { last, names } = context.req.query();
-    const count = numberIn(last, "last", { min: 0 });
+    const count = wholeNumberIn(last, "last", { min: 0 });
     const variables = await conversationOf(context, context.req.param("id")).listVariables({
       ...(count === undefined ? {} : { last: count }),
       ...(names === undefined ? {} : { names: names.split(",") }),
@@ -58,7 +64,11 @@ function addWriting(routes: Hono<AppEnv>): void {
     const value = await readValue(context.req.raw);
     const options = putOptionsIn(context.req.query());
     const conversation = conversationOf(context, id);
-    const { info, isNew } = await conversation.putVariable(requireName(name), value, options);
+    const { info, isNew } = await conversation.putVariable(
+      requireName(requireWritable(name)),
+      value,
+      options,
+    );
     const location = `/conversations/${id}/variables/${info.name}`;
     return context.json(info, isNew ? 201 : 200, info.name === name ? {} : { location });
   });
@@ -71,18 +81,19 @@ function addWriting(routes: Hono<AppEnv>): void {
       ...(pinned === undefined ? {} : { pinned }),
       ...(description === undefined ? {} : { description }),
     };
-    return context.json(await conversationOf(context, id).changeVariable(name, changes));
+    const conversation = conversationOf(context, id);
+    return context.json(await conversation.changeVariable(requireWritable(name), changes));
   });
 
   routes.delete("/:id/variables/:name", async (context) => {
     const { id, name } = context.req.param();
-    const existed = await conversationOf(context, id).deleteVariable(name);
+    const existed = await conversationOf(context, id).deleteVariable(requireWritable(name));
     if (!existed) throw new ByrefError("variable_not_found", `There is no variable ${name}.`);
     return context.body(null, 204);
   });
 
   routes.delete("/:id/variables", async (context) => {
-    const keepLast = numberIn(context.req.query("keepLast"), "keepLast", { min: 0 }) ?? 0;
+    const keepLast = wholeNumberIn(context.req.query("keepLast"), "keepLast", { min: 0 }) ?? 0;
     const conversation = conversationOf(context, context.req.param("id"));
     return context.json({ deleted: await conversation.resetVariables(keepLast) });
   });
@@ -115,12 +126,18 @@ function decodeText(bytes: ArrayBuffer): string {
   }
 }
 
+/** What the caller gave with a message is as it was given. */
+function requireWritable(name: string): string {
+  if (name !== "input") return name;
+  throw new ByrefError("bad_name", "input is what came with a message, and cannot be changed.");
+}
+
 function isWriteMode(mode: string): mode is WriteMode {
   return mode === "replace" || mode === "append" || mode === "merge" || mode === "new";
 }
 
 function putOptionsIn(query: Readonly<Record<string, string>>): PutOptions {
-  const ttlSeconds = numberIn(query.ttl, "ttl", { min: 1, max: MAX_TTL_SECONDS });
+  const ttlSeconds = wholeNumberIn(query.ttl, "ttl", { min: 1, max: MAX_TTL_SECONDS });
   const { pin, description, mode } = query;
   if (mode !== undefined && !isWriteMode(mode)) {
     throw new ByrefError("bad_request", "mode must be replace, append, merge or new.");

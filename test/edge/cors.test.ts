@@ -1,0 +1,61 @@
+import { describe, expect, it } from "vitest";
+import { callWith, newId, problemIn } from "../support/edge.ts";
+
+const APP = "http://localhost:5173";
+const withCors = callWith({ AUTH: "none", CORS_ORIGINS: `${APP}, https://app.example` });
+const without = callWith({ AUTH: "none" });
+const preflight = (origin: string) => ({
+  headers: {
+    origin,
+    "access-control-request-method": "POST",
+    "access-control-request-headers": "content-type",
+  },
+});
+
+describe("CORS_ORIGINS", () => {
+  it.each([APP, "https://app.example"])("lets pages of %s call", async (origin) => {
+    const asked = await withCors("OPTIONS", "/conversations", preflight(origin));
+    expect(asked.status).toBe(204);
+    expect(asked.headers.get("access-control-allow-origin")).toBe(origin);
+    expect(asked.headers.get("access-control-allow-methods")).toContain("POST");
+    expect(asked.headers.get("access-control-allow-headers")).toContain("content-type");
+    const answer = await withCors("GET", "/agents", { headers: { origin } });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("access-control-allow-origin")).toBe(origin);
+  });
+
+  it("lets nobody else", async () => {
+    const asked = await withCors("OPTIONS", "/conversations", preflight("https://evil.example"));
+    expect(asked.headers.get("access-control-allow-origin")).toBeNull();
+    const origin = "https://evil.example";
+    await problemIn(await withCors("GET", "/agents", { headers: { origin } }), "foreign_origin");
+  });
+
+  it("is off unless it names somebody", async () => {
+    const asked = await without("OPTIONS", "/conversations", preflight(APP));
+    expect(asked.headers.get("access-control-allow-origin")).toBeNull();
+  });
+});
+
+describe("a page of another site that sends no Origin", () => {
+  it("is refused by what its browser says of it", async () => {
+    const headers = { "sec-fetch-site": "cross-site" };
+    await problemIn(await without("GET", "/agents", { headers }), "foreign_origin");
+    for (const site of ["same-origin", "none", "same-site"]) {
+      const response = await without("GET", "/agents", { headers: { "sec-fetch-site": site } });
+      expect(response.status).toBe(200);
+    }
+  });
+});
+
+describe("the variable named input", () => {
+  it("is what came with a message: nobody changes it afterwards", async () => {
+    const id = newId();
+    const at = `/conversations/${id}/variables/input`;
+    const value = { body: "1", headers: { "content-type": "application/json" } };
+    await problemIn(await without("PUT", at, value), "bad_name");
+    await problemIn(await without("DELETE", at), "bad_name");
+    const init = { body: '{"pinned":true}', headers: { "content-type": "application/json" } };
+    await problemIn(await without("PATCH", at, init), "bad_name");
+  });
+});

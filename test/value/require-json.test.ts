@@ -1,0 +1,43 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { Json } from "../../src/value/json.ts";
+import { requireJson } from "../../src/value/require-json.ts";
+
+function nested(levels: number): Json {
+  let value: Json = 1;
+  for (let level = 0; level < levels; level++) value = level % 2 === 0 ? [value] : { a: value };
+  return value;
+}
+
+const withCode = (code: string, details: object = {}) =>
+  expect.objectContaining({ code, details: expect.objectContaining(details) });
+
+describe("a value that is to be kept", () => {
+  it.each([1, "x", null, true, [], {}, [[1], { a: [null] }], 1e308, -0])("may be %j", (value) => {
+    expect(() => requireJson(value as Json)).not.toThrow();
+  });
+
+  it("may have so many levels, and not one more", () => {
+    for (const levels of [limits.maxDepth - 1, limits.maxDepth]) {
+      expect(() => requireJson(nested(levels))).not.toThrow();
+    }
+    const sizes = { limit: "maxDepth", maximum: limits.maxDepth, actual: limits.maxDepth + 1 };
+    expect(() => requireJson(nested(limits.maxDepth + 1))).toThrow(
+      withCode("limit_exceeded", sizes),
+    );
+    expect(() => requireJson(nested(100_000))).toThrow(withCode("limit_exceeded"));
+  });
+
+  it("may have so many arrays and objects, and not one more", () => {
+    const arrays = (count: number): Json => Array.from({ length: count - 1 }, () => []);
+    expect(() => requireJson(arrays(limits.maxContainers))).not.toThrow();
+    expect(() => requireJson(arrays(limits.maxContainers + 1))).toThrow(
+      withCode("limit_exceeded", { limit: "maxContainers" }),
+    );
+  });
+
+  it.each([[Infinity], [[-Infinity]], [{ a: [Number.NaN] }]])(
+    "may not hold a number that is none: %o",
+    (value) => expect(() => requireJson(value as Json)).toThrow(withCode("bad_value")),
+  );
+});

@@ -1,0 +1,21 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { sliceCodePoints } from "../../src/value/path.ts";
+
+const bound = fc.option(fc.integer({ min: -12, max: 12 }), { nil: undefined });
+
+describe("a slice of a text", () => {
+  it("is that of its code points, whatever the ends are counted from", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 10 }), bound, bound, (text, from, to) => {
+        const range = {
+          ...(from === undefined ? {} : { from }),
+          ...(to === undefined ? {} : { to }),
+        };
+        const expected = Array.from(text).slice(from, to).join("");
+        expect(sliceCodePoints(text, range)).toBe(expected);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
