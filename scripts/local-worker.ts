@@ -1,8 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import type { Server } from "node:http";
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { settingNames } from "../src/edge/settings.ts";
+import { startFront } from "./local-front.ts";
 
 const root = join(import.meta.dirname, "..");
 const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
@@ -42,15 +45,17 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
   const { port, listen } = options;
   const ip = listen === "loopback" ? "127.0.0.1" : "0.0.0.0";
   await requireFree(port, ip);
+  const innerPort = await freePort();
+  const secret = randomBytes(32).toString("hex");
   const stateDir = resolve(options.stateDir);
-  const envFile = writeEnvFile(stateDir, options.settings);
+  const envFile = writeEnvFile(stateDir, { ...options.settings, LOCAL_SECRET: secret });
   const child = spawn(
     process.execPath,
     [
       wrangler,
       "dev",
-      `--port=${port}`,
-      `--ip=${ip}`,
+      `--port=${innerPort}`,
+      "--ip=127.0.0.1",
       `--persist-to=${stateDir}`,
       `--env-file=${envFile}`,
       "--inspector-port=0",
@@ -90,12 +95,21 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
   options.signal?.addEventListener("abort", () => void stop(), { once: true });
   if (options.signal?.aborted === true) void stop();
   const isReady = await Promise.race([
-    untilHealthy(`http://127.0.0.1:${port}`),
+    untilHealthy(`http://127.0.0.1:${innerPort}`),
     exited.then(() => false),
   ]);
-  if (isReady) return { url: `http://localhost:${port}`, exited, stop };
+  if (isReady) {
+    const front = await startFront({ port, ip, innerPort, secret });
+    void exited.then(() => closeFront(front));
+    return { url: `http://localhost:${port}`, exited, stop };
+  }
   await stop();
   throw new Error(`The local Worker did not start.\n${said()}`);
+}
+
+function closeFront(front: Server): void {
+  front.close();
+  front.closeAllConnections();
 }
 
 /** Another server on the port would answer in our place. */

@@ -6,7 +6,8 @@ import { startLocalWorker } from "./local-worker.ts";
 const port = portFrom(process.env.PORT ?? "8787");
 const stateDir = process.env.STATE_DIR ?? ".wrangler/state";
 const auth = process.env.AUTH || "none";
-const settings = { ...process.env, AUTH: auth };
+// The listener in front has a secret of its own making.
+const settings = { ...process.env, AUTH: auth, LOCAL_SECRET: undefined };
 
 const stopping = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {

@@ -24,6 +24,13 @@ export const settingsDoor: Door = (request, settings) => {
  * another name for this address (DNS rebinding) or from its own origin.
  */
 const localDoor: Door = (request, settings) => {
+  const { LOCAL_SECRET } = settings;
+  if (LOCAL_SECRET !== undefined && request.headers.get("x-byref-local") !== LOCAL_SECRET) {
+    throw new ByrefError(
+      "foreign_host",
+      "This port answers to npm start only; use the one it says.",
+    );
+  }
   const host = request.headers.get("host") ?? new URL(request.url).host;
   if (!LOCAL_HOSTS.has(hostname(host))) {
     throw new ByrefError("foreign_host", `AUTH=none answers to localhost only, not to ${host}.`);

@@ -52,6 +52,10 @@ export const settingsSchema = z
       .optional()
       .describe("Who may come in; unset, nobody"),
     API_KEYS: json(apiKeys).optional().describe('With AUTH=bearer: {"<key>": "<tenant>"}'),
+    LOCAL_SECRET: z
+      .string()
+      .optional()
+      .describe("With AUTH=none: what the listener in front sends along; npm start makes one"),
     CORS_ORIGINS: z.string().optional().describe("Origins that may call from a browser, by comma"),
   })
   .superRefine((settings, context) => {

@@ -1,6 +1,7 @@
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
-import { connect, createServer, type AddressInfo } from "node:net";
+import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -89,7 +90,9 @@ describe("npm start", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
     const text = readFileSync(path, "utf8");
     const names = Array.from(text.matchAll(/^([A-Z_]+)=/gm), (match) => match[1] ?? "");
-    expect(names.toSorted()).toEqual(["AUTH", "MODEL", "MODEL_API_KEY", "MODEL_BASE_URL"]);
+    const given = ["AUTH", "MODEL", "MODEL_API_KEY", "MODEL_BASE_URL"];
+    // The start script's own, for the port behind.
+    expect(names.toSorted()).toEqual([...given, "LOCAL_SECRET"].toSorted());
     expect(settingNames).toEqual(expect.arrayContaining(names));
     expect(text).not.toContain("not-for-the-worker");
   });
@@ -132,6 +135,28 @@ describe("npm start", () => {
       }
     },
   );
+
+  it("does not believe a client that says which Host it meant", async () => {
+    const host = `evil.example:${server.port}`;
+    const original = `http://localhost:${server.port}/agents`;
+    for (const header of ["mf-original-url", "MF-Original-URL", "x-forwarded-host"]) {
+      const { status } = await get(server.port, { host, [header]: original });
+      expect(status).toBe(403);
+    }
+  });
+
+  it("answers on the port behind to nobody who does not know its secret", async () => {
+    const { stdout } = spawnSync("ps", ["-eo", "args="], { encoding: "utf8" });
+    const behind = stdout
+      .split("\n")
+      .filter((line) => line.includes(stateDir))
+      .flatMap((line) => /--port=(\d+)/.exec(line)?.[1] ?? []);
+    expect(behind.length).toBeGreaterThan(0);
+    const host = `localhost:${behind[0]}`;
+    for (const secret of [{}, { "x-byref-local": "guess" }]) {
+      expect((await get(Number(behind[0]), { host, ...secret })).status).toBe(403);
+    }
+  });
 
   it("answers its own pages, and no others", async () => {
     const host = `localhost:${server.port}`;
@@ -212,54 +237,6 @@ describe.concurrent("whatever ends it", () => {
     const left = envFilesIn(stateDir);
     rmSync(stateDir, { recursive: true, force: true });
     expect({ survivors, left }).toEqual({ survivors: 0, left: [] });
-  });
-});
-
-describe.concurrent("a start that cannot work says what to do", () => {
-  it.each<[string, Record<string, string>, RegExp]>([
-    ["an unknown model", { MODEL: "nope" }, /\bMODEL must be .*openai-compatible:<model>/],
-    [
-      "a model without its endpoint",
-      { MODEL: "openai-compatible:x" },
-      /MODEL_BASE_URL must be set/,
-    ],
-    [
-      "an endpoint that is no URL",
-      { MODEL: "openai-compatible:x", MODEL_BASE_URL: "localhost" },
-      /MODEL_BASE_URL must be the endpoint's URL/,
-    ],
-    ["a port that is no number", { PORT: "abc" }, /PORT must be a number .*abc/],
-    ["bearer without keys", { AUTH: "bearer" }, /API_KEYS must be set/],
-    ["keys that are not JSON", { AUTH: "bearer", API_KEYS: "k" }, /API_KEYS is not JSON/],
-    ["an unknown door", { AUTH: "jwt?" }, /AUTH must be .*bearer/],
-  ])("%s", async (_, env, message) => {
-    const { code, output } = await startInVain(env);
-    expect(output).toMatch(message);
-    expect(code).toBe(1);
-    expect(output).not.toMatch(/^ready /m);
-    // A sentence for a person, not a stack.
-    expect(output.trim().split("\n")).toHaveLength(1);
-  });
-
-  it("does not say keys", async () => {
-    const API_KEYS = JSON.stringify({ "tooshort-secret": "acme" });
-    const { code, output } = await startInVain({ AUTH: "bearer", API_KEYS });
-    expect(code).toBe(1);
-    expect(output).toContain("API_KEYS");
-    expect(output).toMatch(/at least 16 characters/);
-    expect(output).not.toContain("tooshort-secret");
-  });
-
-  it("a port that someone else listens on", async () => {
-    const other = createServer((socket) => socket.on("error", () => socket.destroy()));
-    await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
-    const { port } = other.address() as AddressInfo;
-    const { code, output } = await startInVain({ PORT: String(port) });
-    other.close();
-    expect(code).toBe(1);
-    expect(output).toMatch(/in use/);
-    expect(output).toContain(String(port));
-    expect(output).not.toMatch(/^ready /m);
   });
 });
 

@@ -1,0 +1,51 @@
+import { type AddressInfo, createServer } from "node:net";
+import { describe, expect, it } from "vitest";
+import { startInVain } from "../support/server.ts";
+
+describe.concurrent("a start that cannot work says what to do", () => {
+  it.each<[string, Record<string, string>, RegExp]>([
+    ["an unknown model", { MODEL: "nope" }, /\bMODEL must be .*openai-compatible:<model>/],
+    [
+      "a model without its endpoint",
+      { MODEL: "openai-compatible:x" },
+      /MODEL_BASE_URL must be set/,
+    ],
+    [
+      "an endpoint that is no URL",
+      { MODEL: "openai-compatible:x", MODEL_BASE_URL: "localhost" },
+      /MODEL_BASE_URL must be the endpoint's URL/,
+    ],
+    ["a port that is no number", { PORT: "abc" }, /PORT must be a number .*abc/],
+    ["bearer without keys", { AUTH: "bearer" }, /API_KEYS must be set/],
+    ["keys that are not JSON", { AUTH: "bearer", API_KEYS: "k" }, /API_KEYS is not JSON/],
+    ["an unknown door", { AUTH: "jwt?" }, /AUTH must be .*bearer/],
+  ])("%s", async (_, env, message) => {
+    const { code, output } = await startInVain(env);
+    expect(output).toMatch(message);
+    expect(code).toBe(1);
+    expect(output).not.toMatch(/^ready /m);
+    // A sentence for a person, not a stack.
+    expect(output.trim().split("\n")).toHaveLength(1);
+  });
+
+  it("does not say keys", async () => {
+    const API_KEYS = JSON.stringify({ "tooshort-secret": "acme" });
+    const { code, output } = await startInVain({ AUTH: "bearer", API_KEYS });
+    expect(code).toBe(1);
+    expect(output).toContain("API_KEYS");
+    expect(output).toMatch(/at least 16 characters/);
+    expect(output).not.toContain("tooshort-secret");
+  });
+
+  it("a port that someone else listens on", async () => {
+    const other = createServer((socket) => socket.on("error", () => socket.destroy()));
+    await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
+    const { port } = other.address() as AddressInfo;
+    const { code, output } = await startInVain({ PORT: String(port) });
+    other.close();
+    expect(code).toBe(1);
+    expect(output).toMatch(/in use/);
+    expect(output).toContain(String(port));
+    expect(output).not.toMatch(/^ready /m);
+  });
+});
