@@ -6,10 +6,11 @@ import { parsePath } from "../reference/grammar.ts";
 import { readReference } from "../reference/lookup-in.ts";
 import { describe, interpolate, type Interpolation } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
-import { migrate } from "../store/migrations.ts";
+import { MemoryStore } from "../store/memory-store.ts";
+import { hasSchema, migrate } from "../store/migrations.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { WriteMode } from "../store/write-mode.ts";
-import type { Changes, ListOptions, VariableInfo } from "../store/variable-store.ts";
+import type { Changes, ListOptions, VariableInfo, VariableStore } from "../store/variable-store.ts";
 import { evictionMessage, lookupInStore } from "../tool/store-lookup.ts";
 import type { Agent } from "../turn/agent.ts";
 import { costSince } from "../turn/cost.ts";
@@ -51,8 +52,9 @@ export interface ServedValue {
 export class ConversationObject extends DurableObject {
   readonly #setup: ConversationSetup;
   readonly #sql: DurableSql;
-  readonly #store: SqlStore;
-  readonly #history: History;
+  /** Both are empty, and cost nothing, until something is written: reading makes no conversation. */
+  #store: VariableStore = new MemoryStore();
+  #history: History | undefined;
   readonly #turns = new Queue();
   #armedForMs: number | null | undefined;
 
@@ -60,9 +62,7 @@ export class ConversationObject extends DurableObject {
     super(state, env);
     this.#setup = setup;
     this.#sql = new DurableSql(state.storage);
-    migrate(this.#sql);
-    this.#store = new SqlStore(this.#sql);
-    this.#history = new History(this.#sql);
+    if (hasSchema(this.#sql)) this.#open();
   }
 
   /** Runs a turn; answers by `Accept`. The turn goes on if the client goes away. */
@@ -72,7 +72,7 @@ export class ConversationObject extends DurableObject {
       const turn = (await request.json()) as TurnRequest;
       const cast = this.#cast(turn.agent);
       // Said at once where it can be: once the stream has begun there is no status any more.
-      const isEmpty = this.#history.newest() === undefined;
+      const isEmpty = this.#history?.newest() === undefined;
       if (turn.isRepeated === true && turn.message === undefined && isEmpty)
         throw nothingToRepeat();
       const log = new TurnLog();
@@ -96,7 +96,7 @@ export class ConversationObject extends DurableObject {
     messages: UIMessage[];
     next?: string;
   } {
-    const { messages, next } = this.#history.page(options);
+    const { messages, next } = this.#history?.page(options) ?? { messages: [] };
     return {
       messages: messages.map((message) => toUIMessage(message, options.form)),
       ...(next === undefined ? {} : { next }),
@@ -128,6 +128,7 @@ export class ConversationObject extends DurableObject {
     value: Json,
     options: PutOptions,
   ): Promise<{ info: VariableInfo; isNew: boolean }> {
+    this.#open();
     const isNew = options.mode === "new" || this.#store.info(name) === undefined;
     const info = this.#store.save({ name, value, ...options });
     await this.#arm();
@@ -153,16 +154,27 @@ export class ConversationObject extends DurableObject {
     return this.#store.reset(keepLast);
   }
 
+  /** What is written from now on is kept. */
+  #open(): History {
+    if (this.#history !== undefined) return this.#history;
+    migrate(this.#sql);
+    this.#store = new SqlStore(this.#sql);
+    this.#history = new History(this.#sql);
+    return this.#history;
+  }
+
   async #runTurn(turn: TurnRequest, cast: Cast, log: TurnLog): Promise<TurnResult> {
+    // Making the tables is the conversation's cost, not the turn's.
+    const history = this.#open();
     const before = this.#sql.cost;
     try {
-      const question = this.#questionOf(turn);
+      const question = this.#questionOf(turn, history);
       if (turn.input !== undefined) this.#store.save({ name: "input", value: turn.input });
       const result = await runTurn(
         {
           ...cast,
           store: this.#store,
-          history: this.#history,
+          history,
           now: Date.now,
           newId: () => crypto.randomUUID(),
           signal: new AbortController().signal,
@@ -182,14 +194,15 @@ export class ConversationObject extends DurableObject {
   }
 
   /** What is asked now; undefined if a question that is there is answered again. */
-  #questionOf({ isRepeated, message, messageId }: TurnRequest): StoredMessage | undefined {
-    const isThere = messageId !== undefined && this.#history.has(messageId);
+  #questionOf(turn: TurnRequest, history: History): StoredMessage | undefined {
+    const { isRepeated, message, messageId } = turn;
+    const isThere = messageId !== undefined && history.has(messageId);
     if (isRepeated === true && (isThere || message === undefined)) {
-      if (this.#history.removeAnswers(messageId)) return undefined;
+      if (history.removeAnswers(messageId)) return undefined;
       throw nothingToRepeat();
     }
     if (message === undefined) throw nothingToRepeat();
-    if (isThere && isRepeated !== true) this.#history.removeFrom(messageId);
+    if (isThere && isRepeated !== true) history.removeFrom(messageId);
     return questionFrom(message);
   }
 

@@ -36,6 +36,11 @@ export function migrate(sql: Sql): void {
   });
 }
 
+/** True if anything was ever written here. */
+export function hasSchema(sql: Sql): boolean {
+  return schemaVersion(sql) > 0;
+}
+
 function schemaVersion(sql: Sql): number {
   const table = firstRow(sql, `SELECT 1 AS found FROM sqlite_master WHERE name = 'meta'`);
   if (table === undefined) return 0;

@@ -37,7 +37,9 @@ describe("SqlStore in a real object", () => {
 
   variableStoreContract((options) => {
     if (storage === undefined) throw new Error("A test runs outside of an object.");
-    return new SqlStore(new DurableSql(storage), options);
+    const sql = new DurableSql(storage);
+    migrate(sql);
+    return new SqlStore(sql, options);
   });
 });
 
@@ -120,6 +122,22 @@ describe("what is written", () => {
       return rows;
     });
   }
+
+  it("is nothing when an unknown conversation is read", async () => {
+    const id = newId();
+    const reads = ["messages", "variables", "variables/a", "variables/a/info"];
+    const wanted = [200, 200, 404, 404];
+    for (const [index, path] of reads.entries()) {
+      const response = await call("GET", `/conversations/${id}/${path}`);
+      expect(response.status).toBe(wanted[index]);
+    }
+    const tables = await runInDurableObject(objectOf(id), (_, state) =>
+      state.storage.sql.exec(`SELECT name FROM sqlite_master WHERE name NOT LIKE '_cf%'`).toArray(),
+    );
+    expect(tables).toEqual([]);
+    await ask(id, "Hello");
+    expect((await call("GET", `/conversations/${id}/messages`)).status).toBe(200);
+  });
 
   it("is 7 rows at first touch, at most 14, and none when it wakes again", async () => {
     const [first, again] = await rowsOf(() => []);
