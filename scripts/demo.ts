@@ -1,4 +1,7 @@
-/** Holds a conversation with a server of its own and shows what passes by reference: `npm run demo`. */
+/**
+ * Holds a conversation with a server of its own and shows what passes by reference: `npm run demo`. What
+ * a tool receives is found as the server finds it: the same engine, the same variables, read over HTTP.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -8,6 +8,7 @@ import {
 import { limits } from "../limits.ts";
 import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
 import { clip } from "../value/json.ts";
+import type { Agent } from "./agent.ts";
 import { type StoredMessage, toUIMessage } from "./history.ts";
 
 const MAX_LISTED_SHAPE_CHARS = 100;
@@ -21,9 +22,13 @@ Never copy or retype values that a reference can stand for.`;
 /** Opens the part of a prompt that lists the variables. */
 export const VARIABLES_TAG = "<variables>";
 
-/** The instructions of every model call of an agent. */
-export function instructionsFor(agent: { readonly instructions: string }): string {
-  return `${agent.instructions}\n\n${GUIDE}`;
+/**
+ * The instructions of every model call of an agent. One whose references are not written with a dollar
+ * has to say in its own instructions how they are.
+ */
+export function instructionsFor({ instructions, references }: Agent): string {
+  const syntaxes = references?.syntaxes ?? ["dollar"];
+  return syntaxes.includes("dollar") ? `${instructions}\n\n${GUIDE}` : instructions;
 }
 
 /** Stored messages as the model is given them: references stay references. */

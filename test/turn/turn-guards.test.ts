@@ -168,6 +168,8 @@ describe("an agent that writes references its own way", () => {
       ],
     });
     expect(seen).toEqual([{ a: [1], b: "$x" }]);
+    // The guide teaches dollars: it would be wrong here.
+    expect(JSON.stringify(turn.calls[0]?.prompt[0])).toBe('{"role":"system","content":"Help."}');
     expect(JSON.stringify(turn.calls.at(-1)?.prompt)).toContain("variable_unknown");
     expect(shownText(turn.chunks)).toBe("`1` $x");
   });
