@@ -41,11 +41,6 @@ export function parsePath(text: string): Path | undefined {
   return end === text.length ? path : undefined;
 }
 
-/** True for a text that is a name and nothing else. */
-export function isName(text: string): boolean {
-  return matchName({ text, limit: text.length, ended: true }, 0).end === text.length && text !== "";
-}
-
 type SegmentMatch = { segment: Segment; end: number } | "undecided" | undefined;
 
 function matchSegment(stretch: Stretch, start: number): SegmentMatch {

@@ -2,7 +2,15 @@ import { limits } from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
 import { describeValue } from "./described.ts";
-import { changed, dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
+import {
+  changed,
+  dueAt,
+  forgottenNames,
+  provenanceOf,
+  toIso,
+  tombstoneOf,
+  wholeCount,
+} from "./provenance.ts";
 import { extending, isExtension, valueAfter } from "./write-mode.ts";
 import type {
   Changes,
@@ -116,10 +124,7 @@ export class MemoryStore implements VariableStore {
   }
 
   reset(keepLast: number): readonly string[] {
-    const unpinned = this.list().filter((info) => !info.pinned);
-    const names = unpinned
-      .slice(0, Math.max(unpinned.length - wholeCount(keepLast), 0))
-      .map(({ name }) => name);
+    const names = forgottenNames(this.list(), keepLast);
     for (const name of names) this.delete(name);
     return names;
   }

@@ -56,6 +56,16 @@ export function dueAt({ ttlMs }: Pick<Write, "ttlMs">, nowMs: number): number | 
 /** The last moment that a Date can hold (ECMA-262, Time Values). */
 const MAX_DATE_MS = 8.64e15;
 
+/** What a reset forgets of variables, oldest first: all but the newest so many and the pinned. */
+export function forgottenNames(
+  variables: readonly VariableInfo[],
+  keepLast: number,
+): readonly string[] {
+  const unpinned = variables.filter(({ pinned }) => !pinned);
+  const forgotten = unpinned.slice(0, Math.max(unpinned.length - wholeCount(keepLast), 0));
+  return forgotten.map(({ name }) => name);
+}
+
 /** A count that a caller gave as a whole number of at least 0 that SQLite takes. */
 export function wholeCount(count: number): number {
   return Math.min(Math.max(Math.floor(count), 0), MAX_COUNT);

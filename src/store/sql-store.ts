@@ -4,7 +4,15 @@ import { requireName, splitNumber } from "./names.ts";
 import { chooseName, type Sibling, UsedNumbers } from "./choose-name.ts";
 import { Chunks } from "./chunks.ts";
 import { type Described, describeValue, valueFrom } from "./described.ts";
-import { changed, dueAt, provenanceOf, toIso, tombstoneOf, wholeCount } from "./provenance.ts";
+import {
+  changed,
+  dueAt,
+  forgottenNames,
+  provenanceOf,
+  toIso,
+  tombstoneOf,
+  wholeCount,
+} from "./provenance.ts";
 import {
   firstRow,
   numberIn,
@@ -142,10 +150,7 @@ export class SqlStore implements VariableStore {
   }
 
   reset(keepLast: number): readonly string[] {
-    const unpinned = this.list().filter((info) => !info.pinned);
-    const names = unpinned
-      .slice(0, Math.max(unpinned.length - wholeCount(keepLast), 0))
-      .map(({ name }) => name);
+    const names = forgottenNames(this.list(), keepLast);
     this.#atomically(() => this.#remove(names));
     return names;
   }

@@ -1,8 +1,15 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { orders } from "../../src/agents/orders.ts";
 import { demoModel } from "../../src/edge/demo-model.ts";
-import { asking, everyTool, partsOf, Session, weather } from "../support/demo-session.ts";
+import {
+  asking,
+  everyTool,
+  partsOf,
+  Session,
+  weather,
+  withResult,
+} from "../support/demo-session.ts";
 
 describe("questions about the model", () => {
   it.each(["Who are you?", "help", "Tell me a joke", ""])("introduces itself: %j", async (text) => {
@@ -155,28 +162,3 @@ describe("the stream", () => {
     });
   });
 });
-
-type Output = Extract<
-  Extract<LanguageModelV4Prompt[number], { role: "tool" }>["content"][number],
-  { type: "tool-result" }
->["output"];
-
-/** The prompt with the model's own next call answered by `output`. */
-function withResult(
-  options: LanguageModelV4CallOptions,
-  output: Output,
-  toolCallId = "call_1",
-): LanguageModelV4CallOptions {
-  const asksWeather = JSON.stringify(options.prompt).includes("Weather");
-  const toolName = asksWeather ? "get_weather" : "list_orders";
-  const asked = JSON.stringify(options.prompt).includes("Rome") ? "Rome" : "NYC";
-  const input = asksWeather ? { location: asked } : {};
-  return {
-    ...options,
-    prompt: [
-      ...options.prompt,
-      { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
-      { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] },
-    ],
-  };
-}

@@ -1,7 +1,6 @@
-import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { demoModel } from "../../src/edge/demo-model.ts";
-import { asking, everyTool, Session } from "../support/demo-session.ts";
+import { asking, everyTool, Session, withResult } from "../support/demo-session.ts";
 
 describe("weather questions", () => {
   it("calls get_weather with the place as written, then answers by reference", async () => {
@@ -183,28 +182,3 @@ describe("order questions", () => {
     expect(content).toEqual([{ type: "text", text: `I could not use list_orders: ${said}` }]);
   });
 });
-
-type Output = Extract<
-  Extract<LanguageModelV4Prompt[number], { role: "tool" }>["content"][number],
-  { type: "tool-result" }
->["output"];
-
-/** The prompt with the model's own next call answered by `output`. */
-function withResult(
-  options: LanguageModelV4CallOptions,
-  output: Output,
-  toolCallId = "call_1",
-): LanguageModelV4CallOptions {
-  const asksWeather = JSON.stringify(options.prompt).includes("Weather");
-  const toolName = asksWeather ? "get_weather" : "list_orders";
-  const asked = JSON.stringify(options.prompt).includes("Rome") ? "Rome" : "NYC";
-  const input = asksWeather ? { location: asked } : {};
-  return {
-    ...options,
-    prompt: [
-      ...options.prompt,
-      { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
-      { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] },
-    ],
-  };
-}

@@ -151,3 +151,28 @@ export async function partsOf(
   for await (const part of stream) parts.push(part);
   return parts;
 }
+
+type Output = Extract<
+  Extract<LanguageModelV4Prompt[number], { role: "tool" }>["content"][number],
+  { type: "tool-result" }
+>["output"];
+
+/** The prompt with the model's own next call answered by `output`. */
+export function withResult(
+  options: LanguageModelV4CallOptions,
+  output: Output,
+  toolCallId = "call_1",
+): LanguageModelV4CallOptions {
+  const asksWeather = JSON.stringify(options.prompt).includes("Weather");
+  const toolName = asksWeather ? "get_weather" : "list_orders";
+  const asked = JSON.stringify(options.prompt).includes("Rome") ? "Rome" : "NYC";
+  const input = asksWeather ? { location: asked } : {};
+  return {
+    ...options,
+    prompt: [
+      ...options.prompt,
+      { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
+      { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] },
+    ],
+  };
+}
