@@ -56,7 +56,12 @@ const rows = [...streams.tasks, ...values.tasks].map((task) => {
   return { name: task.name, ms: latency.p50, spread: latency.rme };
 });
 for (const { name, ms, spread } of rows) {
-  console.log(`${name.padEnd(44)} ${ms.toFixed(4).padStart(10)} ms  ±${spread.toFixed(1)} %`);
+  const perSecond = ((TEXT_CHARS / DELTA_CHARS / ms) * 1_000).toExponential(2);
+  const deltas =
+    name.includes("referen") && !name.includes("B:") ? `  ${perSecond} deltas a second` : "";
+  console.log(
+    `${name.padEnd(44)} ${ms.toFixed(4).padStart(10)} ms  ±${spread.toFixed(1)} %${deltas}`,
+  );
 }
 const ratio = (a: string, b: string) => msOf(a) / msOf(b);
 console.log(`
