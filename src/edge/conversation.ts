@@ -72,9 +72,8 @@ export class ConversationObject extends DurableObject {
       const turn = (await request.json()) as TurnRequest;
       const cast = this.#cast(turn.agent);
       // Said at once where it can be: once the stream has begun there is no status any more.
-      const isEmpty = this.#history?.newest() === undefined;
-      if (turn.isRepeated === true && turn.message === undefined && isEmpty)
-        throw nothingToRepeat();
+      const asksAgain = turn.isRepeated === true && turn.message === undefined;
+      if (asksAgain && this.#history?.newest() === undefined) throw nothingToRepeat();
       const log = new TurnLog();
       const result = this.#turns.run(() => this.#runTurn(turn, cast, log));
       const variables = () => this.#store.list({ last: limits.maxPageSize });

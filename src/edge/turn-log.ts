@@ -1,5 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import { limits } from "../limits.ts";
+import { isHighSurrogate } from "../value/json.ts";
 
 /** Ids count up from here: attempt × 1,000,000,000 + sequence. */
 const ATTEMPT_FRAMES = 1_000_000_000;
@@ -106,8 +107,7 @@ class StreamEncoder {
 
   encode(text: string): Uint8Array {
     const all = this.#held + text;
-    const last = all.charCodeAt(all.length - 1);
-    const endsInHalf = last >= 0xd800 && last <= 0xdbff;
+    const endsInHalf = isHighSurrogate(all.charCodeAt(all.length - 1));
     this.#held = endsInHalf ? all.slice(-1) : "";
     return this.#encoder.encode(endsInHalf ? all.slice(0, -1) : all);
   }

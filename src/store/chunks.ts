@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { isHighSurrogate } from "../value/json.ts";
+import { slicesOf } from "../value/json.ts";
 import { byteLength } from "./described.ts";
 import { type Sql, textIn } from "./sql.ts";
 
@@ -28,11 +28,8 @@ export class Chunks {
     const isAscii = byteLength(text) === text.length;
     const chars = isAscii ? limits.maxChunkBytes : Math.floor(limits.maxChunkBytes / 3);
     let part = 0;
-    for (let start = 0; start < text.length; part++) {
-      const end = chunkEnd(text, start + chars);
-      const chunk = text.slice(start, end);
-      this.#sql.run(`INSERT INTO chunk (id, part, text) VALUES (?, ?, ?)`, id, part, chunk);
-      start = end;
+    for (const chunk of slicesOf(text, chars)) {
+      this.#sql.run(`INSERT INTO chunk (id, part, text) VALUES (?, ?, ?)`, id, part++, chunk);
     }
   }
 
@@ -49,9 +46,4 @@ export class Chunks {
   forget(): void {
     this.#hasTable = false;
   }
-}
-
-function chunkEnd(text: string, end: number): number {
-  if (end >= text.length) return text.length;
-  return isHighSurrogate(text.charCodeAt(end - 1)) ? end - 1 : end;
 }

@@ -37,8 +37,9 @@ export class History {
   /** One row written; a message of over a megabyte takes a row more for each. */
   add(message: StoredMessage): void {
     const { role, parts, display, metadata, createdAt } = message;
-    // Ids are cursors: one that a client sends twice names the first message only.
-    const id = this.#seqOf(message.id) === 0 ? message.id : crypto.randomUUID();
+    // Ids are cursors: one that a client sends twice names the first message only. Ours are new anyway.
+    const isTaken = role === "user" && this.has(message.id);
+    const id = isTaken ? crypto.randomUUID() : message.id;
     const body = JSON.stringify({ parts, display, metadata });
     const isLarge = byteLength(body) > limits.maxChunkBytes;
     // An id may be used again after an edit: a key of its own, so that nothing is overwritten.

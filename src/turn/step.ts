@@ -20,7 +20,8 @@ import { Watchdog } from "./watchdog.ts";
 export interface StepContext {
   readonly model: LanguageModel;
   readonly instructions: string;
-  readonly tools: ReadonlyMap<string, WrappedTool>;
+  /** As the model is shown them. */
+  readonly tools: ToolSet;
   readonly savings: SavingsCounter;
   readonly signal: AbortSignal;
   /** The text without anything that is secret. */
@@ -56,7 +57,7 @@ export async function callModel(
       model: context.model,
       instructions: context.instructions,
       messages: [...messages],
-      tools: shownTools(context.tools),
+      tools: context.tools,
       abortSignal: watchdog.signal,
       onStart: ({ promptMessages }) => context.savings.addPrompt(promptMessages),
       _internal: { collectContent: false },
@@ -92,7 +93,6 @@ async function readParts(
   watchdog: Watchdog,
 ): Promise<StepResult | undefined> {
   const calls: ToolCall[] = [];
-  const tools = shownTools(context.tools);
   let invalidCalls = 0;
   let end: Extract<LanguageModelStreamPart, { type: "model-call-end" }> | undefined;
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
@@ -104,7 +104,7 @@ async function readParts(
       if (part.invalid === true) invalidCalls++;
       else calls.push(toolCallFrom(part));
     }
-    const chunk = toChunk(part, tools);
+    const chunk = toChunk(part, context.tools);
     if (chunk !== undefined) await context.write(chunk);
   }
   return end && { finishReason: end.finishReason, usage: end.usage, calls, invalidCalls };

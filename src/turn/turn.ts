@@ -1,4 +1,11 @@
-import type { FinishReason, LanguageModel, ModelMessage, UIMessage, UIMessageChunk } from "ai";
+import type {
+  FinishReason,
+  LanguageModel,
+  ModelMessage,
+  ToolSet,
+  UIMessage,
+  UIMessageChunk,
+} from "ai";
 import {
   type ByrefError,
   codeOf,
@@ -111,11 +118,12 @@ class Turn {
   async #steps(): Promise<FinishReason> {
     const { agent, model, store, history, signal } = this.#options;
     const tools = await wrapTools(agent.tools, wrapOptionsFor(agent, store));
-    const past = await toModelMessages(history.window(), shownTools(tools));
+    const shown = shownTools(tools);
+    const past = await toModelMessages(history.window(), shown);
     const context: StepContext = {
       model,
       instructions: instructionsFor(agent),
-      tools,
+      tools: shown,
       savings: this.#savings,
       signal,
       redact: this.#options.redact ?? ((text) => text),
@@ -123,7 +131,7 @@ class Turn {
     };
     for (let step = 1; ; step++) {
       signal.throwIfAborted();
-      const messages = [...past, ...(await this.#ownMessages(tools))];
+      const messages = [...past, ...(await this.#ownMessages(shown))];
       await this.#write({ type: "start-step" });
       const result = await callModel(context, withVariables(messages, store));
       this.#usage = addUsage(this.#usage, result.usage);
@@ -138,11 +146,9 @@ class Turn {
   }
 
   /** What this turn has said and done so far, for the model. */
-  #ownMessages(tools: ReadonlyMap<string, WrappedTool>): Promise<ModelMessage[]> {
+  #ownMessages(shown: ToolSet): Promise<ModelMessage[]> {
     const { parts } = this.#parts;
-    return parts.length === 0
-      ? Promise.resolve([])
-      : toModelMessages([this.#stored(parts)], shownTools(tools));
+    return parts.length === 0 ? Promise.resolve([]) : toModelMessages([this.#stored(parts)], shown);
   }
 
   /** All calls run at the same time; results are saved and shown in the order of the calls. */
