@@ -76,7 +76,8 @@ export async function launch(env: Environment): Promise<Run> {
     env: { PATH, HOME, PORT: String(port), STATE_DIR: stateDir, ...env },
   });
   const exited = new Promise<Exit>((done) => {
-    child.once("exit", (code, signal) => done({ code, signal }));
+    // Not "exit": what it said last may still be in the pipes then.
+    child.once("close", (code, signal) => done({ code, signal }));
   });
   const { output, readyUrl } = listen(child);
   const stop = async (signal: NodeJS.Signals = "SIGINT") => {
