@@ -45,6 +45,16 @@ export const limits = {
   maxRowBytes: 65_536,
   /** One chunk row, half of the platform's 2 MB for a row, string or BLOB. */
   maxChunkBytes: 1_048_576,
+  /** Above, a value goes to the bucket, if one is bound; bytes do so above `maxRowBytes`. */
+  maxChunkedBytes: 8_388_608,
+  /** A text, bytes, or an array of records; JSON that has to be parsed has a bound of its own. */
+  maxValueBytes: 99_614_720,
+  /** All values of a conversation; the least recently used give way. */
+  maxConversationBytes: 268_435_456,
+  /** Of a large array or text it is known at every so many bytes which element begins there. */
+  markBytes: 262_144,
+  /** One part of an upload; R2 wants 5 MiB or more, all parts but the last of one size. */
+  uploadPartBytes: 8_388_608,
   /** What the platform refuses in production and local workerd does not; `DurableSql` guards it. */
   maxSqlValueBytes: 2_000_000,
   /** JSON that has to be parsed or written in the object: parsed it costs about twice its text. */
@@ -52,7 +62,20 @@ export const limits = {
   /** A call's input, as JSON, that is kept beside the variable that it made. */
   maxInputBytes: 1_048_576,
   maxTombstones: 1_000,
+  /** A variable that nobody read or wrote for so long is evicted, unless it is pinned. */
+  variableIdleMs: 86_400_000,
+  /** A conversation in which nothing happened for so long is deleted. */
+  conversationIdleMs: 2_592_000_000,
   maxDescriptionChars: 500,
+  maxTitleChars: 200,
+  /** Access times wait so long to be written together. */
+  accessFlushMs: 5_000,
+
+  // --- events ---
+  /** The newest so many are kept, in whole rows. */
+  maxEvents: 10_000,
+  /** What waits for a reader of live events; a slower one is cut off. */
+  maxEventBacklogBytes: 1_048_576,
 
   // --- turns ---
   /** Model calls in one turn. */
@@ -66,6 +89,10 @@ export const limits = {
   maxChatBodyBytes: 33_554_432,
   maxMessageBytes: 8_388_608,
   maxPageSize: 200,
+  /** Variables in one page of their list: metadata alone, some 1 KB each. */
+  maxVariablePageSize: 1_000,
+  /** A value that is sent as it is, without being streamed. */
+  maxWholeBodyBytes: 1_048_576,
   /** A comment on the stream keeps proxies from closing it. */
   keepAliveMs: 15_000,
 } as const;

@@ -1,5 +1,6 @@
-import { Hono } from "hono";
+import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
+import { except } from "hono/combine";
 import { cors } from "hono/cors";
 import { secureHeaders } from "hono/secure-headers";
 import { limits } from "../limits.ts";
@@ -7,6 +8,7 @@ import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
 import { corsOrigins, type Door } from "./doors.ts";
 import { problem, problemOf } from "./problem.ts";
+import { conversationRoutes } from "./routes/conversations.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { variableRoutes } from "./routes/variables.ts";
 import { readSettings } from "./settings.ts";
@@ -14,6 +16,8 @@ import { readSettings } from "./settings.ts";
 /** The bindings that the Worker needs; settings are read from the rest (`settings.ts`). */
 export interface Bindings {
   readonly CONVERSATIONS: DurableObjectNamespace;
+  /** Holds values too large for rows; without it they stay in the object, up to its quota. */
+  readonly BLOBS?: R2Bucket;
 }
 
 export interface AppEnv {
@@ -38,23 +42,21 @@ export function createApp({ agents, door }: AppOptions) {
     const origin = corsOrigins(readSettings({ ...context.env }));
     return origin.length === 0
       ? next()
-      : cors({ origin, exposeHeaders: ["etag", "location"] })(context, next);
+      : cors({ origin, exposeHeaders: ["etag", "location", "content-range", "accept-ranges"] })(
+          context,
+          next,
+        );
   });
   app.use(async (context, next) => {
     const settings = readSettings({ ...context.env });
     context.set("tenant", await door(context.req.raw, settings));
     await next();
   });
-  app.use(
-    bodyLimit({
-      maxSize: limits.maxChatBodyBytes,
-      onError: () =>
-        problemOf("body_too_large", `A body is at most ${limits.maxChatBodyBytes} bytes.`),
-    }),
-  );
+  app.use(except(isValuePut, limitBody(limits.maxChatBodyBytes)));
   app.get("/agents", (context) =>
     context.json({ agents: agents.map(({ name, description }) => ({ name, description })) }),
   );
+  app.route("/conversations", conversationRoutes());
   app.route("/conversations", messageRoutes());
   app.route("/conversations", variableRoutes());
   app.notFound((context) =>
@@ -62,4 +64,16 @@ export function createApp({ agents, door }: AppOptions) {
   );
   app.onError((error) => problem(error));
   return app;
+}
+
+function limitBody(maxSize: number) {
+  return bodyLimit({
+    maxSize,
+    onError: () => problemOf("body_too_large", `A body is at most ${maxSize} bytes.`),
+  });
+}
+
+/** Values are counted as they stream in (`receive.ts`). */
+function isValuePut({ req }: Context): boolean {
+  return req.method === "PUT";
 }

@@ -11,11 +11,14 @@ export type RemoteConversation = Pick<DurableObjectStub, "fetch"> & {
 };
 
 type RemoteMethod =
+  | "about"
+  | "setTitle"
+  | "deleteAll"
   | "readMessages"
+  | "listEvents"
   | "listVariables"
+  | "pageVariables"
   | "variableInfo"
-  | "readVariable"
-  | "putVariable"
   | "changeVariable"
   | "deleteVariable"
   | "resetVariables"

@@ -1,48 +1,47 @@
 import { DurableObject } from "cloudflare:workers";
-import type { LanguageModel, UIMessage } from "ai";
-import { ByrefError, codeOf, publicMessageOf } from "../errors.ts";
+import type { UIMessage } from "ai";
+import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { parsePath } from "../reference/grammar.ts";
-import { readReference } from "../reference/lookup-in.ts";
-import { describe, interpolate, type Interpolation } from "../reference/resolve.ts";
+import { interpolate, type Interpolation } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
+import type { Bucket } from "../store/bodies.ts";
 import { MemoryStore } from "../store/memory-store.ts";
-import { hasSchema, migrate } from "../store/migrations.ts";
-import { SqlStore } from "../store/sql-store.ts";
-import type { WriteMode } from "../store/write-mode.ts";
-import type { Changes, ListOptions, VariableInfo, VariableStore } from "../store/variable-store.ts";
+import { hasSchema } from "../store/migrations.ts";
+import type {
+  Changes,
+  ListOptions,
+  Page,
+  PageOptions,
+  VariableInfo,
+  VariableStore,
+} from "../store/variable-store.ts";
 import { evictionMessage, lookupInStore } from "../tool/store-lookup.ts";
-import type { Agent } from "../turn/agent.ts";
 import { costSince } from "../turn/cost.ts";
-import { History, type MessageForm, type StoredMessage, toUIMessage } from "../turn/history.ts";
+import type { EventPage } from "../turn/event-log.ts";
+import { type MessageForm, toUIMessage } from "../turn/history.ts";
 import { Queue } from "../turn/queue.ts";
-import { runTurn, type TurnResult } from "../turn/turn.ts";
-import type { Json } from "../value/json.ts";
+import type { TurnResult } from "../turn/turn.ts";
+import { AlarmClock } from "./alarm-clock.ts";
+import { answerTurn, type TurnRun } from "./answer-turn.ts";
+import { castOf, type Company } from "./cast.ts";
+import { type Conditions, requireConditions } from "./conditions.ts";
+import { ConversationData, type ConversationInfo, type Retention } from "./conversation-data.ts";
+import { Deletion } from "./deletion.ts";
 import { DurableSql } from "./durable-sql.ts";
-import type { TurnRequest, UserMessage } from "./requests.ts";
-import { readSettings, type Settings } from "./settings.ts";
+import { EventStreams } from "./event-response.ts";
+import { problem } from "./problem.ts";
+import { putVariable } from "./put-variable.ts";
+import { R2Blobs } from "./r2-blobs.ts";
+import { nothingToRepeat } from "./question.ts";
+import type { TurnRequest } from "./requests.ts";
+import { etagOf, serveValue } from "./serve-value.ts";
+import { readSettings } from "./settings.ts";
 import { TurnLog } from "./turn-log.ts";
 import { respond } from "./turn-response.ts";
-import { problem } from "./problem.ts";
 
 /** What an application gives a conversation to work with. */
-export interface ConversationSetup {
-  readonly agents: readonly [Agent, ...Agent[]];
-  readonly model: (settings: Settings) => LanguageModel;
-}
-
-export interface PutOptions {
-  readonly mode?: WriteMode;
-  readonly ttlMs?: number;
-  readonly pinned?: boolean;
-  readonly description?: string;
-}
-
-/** A variable's value as it is served. */
-export interface ServedValue {
-  readonly text: string;
-  readonly isText: boolean;
-  readonly etag: string;
+export interface ConversationSetup extends Company {
+  readonly retention: Retention;
 }
 
 /**
@@ -52,58 +51,121 @@ export interface ServedValue {
 export class ConversationObject extends DurableObject {
   readonly #setup: ConversationSetup;
   readonly #sql: DurableSql;
-  /** Both are empty, and cost nothing, until something is written: reading makes no conversation. */
-  #store: VariableStore = new MemoryStore();
-  #history: History | undefined;
+  readonly #bucket: Bucket | undefined;
+  readonly #alarmClock: AlarmClock;
   readonly #turns = new Queue();
-  #armedForMs: number | null | undefined;
+  readonly #eventStreams = new EventStreams();
+  readonly #deletion: Deletion;
+  /** Undefined until something is written: reading makes no conversation. */
+  #data: ConversationData | undefined;
+  #waitsForAccess = false;
 
   constructor(state: DurableObjectState, env: Cloudflare.Env, setup: ConversationSetup) {
     super(state, env);
     this.#setup = setup;
     this.#sql = new DurableSql(state.storage);
-    if (hasSchema(this.#sql)) this.#open();
+    this.#alarmClock = new AlarmClock(state.storage, this.#sql);
+    // Without a bucket large values stay in SQLite.
+    const blobs: R2Bucket | undefined = env.BLOBS;
+    this.#bucket =
+      blobs === undefined ? undefined : { blobs: new R2Blobs(blobs), prefix: `${state.id}/` };
+    this.#deletion = new Deletion({
+      storage: state.storage,
+      sql: this.#sql,
+      bucket: this.#bucket,
+      alarmClock: this.#alarmClock,
+      onMarked: () => {
+        this.#data = undefined;
+        this.#eventStreams.end();
+      },
+    });
+    if (hasSchema(this.#sql) && !this.#deletion.readMark()) this.#wake();
   }
 
-  /** Runs a turn; answers by `Accept`. The turn goes on if the client goes away. */
+  /**
+   * What streams comes here: a turn (`POST /turn`), values in and out (`/variables/:name`), live events
+   * (`/events`). The Worker has checked names and made the addresses.
+   */
   override async fetch(request: Request): Promise<Response> {
     try {
-      // The Worker made this body from what it had validated.
-      const turn = (await request.json()) as TurnRequest;
-      const cast = this.#cast(turn.agent);
-      // Said at once where it can be: once the stream has begun there is no status any more.
-      const asksAgain = turn.isRepeated === true && turn.message === undefined;
-      if (asksAgain && this.#history?.newest() === undefined) throw nothingToRepeat();
-      const log = new TurnLog();
-      const result = this.#turns.run(() => this.#runTurn(turn, cast, log));
-      const variables = () => this.#store.list({ last: limits.maxPageSize });
-      return await respond(request.headers.get("accept"), { log, result, variables });
+      await this.#deletion.whenDone();
+      const [, what, name = ""] = new URL(request.url).pathname.split("/");
+      if (what === "turn") return await this.#takeTurn(request);
+      if (what === "events") return this.#streamEvents(request);
+      if (request.method === "PUT") return await this.#putVariable(name, request);
+      const info = this.variableInfo(name);
+      if (info.visibility === "secret") throw isSecret(name);
+      return await serveValue(this.#store, info, request);
     } catch (error) {
       return problem(error);
     }
   }
 
-  /** Sweeps what is due, then waits for what is due next. Runs twice without harm. */
+  /** Runs twice without harm. Does not throw: after some tries the platform gives an alarm up for good. */
   override async alarm(): Promise<void> {
-    this.#armedForMs = null;
-    const evicted = this.#store.evictExpired(Date.now(), EVICTIONS_PER_ALARM);
-    if (evicted.length === EVICTIONS_PER_ALARM) await this.#armFor(Date.now());
-    else await this.#arm();
+    this.#alarmClock.cleared();
+    try {
+      await this.#sweepDue();
+    } catch (error) {
+      console.error(error);
+      await this.#alarmClock.setBy(Date.now() + ALARM_RETRY_MS);
+    }
+  }
+
+  /** Sweeps what is due, then waits for what is due next. */
+  async #sweepDue(): Promise<void> {
+    await this.#deletion.whenDone();
+    const data = this.#data;
+    if (data === undefined) return;
+    data.store.flushAccess();
+    const now = Date.now();
+    if (this.#deletion.isIdle && data.isIdle(now)) return this.#deletion.start();
+    const evicted = data.store.evictDue(now, EVICTIONS_PER_ALARM);
+    data.events.prune();
+    data.events.flush();
+    if (data.store.hasGarbage()) await data.store.sweep();
+    const hasMore = evicted.length === EVICTIONS_PER_ALARM;
+    // What is due already waits for something that runs.
+    await this.#alarmClock.setBy(hasMore ? now : Math.max(data.dueMs, now + ALARM_PAUSE_MS));
+  }
+
+  about(): ConversationInfo & { readonly status: "idle" | "running" } {
+    const status = this.#turns.length > 0 ? "running" : "idle";
+    return { ...this.#existing().info, status };
+  }
+
+  setTitle(title: string): ReturnType<ConversationObject["about"]> {
+    this.#existing().setTitle(title);
+    return this.about();
+  }
+
+  /** All of it, everywhere: rows, large values, log and alarm. What runs is stopped first. */
+  async deleteAll(): Promise<void> {
+    this.#existing();
+    await this.#deletion.start();
   }
 
   readMessages(options: { limit: number; before?: string; form: MessageForm }): {
     messages: UIMessage[];
     next?: string;
   } {
-    const { messages, next } = this.#history?.page(options) ?? { messages: [] };
+    const { messages, next } = this.#data?.history.page(options) ?? { messages: [] };
     return {
       messages: messages.map((message) => toUIMessage(message, options.form)),
       ...(next === undefined ? {} : { next }),
     };
   }
 
+  listEvents(options: { after: number; limit: number }): EventPage {
+    return this.#data?.events.list(options) ?? { events: [] };
+  }
+
   listVariables(options: ListOptions): readonly VariableInfo[] {
     return this.#store.list(options);
+  }
+
+  pageVariables(options: PageOptions): Page {
+    return this.#store.page(options);
   }
 
   variableInfo(name: string): VariableInfo {
@@ -112,131 +174,135 @@ export class ConversationObject extends DurableObject {
     return info;
   }
 
-  readVariable(name: string, path: string): ServedValue {
-    const info = this.variableInfo(name);
-    const value = this.#valueAt(name, path);
-    const etag = `"${info.version}-${Date.parse(info.updatedAt).toString(36)}"`;
-    // Half a surrogate pair has no UTF-8; as JSON it is escaped.
-    return typeof value === "string" && info.type === "string" && value.isWellFormed()
-      ? { text: value, isText: true, etag }
-      : { text: JSON.stringify(value), isText: false, etag };
-  }
-
-  async putVariable(
-    name: string,
-    value: Json,
-    options: PutOptions,
-  ): Promise<{ info: VariableInfo; isNew: boolean }> {
-    this.#open();
-    const isNew = options.mode === "new" || this.#store.info(name) === undefined;
-    const info = this.#store.save({ name, value, ...options });
-    await this.#arm();
-    return { info, isNew };
-  }
-
   interpolate(text: string, syntax: SyntaxName): Promise<Interpolation> {
     return interpolate(text, lookupInStore(this.#store), { syntaxes: [syntax] });
   }
 
-  async changeVariable(name: string, changes: Changes): Promise<VariableInfo> {
+  async changeVariable(
+    name: string,
+    changes: Changes,
+    conditions: Conditions,
+  ): Promise<VariableInfo> {
+    this.#require(name, conditions);
     const info = this.#store.update(name, changes);
     if (info === undefined) throw this.#missing(name);
-    await this.#arm();
+    await this.#settle();
     return info;
   }
 
-  deleteVariable(name: string): boolean {
-    return this.#store.delete(name);
+  /** False if there was none. */
+  async deleteVariable(name: string, conditions: Conditions): Promise<boolean> {
+    this.#require(name, conditions);
+    const existed = this.#store.delete(name);
+    await this.#settle();
+    return existed;
   }
 
-  resetVariables(keepLast: number): readonly string[] {
-    return this.#store.reset(keepLast);
+  async resetVariables(keepLast: number): Promise<readonly string[]> {
+    const names = this.#store.reset(keepLast);
+    await this.#settle();
+    return names;
+  }
+
+  /** Empty, and of no cost, until something is written. */
+  get #store(): VariableStore {
+    return this.#data?.store ?? NOTHING;
   }
 
   /** What is written from now on is kept. */
-  #open(): History {
-    if (this.#history !== undefined) return this.#history;
-    migrate(this.#sql);
-    this.#store = new SqlStore(this.#sql);
-    this.#history = new History(this.#sql);
-    return this.#history;
+  #wake(): ConversationData {
+    this.#data ??= new ConversationData({
+      sql: this.#sql,
+      bucket: this.#bucket,
+      retention: this.#setup.retention,
+      onAccess: () => this.#flushAccessSoon(),
+      onEvents: (events) => this.#eventStreams.show(events),
+    });
+    return this.#data;
   }
 
-  async #runTurn(turn: TurnRequest, cast: Cast, log: TurnLog): Promise<TurnResult> {
+  #existing(): ConversationData {
+    if (this.#data !== undefined) return this.#data;
+    throw new ByrefError("conversation_not_found", "There is no such conversation.");
+  }
+
+  async #takeTurn(request: Request): Promise<Response> {
+    // The Worker made this body from what it had validated.
+    const turn = (await request.json()) as TurnRequest;
+    await this.#deletion.whenDone();
+    const cast = castOf(this.#setup, readSettings({ ...this.env }), turn.agent);
+    // Said at once where it can be: once the stream has begun there is no status any more.
+    const asksAgain = turn.isRepeated === true && turn.message === undefined;
+    if (asksAgain && this.#data?.history.newest() === undefined) throw nothingToRepeat();
+    const log = new TurnLog();
+    // A turn that still waits is stopped too: what it was said to is gone.
+    const result = this.#deletion.stoppably((signal) =>
+      this.#turns.run(() => this.#runTurn({ turn, cast, log, signal })),
+    );
+    const variables = () => this.#store.list({ last: limits.maxPageSize });
+    return respond(request.headers.get("accept"), { log, result, variables });
+  }
+
+  async #runTurn(run: Omit<TurnRun, "cost">): Promise<TurnResult> {
     // Making the tables is the conversation's cost, not the turn's.
-    const history = this.#open();
+    const data = this.#wake();
     const before = this.#sql.cost;
     try {
-      const question = this.#questionOf(turn, history);
-      if (turn.input !== undefined) this.#store.save({ name: "input", value: turn.input });
-      const result = await runTurn(
-        {
-          ...cast,
-          store: this.#store,
-          history,
-          now: Date.now,
-          newId: () => crypto.randomUUID(),
-          signal: new AbortController().signal,
-          cost: () => costSince(before, this.#sql.cost),
-          emit: (chunk) => log.push(chunk),
-        },
-        question,
-      );
-      await this.#arm();
-      return result;
-    } catch (error) {
-      log.push({ type: "error", errorText: `${codeOf(error)}: ${publicMessageOf(error)}` });
-      throw error;
+      // Should the process end in the turn, the conversation still ends some day.
+      await this.#alarmClock.setBy(data.dueMs);
+      const spent = () => costSince(before, this.#sql.cost);
+      const cost = () => this.#alarmClock.withAlarm(spent(), data.dueMs);
+      return await answerTurn(data, { ...run, cost });
     } finally {
-      log.end();
+      await this.#settle();
+      run.log.end();
     }
   }
 
-  /** What is asked now; undefined if a question that is there is answered again. */
-  #questionOf(turn: TurnRequest, history: History): StoredMessage | undefined {
-    const { isRepeated, message, messageId } = turn;
-    const isThere = messageId !== undefined && history.has(messageId);
-    if (isRepeated === true && (isThere || message === undefined)) {
-      if (history.removeAnswers(messageId)) return undefined;
-      throw nothingToRepeat();
+  async #putVariable(name: string, request: Request): Promise<Response> {
+    try {
+      const { info, isNew } = await this.#deletion.stoppably((signal) =>
+        putVariable(this.#wake().store, { name, request, signal }),
+      );
+      const headers = { etag: etagOf(info), "x-byref-name": info.name };
+      return Response.json(info, { status: isNew ? 201 : 200, headers });
+    } finally {
+      // A first write that is refused makes no conversation.
+      const isNothing = this.#data?.isEmpty === true && this.#deletion.isIdle;
+      await (isNothing ? this.#deletion.start() : this.#settle());
     }
-    if (message === undefined) throw nothingToRepeat();
-    if (isThere && isRepeated !== true) history.removeFrom(messageId);
-    return questionFrom(message);
   }
 
-  /** Who answers, and with which model. */
-  #cast(name: string | undefined): Cast {
-    const settings = readSettings({ ...this.env });
-    const { agents } = this.#setup;
-    const wanted = name ?? settings.AGENT ?? agents[0].name;
-    const agent = agents.find((candidate) => candidate.name === wanted);
-    if (agent === undefined) {
-      const known = agents.map((candidate) => candidate.name).join(", ");
-      throw new ByrefError("unknown_agent", `There is no agent ${wanted}; there are: ${known}.`);
-    }
-    const { INSTRUCTIONS } = settings;
-    const instructions = INSTRUCTIONS === undefined ? "" : `${INSTRUCTIONS}\n\n`;
-    return {
-      agent: { ...agent, instructions: `${instructions}${agent.instructions}` },
-      model: this.#setup.model(settings),
-      redact: redactor(settings),
-    };
+  #streamEvents(request: Request): Response {
+    const after = Number(new URL(request.url).searchParams.get("after") ?? 0);
+    return this.#eventStreams.open((options) => this.listEvents(options), after);
   }
 
-  #valueAt(name: string, path: string): Json {
-    const parsed = parsePath(path);
-    if (parsed === undefined) {
-      const message = `${path} is not a path; write it as behind a name, e.g. .temp or [0].id`;
-      throw new ByrefError("bad_path", message);
+  /** Writes what is to be known of a change, sees to what it left behind, and arms the alarm. */
+  async #settle(): Promise<void> {
+    const data = this.#data;
+    if (data === undefined) return;
+    data.events.flush();
+    // Nobody waits for what is only to be thrown away; what fails is tried again by the alarm.
+    if (data.store.hasGarbage()) {
+      this.ctx.waitUntil(data.store.sweep().catch((error: unknown) => console.error(error)));
     }
-    const value = this.#store.read(name);
-    if (value === undefined) throw this.#missing(name);
-    const answer = readReference({ name, path: parsed }, value);
-    if (answer.found) return answer.value;
-    const { message, code } = describe(`${name}${path}`, answer);
-    const { nearest, keys, length, near } = answer;
-    throw new ByrefError(code, message, { nearest, keys: keys?.slice(0, 50), length, near });
+    await this.#alarmClock.setBy(data.dueMs);
+  }
+
+  /** Access times are written in batches: some seconds of them together. */
+  #flushAccessSoon(): void {
+    if (this.#waitsForAccess) return;
+    this.#waitsForAccess = true;
+    setTimeout(() => {
+      this.#waitsForAccess = false;
+      this.#data?.store.flushAccess();
+    }, limits.accessFlushMs);
+  }
+
+  #require(name: string, conditions: Conditions): void {
+    const info = this.#store.info(name);
+    requireConditions(conditions, info === undefined ? undefined : etagOf(info));
   }
 
   #missing(name: string): ByrefError {
@@ -246,46 +312,20 @@ export class ConversationObject extends DurableObject {
     }
     return new ByrefError("variable_evicted", evictionMessage(tombstone), { tombstone });
   }
-
-  /** Arms the alarm for what is due next, if it is not armed for that or earlier. */
-  async #arm(): Promise<void> {
-    const dueMs = this.#store.nextDueMs();
-    if (dueMs !== undefined) await this.#armFor(dueMs);
-  }
-
-  async #armFor(dueMs: number): Promise<void> {
-    this.#armedForMs ??= await this.ctx.storage.getAlarm();
-    if (this.#armedForMs !== null && this.#armedForMs <= dueMs) return;
-    this.#armedForMs = dueMs;
-    await this.#sql.setAlarm(dueMs);
-  }
 }
 
-function nothingToRepeat(): ByrefError {
-  return new ByrefError("bad_request", "There is no message here that could be answered again.");
-}
-
-/** Who plays what in a turn. */
-interface Cast {
-  readonly agent: Agent;
-  readonly model: LanguageModel;
-  readonly redact: (text: string) => string;
-}
-
-/** An endpoint may repeat the key that it was sent; nobody else is to read it. */
-function redactor({ MODEL_API_KEY }: Settings): (text: string) => string {
-  if (MODEL_API_KEY === undefined) return (text) => text;
-  return (text) => text.replaceAll(MODEL_API_KEY, "[secret]");
-}
+/** What a conversation in which nothing was written yet has. */
+const NOTHING = new MemoryStore();
 
 /** Evictions in one pass of the alarm; what is left goes in the next, which follows at once. */
 const EVICTIONS_PER_ALARM = 500;
 
-function questionFrom(message: UserMessage): StoredMessage {
-  return {
-    id: message.id ?? crypto.randomUUID(),
-    role: "user",
-    parts: message.parts,
-    createdAt: new Date().toISOString(),
-  };
+/** Between two passes of the alarm, at least. */
+const ALARM_PAUSE_MS = 1_000;
+
+/** After a pass that failed. */
+const ALARM_RETRY_MS = 60_000;
+
+function isSecret(name: string): ByrefError {
+  return new ByrefError("variable_secret", `${name} is secret: its value is never handed out.`);
 }

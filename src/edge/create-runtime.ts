@@ -1,5 +1,6 @@
 import type { LanguageModel } from "ai";
 import type { Agent } from "../turn/agent.ts";
+import type { Retention } from "./conversation-data.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationSetup } from "./conversation.ts";
 import { type Door, settingsDoor } from "./doors.ts";
@@ -10,6 +11,8 @@ export interface RuntimeOptions {
   readonly agents: readonly [Agent, ...Agent[]];
   /** A model, or how to make one from the Worker's settings; called once a turn. */
   readonly model: LanguageModel | ((settings: Settings) => LanguageModel);
+  /** How much variables may be, and how long things stay. Default: `limits.ts`. */
+  readonly retention?: Retention;
   /** Who may come in. Default: what `AUTH` says; unset, nobody. */
   readonly door?: Door;
 }
@@ -24,10 +27,16 @@ export interface Runtime {
  * The Worker's default export, and the class of its Durable Object, to be exported as `Conversation` and
  * bound as `CONVERSATIONS`.
  */
-export function createRuntime({ agents, model, door = settingsDoor }: RuntimeOptions): Runtime {
+export function createRuntime({
+  agents,
+  model,
+  retention = {},
+  door = settingsDoor,
+}: RuntimeOptions): Runtime {
   const setup: ConversationSetup = {
     agents,
     model: typeof model === "function" ? model : () => model,
+    retention,
   };
   class Conversation extends ConversationObject {
     constructor(state: DurableObjectState, env: Cloudflare.Env) {

@@ -1,6 +1,6 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { byteLength } from "../store/described.ts";
+import { byteLength } from "../value/utf8.ts";
 import type { Cost } from "../turn/cost.ts";
 import type { Sql, SqlRow, SqlValue } from "../store/sql.ts";
 

@@ -54,6 +54,9 @@ export const changesBody = z
   })
   .refine((changes) => Object.keys(changes).length > 0, "must change something");
 
+/** `PATCH /conversations/:id`. */
+export const titleBody = z.strictObject({ title: z.string().max(limits.maxTitleChars) });
+
 /** `POST …/interpolate`. */
 export const interpolateBody = z.object({
   text: z.string(),

@@ -1,4 +1,4 @@
-import { codeOf, messageOf } from "../errors.ts";
+import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isScalar } from "../value/json.ts";
 import { isTable, renderBlock, renderInline } from "../value/render.ts";
@@ -10,12 +10,7 @@ import { UrlTracker } from "./url-tracker.ts";
 /** A reference that stays as written, and why. */
 export interface Unresolved {
   readonly reference: string;
-  readonly code:
-    | "path_not_found"
-    | "variable_evicted"
-    | "variable_unknown"
-    | "variable_secret"
-    | "limit_exceeded";
+  readonly code: ErrorCode;
   readonly message?: string;
   readonly near?: readonly string[];
 }
@@ -187,7 +182,7 @@ function unresolvedFrom(reference: string, missing: Missing): Unresolved {
   const { message, near } = missing;
   return {
     reference,
-    code: missing.reason === "evicted" ? "variable_evicted" : "path_not_found",
+    code: missing.code ?? (missing.reason === "evicted" ? "variable_evicted" : "path_not_found"),
     ...(message === undefined ? {} : { message }),
     ...(near === undefined ? {} : { near }),
   };

@@ -24,8 +24,12 @@ export function unknownName(name: string, names: Iterable<string>): Missing {
 }
 
 /** What a reference stands for in its variable's value. */
-export function readReference({ name, path }: Reference, value: Json): Found | Missing {
-  const reading = readPath(value, path);
+export function readReference(reference: Reference, value: Json): Found | Missing {
+  return answerFrom(reference, readPath(value, reference.path));
+}
+
+/** What a reference stands for, when its path has been read. */
+export function answerFrom({ name, path }: Reference, reading: Reading): Found | Missing {
   return reading.found ? reading : missingPath(name, path, reading);
 }
 

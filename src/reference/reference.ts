@@ -1,3 +1,4 @@
+import type { ErrorCode } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import type { Path } from "../value/path.ts";
@@ -80,11 +81,15 @@ export interface Found {
   readonly value: Json;
   /** The value's size as text, where it is known without writing it out. */
   readonly chars?: number;
+  /** The variable that it is, or is a part of, where somebody asks. */
+  readonly name?: string;
 }
 
 export interface Missing {
   readonly found: false;
-  readonly reason: "unknown" | "path" | "evicted" | "secret";
+  /** `unreadable`: it exists, but cannot be handed over as JSON; `code` and `message` say why. */
+  readonly reason: "unknown" | "path" | "evicted" | "secret" | "unreadable";
+  readonly code?: ErrorCode;
   /** For `path`: the longest start of the reference that exists, as text. */
   readonly nearest?: string;
   /** For `path`: the keys there. */

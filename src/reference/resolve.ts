@@ -176,7 +176,7 @@ class Resolver {
     for (const { source, reference } of alternatives.operands) {
       this.#count();
       const answer = await this.#lookup(reference);
-      if (!answer.found && answer.reason === "secret") throw problemFrom(source, answer);
+      if (!answer.found && isRefused(answer)) throw problemFrom(source, answer);
       if (answer.found) last = { source, answer };
       else missing.push({ reference: source, ...describe(source, answer) });
       if (answer.found && alternatives.operator === "first") break;
@@ -255,6 +255,11 @@ class Resolver {
   }
 }
 
+/** It exists, and is not given. */
+function isRefused({ reason }: Missing): boolean {
+  return reason === "secret" || reason === "unreadable";
+}
+
 function check(
   limit: "maxDepth" | "maxEmbeddedChars" | "maxResolvedInputChars" | "maxReferencesPerInput",
   actual: number,
@@ -271,6 +276,7 @@ const codeOfReason = {
   path: "path_not_found",
   evicted: "variable_evicted",
   secret: "variable_secret",
+  unreadable: "limit_exceeded",
 } as const;
 
 /** What is wrong with a reference, in words from which a model can write a better one. */
@@ -280,7 +286,8 @@ export function describe(
 ): Omit<Unresolved, "reference"> & { message: string } {
   const near =
     missing.near === undefined || missing.near.length === 0 ? {} : { near: missing.near };
-  return { code: codeOfReason[missing.reason], message: sentence(source, missing), ...near };
+  const code = missing.code ?? codeOfReason[missing.reason];
+  return { code, message: sentence(source, missing), ...near };
 }
 
 function sentence(source: string, missing: Missing): string {
@@ -303,7 +310,8 @@ function didYouMean(near: readonly string[] = []): string {
   return near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
 }
 
-function problemFrom(source: string, missing: Missing): ReferenceProblem {
+/** The same as an error, with all that is known as details. */
+export function problemFrom(source: string, missing: Missing): ReferenceProblem {
   const { code, message } = describe(source, missing);
   const { nearest, keys, length, near, tombstone } = missing;
   const details = { reference: source, nearest, keys: keys?.slice(0, 50), length, near, tombstone };

@@ -1,8 +1,9 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { clip, deepFreeze, type Json } from "../value/json.ts";
-import { byteLength } from "./described.ts";
-import type { Changes, Tombstone, VariableInfo, Write } from "./variable-store.ts";
+import { byteLength } from "../value/utf8.ts";
+import { dueAt } from "./expiry.ts";
+import type { Changes, EvictionReason, Tombstone, VariableInfo, Write } from "./variable-store.ts";
 
 /** What a write says about where its value comes from, as far as it says so. */
 export function provenanceOf(write: Write): Provenance {
@@ -46,26 +47,6 @@ function keptDescription(description: string): string {
   return clip(description, limits.maxDescriptionChars).toWellFormed();
 }
 
-/** When a write is due, in whole milliseconds; undefined if it stays. */
-export function dueAt({ ttlMs }: Pick<Write, "ttlMs">, nowMs: number): number | undefined {
-  if (ttlMs === undefined) return undefined;
-  const dueMs = Math.ceil(nowMs + ttlMs);
-  return dueMs <= MAX_DATE_MS ? dueMs : undefined;
-}
-
-/** The last moment that a Date can hold (ECMA-262, Time Values). */
-const MAX_DATE_MS = 8.64e15;
-
-/** What a reset forgets of variables, oldest first: all but the newest so many and the pinned. */
-export function forgottenNames(
-  variables: readonly VariableInfo[],
-  keepLast: number,
-): readonly string[] {
-  const unpinned = variables.filter(({ pinned }) => !pinned);
-  const forgotten = unpinned.slice(0, Math.max(unpinned.length - wholeCount(keepLast), 0));
-  return forgotten.map(({ name }) => name);
-}
-
 /** A count that a caller gave as a whole number of at least 0 that SQLite takes. */
 export function wholeCount(count: number): number {
   return Math.min(Math.max(Math.floor(count), 0), MAX_COUNT);
@@ -73,18 +54,25 @@ export function wholeCount(count: number): number {
 
 const MAX_COUNT = 1_000_000_000;
 
-/** What is left of a variable whose time is over. */
-export function tombstoneOf(info: VariableInfo, inputDigest?: string): Tombstone {
-  const { name, version, tool, input, expiresAt, updatedAt } = info;
+/** What is left of a variable that goes at `nowMs`. */
+export function tombstoneOf(info: VariableInfo, eviction: Eviction): Tombstone {
+  const { name, version, tool, input } = info;
+  const { inputDigest, reason, atMs } = eviction;
   return {
     name,
     version,
     ...(tool === undefined ? {} : { tool }),
     ...(input === undefined ? {} : { input }),
     ...(inputDigest === undefined ? {} : { inputDigest }),
-    evictedAt: expiresAt ?? updatedAt,
-    reason: "expired",
+    evictedAt: toIso(atMs),
+    reason,
   };
+}
+
+interface Eviction {
+  readonly inputDigest: string | undefined;
+  readonly reason: EvictionReason;
+  readonly atMs: number;
 }
 
 export function toIso(timeMs: number): string {

@@ -1,13 +1,8 @@
 import type { Json } from "../value/json.ts";
 
-export interface Cached {
-  readonly value: Json;
-  readonly expiresAtMs: number | undefined;
-}
-
 /** Parsed, frozen values, least recently used ones dropped first; bounded by their stored bytes. */
 export class ValueCache {
-  readonly #values = new Map<string, { readonly cached: Cached; readonly bytes: number }>();
+  readonly #values = new Map<string, { readonly value: Json; readonly bytes: number }>();
   readonly #maxBytes: number;
   #bytes = 0;
 
@@ -15,21 +10,26 @@ export class ValueCache {
     this.#maxBytes = maxBytes;
   }
 
-  get(name: string): Cached | undefined {
+  get(name: string): Json | undefined {
     const entry = this.#values.get(name);
     if (entry === undefined) return undefined;
     this.#values.delete(name);
     this.#values.set(name, entry);
-    return entry.cached;
+    return entry.value;
   }
 
-  set(name: string, cached: Cached, bytes: number): void {
+  set(name: string, value: Json, bytes: number): void {
     this.delete(name);
     if (bytes > this.#maxBytes) return;
-    this.#values.set(name, { cached, bytes });
+    this.makeRoom(bytes);
+    this.#values.set(name, { value, bytes });
     this.#bytes += bytes;
+  }
+
+  /** Drops what would go when a value of so many bytes comes, before it is in memory as well. */
+  makeRoom(bytes: number): void {
     for (const oldest of this.#values.keys()) {
-      if (this.#bytes <= this.#maxBytes) break;
+      if (this.#bytes + bytes <= this.#maxBytes) break;
       this.delete(oldest);
     }
   }

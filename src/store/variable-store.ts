@@ -1,7 +1,23 @@
 import type { Json, JsonType } from "../value/json.ts";
+import type { Path, Reading } from "../value/path.ts";
+import type { Content } from "./content.ts";
+import type { Holds } from "./holds.ts";
 import type { WriteMode } from "./write-mode.ts";
 
+/** At once where that is possible; a promise where a bucket has to be asked. */
+export type Awaitable<Result> = Result | Promise<Result>;
+
+/**
+ * Who may see a value (`docs/architecture.md` has the table). `sealed`: the model knows name, type and
+ * count; `secret`: nobody sees it, and only tools that list it are given it.
+ */
 export type Visibility = "model" | "sealed" | "secret";
+
+/** `run`: the variable ends with the run that made it. */
+export type Scope = "conversation" | "run";
+
+/** Where the value lies: in its row, in rows of its own, or in the bucket. */
+export type Location = "row" | "chunks" | "r2";
 
 /** Everything that is known of a variable but its value. Times are ISO 8601. */
 export interface VariableInfo {
@@ -15,8 +31,11 @@ export interface VariableInfo {
   readonly bytes: number;
   /** Characters of the same text: what the value would cost in a prompt. */
   readonly chars: number;
+  /** Of a secret the type alone. */
   readonly shape: string;
+  /** Empty for a secret. */
   readonly preview: string;
+  readonly mediaType: string;
   readonly description?: string;
   readonly tool?: string;
   readonly toolCallId?: string;
@@ -24,11 +43,22 @@ export interface VariableInfo {
   readonly input?: Json;
   readonly createdAt: string;
   readonly updatedAt: string;
+  /** When the value was last read or written. */
+  readonly accessedAt: string;
+  /** By its ttl; a variable that nobody uses goes earlier (`variableIdleMs`), a pinned one stays. */
   readonly expiresAt?: string;
   readonly pinned: boolean;
+  readonly scope: Scope;
   readonly visibility: Visibility;
-  readonly location: "row" | "chunks";
+  /** Where the content came from, joined over all that it was made of: `caller`, `tool:get_weather` … */
+  readonly sources: readonly string[];
+  /** False if any source is not trusted. */
+  readonly trusted: boolean;
+  readonly location: Location;
 }
+
+/** Why a variable went: its ttl, disuse, room for another one, or the end of its run. */
+export type EvictionReason = "expired" | "idle" | "quota" | "run_ended";
 
 /** What is left of a variable that was evicted, so that an error can say how to get it back. */
 export interface Tombstone {
@@ -39,7 +69,7 @@ export interface Tombstone {
   /** With the tool it tells the same call, which gets the name again. */
   readonly inputDigest?: string;
   readonly evictedAt: string;
-  readonly reason: "expired";
+  readonly reason: EvictionReason;
 }
 
 /** How a name is found for a value that is saved without one. */
@@ -53,9 +83,11 @@ export interface AutomaticName {
 }
 
 export interface Write {
-  readonly value: Json;
+  readonly value: Json | Content;
   /** A name that somebody chose, or how to find one; without: `variable_1`, `variable_2` … */
   readonly name?: string | AutomaticName;
+  /** A place inside the named variable; objects on the way there are made. Keys and indices only. */
+  readonly path?: Path;
   /** What happens to a value that a chosen name has already. Default: `replace`. */
   readonly mode?: WriteMode;
   readonly description?: string;
@@ -65,6 +97,13 @@ export interface Write {
   /** Time to live from now; without, or beyond the end of dates: the variable stays. */
   readonly ttlMs?: number;
   readonly pinned?: boolean;
+  /** Default: as the variable has it already, else `model`. */
+  readonly visibility?: Visibility;
+  readonly sources?: readonly string[];
+  /** Default: true. */
+  readonly trusted?: boolean;
+  /** The run with which the variable is to end. */
+  readonly run?: string;
 }
 
 /** What can be changed of a variable without touching its value. */
@@ -81,35 +120,114 @@ export interface ListOptions {
   readonly names?: readonly string[];
 }
 
+export interface PageOptions {
+  /** As an earlier page gave it in `next`. */
+  readonly after?: number;
+  readonly limit: number;
+}
+
+export interface Page {
+  readonly variables: readonly VariableInfo[];
+  /** There are more. */
+  readonly next?: number;
+}
+
+/** What is asked of a variable all the time. */
+export type Glance = Pick<VariableInfo, "version" | "type" | "bytes" | "chars" | "visibility">;
+
+/** What happened to the variables; never a value. */
+export type Change =
+  | { readonly kind: "saved" | "updated" | "deleted"; readonly info: VariableInfo }
+  | { readonly kind: "evicted"; readonly info: VariableInfo; readonly tombstone: Tombstone };
+
+/** A write whose waiting is done. Commit it or discard it. */
+export interface PreparedWrite {
+  /** All of it or nothing, at once. Throws `conflict` if what it extends has changed since. */
+  commit(): VariableInfo;
+  /** What was stored for it is swept. */
+  discard(): void;
+}
+
+/** A value as bytes, for as long as it is open: also if it is replaced or deleted meanwhile. */
+export interface OpenValue {
+  readonly info: VariableInfo;
+  /** The bytes from `from` to before `to`. */
+  read(from: number, to: number): Awaitable<Uint8Array>;
+  close(): void;
+}
+
 /**
- * The variables of one conversation. Every method is synchronous and atomic: it happens as a whole, or
- * throws and changes nothing. Values handed out are frozen and shared; values handed in are copied.
- * Nothing here is scoped by tenant or conversation: a store is one conversation's.
+ * The variables of one conversation. What a method changes it changes as a whole, or throws and changes
+ * nothing. Values handed out are frozen and shared; values handed in are copied. Nothing here is scoped
+ * by tenant or conversation: a store is one conversation's.
  */
 export interface VariableStore {
   /**
-   * Replaces, extends or creates, by mode; moves the variable to newest. Throws `bad_name`, `bad_value`
-   * (a mode that does not fit what is there) or `limit_exceeded`.
+   * Replaces, extends or creates, by mode; moves the variable to newest. Throws, or rejects with,
+   * `bad_name`, `bad_value` (a mode or path that does not fit what is there), `conflict` or
+   * `limit_exceeded`: over quota the least recently used give way, unless they are pinned or held.
    */
-  save(write: Write): VariableInfo;
+  save(write: Write): Awaitable<VariableInfo>;
+  /** Several writes of which all happen or none. */
+  saveAll(writes: readonly Write[]): Awaitable<readonly VariableInfo[]>;
+  /** The same write in two halves, so that the second can be part of a larger transaction. */
+  prepare(write: Write): Awaitable<PreparedWrite>;
+  /** A value that arrives as a stream, to be saved. Rejects with what its media type's meter throws. */
+  receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
   /** Changes metadata: the version and the order stay. Undefined for what does not exist (any more). */
   update(name: string, changes: Changes): VariableInfo | undefined;
-  /** The value, frozen; undefined for what does not exist (any more). */
-  read(name: string): Json | undefined;
+  /**
+   * The value, frozen; undefined for what does not exist (any more). Throws, or rejects with,
+   * `limit_exceeded` (more than `maxJsonBytes`: read a part) or `bad_value` (bytes: open it).
+   */
+  read(name: string): Awaitable<Json | undefined>;
+  /** What the path leads to. Of a large array or text only the part that is asked for is loaded. */
+  readPath(name: string, path: Path): Awaitable<Reading | undefined>;
+  /** The stored bytes of a value. Close it. */
+  open(name: string): OpenValue | undefined;
+  /** From memory: costs no row. */
+  glance(name: string): Glance | undefined;
   info(name: string): VariableInfo | undefined;
   /** Set if the variable was evicted and has not been saved again. */
   tombstone(name: string): Tombstone | undefined;
   /** Oldest first; never loads a value. */
   list(options?: ListOptions): readonly VariableInfo[];
+  /** The same in pages, oldest first. */
+  page(options: PageOptions): Page;
   count(): number;
+  /** All values together. */
+  bytes(): number;
   /** Does the name of a variable, or of an evicted one, start so? */
   couldBegin(prefix: string): boolean;
   /** It is then as if the variable had never been; false if there was none. */
   delete(name: string): boolean;
   /** Deletes all but the newest `keepLast` and the pinned, which do not count; returns their names. */
   reset(keepLast: number): readonly string[];
+  /** Evicts the variables of a run. */
+  endRun(run: string): readonly Tombstone[];
+  /** The runs that have variables. */
+  runs(): readonly string[];
+  /** What is held is not evicted. */
+  readonly holds: Holds;
   /** Evicts what is due at `nowMs`, leaves tombstones. At most `limit` of them in one call. */
-  evictExpired(nowMs: number, limit: number): readonly Tombstone[];
+  evictDue(nowMs: number, limit: number): readonly Tombstone[];
   /** When the next variable is due, in milliseconds since 1970; undefined if none is. */
   nextDueMs(): number | undefined;
+  /** When any value was last read or written, in milliseconds since 1970. */
+  lastAccessMs(): number | undefined;
+  /** Writes back when variables were last read. */
+  flushAccess(): void;
+  /** Removes what no variable has any more, and what never came to be one; true if all is gone. */
+  sweep(): Promise<boolean>;
+  /** Gives up a received value that is not going to be saved. */
+  discard(content: Content): void;
+  /** Is there something to sweep? */
+  hasGarbage(): boolean;
+  /**
+   * Tells of each change inside of the transaction that makes it, in order; what an observer throws rolls
+   * that back. Returns how to stop it.
+   */
+  observe(observer: (change: Change) => void): () => void;
+  /** What is in memory is read again: for whoever rolls back a transaction around this store's calls. */
+  forget(): void;
 }

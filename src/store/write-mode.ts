@@ -1,6 +1,8 @@
 import { ByrefError } from "../errors.ts";
 import type { VariableInfo, Write } from "./variable-store.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../value/json.ts";
+import { formatPath, type Path } from "../value/path.ts";
+import { guardOf } from "./visibility.ts";
 
 /** `new` never touches what is there: it writes `name_000`, `name_001` … */
 export type WriteMode = "replace" | "append" | "merge" | "new";
@@ -13,6 +15,42 @@ export type WriteMode = "replace" | "append" | "merge" | "new";
 export function valueAfter(mode: WriteMode, existing: Json | undefined, value: Json): Json {
   if (existing === undefined || mode === "replace" || mode === "new") return value;
   return mode === "append" ? appended(existing, value) : merged(existing, value);
+}
+
+/**
+ * The same for a place inside of a value: objects on the way there are made, elements of arrays must
+ * exist. Throws `bad_value` for anything else in the way, `bad_path` for a path that is no single place.
+ */
+export function valueWithin(existing: Json | undefined, path: Path, write: ModedValue): Json {
+  const [segment, ...rest] = path;
+  if (segment === undefined) return valueAfter(write.mode, existing, write.value);
+  if ("key" in segment) {
+    if (existing !== undefined && !isJsonObject(existing)) throw inTheWay(existing, path);
+    const entries = new Map(Object.entries(existing ?? {}));
+    entries.set(segment.key, valueWithin(entries.get(segment.key), rest, write));
+    return Object.fromEntries(entries);
+  }
+  if (!("index" in segment)) {
+    throw new ByrefError("bad_path", `${formatPath(path)} is no single place to write to.`);
+  }
+  if (existing === undefined || !isJsonArray(existing)) throw inTheWay(existing ?? null, path);
+  const index = segment.index < 0 ? existing.length + segment.index : segment.index;
+  const element = existing[index];
+  if (element === undefined) {
+    const message = `There is no element at ${formatPath(path)} (${existing.length} are here); append with mode=append.`;
+    throw new ByrefError("bad_value", message);
+  }
+  return existing.with(index, valueWithin(element, rest, write));
+}
+
+interface ModedValue {
+  readonly mode: WriteMode;
+  readonly value: Json;
+}
+
+function inTheWay(existing: Json, path: Path): ByrefError {
+  const message = `Cannot write to ${formatPath(path)}: ${typeOfJson(existing)} is in the way.`;
+  return new ByrefError("bad_value", message);
 }
 
 function appended(existing: Json, value: Json): Json {
@@ -46,20 +84,30 @@ function mismatch(verb: string, existing: Json, value: Json): ByrefError {
   return new ByrefError("bad_value", message);
 }
 
-/** True for a write that adds to what is there. */
-export function isExtension({ mode, name }: Pick<Write, "mode" | "name">): boolean {
-  return (mode === "append" || mode === "merge") && typeof name === "string";
+/** True for a write of which the result depends on what is there. */
+export function isExtension({ mode, name, path = [] }: Write): boolean {
+  const dependsOnIt = mode === "append" || mode === "merge" || path.length > 0;
+  return dependsOnIt && typeof name === "string";
 }
 
 /** The write with what it does not say taken from the variable that it extends. */
 export function extending(write: Write, existing: VariableInfo, nowMs: number): Write {
-  const { pinned, description, expiresAt } = existing;
+  const { pinned, description, expiresAt, sources, trusted, visibility } = existing;
   return {
     pinned,
     ...(description === undefined ? {} : { description }),
     ...(expiresAt === undefined ? {} : { ttlMs: Date.parse(expiresAt) - nowMs }),
     ...write,
+    // What is in it still comes from there as well.
+    sources: [...new Set([...sources, ...sourcesOf(write)])],
+    trusted: trusted && (write.trusted ?? true),
+    visibility: guardOf([visibility, write.visibility ?? "model"]),
   };
+}
+
+/** Where a write says that its content comes from; else its tool, else the caller. */
+export function sourcesOf({ sources, tool }: Pick<Write, "sources" | "tool">): readonly string[] {
+  return sources ?? [tool === undefined ? "caller" : `tool:${tool}`];
 }
 
 /** The first of `name_000`, `name_001` … above every number that was used. */

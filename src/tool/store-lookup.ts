@@ -1,17 +1,60 @@
-import { readReference, unknownName } from "../reference/lookup-in.ts";
-import type { Lookup, Missing, Reference } from "../reference/reference.ts";
+import { codeOf, messageOf } from "../errors.ts";
+import { answerFrom, unknownName } from "../reference/lookup-in.ts";
+import type { Found, Lookup, Missing, Reference } from "../reference/reference.ts";
 import type { Tombstone, VariableStore } from "../store/variable-store.ts";
+import type { Reading } from "../value/path.ts";
+
+export interface LookupOptions {
+  /** Secrets that may be given to whoever asks. Default: none. */
+  readonly secrets?: readonly string[];
+  /** Told of each variable that is asked for and exists. Must not throw. */
+  readonly onUsed?: (name: string) => void;
+}
 
 /** Where references and a conversation's variables meet. */
-export function lookupInStore(store: VariableStore): Lookup {
+export function lookupInStore(store: VariableStore, options: LookupOptions = {}): Lookup {
   return (reference) => {
-    const { name, path } = reference;
-    const value = store.read(name);
-    if (value === undefined) return missing(reference, store);
-    const chars = path.length === 0 ? store.info(name)?.chars : undefined;
-    const answer = readReference(reference, value);
-    return answer.found && chars !== undefined ? { ...answer, chars } : answer;
+    const { name } = reference;
+    const glance = store.glance(name);
+    if (glance === undefined) return missing(reference, store);
+    const isSecret = glance.visibility === "secret";
+    if (isSecret && options.secrets?.includes(name) !== true) {
+      return { found: false, reason: "secret" };
+    }
+    options.onUsed?.(name);
+    try {
+      const reading = store.readPath(name, reference.path);
+      return reading instanceof Promise
+        ? reading.then((read) => answer(reference, read, store)).catch(unreadable)
+        : answer(reference, reading, store);
+    } catch (error) {
+      return unreadable(error);
+    }
   };
+}
+
+function answer(
+  reference: Reference,
+  reading: Reading | undefined,
+  store: VariableStore,
+): Found | Missing {
+  if (reading === undefined) return missing(reference, store);
+  const { name, path } = reference;
+  const glance = store.glance(name);
+  const found = answerFrom(reference, reading);
+  const isOpen = glance === undefined || glance.visibility === "model";
+  // What is inside of a guarded value is not told by its errors either.
+  if (!found.found) return isOpen ? found : { found: false, reason: "path" };
+  return path.length === 0 && glance !== undefined
+    ? { ...found, name, chars: glance.chars }
+    : { ...found, name };
+}
+
+/** A value that is too large to be handed over, or bytes. Anything else is thrown on. */
+function unreadable(error: unknown): Missing {
+  const code = codeOf(error);
+  if (code !== "limit_exceeded" && code !== "bad_value") throw error;
+  return { found: false, reason: "unreadable", code, message: messageOf(error) };
 }
 
 function missing({ name }: Reference, store: VariableStore): Missing {

@@ -1,9 +1,18 @@
 import { limits } from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import type { VariableInfo } from "../store/variable-store.ts";
-import { isJsonArray, isJsonObject, isScalar, type Json } from "../value/json.ts";
+import { Content } from "../store/content.ts";
+import type { VariableInfo, Write } from "../store/variable-store.ts";
+import {
+  countOf,
+  isJsonArray,
+  isJsonObject,
+  isScalar,
+  type Json,
+  typeOfJson,
+} from "../value/json.ts";
 import { formatPath, isPlainKey, type Path, readPath } from "../value/path.ts";
 import { previewOf } from "../value/preview.ts";
+import { shapeOf } from "../value/shape.ts";
 
 /** What the model, the history and the client see of a small result: the value itself. */
 export interface ShownValue {
@@ -25,9 +34,27 @@ export interface Handle {
   readonly unresolved?: readonly Unresolved[];
 }
 
+/** What they see of a guarded one: of a sealed value what it is, of a secret that it is there. */
+export interface GuardedHandle {
+  readonly $var: string;
+  readonly visibility: "sealed" | "secret";
+  readonly type?: VariableInfo["type"];
+  readonly count?: number;
+  readonly unresolved?: readonly Unresolved[];
+}
+
+/** What they see of a result that could not be kept: there is nothing to refer to. */
+export interface NotKept {
+  readonly notKept: string;
+  readonly type?: VariableInfo["type"];
+  readonly count?: number;
+  readonly shape?: string;
+  readonly preview?: string;
+}
+
 const MAX_NOTES = 5;
 
-export type ToolOutput = ShownValue | Handle;
+export type ToolOutput = ShownValue | Handle | GuardedHandle | NotKept;
 
 /** The output that stands for a saved value; nothing else of a large value is shown anywhere. */
 export function toolOutput(
@@ -36,10 +63,25 @@ export function toolOutput(
   unresolved: readonly Unresolved[],
 ): ToolOutput {
   const note = unresolved.length === 0 ? {} : { unresolved: unresolved.slice(0, MAX_NOTES) };
+  if (info.visibility !== "model") return { ...guardedHandle(info), ...note };
   // As JSON a text may be far longer than it is.
   const isShort = info.chars <= limits.maxShownResultChars;
   const isSmall = isShort && JSON.stringify(value).length <= limits.maxShownResultChars;
   return isSmall ? { $var: info.name, value, ...note } : { ...handleOf(info, value), ...note };
+}
+
+function guardedHandle({ name, type, count, visibility }: VariableInfo): GuardedHandle {
+  return visibility === "sealed"
+    ? { $var: name, visibility, type, count }
+    : { $var: name, visibility: "secret" };
+}
+
+/** The output for a result that the store refused, `why` being what it said. */
+export function notKept({ value, visibility = "model" }: Write, why: string): NotKept {
+  const said = `This result was not kept as a variable: ${why}`;
+  if (visibility !== "model" || value instanceof Content) return { notKept: said };
+  const shown = { type: typeOfJson(value), count: countOf(value), shape: shapeOf(value) };
+  return { notKept: said, ...shown, preview: previewOf(value) };
 }
 
 function handleOf(info: VariableInfo, value: Json): Handle {

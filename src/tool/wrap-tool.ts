@@ -6,13 +6,15 @@ import type { Found, Syntax } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import { nameForCall } from "../store/names.ts";
-import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
+import type { Awaitable, VariableInfo, VariableStore, Write } from "../store/variable-store.ts";
 import { renderText } from "../value/render.ts";
 import { clip, deepFreeze, type Json } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
-import { type ToolOutput, toolOutput } from "./tool-output.ts";
+import { Labels } from "./labels.ts";
+import { notKept, type ToolOutput, toolOutput } from "./tool-output.ts";
+import type { ToolPolicy } from "./tool-policy.ts";
 import { widenSchema } from "./widen-schema.ts";
 
 /** Any tool that a set may hold. */
@@ -31,6 +33,10 @@ export interface WrapOptions {
   readonly naming?: Naming;
   /** Time limit of one call in milliseconds. */
   readonly toolMs?: number;
+  /** By tool: which secrets it is given, and what its results are. */
+  readonly policies?: Readonly<Record<string, ToolPolicy>>;
+  /** Whoever keeps the variables that the calls use from being evicted; see `VariableStore.holds`. */
+  readonly owner?: string;
   /** Tools that promise not to change their input: they get the shared, frozen value without a copy. */
   readonly readonlyTools?: readonly string[];
 }
@@ -47,10 +53,18 @@ export type ToolRun =
       readonly kind: "done";
       /** Characters that the model wrote as references, and that they stood for. */
       readonly references: ReferenceCount;
-      /** Saves the result as a variable, synchronously; throws what the store throws. */
-      save(): { readonly info: VariableInfo; readonly output: ToolOutput };
+      /**
+       * Saves the result as a variable; throws, or rejects with, what the store throws. A result that is
+       * over a limit is not kept: then there is no `info`, and the output says so.
+       */
+      save(): Awaitable<Saved>;
     }
   | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string };
+
+export interface Saved {
+  readonly info?: VariableInfo;
+  readonly output: ToolOutput;
+}
 
 export interface ReferenceCount {
   readonly authoredChars: number;
@@ -101,31 +115,57 @@ interface Named {
 }
 
 async function runTool(named: Named, given: Json, call: CallOptions): Promise<ToolRun> {
+  const labels = new Labels(named.options.store);
   try {
     // What the model wrote is history: the tool must not change it.
     const input = deepFreeze(structuredClone(given));
     const references = new Counter();
-    const { store, syntaxes, unknown } = named.options;
-    const resolution = await resolveReferences(input, lookupInStore(store), {
-      ...(syntaxes === undefined ? {} : { syntaxes }),
-      ...(unknown === undefined ? {} : { unknown }),
-      onResolved: (source, found) => references.add(source, found),
-    });
-    const digest = await digestOf(resolution.value);
-    const value = await execute(named, resolution, call);
-    return {
-      kind: "done",
-      references,
-      save: () => save(named, { input, resolution, value, digest, call }),
-    };
+    const resolution = await resolve(named, input, { labels, references });
+    try {
+      // A digest of what is guarded would let it be guessed.
+      const digest = await digestOf(labels.isGuarded ? input : resolution.value);
+      const value = await execute(named, resolution, call);
+      return {
+        kind: "done",
+        references,
+        save: () => save(named, { input, resolution, value, digest, labels, call }),
+      };
+    } catch (error) {
+      return labels.isGuarded ? failed(error, withheld(named.name)) : failed(error);
+    }
   } catch (error) {
-    const code = codeOf(error);
-    return {
-      kind: "failed",
-      code: code === "internal" ? "tool_failed" : code,
-      message: shortened(messageOf(error)),
-    };
+    return failed(error);
   }
+}
+
+function failed(error: unknown, message: string = shortened(messageOf(error))): ToolRun {
+  const code = codeOf(error);
+  return { kind: "failed", code: code === "internal" ? "tool_failed" : code, message };
+}
+
+/** What a tool says of a guarded value is guarded too. */
+function withheld(name: string): string {
+  return `${name} failed; what it said is withheld, because it was given a guarded value.`;
+}
+
+function resolve(
+  { name, options }: Named,
+  input: Json,
+  { labels, references }: { readonly labels: Labels; readonly references: Counter },
+): Promise<Resolved> {
+  const { store, syntaxes, unknown, owner, policies } = options;
+  const lookup = lookupInStore(store, {
+    secrets: policies?.[name]?.secrets ?? [],
+    onUsed: (used) => {
+      labels.add(used);
+      if (owner !== undefined) store.holds.hold(owner, used);
+    },
+  });
+  return resolveReferences(input, lookup, {
+    ...(syntaxes === undefined ? {} : { syntaxes }),
+    ...(unknown === undefined ? {} : { unknown }),
+    onResolved: (source, found) => references.add(source, found),
+  });
 }
 
 interface Resolved {
@@ -223,22 +263,45 @@ interface Result {
   readonly resolution: Resolved;
   readonly value: { readonly value: Json; readonly notes: readonly string[] };
   readonly digest: string;
+  readonly labels: Labels;
   readonly call: CallOptions;
 }
 
-function save({ name, options }: Named, { input, resolution, value, digest, call }: Result) {
-  const chosen = options.naming?.(name, resolution.value, value.value);
-  const automatic =
-    chosen === undefined ? nameForCall(name, resolution.value) : { base: chosen, numbered: false };
-  const info = options.store.save({
+function save(named: Named, result: Result): Awaitable<Saved> {
+  const { name, options } = named;
+  const { input, resolution, value, digest, labels, call } = result;
+  const write: Write = {
     value: value.value,
-    name: { ...automatic, inputDigest: digest },
+    name: { ...nameFor(named, result), inputDigest: digest },
     tool: name,
     toolCallId: call.toolCallId,
     input,
+    ...labels.ofResult(name, options.policies?.[name]),
     ...(value.notes.length === 0 ? {} : { description: value.notes.join(" ") }),
-  });
-  return { info, output: toolOutput(info, value.value, resolution.unresolved) };
+  };
+  const kept = (info: VariableInfo): Saved => {
+    if (options.owner !== undefined) options.store.holds.hold(options.owner, info.name);
+    return { info, output: toolOutput(info, value.value, resolution.unresolved) };
+  };
+  const refused = (error: unknown): Saved => {
+    if (codeOf(error) !== "limit_exceeded") throw error;
+    return { output: notKept(write, messageOf(error)) };
+  };
+  try {
+    const saving = options.store.save(write);
+    return saving instanceof Promise ? saving.then(kept).catch(refused) : kept(saving);
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+/** A name is for all to see: it is not made of what is guarded. */
+function nameFor({ name, options }: Named, { resolution, value, labels }: Result) {
+  if (labels.isGuarded) return { base: name, numbered: true };
+  const chosen = options.naming?.(name, resolution.value, value.value);
+  return chosen === undefined
+    ? nameForCall(name, resolution.value)
+    : { base: chosen, numbered: false };
 }
 
 class Counter implements ReferenceCount {

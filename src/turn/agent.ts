@@ -1,6 +1,7 @@
 import type { ToolSet } from "ai";
 import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
+import type { ToolPolicy } from "../tool/tool-policy.ts";
 import type { Naming } from "../tool/wrap-tool.ts";
 
 /** What running a tool again after a crash would do. */
@@ -24,6 +25,8 @@ export interface Agent {
     /** In answers, resolve inside URLs too: a model can then be made to leak data. */
     readonly inUrls?: boolean;
   };
+  /** By tool: which secrets it is given, and what its results are. Default: none, shown and trusted. */
+  readonly policies?: Readonly<Record<string, ToolPolicy>>;
   /** Tools that promise not to change their input: they get the stored value without a copy. */
   readonly readonlyTools?: readonly string[];
   /** Names the variables that results are saved as. Default: tool and most telling argument. */

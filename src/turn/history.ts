@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { limits } from "../limits.ts";
-import { Chunks } from "../store/chunks.ts";
-import { byteLength } from "../store/described.ts";
+import { readText, SqlChunks, writeText } from "../store/chunks.ts";
+import { byteLength } from "../value/utf8.ts";
 import { firstRow, numberIn, optionalTextIn, type Sql, type SqlRow, textIn } from "../store/sql.ts";
 import type { MessagePart } from "./message-parts.ts";
 
@@ -27,11 +27,11 @@ const MAX_PAGE_CHARS = 8_388_608;
 /** The messages of one conversation, in the order in which they were written. */
 export class History {
   readonly #sql: Sql;
-  readonly #chunks: Chunks;
+  readonly #chunks: SqlChunks;
 
   constructor(sql: Sql) {
     this.#sql = sql;
-    this.#chunks = new Chunks(sql);
+    this.#chunks = new SqlChunks(sql);
   }
 
   /** One row written; a message of over a megabyte takes a row more for each. */
@@ -45,7 +45,7 @@ export class History {
     // An id may be used again after an edit: a key of its own, so that nothing is overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
     this.#atomically(() => {
-      if (chunks !== null) this.#chunks.write(chunks, body);
+      if (chunks !== null) writeText(this.#chunks, chunks, body);
       this.#sql.run(
         `INSERT INTO message (id, role, created_at, chars, body_chars, chunks, body)
          VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -139,6 +139,17 @@ export class History {
     return seq > 0;
   }
 
+  count(): number {
+    const row = firstRow(this.#sql, `SELECT count(*) AS total FROM message`);
+    return row === undefined ? 0 : numberIn(row, "total");
+  }
+
+  /** When the newest message was written, in milliseconds since 1970. */
+  lastMs(): number | undefined {
+    const row = firstRow(this.#sql, `SELECT created_at FROM message ORDER BY seq DESC LIMIT 1`);
+    return row === undefined ? undefined : numberIn(row, "created_at");
+  }
+
   /** Removes a message and what follows it, for an edited one in its place; nothing if it is unknown. */
   removeFrom(id: string): void {
     const seq = this.#seqOf(id);
@@ -175,7 +186,7 @@ export class History {
 
   #messageFrom(row: SqlRow): StoredMessage {
     const chunks = optionalTextIn(row, "chunks");
-    const body = chunks === undefined ? textIn(row, "body") : this.#chunks.read(chunks);
+    const body = chunks === undefined ? textIn(row, "body") : readText(this.#chunks, chunks);
     // `add` wrote these columns.
     return {
       id: textIn(row, "id"),

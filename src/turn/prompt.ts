@@ -76,8 +76,10 @@ function variableList(store: VariableStore): string {
   return lines.join("\n");
 }
 
-function variableLine({ name, type, count, shape, description }: VariableInfo): string {
+function variableLine({ name, type, count, shape, description, visibility }: VariableInfo): string {
+  if (visibility === "secret") return `$${name}: secret`;
   const size = type === "array" || type === "object" || type === "string" ? ` (${count})` : "";
+  if (visibility === "sealed") return `$${name}: ${type}${size} sealed`;
   const about = description === undefined ? "" : ` // ${description}`;
   return `$${name}: ${type}${size} ${clip(shape, MAX_LISTED_SHAPE_CHARS)}${about}`;
 }

@@ -15,7 +15,7 @@ import {
   publicMessageOf,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { Change, VariableStore } from "../store/variable-store.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
 import { type ToolRun, type WrapOptions, type WrappedTool, wrapTools } from "../tool/wrap-tool.ts";
 import type { Agent } from "./agent.ts";
@@ -86,13 +86,14 @@ class Turn {
     this.#id = newId();
     this.#savings = new SavingsCounter(store);
     const { syntaxes, inCode, inUrls } = agent.references ?? {};
-    this.#answer = new Answer(lookupInStore(store), {
+    const hold = (name: string) => store.holds.hold(this.#id, name);
+    this.#answer = new Answer(lookupInStore(store, { onUsed: hold }), {
       ...(syntaxes === undefined ? {} : { syntaxes }),
       ...(inCode === undefined ? {} : { inCode }),
       ...(inUrls === undefined ? {} : { inUrls }),
       emit,
       couldBegin: (prefix) => store.couldBegin(prefix),
-      isKnown: (name) => store.info(name) !== undefined || store.tombstone(name) !== undefined,
+      isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
       onShown: (id, text) => this.#parts.show(id, text),
       onResolved: (source, text) =>
         this.#savings.addReferences({ authoredChars: source.length, resolvedChars: text.length }),
@@ -100,7 +101,9 @@ class Turn {
   }
 
   async run(): Promise<TurnResult> {
-    this.#options.emit({ type: "start", messageId: this.#id });
+    const { store, emit } = this.#options;
+    emit({ type: "start", messageId: this.#id });
+    const stopObserving = store.observe((change) => this.#tellChange(change));
     let finishReason: FinishReason = "error";
     let error: TurnResult["error"];
     try {
@@ -110,6 +113,9 @@ class Turn {
       await this.#answer.flush().catch(() => undefined);
       if (this.#options.signal.aborted) finishReason = "other";
       else error = { code: codeOf(thrown), message: publicMessageOf(thrown) };
+    } finally {
+      stopObserving();
+      store.holds.release(this.#id);
     }
     return this.#finish(finishReason, error);
   }
@@ -117,7 +123,11 @@ class Turn {
   /** Calls the model until it asks for no more tools. */
   async #steps(): Promise<FinishReason> {
     const { agent, model, store, history, signal } = this.#options;
-    const tools = await wrapTools(agent.tools, wrapOptionsFor(agent, store));
+    const tools = await wrapTools(agent.tools, {
+      ...wrapOptionsFor(agent),
+      store,
+      owner: this.#id,
+    });
     const shown = shownTools(tools);
     const past = await toModelMessages(history.window(), shown);
     const context: StepContext = {
@@ -171,13 +181,22 @@ class Turn {
   async #finishCall({ toolCallId }: ToolCall, run: ToolRun): Promise<void> {
     if (run.kind === "failed") return this.#failCall(toolCallId, run.code, run.message);
     try {
-      const { info, output } = run.save();
+      const saving = run.save();
+      const { output } = saving instanceof Promise ? await saving : saving;
       this.#savings.addReferences(run.references);
       await this.#write({ type: "tool-output-available", toolCallId, output });
-      await this.#write({ type: "data-variable", data: info, transient: true });
     } catch (error) {
       await this.#failCall(toolCallId, codeOf(error), messageOf(error));
     }
+  }
+
+  /** Whoever changed it: this turn, or somebody over HTTP while it runs. */
+  #tellChange(change: Change): void {
+    if (change.kind === "deleted") return;
+    const { info } = change;
+    const { evictedAt, reason } = change.kind === "evicted" ? change.tombstone : {};
+    const data = reason === undefined ? info : { ...info, evictedAt, reason };
+    this.#options.emit({ type: "data-variable", data, transient: true });
   }
 
   async #failCall(toolCallId: string, code: ErrorCode, message: string): Promise<void> {
@@ -233,10 +252,10 @@ class Turn {
   }
 }
 
-function wrapOptionsFor(agent: Agent, store: VariableStore): WrapOptions {
-  const { naming, readonlyTools, references: { syntaxes, unknown } = {} } = agent;
+function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
+  const { naming, readonlyTools, policies, references: { syntaxes, unknown } = {} } = agent;
   return {
-    store,
+    ...(policies === undefined ? {} : { policies }),
     ...(naming === undefined ? {} : { naming }),
     ...(readonlyTools === undefined ? {} : { readonlyTools }),
     ...(syntaxes === undefined ? {} : { syntaxes }),

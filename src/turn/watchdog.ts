@@ -7,6 +7,7 @@ export class Watchdog {
   readonly signal: AbortSignal;
   /** Rejects with the reason when the signal aborts; never resolves. */
   readonly aborted: Promise<never>;
+  readonly #onAbort: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isTouched = false;
 
@@ -14,9 +15,9 @@ export class Watchdog {
     this.#silenceMs = silenceMs;
     this.signal = AbortSignal.any([outer, this.#controller.signal]);
     const { promise, reject } = Promise.withResolvers<never>();
-    const onAbort = () => reject(this.signal.reason);
-    if (this.signal.aborted) onAbort();
-    else this.signal.addEventListener("abort", onAbort, { once: true });
+    this.#onAbort = () => reject(this.signal.reason);
+    if (this.signal.aborted) this.#onAbort();
+    else this.signal.addEventListener("abort", this.#onAbort, { once: true });
     // Nobody may be waiting for it when it rejects.
     promise.catch(() => undefined);
     this.aborted = promise;
@@ -30,6 +31,8 @@ export class Watchdog {
 
   end(): void {
     clearTimeout(this.#timer);
+    // A composed signal that somebody listens to is kept alive, and all that the listener holds with it.
+    this.signal.removeEventListener("abort", this.#onAbort);
   }
 
   /** Fires after one to two times `silenceMs` of silence, so that a part costs no timer of its own. */

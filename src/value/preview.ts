@@ -19,16 +19,64 @@ const MIN_NESTED_STRING_CHARS = 6;
  * character. Cost: depends on `chars`, not on the value's size.
  */
 export function previewOf(value: Json, chars: number = limits.maxPreviewChars): string {
-  const text = typeof value === "string" ? previewText(value, chars) : write(value, chars, 0);
-  const clean = withoutControls(text);
+  if (typeof value !== "string") return finish(write(value, chars, 0), chars);
+  return value.length <= chars ? finish(value, chars) : cutText(value, countOf(value), chars);
+}
+
+/**
+ * As `previewOf` a text of `total` characters (code points) of which only the start is at hand: all of
+ * it, or more than 300 UTF-16 units.
+ */
+export function previewOfText(start: string, total: number): string {
+  const chars = limits.maxPreviewChars;
+  return start.length <= chars ? finish(start, chars) : cutText(start, total, chars);
+}
+
+/** As `previewOf` an array whose elements come one after another; holds at most what the preview shows. */
+export class ArrayPreview {
+  readonly #written: string[] = [];
+  readonly #depth: number;
+  #left: number;
+  #isFull = false;
+
+  constructor(chars: number = limits.maxPreviewChars, depth = 0) {
+    this.#left = chars - 20;
+    this.#depth = depth;
+  }
+
+  /** False once no further element would be shown. */
+  add(element: Json): boolean {
+    if (this.#isFull) return false;
+    const text = write(element, this.#left, this.#depth + 1);
+    const fits = text.length <= this.#left || this.#written.length === 0;
+    if (fits) {
+      this.#written.push(text);
+      this.#left -= text.length + 1;
+    }
+    this.#isFull = !fits || this.#left <= 0;
+    return !this.#isFull;
+  }
+
+  /** At most 300 characters that say how many of the `total` elements are left out. */
+  preview(total: number): string {
+    return finish(this.write(total), limits.maxPreviewChars);
+  }
+
+  /** The same before it is cleaned and cut. */
+  write(total: number): string {
+    return `[${withRest(this.#written, total)}]`;
+  }
+}
+
+function finish(text: string, chars: number): string {
+  // Cleaning leaves the length as it is; a long key should not be cleaned to its end.
+  const clean = withoutControls(text.slice(0, chars + 1));
   return clean.length <= chars ? clean : `${clip(clean, chars - 1)}…`;
 }
 
-function previewText(text: string, chars: number): string {
-  if (text.length <= chars) return text;
-  const total = countOf(text);
-  const shown = clip(text, Math.max(chars - `… (+${total} more)`.length, 0));
-  return `${shown}… (+${total - countOf(shown)} more)`;
+function cutText(start: string, total: number, chars: number): string {
+  const shown = clip(start, Math.max(chars - `… (+${total} more)`.length, 0));
+  return finish(`${shown}… (+${total - countOf(shown)} more)`, chars);
 }
 
 function write(value: Json, budget: number, depth: number): string {
@@ -46,16 +94,9 @@ function writeString(text: string, budget: number): string {
 function writeArray(values: JsonArray, budget: number, depth: number): string {
   if (values.length === 0) return "[]";
   if (depth >= MAX_DEPTH) return `[… (+${values.length} more)]`;
-  const written: string[] = [];
-  let left = budget - 20;
-  for (const value of values) {
-    const text = write(value, left, depth + 1);
-    if (text.length > left && written.length > 0) break;
-    written.push(text);
-    left -= text.length + 1;
-    if (left <= 0) break;
-  }
-  return `[${withRest(written, values.length)}]`;
+  const start = new ArrayPreview(budget, depth);
+  for (const value of values) if (!start.add(value)) break;
+  return start.write(values.length);
 }
 
 function writeObject(value: JsonObject, budget: number, depth: number): string {

@@ -25,6 +25,24 @@ interface Seen {
 export function shapeOf(value: Json): string {
   const seen = emptySeen();
   observe(seen, value, 0);
+  return writeWithin(seen);
+}
+
+/** As `shapeOf` an array whose elements come one after another; holds none of them. */
+export class ArrayShape {
+  readonly #elements = emptySeen();
+
+  add(element: Json): void {
+    observe(this.#elements, element, 1);
+  }
+
+  shape(): string {
+    return writeWithin({ ...emptySeen(), elements: this.#elements });
+  }
+}
+
+/** At most `maxShapeChars`. */
+function writeWithin(seen: Seen): string {
   // The elements of a list are what it is about.
   const least = seen.elements === undefined ? 1 : 2;
   for (let depth = MAX_DEPTH; depth >= least; depth--) {

@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { limits } from "../../src/limits.ts";
 import type { VariableInfo, VariableStore } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
 
@@ -6,15 +7,22 @@ import type { Json } from "../../src/value/json.ts";
 export interface Fixture {
   store: VariableStore;
   nowMs: number;
+  /** Has the store a bucket for what is large? */
+  readonly hasBucket: boolean;
 }
 
 export const START_MS = Date.UTC(2026, 0, 1);
 
-/** What a reader who knows no name can see of a store. */
-export function observe(store: VariableStore) {
-  const list = store.list();
-  const values = list.map(({ name }) => store.read(name));
-  return { list, values, count: store.count(), nextDueMs: store.nextDueMs() };
+/** When a variable that is written or read at this time goes if nobody uses it again. */
+export function idleFrom(timeMs: number): number {
+  return timeMs + limits.variableIdleMs;
+}
+
+/** What a reader who knows no name can see of a store. Reading is a use: the list is made after it. */
+export async function observe(store: VariableStore) {
+  const values: (Json | undefined)[] = [];
+  for (const { name } of store.list()) values.push(await store.read(name));
+  return { list: store.list(), values, count: store.count(), nextDueMs: store.nextDueMs() };
 }
 
 export function namesOf(infos: readonly VariableInfo[]): readonly string[] {
@@ -33,4 +41,9 @@ export function textOf(value: Json): string {
 /** Matches an error by its code. */
 export function withCode(code: string) {
   return expect.objectContaining({ code });
+}
+
+/** Throws at once or rejects, whichever; nobody has to wait for an error that is known. */
+export async function expectCode(work: () => unknown, code: string): Promise<void> {
+  await expect((async () => work())()).rejects.toThrow(withCode(code));
 }

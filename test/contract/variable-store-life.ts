@@ -1,51 +1,63 @@
 import { expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { Write } from "../../src/store/variable-store.ts";
-import { type Fixture, iso, namesOf, observe, START_MS } from "./variable-store-fixture.ts";
+import {
+  type Fixture,
+  idleFrom,
+  iso,
+  namesOf,
+  observe,
+  START_MS,
+} from "./variable-store-fixture.ts";
 
 /** Deletes and resets leave nothing behind but used numbers. */
 export function deleting(at: Fixture): void {
-  it("reads as if it had never been", () => {
+  it("reads as if it had never been", async () => {
     for (const value of [1, "x".repeat(100_000)]) {
-      at.store.save({ name: "a", value, tool: "t", ttlMs: 5 });
+      await at.store.save({ name: "a", value, tool: "t", ttlMs: 5 });
       expect(at.store.delete("a")).toBe(true);
-      expect(observe(at.store)).toEqual({ list: [], count: 0, values: [], nextDueMs: undefined });
-      for (const left of [at.store.read("a"), at.store.info("a"), at.store.tombstone("a")])
+      expect(await observe(at.store)).toEqual({
+        list: [],
+        count: 0,
+        values: [],
+        nextDueMs: undefined,
+      });
+      for (const left of [await at.store.read("a"), at.store.info("a"), at.store.tombstone("a")])
         expect(left).toBeUndefined();
       expect(at.store.couldBegin("")).toBe(false);
       expect(at.store.delete("a")).toBe(false);
       at.nowMs += 1;
-      const info = at.store.save({ name: "a", value: 1 });
+      const info = await at.store.save({ name: "a", value: 1 });
       expect(info).toMatchObject({ version: 1, createdAt: iso(at.nowMs) });
       at.store.delete("a");
     }
   });
 
-  it("leaves the others as they are", () => {
-    for (const name of ["a", "aa", "b"]) at.store.save({ name, value: name.repeat(70_000) });
+  it("leaves the others as they are", async () => {
+    for (const name of ["a", "aa", "b"]) await at.store.save({ name, value: name.repeat(70_000) });
     at.store.delete("a");
     expect(namesOf(at.store.list())).toEqual(["aa", "b"]);
-    expect(at.store.read("aa") === "aa".repeat(70_000)).toBe(true);
+    expect((await at.store.read("aa")) === "aa".repeat(70_000)).toBe(true);
   });
 
-  it("resets to the newest so many; the pinned stay and do not count", () => {
+  it("resets to the newest so many; the pinned stay and do not count", async () => {
     for (const name of ["e", "d", "c", "b", "a"])
-      at.store.save({ name, value: name, pinned: name === "d" || name === "a" });
+      await at.store.save({ name, value: name, pinned: name === "d" || name === "a" });
     expect(at.store.reset(3)).toEqual([]);
     expect(at.store.reset(1)).toEqual(["e", "c"]);
     expect(namesOf(at.store.list())).toEqual(["d", "b", "a"]);
     expect(at.store.reset(0)).toEqual(["b"]);
     expect(at.store.reset(0)).toEqual([]);
     expect(namesOf(at.store.list())).toEqual(["d", "a"]);
-    expect([at.store.read("c"), at.store.tombstone("c")]).toEqual([undefined, undefined]);
-    expect(at.store.read("d")).toBe("d");
-    expect(at.store.save({ name: "e", value: 1 }).version).toBe(1);
+    expect([await at.store.read("c"), at.store.tombstone("c")]).toEqual([undefined, undefined]);
+    expect(await at.store.read("d")).toBe("d");
+    expect((await at.store.save({ name: "e", value: 1 })).version).toBe(1);
   });
 
-  it("resets by when a variable was written last", () => {
-    for (const name of ["a", "b", "a"]) at.store.save({ name, value: "x".repeat(70_000) });
+  it("resets by when a variable was written last", async () => {
+    for (const name of ["a", "b", "a"]) await at.store.save({ name, value: "x".repeat(70_000) });
     expect(at.store.reset(1)).toEqual(["b"]);
-    expect(at.store.read("a") === "x".repeat(70_000)).toBe(true);
+    expect((await at.store.read("a")) === "x".repeat(70_000)).toBe(true);
   });
 }
 
@@ -53,18 +65,18 @@ export function deleting(at: Fixture): void {
 export function expiry(at: Fixture): void {
   const saveDue = (name: string, ttlMs: number, more: Partial<Write> = {}) =>
     at.store.save({ name, value: name, ttlMs, tool: "t", input: [name], ...more });
-  const evict = (limit = 10) => at.store.evictExpired(at.nowMs, limit).map(({ name }) => name);
+  const evict = (limit = 10) => at.store.evictDue(at.nowMs, limit).map(({ name }) => name);
 
-  it.each([1, 0])("is gone at its time, before and after %i eviction", (evictions) => {
-    saveDue("a", 10);
-    saveDue("b", 11);
+  it.each([1, 0])("is gone at its time, before and after %i eviction", async (evictions) => {
+    await saveDue("a", 10);
+    await saveDue("b", 11);
     at.nowMs = START_MS + 9;
-    expect(at.store.read("a")).toBe("a");
+    expect(await at.store.read("a")).toBe("a");
     expect(evict()).toEqual([]);
     expect(at.store.count()).toBe(2);
     at.nowMs = START_MS + 10;
     if (evictions > 0) expect(evict()).toEqual(["a"]);
-    expect([at.store.read("a"), at.store.info("a")]).toEqual([undefined, undefined]);
+    expect([await at.store.read("a"), at.store.info("a")]).toEqual([undefined, undefined]);
     expect(namesOf(at.store.list())).toEqual(["b"]);
     expect(at.store.list({ names: ["a"] })).toEqual([]);
     expect(at.store.list({ last: 2 })).toHaveLength(1);
@@ -78,125 +90,231 @@ export function expiry(at: Fixture): void {
 
   it.each([1, 0])(
     "deletes nothing that is gone but its tombstone, after %i eviction",
-    (evictions) => {
-      saveDue("a", 10);
+    async (evictions) => {
+      await saveDue("a", 10);
       at.nowMs += 10;
       if (evictions > 0) evict();
       expect(at.store.delete("a")).toBe(false);
       expect(at.store.tombstone("a")).toBeUndefined();
       expect(at.store.couldBegin("a")).toBe(false);
-      expect(saveDue("a", 10).version).toBe(1);
+      expect((await saveDue("a", 10)).version).toBe(1);
     },
   );
 
-  it("knows when the next one is due", () => {
-    saveDue("a", 20);
-    saveDue("b", 10);
-    at.store.save({ name: "c", value: 1 });
+  it("knows when the next one is due", async () => {
+    await saveDue("a", 20);
+    await saveDue("b", 10);
+    await at.store.save({ name: "c", value: 1 });
     expect(at.store.nextDueMs()).toBe(START_MS + 10);
     at.nowMs = START_MS + 15;
     expect(at.store.nextDueMs()).toBe(START_MS + 10);
     evict();
     expect(at.store.nextDueMs()).toBe(START_MS + 20);
-    at.store.save({ name: "a", value: 1 });
+    await at.store.save({ name: "a", value: 1 });
+    expect(at.store.nextDueMs()).toBe(idleFrom(START_MS));
+    at.store.delete("c");
+    expect(at.store.nextDueMs()).toBe(idleFrom(at.nowMs));
+    at.store.update("a", { pinned: true });
     expect(at.store.nextDueMs()).toBeUndefined();
   });
 
-  it("is gone at the time that it says, also of half a millisecond", () => {
-    const { expiresAt = "" } = saveDue("a", 0.5);
+  it("is gone at the time that it says, also of half a millisecond", async () => {
+    const { expiresAt = "" } = await saveDue("a", 0.5);
     expect(at.store.nextDueMs()).toBe(Date.parse(expiresAt));
     expect(at.store.info("a")?.expiresAt).toBe(at.store.count() === 0 ? undefined : expiresAt);
     at.nowMs = Date.parse(expiresAt);
-    expect([at.store.read("a"), evict()]).toEqual([undefined, ["a"]]);
+    expect([await at.store.read("a"), evict()]).toEqual([undefined, ["a"]]);
   });
 
-  it("counts the time to live from the last write", () => {
-    saveDue("a", 10);
+  it("counts the time to live from the last write", async () => {
+    await saveDue("a", 10);
     at.nowMs += 9;
-    saveDue("a", 10);
+    await saveDue("a", 10);
     at.nowMs += 9;
-    expect([at.store.read("a"), evict()]).toEqual(["a", []]);
+    expect([await at.store.read("a"), evict()]).toEqual(["a", []]);
     at.nowMs += 1;
-    expect([at.store.read("a"), evict()]).toEqual([undefined, ["a"]]);
+    expect([await at.store.read("a"), evict()]).toEqual([undefined, ["a"]]);
   });
 
-  it("evicts at most so many at once, large and pinned ones too, and twice without harm", () => {
-    for (const name of ["c", "a", "b"])
-      saveDue(name, 10, { value: name.repeat(70_000), pinned: name === "a" });
-    at.store.save({ name: "d", value: 1 });
+  it("evicts at most so many at once, large ones too, and twice without harm", async () => {
+    for (const name of ["c", "a", "b"]) await saveDue(name, 10, { value: name.repeat(70_000) });
+    await at.store.save({ name: "d", value: 1 });
     at.nowMs += 10;
     expect([evict(0), evict(2), evict(2), evict(2)]).toEqual([[], ["c", "a"], ["b"], []]);
     expect(namesOf(at.store.list())).toEqual(["d"]);
     expect(at.store.tombstone("c")?.evictedAt).toBe(iso(START_MS + 10));
   });
 
-  it("knows no limit where the limit is infinite", () => {
-    for (const name of ["a", "b"]) saveDue(name, 10);
+  it("never evicts what is pinned; its time counts again when the pin goes", async () => {
+    await saveDue("a", 10, { pinned: true });
+    expect(at.store.nextDueMs()).toBeUndefined();
+    at.nowMs = idleFrom(START_MS) * 2;
+    expect([at.store.nextDueMs(), evict()]).toEqual([undefined, []]);
+    expect([await at.store.read("a"), at.store.count()]).toEqual(["a", 1]);
+    expect(at.store.info("a")?.expiresAt).toBe(iso(START_MS + 10));
+    at.store.update("a", { pinned: false });
+    expect([await at.store.read("a"), at.store.count()]).toEqual([undefined, 0]);
+    expect([at.store.nextDueMs(), evict()]).toEqual([START_MS + 10, ["a"]]);
+    const left = { evictedAt: iso(START_MS + 10), reason: "expired" };
+    expect(at.store.tombstone("a")).toMatchObject(left);
+  });
+
+  it("knows no limit where the limit is infinite", async () => {
+    for (const name of ["a", "b"]) await saveDue(name, 10);
     expect(at.store.list({ last: Infinity })).toHaveLength(2);
     at.nowMs += 10;
     expect(evict(Infinity)).toEqual(["a", "b"]);
-    saveDue("c", 10);
+    await saveDue("c", 10);
     expect(at.store.reset(Infinity)).toEqual([]);
   });
 
-  it("returns the tombstones that it leaves", () => {
-    saveDue("a", 1);
-    const evicted = at.store.evictExpired(START_MS + 5, 1);
+  it("returns the tombstones that it leaves", async () => {
+    await saveDue("a", 1);
+    const evicted = at.store.evictDue(START_MS + 5, 1);
     expect(evicted).toEqual([at.store.tombstone("a")]);
     expect(evicted).toHaveLength(1);
+  });
+}
+
+/** A variable that nobody reads or writes goes as well. */
+export function idleness(at: Fixture): void {
+  const hour = limits.variableIdleMs / 24;
+  const evict = () => at.store.evictDue(at.nowMs, 10).map(({ name }) => name);
+
+  it.each([1, 0])("ends it, before and after %i eviction", async (evictions) => {
+    await at.store.save({ name: "a", value: 1, tool: "t", input: 1 });
+    at.nowMs = idleFrom(START_MS) - 1;
+    expect([at.store.info("a")?.name, evict()]).toEqual(["a", []]);
+    at.nowMs += 1;
+    if (evictions > 0) expect(evict()).toEqual(["a"]);
+    expect([await at.store.read("a"), at.store.info("a")]).toEqual([undefined, undefined]);
+    expect([at.store.count(), at.store.list(), at.store.glance("a")]).toEqual([0, [], undefined]);
+    const left = { name: "a", version: 1, tool: "t", input: 1, reason: "idle" };
+    expect(at.store.tombstone("a")).toEqual({ ...left, evictedAt: iso(idleFrom(START_MS)) });
+  });
+
+  it("is counted from the last time that the value was read or written", async () => {
+    const uses: readonly ((name: string) => unknown)[] = [
+      (name) => at.store.read(name),
+      (name) => at.store.readPath(name, [{ index: 0 }]),
+      (name) => at.store.open(name)?.close(),
+      (name) => at.store.save({ name, value: [2] }),
+      (name) => at.store.save({ name, value: [3], mode: "append" }),
+    ];
+    for (const [index] of uses.entries()) await at.store.save({ name: `v${index}`, value: [1] });
+    at.nowMs += 5 * hour;
+    for (const [index, use] of uses.entries()) await use(`v${index}`);
+    for (const { accessedAt } of at.store.list()) expect(accessedAt).toBe(iso(at.nowMs));
+    at.nowMs = idleFrom(START_MS);
+    expect([evict(), at.store.count()]).toEqual([[], uses.length]);
+    expect(at.store.nextDueMs()).toBe(idleFrom(START_MS + 5 * hour));
+    at.nowMs += 5 * hour;
+    expect(evict()).toHaveLength(uses.length);
+  });
+
+  it("does not end by looking at what is known of it", async () => {
+    await at.store.save({ name: "a", value: 1 });
+    at.nowMs += 5 * hour;
+    at.store.list();
+    at.store.page({ limit: 1 });
+    for (const look of ["info", "glance", "tombstone", "couldBegin"] as const) at.store[look]("a");
+    at.store.update("a", { description: "new" });
+    expect(at.store.info("a")?.accessedAt).toBe(iso(START_MS));
+    expect(at.store.nextDueMs()).toBe(idleFrom(START_MS));
+  });
+
+  it("does not end what is pinned, until the pin goes", async () => {
+    await at.store.save({ name: "a", value: 1, pinned: true });
+    at.nowMs = idleFrom(START_MS) + 5;
+    expect([await at.store.read("a"), evict()]).toEqual([1, []]);
+    at.store.update("a", { pinned: false });
+    expect([at.store.nextDueMs(), evict()]).toEqual([idleFrom(at.nowMs), []]);
+    at.nowMs = idleFrom(at.nowMs);
+    expect(evict()).toEqual(["a"]);
+  });
+
+  it("does not end what is held, until it is let go", async () => {
+    for (const name of ["a", "b"]) await at.store.save({ name, value: name });
+    await at.store.save({ name: "c", value: 1, ttlMs: 5 });
+    for (const name of ["a", "c"]) at.store.holds.hold("turn", name);
+    at.store.holds.hold("plan", "a");
+    at.nowMs = idleFrom(START_MS);
+    expect(evict()).toEqual(["b"]);
+    expect([namesOf(at.store.list()), at.store.nextDueMs()]).toEqual([["a", "c"], undefined]);
+    at.store.holds.release("turn");
+    expect(evict()).toEqual(["c"]);
+    at.store.holds.release("plan");
+    expect(evict()).toEqual(["a"]);
+  });
+
+  it("is told from an end by a time to live by what came first", async () => {
+    await at.store.save({ name: "a", value: 1, ttlMs: limits.variableIdleMs + 1 });
+    await at.store.save({ name: "b", value: 1, ttlMs: limits.variableIdleMs - 1 });
+    at.nowMs = idleFrom(START_MS) + 9;
+    const [a, b] = at.store.evictDue(at.nowMs, 2);
+    expect(a).toMatchObject({ reason: "idle", evictedAt: iso(idleFrom(START_MS)) });
+    expect(b).toMatchObject({ reason: "expired", evictedAt: iso(idleFrom(START_MS) - 1) });
   });
 }
 
 /** What evicted variables leave behind. */
 export function tombstones(at: Fixture): void {
   /** Saves each with a millisecond more to live than the one before, and evicts them. */
-  const evictAll = (names: readonly string[], stepMs = 1) => {
+  const evictAll = async (names: readonly string[], stepMs = 1) => {
     for (const [index, name] of names.entries())
-      at.store.save({ name, value: 1, ttlMs: 1 + index * stepMs });
+      await at.store.save({ name, value: 1, ttlMs: 1 + index * stepMs });
     at.nowMs += names.length;
-    expect(at.store.evictExpired(at.nowMs, names.length)).toHaveLength(names.length);
+    expect(at.store.evictDue(at.nowMs, names.length)).toHaveLength(names.length);
   };
   const left = (names: readonly string[]) =>
     names.filter((name) => at.store.tombstone(name) !== undefined);
   /** In an order that is not the alphabet's. */
   const nameOf = (index: number) => `v_${9_999 - index}`;
 
-  it.each([true, false])("end when the name is saved again, whose version goes on", (evicted) => {
-    at.store.save({ name: "a", value: 1 });
-    at.store.save({ name: "a", value: 2, ttlMs: 5 });
-    at.nowMs += 5;
-    if (evicted) at.store.evictExpired(at.nowMs, 1);
-    expect(at.store.tombstone("a")?.version).toBe(2);
-    expect(at.store.save({ name: "a", value: 3 }).version).toBe(3);
-    expect(at.store.tombstone("a")).toBeUndefined();
-    expect(at.store.read("a")).toBe(3);
-    at.store.delete("a");
-    expect(at.store.tombstone("a")).toBeUndefined();
-    expect(at.store.save({ name: "a", value: 4 }).version).toBe(1);
-  });
+  it.each([true, false])(
+    "end when the name is saved again, whose version goes on",
+    async (evicted) => {
+      await at.store.save({ name: "a", value: 1 });
+      await at.store.save({ name: "a", value: 2, ttlMs: 5 });
+      at.nowMs += 5;
+      if (evicted) at.store.evictDue(at.nowMs, 1);
+      expect(at.store.tombstone("a")?.version).toBe(2);
+      expect((await at.store.save({ name: "a", value: 3 })).version).toBe(3);
+      expect(at.store.tombstone("a")).toBeUndefined();
+      expect(await at.store.read("a")).toBe(3);
+      at.store.delete("a");
+      expect(at.store.tombstone("a")).toBeUndefined();
+      expect((await at.store.save({ name: "a", value: 4 })).version).toBe(1);
+    },
+  );
 
-  it("are renewed by the next eviction", () => {
-    evictAll(["a", "b"]);
-    at.store.save({ name: "a", value: 1, ttlMs: 7 });
-    at.store.evictExpired(at.nowMs + 7, 1);
+  it("are renewed by the next eviction", async () => {
+    await evictAll(["a", "b"]);
+    await at.store.save({ name: "a", value: 1, ttlMs: 7 });
+    at.store.evictDue(at.nowMs + 7, 1);
     expect(at.store.tombstone("a")).toMatchObject({ version: 2, evictedAt: iso(at.nowMs + 7) });
     expect(at.store.tombstone("b")).toMatchObject({ version: 1, evictedAt: iso(START_MS + 2) });
   });
 
-  it("end with a delete of the name, and stay through a reset", () => {
-    evictAll(["a", "b"]);
+  it("end with a delete of the name, and stay through a reset", async () => {
+    await evictAll(["a", "b"]);
     expect(at.store.reset(0)).toEqual([]);
     expect(left(["a", "b"])).toEqual(["a", "b"]);
     expect(at.store.delete("a")).toBe(false);
     expect(left(["a", "b"])).toEqual(["b"]);
     expect([at.store.couldBegin("a"), at.store.couldBegin("b")]).toEqual([false, true]);
-    expect(at.store.save({ name: "a", value: 1 }).version).toBe(1);
+    expect((await at.store.save({ name: "a", value: 1 })).version).toBe(1);
   });
 
-  it("are not counted, listed or due", () => {
-    evictAll(["a", "b"]);
-    expect(observe(at.store)).toEqual({ list: [], count: 0, values: [], nextDueMs: undefined });
-    expect(at.store.read("a")).toBeUndefined();
+  it("are not counted, listed or due", async () => {
+    await evictAll(["a", "b"]);
+    expect(await observe(at.store)).toEqual({
+      list: [],
+      count: 0,
+      values: [],
+      nextDueMs: undefined,
+    });
+    expect(await at.store.read("a")).toBeUndefined();
   });
 
   const many = Array.from({ length: limits.maxTombstones + 2 }, (_, index) => nameOf(index));
@@ -204,20 +322,20 @@ export function tombstones(at: Fixture): void {
 
   it.each([limits.maxTombstones, 1, 0])(
     "are at most so many, the oldest go first: %i before",
-    (n) => {
-      evictAll(many.slice(0, n));
+    async (n) => {
+      await evictAll(many.slice(0, n));
       expect(left(ends)).toEqual(ends.filter((name) => many.indexOf(name) < n));
-      evictAll(many.slice(n));
+      await evictAll(many.slice(n));
       expect(left(ends)).toEqual(ends.slice(2));
       expect(at.store.couldBegin(nameOf(0))).toBe(false);
-      expect(at.store.save({ name: nameOf(0), value: 1 }).version).toBe(1);
-      expect(at.store.save({ name: nameOf(2), value: 1 }).version).toBe(2);
+      expect((await at.store.save({ name: nameOf(0), value: 1 })).version).toBe(1);
+      expect((await at.store.save({ name: nameOf(2), value: 1 })).version).toBe(2);
     },
   );
 
-  it("go in the order in which they came, also those of one moment", () => {
-    evictAll(many.slice(0, limits.maxTombstones), 0);
-    evictAll(many.slice(limits.maxTombstones));
+  it("go in the order in which they came, also those of one moment", async () => {
+    await evictAll(many.slice(0, limits.maxTombstones), 0);
+    await evictAll(many.slice(limits.maxTombstones));
     expect(left(ends)).toEqual(ends.slice(2));
   });
 }

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { WriteMode } from "../../src/store/write-mode.ts";
 import type { Json } from "../../src/value/json.ts";
-import { type Fixture, namesOf, observe, withCode } from "./variable-store-fixture.ts";
+import { expectCode, type Fixture, namesOf, observe } from "./variable-store-fixture.ts";
 
 /** What a write does to a value that is there already. */
 export function writeModes(at: Fixture): void {
@@ -22,17 +22,17 @@ export function writeModes(at: Fixture): void {
     ["merge", { a: [1] }, { a: [2] }, { a: [2] }],
     ["merge", { a: { b: 1 } }, { a: null }, { a: null }],
     ["merge", { a: 1 }, {}, { a: 1 }],
-  ])("%s of %j and %j gives %j, as the next version", (...row) => {
+  ])("%s of %j and %j gives %j, as the next version", async (...row) => {
     const [mode, before, value, after] = row;
-    at.store.save({ name: "v", value: before });
-    const info = at.store.save({ name: "v", value, mode });
+    await at.store.save({ name: "v", value: before });
+    const info = await at.store.save({ name: "v", value, mode });
     expect(info).toMatchObject({ name: "v", version: 2 });
-    expect(at.store.read("v")).toEqual(after);
+    expect(await at.store.read("v")).toEqual(after);
   });
 
-  it.each<WriteMode>(["append", "merge"])("%s of what is not there is that value", (mode) => {
-    at.store.save({ name: "v", value: 5, mode });
-    expect(at.store.read("v")).toBe(5);
+  it.each<WriteMode>(["append", "merge"])("%s of what is not there is that value", async (mode) => {
+    await at.store.save({ name: "v", value: 5, mode });
+    expect(await at.store.read("v")).toBe(5);
   });
 
   it.each<[WriteMode, Json, Json]>([
@@ -43,107 +43,116 @@ export function writeModes(at: Fixture): void {
     ["merge", [1], [2]],
     ["merge", { a: 1 }, [2]],
     ["merge", "ab", { a: 1 }],
-  ])("%s of %j and %j is refused, and nothing changes", (mode, before, value) => {
-    at.store.save({ name: "v", value: before });
-    const seen = observe(at.store);
-    expect(() => at.store.save({ name: "v", value, mode })).toThrow(withCode("bad_value"));
-    expect(observe(at.store)).toEqual(seen);
+  ])("%s of %j and %j is refused, and nothing changes", async (mode, before, value) => {
+    await at.store.save({ name: "v", value: before });
+    const seen = await observe(at.store);
+    await expectCode(() => at.store.save({ name: "v", value, mode }), "bad_value");
+    expect(await observe(at.store)).toEqual(seen);
   });
 
-  it("merge keeps a key named __proto__ a key", () => {
-    at.store.save({ name: "v", value: { a: 1 } });
+  it("merge keeps a key named __proto__ a key", async () => {
+    await at.store.save({ name: "v", value: { a: 1 } });
     const value = JSON.parse('{"__proto__": {"polluted": 1}}') as Json;
-    at.store.save({ name: "v", value, mode: "merge" });
-    expect(JSON.stringify(at.store.read("v"))).toBe('{"a":1,"__proto__":{"polluted":1}}');
+    await at.store.save({ name: "v", value, mode: "merge" });
+    expect(JSON.stringify(await at.store.read("v"))).toBe('{"a":1,"__proto__":{"polluted":1}}');
     expect("polluted" in {}).toBe(false);
   });
 
-  it("what an extension does not say stays as it was", () => {
+  it("what an extension does not say stays as it was", async () => {
     const first = { value: [1], ttlMs: 10, pinned: true, description: "of today" };
-    at.store.save({ name: "v", ...first });
+    await at.store.save({ name: "v", ...first });
     at.nowMs += 4;
-    const info = at.store.save({ name: "v", value: 2, mode: "append" });
+    const info = await at.store.save({ name: "v", value: 2, mode: "append" });
     const due = new Date(at.nowMs + 6).toISOString();
     expect(info).toMatchObject({ pinned: true, description: "of today", expiresAt: due });
     const said = { pinned: false, description: "new", ttlMs: 20 };
-    const later = at.store.save({ name: "v", value: 3, mode: "append", ...said });
+    const later = await at.store.save({ name: "v", value: 3, mode: "append", ...said });
     expect(later).toMatchObject({ pinned: false, description: "new" });
     expect(later.expiresAt).toBe(new Date(at.nowMs + 20).toISOString());
-    expect(at.store.save({ name: "v", value: 1 })).toMatchObject({ pinned: false });
+    expect(await at.store.save({ name: "v", value: 1 })).toMatchObject({ pinned: false });
     expect(at.store.info("v")?.expiresAt).toBeUndefined();
   });
 
-  it("append to one that is due and not evicted begins anew", () => {
-    at.store.save({ name: "v", value: [1], ttlMs: 5 });
+  it("append to one that is due and not evicted begins anew", async () => {
+    await at.store.save({ name: "v", value: [1], ttlMs: 5 });
     at.nowMs += 5;
-    at.store.save({ name: "v", value: [2], mode: "append" });
-    expect(at.store.read("v")).toEqual([2]);
+    await at.store.save({ name: "v", value: [2], mode: "append" });
+    expect(await at.store.read("v")).toEqual([2]);
   });
 
-  it("append over the bound of a value is refused, and nothing changes", () => {
-    const half = "x".repeat(limits.maxJsonBytes / 2 + 1);
-    at.store.save({ name: "v", value: half });
+  it("append over the bound of a value is refused, and nothing changes", async () => {
+    const half = ["x".repeat(limits.maxJsonBytes / 2)];
+    await at.store.save({ name: "v", value: half });
     const write = { name: "v", value: half, mode: "append" } as const;
-    expect(() => at.store.save(write)).toThrow(withCode("limit_exceeded"));
-    expect(at.store.read("v") === half).toBe(true);
+    await expectCode(() => at.store.save(write), "limit_exceeded");
+    expect(at.store.info("v")?.version).toBe(1);
+    expect(JSON.stringify(await at.store.read("v")) === JSON.stringify(half)).toBe(true);
   });
 
-  it("new never touches what is there, and never uses a number twice", () => {
-    at.store.save({ name: "v", value: "old" });
-    const save = (value: Json) => at.store.save({ name: "v", value, mode: "new" }).name;
-    expect([save(0), save(1)]).toEqual(["v_000", "v_001"]);
+  it("append to a text that is too large to be read is refused, and nothing changes", async () => {
+    await at.store.save({ name: "v", value: "x".repeat(limits.maxJsonBytes + 1) });
+    const write = { name: "v", value: "y", mode: "append" } as const;
+    await expectCode(() => at.store.save(write), "limit_exceeded");
+    expect(at.store.info("v")).toMatchObject({ version: 1, count: limits.maxJsonBytes + 1 });
+  });
+
+  it("new never touches what is there, and never uses a number twice", async () => {
+    await at.store.save({ name: "v", value: "old" });
+    const save = async (value: Json) =>
+      (await at.store.save({ name: "v", value, mode: "new" })).name;
+    expect([await save(0), await save(1)]).toEqual(["v_000", "v_001"]);
     at.store.delete("v_001");
-    expect(save(2)).toBe("v_002");
-    at.store.save({ name: "v_041", value: 1 });
-    expect(save(3)).toBe("v_042");
-    expect(at.store.read("v")).toBe("old");
+    expect(await save(2)).toBe("v_002");
+    await at.store.save({ name: "v_041", value: 1 });
+    expect(await save(3)).toBe("v_042");
+    expect(await at.store.read("v")).toBe("old");
     expect(namesOf(at.store.list())).toEqual(["v", "v_000", "v_002", "v_041", "v_042"]);
   });
 
-  it("new refuses a name that would become too long", () => {
+  it("new refuses a name that would become too long", async () => {
     const name = "v".repeat(limits.maxNameChars - 3);
-    expect(() => at.store.save({ name, value: 1, mode: "new" })).toThrow(withCode("bad_name"));
+    await expectCode(() => at.store.save({ name, value: 1, mode: "new" }), "bad_name");
     expect(at.store.count()).toBe(0);
   });
 }
 
 /** Metadata alone: neither value, version nor order. */
 export function changes(at: Fixture): void {
-  const saveTwo = () => {
-    at.store.save({ name: "a", value: [1], ttlMs: 10, description: "old" });
-    at.store.save({ name: "b", value: 2 });
+  const saveTwo = async () => {
+    await at.store.save({ name: "a", value: [1], ttlMs: 10, description: "old" });
+    await at.store.save({ name: "b", value: 2 });
   };
 
-  it("change what they name, and nothing else", () => {
-    saveTwo();
+  it("change what they name, and nothing else", async () => {
+    await saveTwo();
     const { expiresAt, ...before } = at.store.info("a") ?? {};
     const pinned = at.store.update("a", { pinned: true });
     expect(pinned).toEqual({ ...before, expiresAt, pinned: true });
     const described = at.store.update("a", { description: "new", ttlMs: null });
     expect(described).toEqual({ ...before, pinned: true, description: "new" });
     expect(at.store.info("a")).toEqual(described);
-    expect(at.store.read("a")).toEqual([1]);
+    expect(await at.store.read("a")).toEqual([1]);
     expect(namesOf(at.store.list())).toEqual(["a", "b"]);
   });
 
-  it("give a new time to live from now on", () => {
-    saveTwo();
-    expect(at.store.read("a")).toEqual([1]);
+  it("give a new time to live from now on", async () => {
+    await saveTwo();
+    expect(await at.store.read("a")).toEqual([1]);
     at.nowMs += 4;
     at.store.update("a", { ttlMs: 20 });
     expect(at.store.nextDueMs()).toBe(at.nowMs + 20);
     at.nowMs += 19;
-    expect(at.store.read("a")).toEqual([1]);
+    expect(await at.store.read("a")).toEqual([1]);
     at.nowMs += 1;
-    expect(at.store.read("a")).toBeUndefined();
+    expect(await at.store.read("a")).toBeUndefined();
   });
 
-  it("do nothing to what is not there, or not any more", () => {
-    saveTwo();
+  it("do nothing to what is not there, or not any more", async () => {
+    await saveTwo();
     at.nowMs += 10;
     expect(at.store.update("a", { ttlMs: null })).toBeUndefined();
     expect(at.store.update("nobody", { pinned: true })).toBeUndefined();
-    expect(at.store.read("a")).toBeUndefined();
+    expect(await at.store.read("a")).toBeUndefined();
     expect(namesOf(at.store.list())).toEqual(["b"]);
   });
 }

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import {
+  expectCode,
   type Fixture,
   namesOf,
   observe,
@@ -29,75 +30,80 @@ export function values(at: Fixture): void {
     ["nested values", [[], {}, [null, { a: [1, "2", false, { "": {} }] }]]],
     ["keys in their order", JSON.parse(`{"b": 1, "a": 2, "10": 3, "9": 4}`)],
     ["a __proto__ key", JSON.parse(`{"__proto__": {"a": 1}, "constructor": 2}`)],
-  ])("keeps %s", (_, value) => {
-    at.store.save({ name: "a", value });
-    expect(at.store.read("a")).toStrictEqual(value);
-    expect(JSON.stringify(at.store.read("a"))).toBe(JSON.stringify(value));
+  ])("keeps %s", async (_, value) => {
+    await at.store.save({ name: "a", value });
+    expect(await at.store.read("a")).toStrictEqual(value);
+    expect(JSON.stringify(await at.store.read("a"))).toBe(JSON.stringify(value));
     expect(at.store.info("a")?.bytes).toBe(Buffer.byteLength(textOf(value)));
     expect(at.store.info("a")?.chars).toBe(textOf(value).length);
   });
 
-  it("keeps negative zero, which JSON does not write, as zero", () => {
-    at.store.save({ name: "a", value: -0 });
-    at.store.save({ name: "b", value: [-0] });
-    expect(at.store.read("a")).toBe(0);
-    expect(at.store.read("b")).toStrictEqual([0]);
+  it("keeps negative zero, which JSON does not write, as zero", async () => {
+    await at.store.save({ name: "a", value: -0 });
+    await at.store.save({ name: "b", value: [-0] });
+    expect(await at.store.read("a")).toBe(0);
+    expect(await at.store.read("b")).toStrictEqual([0]);
   });
 
-  it("keeps a copy: nobody who changes what was saved changes the variable", () => {
+  it("keeps a copy: nobody who changes what was saved changes the variable", async () => {
     const value = { list: [1], inner: { a: 1 } };
     const input = { city: "NYC" };
-    at.store.save({ name: "a", value, input, tool: "t", ttlMs: 1 });
+    await at.store.save({ name: "a", value, input, tool: "t", ttlMs: 1 });
     value.list.push(2);
     value.inner.a = 2;
     input.city = "LA";
-    expect(at.store.read("a")).toEqual({ list: [1], inner: { a: 1 } });
+    expect(await at.store.read("a")).toEqual({ list: [1], inner: { a: 1 } });
     expect(at.store.info("a")?.input).toEqual({ city: "NYC" });
-    at.store.evictExpired(START_MS + 1, 1);
+    at.store.evictDue(START_MS + 1, 1);
     expect(at.store.tombstone("a")?.input).toEqual({ city: "NYC" });
   });
 
-  it("leaves what was saved as it was, not frozen", () => {
+  it("leaves what was saved as it was, not frozen", async () => {
     const value = { inner: [1] };
-    at.store.save({ name: "a", value });
+    await at.store.save({ name: "a", value });
     expect(Object.isFrozen(value) || Object.isFrozen(value.inner)).toBe(false);
   });
 
-  it("hands out what nobody can change", () => {
-    at.store.save({ name: "a", value: { inner: [{ deep: 1 }] } });
-    const value = at.store.read("a") as { inner: { deep: number }[] };
+  it("hands out what nobody can change", async () => {
+    await at.store.save({ name: "a", value: { inner: [{ deep: 1 }] } });
+    const value = (await at.store.read("a")) as { inner: { deep: number }[] };
     expect(() => value.inner.push({ deep: 2 })).toThrow(TypeError);
     expect(() => Object.assign(value.inner[0] ?? {}, { deep: 2 })).toThrow(TypeError);
     expect(() => Object.assign(value, { more: 1 })).toThrow(TypeError);
-    expect(at.store.read("a")).toEqual({ inner: [{ deep: 1 }] });
+    expect(await at.store.read("a")).toEqual({ inner: [{ deep: 1 }] });
   });
 
-  it("cuts a long description, never inside a surrogate pair", () => {
+  it("cuts a long description, never inside a surrogate pair", async () => {
     const description = `${"x".repeat(limits.maxDescriptionChars - 1)}😀`;
-    const saved = at.store.save({ name: "a", value: 1, description });
+    const saved = await at.store.save({ name: "a", value: 1, description });
     for (const kept of [saved.description, at.store.info("a")?.description])
       expect(kept === description.slice(0, -2) || kept?.slice(-3)).toBe(true);
   });
 
-  it("keeps the input and the description of a call whatever their characters", () => {
+  it("keeps the input and the description of a call whatever their characters", async () => {
     const odd = "\ud800 \u0000 é";
-    at.store.save({ name: "a", value: 1, input: { odd }, description: "a\u0000b" });
+    await at.store.save({ name: "a", value: 1, input: { odd }, description: "a\u0000b" });
     expect(at.store.info("a")).toMatchObject({ input: { odd }, description: "a\u0000b" });
   });
 
-  it.each(["description", "tool", "toolCallId"])("tells the same %s later as at once", (key) => {
-    const saved = at.store.save({ name: "a", value: 1, [key]: "\ud800 é \udc00" });
-    expect(saved).toHaveProperty(key);
-    expect(at.store.info("a")).toEqual(saved);
-  });
+  it.each(["description", "tool", "toolCallId"])(
+    "tells the same %s later as at once",
+    async (key) => {
+      const saved = await at.store.save({ name: "a", value: 1, [key]: "\ud800 é \udc00" });
+      expect(saved).toHaveProperty(key);
+      expect(at.store.info("a")).toEqual(saved);
+    },
+  );
 }
 
 /** Values at and over the sizes where a store keeps them otherwise. */
 export function largeValues(at: Fixture): void {
-  const keeps = (value: Json) => {
-    at.store.save({ name: "a", value });
+  const keeps = async (value: Json) => {
+    await at.store.save({ name: "a", value });
     // Compared as a whole: the difference of two texts of megabytes is slow to print.
-    expect(Object.is(textOf(at.store.read("a") ?? null), textOf(value)) || "differs").toBe(true);
+    expect(Object.is(textOf((await at.store.read("a")) ?? null), textOf(value)) || "differs").toBe(
+      true,
+    );
     return at.store.info("a")?.location;
   };
 
@@ -106,11 +112,11 @@ export function largeValues(at: Fixture): void {
     ["letters of two bytes", (bytes: number) => "é".repeat(bytes >> 1) + "x".repeat(bytes & 1)],
     ["an array", (bytes: number) => ["x".repeat(bytes - 4)]],
     ["a text with a lone surrogate", (bytes: number) => "\ud800" + "x".repeat(bytes - 8)],
-  ])("keeps %s up to 64 KiB in the row, and in chunks above", (_, ofBytes) => {
-    expect(keeps(ofBytes(limits.maxRowBytes - 1))).toBe("row");
-    expect(keeps(ofBytes(limits.maxRowBytes))).toBe("row");
-    expect(keeps(ofBytes(limits.maxRowBytes + 1))).toBe("chunks");
-    expect(keeps(ofBytes(limits.maxRowBytes))).toBe("row");
+  ])("keeps %s up to 64 KiB in the row, and in chunks above", async (_, ofBytes) => {
+    expect(await keeps(ofBytes(limits.maxRowBytes - 1))).toBe("row");
+    expect(await keeps(ofBytes(limits.maxRowBytes))).toBe("row");
+    expect(await keeps(ofBytes(limits.maxRowBytes + 1))).toBe("chunks");
+    expect(await keeps(ofBytes(limits.maxRowBytes))).toBe("row");
   });
 
   it.each<[string, Json]>([
@@ -125,45 +131,73 @@ export function largeValues(at: Fixture): void {
       "an object",
       Object.fromEntries(Array.from({ length: 60_000 }, (_, id) => [`é😀${id}`, [id]])),
     ],
-  ])("keeps %s", (_, value) => {
-    expect(keeps(value)).toBe("chunks");
-    expect(keeps("small")).toBe("row");
-    expect(keeps(value)).toBe("chunks");
+  ])("keeps %s", async (_, value) => {
+    expect(await keeps(value)).toBe("chunks");
+    expect(await keeps("small")).toBe("row");
+    expect(await keeps(value)).toBe("chunks");
   });
 
-  it("refuses what is over maxJsonBytes, and is then as before", () => {
-    expect(keeps("x".repeat(limits.maxJsonBytes))).toBe("chunks");
-    at.store.save({ name: "b", value: [1], ttlMs: 9 });
-    const before = observe(at.store);
-    for (const name of ["a", "c", undefined]) {
-      const write = { value: "x".repeat(limits.maxJsonBytes + 1), ...(name && { name }) };
-      expect(() => at.store.save(write)).toThrow(withCode("limit_exceeded"));
-    }
-    expect(observe(at.store)).toEqual(before);
-    expect(at.store.save({ value: 1 }).name).toBe("variable_1");
+  it("keeps what is over 8 MiB in the bucket, if there is one", async () => {
+    const large = at.hasBucket ? "r2" : "chunks";
+    expect(await keeps("x".repeat(limits.maxChunkedBytes))).toBe("chunks");
+    for (const value of ["é".repeat(limits.maxChunkedBytes / 2) + "x", ["x".repeat(9_000_000)]])
+      expect(await keeps(value)).toBe(large);
+    expect(await keeps("x".repeat(limits.maxJsonBytes))).toBe(large);
+    expect(await keeps("small")).toBe("row");
+    await at.store.sweep();
+    expect(at.store.hasGarbage()).toBe(false);
   });
 
-  it("takes an input of a call up to maxInputBytes, and says what is wrong with a larger one", () => {
+  it("refuses JSON over maxJsonBytes, and is then as before", async () => {
+    await keeps(["x".repeat(limits.maxJsonBytes - 4)]);
+    await at.store.save({ name: "b", value: [1], ttlMs: 9 });
+    const before = await observe(at.store);
+    const value = ["x".repeat(limits.maxJsonBytes - 3)];
+    for (const name of ["a", "c", undefined])
+      await expectCode(() => at.store.save({ value, ...(name && { name }) }), "limit_exceeded");
+    expect(await observe(at.store)).toEqual(before);
+    expect((await at.store.save({ value: 1 })).name).toBe("variable_1");
+  });
+
+  it("refuses a text over maxValueBytes, and is then as before", async () => {
+    await at.store.save({ name: "a", value: [1] });
+    const before = await observe(at.store);
+    const value = "x".repeat(limits.maxValueBytes + 1);
+    await expectCode(() => at.store.save({ name: "a", value }), "limit_exceeded");
+    expect(await observe(at.store)).toEqual(before);
+  });
+
+  it("hands out a text of more than maxJsonBytes in parts alone", async () => {
+    const text = `${"x".repeat(limits.maxJsonBytes)}é😀z`;
+    const info = await at.store.save({ name: "a", value: text });
+    expect(info).toMatchObject({ count: text.length - 1, bytes: limits.maxJsonBytes + 7 });
+    await expectCode(() => at.store.read("a"), "limit_exceeded");
+    await expectCode(() => at.store.readPath("a", []), "limit_exceeded");
+    const part = await at.store.readPath("a", [{ from: -4 }]);
+    expect(part).toEqual({ found: true, value: "xé😀z" });
+  });
+
+  it("takes an input of a call up to maxInputBytes, and says what is wrong with a larger one", async () => {
     // Two bytes are the quotation marks.
     const input = "x".repeat(limits.maxInputBytes - 2);
-    at.store.save({ name: "a", value: 1, input });
+    await at.store.save({ name: "a", value: 1, input });
     expect(at.store.info("a")?.input === input).toBe(true);
     for (const more of ["x", "x".repeat(2_000_000)]) {
       const write = { name: "b", value: 1, input: input + more };
-      expect(() => at.store.save(write)).toThrow(withCode("limit_exceeded"));
+      await expectCode(() => at.store.save(write), "limit_exceeded");
     }
     expect(namesOf(at.store.list())).toEqual(["a"]);
   });
 
-  it("evicts whatever it took, with an input of nearly all that a row may hold", () => {
+  it("evicts whatever it took, with an input of nearly all that a row may hold", async () => {
     const input = "x".repeat(limits.maxSqlValueBytes - 10);
     let taken = 1;
     try {
-      at.store.save({ name: "a", value: 1, input, ttlMs: 1 });
+      await at.store.save({ name: "a", value: 1, input, ttlMs: 1 });
     } catch (error) {
       expect(error).toEqual(withCode("limit_exceeded"));
       taken = 0;
     }
-    expect(at.store.evictExpired(START_MS + 1, 1)).toHaveLength(taken);
+    expect(at.store.evictDue(START_MS + 1, 1)).toHaveLength(taken);
   });
 }

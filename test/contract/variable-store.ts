@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import {
+  expectCode,
   type Fixture,
   iso,
   namesOf,
   observe,
   START_MS,
-  withCode,
 } from "./variable-store-fixture.ts";
-import { deleting, expiry, tombstones } from "./variable-store-life.ts";
+import { deleting, expiry, idleness, tombstones } from "./variable-store-life.ts";
 import { changes, writeModes } from "./variable-store-modes.ts";
 import { largeValues, values } from "./variable-store-values.ts";
 
@@ -17,13 +17,19 @@ export interface StoreOptions {
   readonly now: () => number;
 }
 
+export interface Subject {
+  readonly dispose?: (store: VariableStore) => void;
+  /** Has the store a bucket for what is large? */
+  readonly hasBucket?: boolean;
+}
+
 /** One list of operations with one outcome for every implementation. `make` gives an empty store. */
 export function variableStoreContract(
   make: (options: StoreOptions) => VariableStore | Promise<VariableStore>,
-  dispose: (store: VariableStore) => void = () => {},
+  { dispose = () => {}, hasBucket = false }: Subject = {},
 ): void {
   // Filled before each test.
-  const at = { nowMs: START_MS } as Fixture;
+  const at = { nowMs: START_MS, hasBucket } as Fixture;
   beforeEach(async () => {
     at.nowMs = START_MS;
     at.store = await make({ now: () => at.nowMs });
@@ -37,22 +43,28 @@ export function variableStoreContract(
   describe("large values", { timeout: 30_000 }, () => largeValues(at));
   describe("deleting", () => deleting(at));
   describe("expiry", () => expiry(at));
+  describe("disuse", () => idleness(at));
   describe("tombstones", { timeout: 30_000 }, () => tombstones(at));
 }
 
 function savingAndReading(at: Fixture): void {
-  it("knows nothing at first", () => {
-    expect(observe(at.store)).toEqual({ list: [], count: 0, values: [], nextDueMs: undefined });
-    expect(at.store.read("a")).toBeUndefined();
+  it("knows nothing at first", async () => {
+    expect(await observe(at.store)).toEqual({
+      list: [],
+      count: 0,
+      values: [],
+      nextDueMs: undefined,
+    });
+    expect(await at.store.read("a")).toBeUndefined();
     expect(at.store.info("a")).toBeUndefined();
     expect(at.store.tombstone("a")).toBeUndefined();
     expect(at.store.couldBegin("")).toBe(false);
     expect(at.store.delete("a")).toBe(false);
     expect(at.store.reset(0)).toEqual([]);
-    expect(at.store.evictExpired(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
+    expect(at.store.evictDue(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
   });
 
-  it("tells all that a write said, the same from save, info and list", () => {
+  it("tells all that a write said, the same from save, info and list", async () => {
     const provenance = {
       description: "Of today",
       tool: "t",
@@ -60,47 +72,49 @@ function savingAndReading(at: Fixture): void {
       input: { a: ["$b"] },
     };
     const write = { name: "a", value: [1, "é"], ttlMs: 5, pinned: true, ...provenance };
-    const { shape, preview, ...rest } = at.store.save(write);
+    const { shape, preview, ...rest } = await at.store.save(write);
     expect({ shape, preview }).toEqual({ shape: "(number | string)[]", preview: '[1,"é"]' });
     const [createdAt, expiresAt] = [iso(START_MS), iso(START_MS + 5)];
     const size = { type: "array", count: 2, bytes: 8, chars: 7, location: "row" };
-    const times = { createdAt, updatedAt: createdAt, expiresAt };
+    const kind = { mediaType: "application/json", scope: "conversation", visibility: "model" };
+    const times = { createdAt, updatedAt: createdAt, accessedAt: createdAt, expiresAt };
     const asked = { name: "a", pinned: true, ...provenance };
-    expect(rest).toEqual({ ...asked, ...size, ...times, version: 1, visibility: "model" });
+    const origin = { sources: ["tool:t"], trusted: true, version: 1 };
+    expect(rest).toEqual({ ...asked, ...size, ...kind, ...times, ...origin });
     expect(at.store.info("a")).toStrictEqual({ shape, preview, ...rest });
     expect(at.store.list()).toStrictEqual([{ shape, preview, ...rest }]);
   });
 
-  it("has no property for what a write did not say", () => {
-    const info = at.store.save({ name: "a", value: null });
+  it("has no property for what a write did not say", async () => {
+    const info = await at.store.save({ name: "a", value: null });
     for (const key of ["description", "tool", "toolCallId", "input", "expiresAt"]) {
       expect(info).not.toHaveProperty(key);
       expect(at.store.info("a")).not.toHaveProperty(key);
     }
   });
 
-  it("replaces under the same name: next version, nothing of the old one but its beginning", () => {
-    at.store.save({ name: "a", value: 1, tool: "t", ttlMs: 5, pinned: true, input: 1 });
+  it("replaces under the same name: next version, nothing of the old one but its beginning", async () => {
+    await at.store.save({ name: "a", value: 1, tool: "t", ttlMs: 5, pinned: true, input: 1 });
     at.nowMs += 3;
-    at.store.save({ name: "a", value: "two" });
+    await at.store.save({ name: "a", value: "two" });
     const info = at.store.info("a");
     expect(info).toMatchObject({ version: 2, type: "string", count: 3, pinned: false });
     expect(info).toMatchObject({ createdAt: iso(START_MS), updatedAt: iso(START_MS + 3) });
     expect(info).not.toHaveProperty("expiresAt");
     expect(info).not.toHaveProperty("tool");
-    expect(at.store.read("a")).toBe("two");
+    expect(await at.store.read("a")).toBe("two");
     expect(at.store.count()).toBe(1);
   });
 
-  it("lists the oldest first; a write moves to newest", () => {
-    for (const name of ["c", "a", "b"]) at.store.save({ name, value: name });
-    at.store.save({ name: "c", value: "again" });
+  it("lists the oldest first; a write moves to newest", async () => {
+    for (const name of ["c", "a", "b"]) await at.store.save({ name, value: name });
+    await at.store.save({ name: "c", value: "again" });
     expect(namesOf(at.store.list())).toEqual(["a", "b", "c"]);
     expect(at.store.count()).toBe(3);
   });
 
-  it("lists the newest so many, the chosen ones, or the newest of the chosen ones", () => {
-    for (const name of ["d", "a", "c", "b"]) at.store.save({ name, value: name });
+  it("lists the newest so many, the chosen ones, or the newest of the chosen ones", async () => {
+    for (const name of ["d", "a", "c", "b"]) await at.store.save({ name, value: name });
     const list = (options: object) => namesOf(at.store.list(options));
     expect(list({ last: 2 })).toEqual(["c", "b"]);
     expect(list({ last: 0 })).toEqual([]);
@@ -114,28 +128,31 @@ function savingAndReading(at: Fixture): void {
 
   it.each(["", "7up", "a-b", "a b", "a.b", "é", "a\u0000", "$a", "x".repeat(65)])(
     "refuses the name %j and changes nothing",
-    (name) => {
-      at.store.save({ name: "a", value: 1, ttlMs: 9 });
-      const before = observe(at.store);
-      expect(() => at.store.save({ name, value: 2 })).toThrow(withCode("bad_name"));
-      expect(observe(at.store)).toEqual(before);
+    async (name) => {
+      await at.store.save({ name: "a", value: 1, ttlMs: 9 });
+      const before = await observe(at.store);
+      await expectCode(() => at.store.save({ name, value: 2 }), "bad_name");
+      expect(await observe(at.store)).toEqual(before);
     },
   );
 
-  it("says of a bad name with too large a value the one thing that is wrong first: the name", () => {
-    const value = "x".repeat(limits.maxJsonBytes + 1);
-    expect(() => at.store.save({ name: "7up", value })).toThrow(withCode("bad_name"));
+  it("says of a bad name with too large a value the one thing that is wrong first: the name", async () => {
+    const value = ["x".repeat(limits.maxJsonBytes)];
+    await expectCode(() => at.store.save({ name: "7up", value }), "bad_name");
   });
 
-  it.each(["x".repeat(64), "_", "__proto__", "constructor", "ref"])("takes the name %s", (name) => {
-    expect(at.store.read(name)).toBeUndefined();
-    at.store.save({ name, value: 1 });
-    expect(at.store.read(name)).toBe(1);
-    expect(at.store.info(name)?.name).toBe(name);
-  });
+  it.each(["x".repeat(64), "_", "__proto__", "constructor", "ref"])(
+    "takes the name %s",
+    async (name) => {
+      expect(await at.store.read(name)).toBeUndefined();
+      await at.store.save({ name, value: 1 });
+      expect(await at.store.read(name)).toBe(1);
+      expect(at.store.info(name)?.name).toBe(name);
+    },
+  );
 
-  it("knows which texts could begin a name", () => {
-    at.store.save({ name: "get_weather", value: 1 });
+  it("knows which texts could begin a name", async () => {
+    await at.store.save({ name: "get_weather", value: 1 });
     for (const prefix of ["", "g", "get_", "get_weather"])
       expect(at.store.couldBegin(prefix)).toBe(true);
     for (const prefix of ["get_weather_", "G", "gf", "e", "get-", "g\u0000", "{", "é", "%"])
@@ -144,87 +161,99 @@ function savingAndReading(at: Fixture): void {
 }
 
 function automaticNames(at: Fixture): void {
-  const call = (
+  const call = async (
     base: string,
     inputDigest: string,
     more: { numbered?: true; tool?: string } = {},
   ) => {
     const { numbered = false, tool = "t" } = more;
-    return at.store.save({ value: inputDigest, tool, name: { base, numbered, inputDigest } }).name;
+    const name = { base, numbered, inputDigest };
+    return (await at.store.save({ value: inputDigest, tool, name })).name;
   };
-  const count = () => at.store.save({ value: 1 }).name;
+  const count = async () => (await at.store.save({ value: 1 })).name;
+  /** One after the other. */
+  const calls = async (base: string, digests: string, more: { numbered?: true } = {}) => {
+    const names: string[] = [];
+    for (const digest of digests) names.push(await call(base, digest, more));
+    return names;
+  };
+  const counts = async (times: number) => {
+    const names: string[] = [];
+    while (names.length < times) names.push(await count());
+    return names;
+  };
 
-  it("numbers what is saved without a name", () => {
-    expect([count(), count(), count()]).toEqual(["variable_1", "variable_2", "variable_3"]);
+  it("numbers what is saved without a name", async () => {
+    expect(await counts(3)).toEqual(["variable_1", "variable_2", "variable_3"]);
   });
 
-  it("numbers from 1 where the base is numbered, and from 2 where it is not", () => {
+  it("numbers from 1 where the base is numbered, and from 2 where it is not", async () => {
     const numbered = true;
-    expect([call("o", "a", { numbered }), call("o", "b", { numbered })]).toEqual(["o_1", "o_2"]);
-    expect([call("w", "a"), call("w", "b"), call("w", "c")]).toEqual(["w", "w_2", "w_3"]);
+    expect(await calls("o", "ab", { numbered })).toEqual(["o_1", "o_2"]);
+    expect(await calls("w", "abc")).toEqual(["w", "w_2", "w_3"]);
   });
 
-  it("writes a new version for the same call, and for that alone", () => {
-    expect([call("w", "a"), call("w", "b")]).toEqual(["w", "w_2"]);
-    expect([call("w", "b"), call("w", "a")]).toEqual(["w_2", "w"]);
+  it("writes a new version for the same call, and for that alone", async () => {
+    expect(await calls("w", "ab")).toEqual(["w", "w_2"]);
+    expect(await calls("w", "ba")).toEqual(["w_2", "w"]);
     expect(namesOf(at.store.list())).toEqual(["w_2", "w"]);
     expect(at.store.info("w_2")?.version).toBe(2);
-    expect(call("w", "a", { tool: "other" })).toBe("w_3");
-    expect(at.store.read("w")).toBe("a");
+    expect(await call("w", "a", { tool: "other" })).toBe("w_3");
+    expect(await at.store.read("w")).toBe("a");
   });
 
-  it("does not take a value without a tool, or with a name by hand, for a repetition", () => {
+  it("does not take a value without a tool, or with a name by hand, for a repetition", async () => {
     const name = { base: "w", numbered: false, inputDigest: "" };
-    expect(at.store.save({ value: 1, name }).name).toBe("w");
-    expect(at.store.save({ value: 1, name }).name).toBe("w_2");
-    at.store.save({ value: 1, name: "by_hand", tool: "t" });
-    expect(call("by_hand", "")).toBe("by_hand_2");
+    expect((await at.store.save({ value: 1, name })).name).toBe("w");
+    expect((await at.store.save({ value: 1, name })).name).toBe("w_2");
+    await at.store.save({ value: 1, name: "by_hand", tool: "t" });
+    expect(await call("by_hand", "")).toBe("by_hand_2");
   });
 
-  it("prefixes what would read as something else", () => {
-    expect([call("ref", "a"), call("ref", "b")]).toEqual(["var_ref", "var_ref_2"]);
-    expect(call("7up", "a")).toBe("var_7up");
+  it("prefixes what would read as something else", async () => {
+    expect(await calls("ref", "ab")).toEqual(["var_ref", "var_ref_2"]);
+    expect(await call("7up", "a")).toBe("var_7up");
   });
 
-  it("takes no notice of names that only begin alike", () => {
-    at.store.save({ name: "w_9_more", value: 1 });
-    at.store.save({ name: "wx_9", value: 1 });
-    at.store.save({ name: "w9", value: 1 });
-    expect([call("w", "a"), call("w", "b")]).toEqual(["w", "w_2"]);
+  it("takes no notice of names that only begin alike", async () => {
+    await at.store.save({ name: "w_9_more", value: 1 });
+    await at.store.save({ name: "wx_9", value: 1 });
+    await at.store.save({ name: "w9", value: 1 });
+    expect(await calls("w", "ab")).toEqual(["w", "w_2"]);
   });
 
   it.each<[string, (store: VariableStore) => unknown]>([
     ["a delete", (store) => store.delete("variable_7")],
     ["a reset", (store) => store.reset(0)],
     ["a replacement", (store) => store.save({ name: "variable_7", value: 2 })],
-    ["an eviction", (store) => store.evictExpired(START_MS + 1, 10)],
-  ])("uses no number again after %s", (_, remove) => {
-    expect([count(), count()]).toEqual(["variable_1", "variable_2"]);
-    at.store.save({ name: "variable_7", value: 1, ttlMs: 1 });
-    remove(at.store);
-    expect([count(), count()]).toEqual(["variable_8", "variable_9"]);
+    ["an eviction", (store) => store.evictDue(START_MS + 1, 10)],
+  ])("uses no number again after %s", async (_, remove) => {
+    expect(await counts(2)).toEqual(["variable_1", "variable_2"]);
+    await at.store.save({ name: "variable_7", value: 1, ttlMs: 1 });
+    await remove(at.store);
+    expect(await counts(2)).toEqual(["variable_8", "variable_9"]);
   });
 
-  it("uses no number again when each is deleted at once", () => {
+  it("uses no number again when each is deleted at once", async () => {
     for (const name of ["w", "w_2", "w_3", "w_4"]) {
-      expect(call("w", name)).toBe(name);
+      expect(await call("w", name)).toBe(name);
       if (name !== "w") at.store.delete(name);
     }
     for (const name of ["variable_1", "variable_2", "variable_3"]) {
-      expect(count()).toBe(name);
+      expect(await count()).toBe(name);
       at.store.reset(0);
     }
   });
 
   it.each(Array.from({ length: 11 }, (_, index) => "9".repeat(index + 1)))(
     "overwrites nothing, and chooses valid names, after a caller took number %s",
-    (number) => {
+    async (number) => {
       for (const base of ["w", "x".repeat(52)]) {
-        at.store.save({ name: `${base}_${number}`, value: "by hand" });
-        const chosen = ["a", "b", "c"].map((digest) => call(base, digest, { numbered: true }));
+        await at.store.save({ name: `${base}_${number}`, value: "by hand" });
+        const chosen = await calls(base, "abc", { numbered: true });
         expect(new Set([...chosen, `${base}_${number}`]).size).toBe(4);
         for (const name of chosen) expect(name).toMatch(/^\w{1,64}$/);
-        expect(at.store.read(`${base}_${number}`)).toBe("by hand");
+        expect(await at.store.read(`${base}_${number}`)).toBe("by hand");
       }
     },
   );

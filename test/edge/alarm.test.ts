@@ -1,7 +1,9 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { DurableSql } from "../../src/edge/durable-sql.ts";
+import { limits } from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
+import { age, alarmOf, HOUR_MS, inStorage } from "../support/storage.ts";
 import {
   ask,
   call,
@@ -17,16 +19,8 @@ import {
   textOf,
 } from "../support/edge.ts";
 
-/** Far enough that no alarm of this time rings while a test runs. */
-const HOUR_MS = 3_600_000;
-
-function inStorage<Result>(id: string, work: (storage: DurableObjectStorage) => Result) {
-  return runInDurableObject(objectOf(id), (_, { storage }) => work(storage));
-}
-
-function alarmOf(id: string): Promise<number | null> {
-  return runInDurableObject(objectOf(id), (_, { storage }) => storage.getAlarm());
-}
+// An object with access times to write is not evicted before it has written them.
+vi.setConfig({ testTimeout: 30_000 });
 
 /** Lets the time of these variables be over, and the object forget what it had in memory. */
 async function expire(id: string, ...names: readonly string[]): Promise<string> {
@@ -55,11 +49,37 @@ function dueAt(info: { readonly expiresAt?: string }): number {
   return Date.parse(info.expiresAt ?? "");
 }
 
+/** When a variable goes that nobody uses any more. */
+function idleAt(info: { readonly accessedAt: string }): number {
+  return Date.parse(info.accessedAt) + limits.variableIdleMs;
+}
+
 describe("the alarm", () => {
-  it("is not armed without a ttl", async () => {
-    const id = newId();
-    await put(id, "a", 1);
+  it("is armed without a ttl, for the moment at which what was written is unused too long", async () => {
+    const [id, other] = [newId(), newId()];
+    const info = await put(id, "a", 1);
+    expect(await alarmOf(id)).toBe(idleAt(info));
+    await put(id, "a", 2);
+    await put(id, "b", 2);
     await ask(id, "Weather in NYC?");
+    expect(await alarmOf(id)).toBe(idleAt(info));
+    // Without a variable it is the conversation that goes.
+    const before = Date.now();
+    await ask(other, "Who are you?");
+    const due = (await alarmOf(other)) ?? 0;
+    expect(due).toBeGreaterThanOrEqual(before + limits.conversationIdleMs);
+    expect(due).toBeLessThanOrEqual(Date.now() + limits.conversationIdleMs);
+    const [weather] = (await ask(other, "Weather in NYC?")).variables;
+    expect(await alarmOf(other)).toBe(idleAt(weather ?? info));
+  });
+
+  it("is never armed by what only reads", async () => {
+    const id = newId();
+    const paths = ["", "/messages", "/variables", "/variables/a", "/variables/a/info", "/events"];
+    for (const path of paths) {
+      await (await call("GET", `/conversations/${id}${path}`)).arrayBuffer();
+    }
+    await (await call("DELETE", `/conversations/${id}/variables`)).arrayBuffer();
     expect(await alarmOf(id)).toBeNull();
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(false);
   });
@@ -104,8 +124,8 @@ describe("the alarm", () => {
 
   it("evicts what is due, leaves a tombstone, and is armed again for the next", async () => {
     const id = newId();
-    await put(id, "kept", 1);
-    await put(id, "a?ttl=3600&pin=true", "x".repeat(100_000));
+    const idle = idleAt(await put(id, "kept", 1));
+    await put(id, "a?ttl=3600", "x".repeat(100_000));
     const next = dueAt(await put(id, "b?ttl=7200", 2));
     await expire(id, "a");
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
@@ -115,7 +135,42 @@ describe("the alarm", () => {
     await expire(id, "b");
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
     expect(await rowsOf(id)).toEqual({ variables: ["kept"], tombstones: ["a", "b"] });
-    expect(await alarmOf(id)).toBeNull();
+    expect(await alarmOf(id)).toBe(idle);
+  });
+
+  it("never evicts what is pinned, whatever its ttl, until it is unpinned", async () => {
+    const id = newId();
+    await put(id, "a?ttl=3600&pin=true", 1);
+    await put(id, "b?pin=true", 2);
+    await expire(id, "a");
+    await age(id, limits.variableIdleMs + 1);
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await rowsOf(id)).toEqual({ variables: ["a", "b"], tombstones: [] });
+    expect(await (await get(id, "a")).text()).toBe("1");
+    const unpin = json({ pinned: false });
+    expect((await call("PATCH", `/conversations/${id}/variables/a`, unpin)).status).toBe(200);
+    expect(await alarmOf(id)).toBeLessThanOrEqual(Date.now());
+    const gone = async () => expect((await rowsOf(id)).variables).toEqual(["b"]);
+    await vi.waitFor(gone, { timeout: 5_000, interval: 20 });
+    const { tombstone } = await problemIn(await get(id, "a"), "variable_evicted");
+    expect(tombstone).toMatchObject({ reason: "expired" });
+  });
+
+  it("evicts what nobody has used for a day, and counts a read as use", async () => {
+    const id = newId();
+    for (const name of ["unused", "read", "info"]) await put(id, name, 1);
+    await age(id, limits.variableIdleMs - HOUR_MS);
+    await (await get(id, "read")).text();
+    await (await get(id, "info/info")).text();
+    await namesIn(id);
+    // Access times are written together, by a pass of the alarm at the latest.
+    await runInDurableObject(objectOf(id), (conversation) => conversation.alarm());
+    await age(id, HOUR_MS);
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await rowsOf(id)).toEqual({ variables: ["read"], tombstones: ["info", "unused"] });
+    const { tombstone } = await problemIn(await get(id, "unused"), "variable_evicted");
+    expect(tombstone).toMatchObject({ reason: "idle" });
+    expect(await alarmOf(id)).toBeGreaterThan(Date.now() + limits.variableIdleMs - 2 * HOUR_MS);
   });
 
   it("does no harm when it rings early, or twice", async () => {
@@ -141,10 +196,10 @@ describe("the alarm", () => {
     const id = newId();
     for (const name of ["a", "b"]) await put(id, `${name}?ttl=3600`, 1);
     await call("DELETE", `/conversations/${id}/variables/a`);
-    await put(id, "b", 2);
+    const idle = idleAt(await put(id, "b", 2));
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
     expect(await rowsOf(id)).toEqual({ variables: ["b"], tombstones: [] });
-    expect(await alarmOf(id)).toBeNull();
+    expect(await alarmOf(id)).toBe(idle);
     expect(await (await get(id, "b")).text()).toBe("2");
     // And it is armed as if there had never been one.
     const info = await put(id, "c?ttl=3600", 1);

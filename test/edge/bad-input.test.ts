@@ -20,6 +20,10 @@ const text = (body: string, type: string): RequestInit => ({
   headers: { "content-type": type },
 });
 const bytes = (body: string): RequestInit => ({ body: new TextEncoder().encode(body) });
+const rawBytes = (type: string, ...codes: readonly number[]): RequestInit => ({
+  body: new Uint8Array(codes),
+  headers: { "content-type": type },
+});
 const FORM = "application/x-www-form-urlencoded";
 const question = { role: "user", parts: [{ type: "text", text: "Hello" }] };
 const chat = (more: object) => json({ id, messages: [question], ...more });
@@ -45,6 +49,16 @@ const bodies: readonly Row[] = [
     "unsupported_media_type",
     SHORT,
     text('{"message":"Hello"}', "application/jsonp"),
+  ],
+  ["no content type as a value", "unsupported_media_type", `PUT ${V}/a`, bytes("1")],
+  ["an empty content type", "unsupported_media_type", `PUT ${V}/a`, text("1", "")],
+  ["broken NDJSON", "bad_json", `PUT ${V}/a`, text('{"a":1}\n{a:2}', "application/x-ndjson")],
+  ["half a character", "bad_value", `PUT ${V}/a`, rawBytes("text/plain", 0x61, 0xc3)],
+  [
+    "half a character in JSON",
+    "bad_json",
+    `PUT ${V}/a`,
+    rawBytes("application/json", 0x22, 0xc3, 0x22),
   ],
   ["JSON second", "unsupported_media_type", SHORT, text("{}", "text/plain; application/json")],
 ];
@@ -127,7 +141,8 @@ const ids: readonly Row[] = [
   // The URL itself takes these away, before anybody sees them.
   ["..", "not_found", `GET ${C}/../messages`],
   ["%2e%2e", "not_found", `GET ${C}/%2e%2e/messages`],
-  ["%2E", "not_found", `DELETE ${C}/%2E/variables`],
+  // What is left of this one names a conversation.
+  ["%2E", "conversation_not_found", `DELETE ${C}/%2E/variables`],
 ];
 
 const variables: readonly Row[] = [
@@ -151,11 +166,27 @@ const variables: readonly Row[] = [
       `PUT ${V}/a?pin=${pin}`,
       json(1),
     ]),
+  ..."public  Secret hidden"
+    .split(" ")
+    .map((visibility): Row => [
+      `the visibility ${JSON.stringify(visibility)}`,
+      "bad_request",
+      `PUT ${V}/a?visibility=${visibility}`,
+      json(1),
+    ]),
+  ..."a 1-a '1' W/ \"a ,"
+    .split(" ")
+    .map((etag): Row => [
+      `the etag ${etag}`,
+      "bad_request",
+      `PUT ${V}/a`,
+      json(1, { "if-match": etag }),
+    ]),
   ["a long description", "bad_request", `PUT ${V}/a?description=${"x".repeat(501)}`, json(1)],
   ..."a $v.a v.a .a. .7 [ [a] [1.5] [01] ['a] .a[*]x .. .a%20b .%C3%A9 [0]["
     .split(" ")
     .map((path): Row => [`the path ${path}`, "bad_path", `GET ${V}/v?path=${path}`]),
-  ..."last=-1 last=x last=1.5 last="
+  ..."last=-1 last=x last=1.5 last= limit=0 limit=1001 limit=x after=-1 after=x after="
     .split(" ")
     .map((query): Row => [`the query ${query}`, "bad_request", `GET ${V}?${query}`]),
   ..."keepLast=-1 keepLast=x keepLast="
@@ -164,6 +195,17 @@ const variables: readonly Row[] = [
   ..."limit=0 limit=201 limit=x limit=1.5 limit=-1 limit= form= form=html"
     .split(" ")
     .map((query): Row => [`the query ${query}`, "bad_request", `GET ${M}?${query}`]),
+  ..."offset=-1 offset=x limit=-1 limit=1.5 offset= limit=0x1"
+    .split(" ")
+    .map((query): Row => [`the query ${query}`, "bad_request", `GET ${V}/v?${query}`]),
+  ..."after=-1 after=x after= limit=0 limit=201"
+    .split(" ")
+    .map((query): Row => [`the events ${query}`, "bad_request", `GET ${C}/${id}/events?${query}`]),
+  ["offset of an object", "bad_request", `GET ${V}/v?offset=1`],
+  ["a title that is too long", "bad_request", `PATCH ${C}/${id}`, json({ title: "x".repeat(201) })],
+  ["a title that is none", "bad_request", `PATCH ${C}/${id}`, json({ title: 5 })],
+  ["no title", "bad_request", `PATCH ${C}/${id}`, json({})],
+  ["more than a title", "bad_request", `PATCH ${C}/${id}`, json({ title: "t", id: "x" })],
   ["a name that never was", "variable_not_found", `GET ${V}/nothing`],
   ["a name that cannot be", "variable_not_found", `GET ${V}/a-b/info`],
   ["a name that cannot be, deleted", "variable_not_found", `DELETE ${V}/a-b`],

@@ -24,6 +24,33 @@ describe("CORS_ORIGINS", () => {
     expect(answer.headers.get("access-control-allow-origin")).toBe(origin);
   });
 
+  it("lets them write with conditions, and read what a value says of itself", async () => {
+    const asked = await withCors("OPTIONS", "/conversations/x/variables/a", {
+      headers: {
+        origin: APP,
+        "access-control-request-method": "PUT",
+        "access-control-request-headers": "content-type,if-match",
+      },
+    });
+    for (const method of ["PUT", "PATCH", "DELETE"]) {
+      expect(asked.headers.get("access-control-allow-methods")).toContain(method);
+    }
+    expect(asked.headers.get("access-control-allow-headers")).toContain("if-match");
+    const at = `/conversations/${newId()}/variables/a`;
+    const headers = { origin: APP, "content-type": "text/plain" };
+    await (await withCors("PUT", at, { body: "text", headers })).text();
+    const range = { origin: APP, range: "bytes=1-2" };
+    const part = await withCors("GET", at, { headers: range });
+    expect([part.status, await part.text()]).toEqual([206, "ex"]);
+    const exposed = part.headers.get("access-control-expose-headers")?.toLowerCase();
+    for (const name of ["etag", "location", "content-range", "accept-ranges"]) {
+      expect(exposed).toContain(name);
+    }
+    // What is served lets no page of another site in, whoever may call.
+    expect(part.headers.get("access-control-allow-origin")).toBe(APP);
+    expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+  });
+
   it("lets nobody else", async () => {
     const asked = await withCors("OPTIONS", "/conversations", preflight("https://evil.example"));
     expect(asked.headers.get("access-control-allow-origin")).toBeNull();

@@ -1,5 +1,6 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { describe, expect, it } from "vitest";
+import type { VariableInfo } from "../../src/store/variable-store.ts";
 import {
   ask,
   call,
@@ -13,8 +14,10 @@ import {
   problemIn,
   textOf,
 } from "../support/edge.ts";
+import { watchRows } from "../support/written-rows.ts";
 
 const NYC = "Weather in NYC?";
+const FIRST_TOUCH_ROWS = 10;
 const sentence = /^It is -?[\d.]+ °C in New York with \d+ % humidity: [a-z ]+\.$/;
 
 function userMessage(text: string, id = newId()) {
@@ -84,7 +87,8 @@ describe("a turn as a UI message stream", () => {
     expect(seen?.metadata).toEqual({
       usage: expect.any(Object),
       savings: expect.any(Object),
-      cost: { rowsRead: expect.any(Number), rowsWritten: expect.any(Number), alarms: 0 },
+      // Question, answer, variable, events; the alarm for the conversation, then for the variable.
+      cost: { rowsRead: expect.any(Number), rowsWritten: 6, alarms: 2 },
     });
   });
 
@@ -92,8 +96,44 @@ describe("a turn as a UI message stream", () => {
     const id = newId();
     const chunks = chunksIn(await framesIn(await short(id, { message: NYC })));
     const told = chunks.filter(({ type }) => type === "data-variable");
-    const info = await (await get(id, "get_weather_nyc/info")).json();
-    expect(told).toEqual([{ type: "data-variable", data: info, transient: true }]);
+    const info = await (await get(id, "get_weather_nyc/info")).json<VariableInfo>();
+    // The answer has read it since.
+    const { accessedAt } = info;
+    const data = { ...info, accessedAt: expect.any(String) };
+    expect(told).toEqual([{ type: "data-variable", data, transient: true }]);
+    const [part] = told;
+    const before = part !== undefined && "data" in part ? (part.data as VariableInfo) : info;
+    expect(Date.parse(before.accessedAt)).toBe(Date.parse(info.updatedAt));
+    expect(Date.parse(accessedAt)).toBeGreaterThanOrEqual(Date.parse(info.updatedAt));
+  });
+});
+
+describe("what a turn costs", () => {
+  it.each([
+    // Making the tables is the conversation's cost: ten rows when it is first written to.
+    { question: "Who are you?", first: 4, next: 3, alarms: 1 },
+    { question: "Weather in NYC?", first: 6, next: 4, alarms: 2 },
+    { question: "Compare NYC and London", first: 8, next: 6, alarms: 2 },
+  ])("is what it says: $question", async ({ question, first, next, alarms }) => {
+    const id = newId();
+    const written = await watchRows(id);
+    const { cost } = await ask(id, question);
+    expect(cost).toMatchObject({ rowsWritten: first, alarms });
+    expect(written()).toMatchObject({ rowsWritten: first + FIRST_TOUCH_ROWS, alarms });
+    for (let times = 0; times < 2; times++) {
+      const { cost } = await ask(id, question);
+      expect(cost).toMatchObject({ rowsWritten: next, alarms: 0 });
+      expect(written()).toMatchObject({ rowsWritten: next, alarms: 0 });
+    }
+  });
+
+  it("counts the alarm for a variable that comes later, and the input", async () => {
+    const id = newId();
+    await ask(id, "Who are you?");
+    const written = await watchRows(id);
+    const { cost } = await ask(id, NYC, { input: { a: 1 } });
+    expect(cost).toMatchObject({ rowsWritten: 6, alarms: 1 });
+    expect(written()).toMatchObject({ rowsWritten: 6, alarms: 1 });
   });
 });
 

@@ -31,6 +31,30 @@ describe("PUT with a mode", () => {
     expect((await get(id, "v")).status).toBe(404);
   });
 
+  it("uses no name of a new one again, also after a delete", async () => {
+    const id = newId();
+    for (const name of ["v_000", "v_001", "v_002"]) {
+      expect(await (await put(id, "?mode=new", 1)).json()).toMatchObject({ name, version: 1 });
+      expect((await call("DELETE", `/conversations/${id}/variables/${name}`)).status).toBe(204);
+    }
+  });
+
+  it("keeps what an extension does not say, and takes what it says", async () => {
+    const id = newId();
+    await put(id, "?ttl=3600&pin=true&description=kept", [1]);
+    const before = await (await get(id, "v/info")).json<Record<string, unknown>>();
+    const { expiresAt } = before;
+    const extended = await (await put(id, "?mode=append", [2])).json();
+    expect(extended).toMatchObject({ version: 2, count: 2, pinned: true, description: "kept" });
+    expect(extended).toMatchObject({ expiresAt });
+    const said = await (await put(id, "?mode=append&pin=false&description=new", 3)).json();
+    expect(said).toMatchObject({ version: 3, count: 3, pinned: false, description: "new" });
+    const replaced = await (await put(id, "", [4])).json();
+    expect(replaced).toMatchObject({ version: 4, pinned: false });
+    expect(replaced).not.toHaveProperty("description");
+    expect(replaced).not.toHaveProperty("expiresAt");
+  });
+
   it("refuses what does not fit what is there, and leaves it", async () => {
     const id = newId();
     await put(id, "", { a: 1 });

@@ -1,6 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { limits } from "../../src/limits.ts";
+import type { VariableInfo } from "../../src/store/variable-store.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put } from "../support/edge.ts";
 
 // Megabytes take their time on a busy machine.
@@ -100,6 +101,19 @@ describe("PUT and GET", () => {
     const longest = await put(id, `a?ttl=315360000&pin=false&description=${"x".repeat(500)}`, 1);
     expect(longest).toMatchObject({ pinned: false, description: "x".repeat(500) });
     expect(await put(id, "a", 1)).not.toHaveProperty("expiresAt");
+  });
+
+  it("says of a value when it was last read", async () => {
+    const id = newId();
+    const { accessedAt, ...info } = await put(id, "a", [1]);
+    await vi.waitUntil(() => Date.now() > Date.parse(accessedAt));
+    await (await get(id, "a/info")).text();
+    await namesIn(id);
+    expect(await (await get(id, "a/info")).json()).toEqual({ ...info, accessedAt });
+    await (await get(id, "a?path=[0]")).text();
+    const read = await (await get(id, "a/info")).json<VariableInfo>();
+    expect(read).toEqual({ ...info, accessedAt: read.accessedAt });
+    expect(Date.parse(read.accessedAt)).toBeGreaterThan(Date.parse(accessedAt));
   });
 
   it("has an ETag that changes with every write, and with no read", async () => {
@@ -297,23 +311,37 @@ describe("large values", () => {
     expect(await (await get(id, "a?path=[39999].id")).text()).toBe("39999");
   });
 
-  it("are refused over 16 MiB, and what was there before stays", async () => {
+  it("are refused as JSON over 16 MiB, and what was there before stays", async () => {
     const id = newId();
     await put(id, "a", "before");
-    for (const [name, body, type] of [
-      ["a", "x".repeat(limits.maxJsonBytes + 1), "text/plain"],
-      ["a", "é".repeat(limits.maxJsonBytes / 2 + 1), "text/plain"],
-      ["a", JSON.stringify(["x".repeat(limits.maxJsonBytes - 3)]), "application/json"],
-      ["b", "x".repeat(limits.maxJsonBytes + 1), "text/plain"],
+    const maximum = limits.maxJsonBytes;
+    for (const [name, body] of [
+      ["a", JSON.stringify(["x".repeat(maximum - 3)])],
+      ["a", JSON.stringify(["é".repeat(maximum / 2 - 1)])],
+      ["a", JSON.stringify("x".repeat(maximum - 1))],
+      ["b", JSON.stringify(["x".repeat(maximum - 3)])],
     ] as const) {
-      const problem = await problemIn(await putText(at(id, name), body, type), "limit_exceeded");
-      expect(problem).toMatchObject({ limit: "maxJsonBytes", maximum: limits.maxJsonBytes });
+      const problem = await problemIn(await putText(at(id, name), body), "limit_exceeded");
+      expect(problem).toMatchObject({ limit: "maxJsonBytes", maximum });
+      expect(problem.detail).toContain("application/x-ndjson");
     }
     expect(await (await get(id, "a")).text()).toBe("before");
     expect(await (await get(id, "a/info")).json()).toMatchObject({ version: 1 });
     expect(await namesIn(id)).toEqual(["a"]);
-    const longest = "x".repeat(limits.maxJsonBytes);
-    expect((await putText(at(id), longest, "text/plain")).status).toBe(200);
+    const longest = JSON.stringify(["x".repeat(maximum - 4)]);
+    expect((await putText(at(id), longest)).status).toBe(200);
     expect((await (await get(id, "a")).text()) === longest).toBe(true);
+  });
+
+  it("may be longer as text, of which the bound is 95 MiB", async () => {
+    const id = newId();
+    for (const text of [
+      "x".repeat(limits.maxJsonBytes + 1),
+      "é".repeat(limits.maxJsonBytes / 2 + 1),
+    ]) {
+      const info = await (await putText(at(id), text, "text/plain")).json();
+      expect(info).toMatchObject({ type: "string", count: text.length, location: "r2" });
+      expect((await (await get(id, "a")).text()) === text).toBe(true);
+    }
   });
 });

@@ -36,10 +36,10 @@ describe("every valid JSON text of JSONTestSuite", () => {
     async (_, text) => {
       const value = JSON.parse(text) as Json;
       const store = new MemoryStore();
-      store.save({ name: "v", value: toJson(value).value });
-      expect(JSON.stringify(store.read("v"))).toBe(JSON.stringify(value));
+      await store.save({ name: "v", value: toJson(value).value });
+      expect(JSON.stringify(await store.read("v"))).toBe(JSON.stringify(value));
       const { value: resolved } = await resolveReferences({ a: "$v" }, lookupInStore(store));
-      expect(resolved).toEqual({ a: store.read("v") });
+      expect(resolved).toEqual({ a: await store.read("v") });
     },
   );
 });
@@ -62,8 +62,8 @@ describe("the big list of naughty strings", () => {
     const { value } = await resolveReferences({ a: "$v", b: "<$v>" }, lookupIn(variables));
     expect(value).toEqual({ a: text, b: `<${text}>` });
     const store = new MemoryStore();
-    store.save({ name: "v", value: { [text]: text } });
-    expect(store.read("v")).toEqual({ [text]: text });
+    await store.save({ name: "v", value: { [text]: text } });
+    expect(await store.read("v")).toEqual({ [text]: text });
   });
 });
 

@@ -71,8 +71,9 @@ async function callThrough(
   const signal = new AbortController().signal;
   const run = await wrapped.run(input, { toolCallId: "call", messages: [], signal });
   if (run.kind === "failed") return { code: run.code, message: run.message };
-  if (step.labels === undefined) run.save();
-  for (const name of step.labels ?? []) store.save({ name, value: entryOf(step.output, name) });
+  if (step.labels === undefined) await run.save();
+  for (const name of step.labels ?? [])
+    await store.save({ name, value: entryOf(step.output, name) });
   return received;
 }
 

@@ -14,13 +14,13 @@ export async function runOnce(act: AnyTool, input: Json, options: Partial<WrapOp
   const store = options.store ?? new MemoryStore();
   const wrapped = await wrapTool("act", act, { ...options, store });
   const run = await wrapped.run(input, call);
-  return { run, saved: run.kind === "done" ? run.save() : undefined, store };
+  return { run, saved: run.kind === "done" ? await run.save() : undefined, store };
 }
 
 /** A store with variables of these names. */
-export function storeWith(variables: Readonly<Record<string, Json>>): MemoryStore {
+export async function storeWith(variables: Readonly<Record<string, Json>>): Promise<MemoryStore> {
   const store = new MemoryStore();
-  for (const [name, value] of Object.entries(variables)) store.save({ name, value });
+  for (const [name, value] of Object.entries(variables)) await store.save({ name, value });
   return store;
 }
 

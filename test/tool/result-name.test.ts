@@ -11,11 +11,11 @@ describe("the name of a result", () => {
   const echo = tool({ inputSchema: z.any(), execute: (input: Json) => input });
 
   async function namesOf(inputs: readonly Json[], options: Partial<WrapOptions> = {}) {
-    const store = options.store ?? storeWith({ nyc: "NYC", n: 1 });
+    const store = options.store ?? (await storeWith({ nyc: "NYC", n: 1 }));
     const infos = [];
     for (const input of inputs)
       infos.push((await runOnce(echo, input, { ...options, store })).saved);
-    return infos.map((saved) => `${saved?.info.name} v${saved?.info.version}`);
+    return infos.map((saved) => `${saved?.info?.name} v${saved?.info?.version}`);
   }
 
   it("is the tool's with its most telling argument, the resolved one", async () => {
@@ -61,7 +61,7 @@ describe("the name of a result", () => {
     const { saved, store } = await runOnce(
       tool({ inputSchema: z.any(), execute: () => ({ at: new Date(0) }) }),
       { city: "$nyc" },
-      { store: storeWith({ nyc: "NYC" }) },
+      { store: await storeWith({ nyc: "NYC" }) },
     );
     expect(saved?.info).toMatchObject({
       name: "act_nyc",
@@ -84,8 +84,9 @@ describe("the name of a result", () => {
       },
     });
     const refused = await (await wrapTool("act", echo, { store: full })).run({}, call);
-    expect(() => refused.kind === "done" && refused.save()).toThrow("Full.");
-    if (run.kind === "done") run.save();
+    const saving = async () => refused.kind === "done" && refused.save();
+    await expect(saving()).rejects.toThrow("Full.");
+    if (run.kind === "done") await run.save();
     expect(store.count()).toBe(1);
   });
 });

@@ -11,10 +11,13 @@ import {
 } from "../../src/tool/tool-output.ts";
 import type { Json } from "../../src/value/json.ts";
 
-function outputOf(value: Json, name = "it"): { output: ToolOutput; store: MemoryStore } {
+async function outputOf(
+  value: Json,
+  name = "it",
+): Promise<{ output: ToolOutput; store: MemoryStore }> {
   const store = new MemoryStore();
-  const info = store.save({ name, value });
-  return { output: toolOutput(info, store.read(name) ?? null, []), store };
+  const info = await store.save({ name, value });
+  return { output: toolOutput(info, (await store.read(name)) ?? null, []), store };
 }
 
 function isHandle(output: ToolOutput): output is Handle {
@@ -29,26 +32,27 @@ function listOf(chars: number): Json {
 describe("a small result", () => {
   it.each<Json>([null, 0, "", false, [], {}, "text", { a: [1, { b: null }] }])(
     "is shown whole: %j",
-    (value) => {
-      expect(outputOf(value).output).toEqual({ $var: "it", value });
+    async (value) => {
+      expect((await outputOf(value)).output).toEqual({ $var: "it", value });
     },
   );
 
-  it("is one of at most 1,000 characters of JSON", () => {
+  it("is one of at most 1,000 characters of JSON", async () => {
     const max = limits.maxShownResultChars;
     expect(JSON.stringify(listOf(max)).length).toBe(max);
-    expect(
-      [max - 1, max, max + 1].map((chars) => isHandle(outputOf(listOf(chars)).output)),
-    ).toEqual([false, false, true]);
+    const shown = await Promise.all(
+      [max - 1, max, max + 1].map((chars) => outputOf(listOf(chars))),
+    );
+    expect(shown.map(({ output }) => isHandle(output))).toEqual([false, false, true]);
   });
 
-  it("names the references that stayed as they were, as a large one does", () => {
+  it("names the references that stayed as they were, as a large one does", async () => {
     const unresolved = [{ reference: "$x", code: "variable_unknown" as const }];
     const store = new MemoryStore();
-    const small = store.save({ name: "small", value: 1 });
+    const small = await store.save({ name: "small", value: 1 });
     expect(toolOutput(small, 1, unresolved)).toEqual({ $var: "small", value: 1, unresolved });
     const value = listOf(2_000);
-    const large = store.save({ name: "large", value });
+    const large = await store.save({ name: "large", value });
     expect(toolOutput(large, value, unresolved)).toMatchObject({ $var: "large", unresolved });
   });
 });
@@ -95,7 +99,7 @@ const large: readonly (readonly [string, Json])[] = [
 
 describe("the handle of a large result", () => {
   it.each(large)("is at most 800 characters, and what it suggests exists: %s", async (_, value) => {
-    const { output, store } = outputOf(value, "a".repeat(limits.maxNameChars));
+    const { output, store } = await outputOf(value, "a".repeat(limits.maxNameChars));
     if (!isHandle(output)) throw new Error("It was shown whole.");
     expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
     expect(output.try.length).toBeLessThanOrEqual(limits.maxTryPaths);
@@ -109,9 +113,9 @@ describe("the handle of a large result", () => {
     }
   });
 
-  it("says what kind of value it is, how much and how it begins", () => {
+  it("says what kind of value it is, how much and how it begins", async () => {
     const value = list(5_000, (id) => ({ id, total: id }));
-    const { output } = outputOf(value);
+    const { output } = await outputOf(value);
     const json = JSON.stringify(value);
     expect(output).toMatchObject({
       $var: "it",
@@ -138,14 +142,14 @@ describe("the handle of a large result", () => {
       list(200, () => ({ a: "x", n: 1, z: "y" })),
       ["$it[0].a", "$it[*].n", "$it[:10]"],
     ],
-  ])("suggests parts: of %s", (_, value, paths) => {
-    const { output } = outputOf(value);
+  ])("suggests parts: of %s", async (_, value, paths) => {
+    const { output } = await outputOf(value);
     expect(isHandle(output) && output.try).toEqual(paths);
   });
 
-  it("is well-formed text without control characters, whatever the value holds", () => {
+  it("is well-formed text without control characters, whatever the value holds", async () => {
     for (const [, value] of large) {
-      const { output } = outputOf(value);
+      const { output } = await outputOf(value);
       if (!isHandle(output)) continue;
       for (const text of [output.preview, output.shape]) {
         expect(text.isWellFormed()).toBe(true);

@@ -27,7 +27,7 @@ describe("the tool's own schema", () => {
         sort: z.enum(["up", "down"]).default("up"),
       }),
     );
-    const store = storeWith({ n: 7, count: "12", title: "two words", sort: "down" });
+    const store = await storeWith({ n: 7, count: "12", title: "two words", sort: "down" });
     const input = { n: "$n", count: "$count", words: "$title" };
     await runOnce(act, input, { store });
     await runOnce(act, { ...input, sort: "$sort" }, { store });
@@ -45,7 +45,7 @@ describe("the tool's own schema", () => {
     const { run, store } = await runOnce(
       act,
       { n: "$city" },
-      { store: storeWith({ city: "Rome" }) },
+      { store: await storeWith({ city: "Rome" }) },
     );
     expect(failureOf(run)?.code).toBe("invalid_tool_input");
     expect(failureOf(run)?.message).toContain("expected number, received string");
@@ -54,7 +54,7 @@ describe("the tool's own schema", () => {
 
   it("fails with the unresolved references, each with the names that are near", async () => {
     const { act } = taking(z.object({ n: z.number(), other: z.number().optional() }));
-    const store = storeWith({ weather_nyc: 1, rows: 2 });
+    const store = await storeWith({ weather_nyc: 1, rows: 2 });
     const { run } = await runOnce(act, { n: "$wether_nyc", other: "$zzz" }, { store });
     const { code, message = "" } = failureOf(run) ?? {};
     expect(code).toBe("invalid_tool_input");
@@ -67,7 +67,7 @@ describe("the tool's own schema", () => {
     const taken: unknown[] = [];
     const inputSchema = jsonSchema<{ n: unknown }>({ type: "object", properties: { n: {} } });
     const execute = (input: unknown) => void taken.push(input);
-    const store = storeWith({ rows: [{ id: 1 }] });
+    const store = await storeWith({ rows: [{ id: 1 }] });
     await runOnce(tool({ inputSchema, execute }), { n: "$rows[0]" }, { store });
     await runOnce(dynamicTool({ inputSchema, execute }), { n: "$rows" }, { store });
     expect(taken).toEqual([{ n: { id: 1 } }, { n: [{ id: 1 }] }]);
@@ -88,22 +88,22 @@ describe("what a tool is given", () => {
   ];
 
   it.each(schemas)("may be changed by it without harm: %s", async (_, inputSchema) => {
-    const store = storeWith({ rows: [{ id: 1, tags: ["a"] }] });
+    const store = await storeWith({ rows: [{ id: 1, tags: ["a"] }] });
     const input = { rows: "$rows", own: { list: [1] } };
     const act = { inputSchema, execute: spoil } as unknown as AnyTool;
     const { run } = await runOnce(act, input, { store });
     expect(run.kind).toBe("done");
-    expect(store.read("rows")).toEqual([{ id: 1, tags: ["a"] }]);
+    expect(await store.read("rows")).toEqual([{ id: 1, tags: ["a"] }]);
     expect(input).toEqual({ rows: "$rows", own: { list: [1] } });
     expect(store.info("act_1")?.input).toEqual(input);
   });
 
   it("is the stored value itself, frozen, for a tool that promises to only read", async () => {
-    const store = storeWith({ rows: [{ id: 1 }] });
+    const store = await storeWith({ rows: [{ id: 1 }] });
     const taken: { rows: unknown }[] = [];
     const act = { inputSchema: loose, execute: (input: { rows: unknown }) => taken.push(input) };
     await runOnce(act as unknown as AnyTool, { rows: "$rows" }, { store, readonlyTools: ["act"] });
-    expect(taken[0]?.rows).toBe(store.read("rows"));
+    expect(taken[0]?.rows).toBe(await store.read("rows"));
     expect(Object.isFrozen(taken[0]?.rows)).toBe(true);
     await runOnce(
       act as unknown as AnyTool,
@@ -111,12 +111,12 @@ describe("what a tool is given", () => {
       { store, readonlyTools: ["other"] },
     );
     expect(taken[1]).toEqual(taken[0]);
-    expect(taken[1]?.rows).not.toBe(store.read("rows"));
+    expect(taken[1]?.rows).not.toBe(await store.read("rows"));
   });
 
   it("is told by the references that were counted", async () => {
     const { act } = taking(z.any());
-    const store = storeWith({ rows: [1, 22], city: "Rome" });
+    const store = await storeWith({ rows: [1, 22], city: "Rome" });
     const { run } = await runOnce(act, { a: "$rows", b: "to $city, $rows[1]" }, { store });
     expect(run).toMatchObject({
       references: { authoredChars: 5 + 5 + 8, resolvedChars: 6 + 4 + 2 },

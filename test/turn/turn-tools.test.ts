@@ -99,7 +99,7 @@ describe("what a tool returns is kept as JSON:", () => {
   ])("%s", async (_, execute, kept) => {
     const turn = await acting(execute);
     expectNormalEnd(turn);
-    expect(JSON.stringify(turn.store.read("act_1"))).toBe(JSON.stringify(kept));
+    expect(JSON.stringify(await turn.store.read("act_1"))).toBe(JSON.stringify(kept));
     expect(resultShown(turn, 1, "call_act")).toEqual({ $var: "act_1", value: kept });
   });
 });
@@ -212,11 +212,11 @@ describe("a reference in a tool's input", () => {
   ])("%s, and the turn goes on", async (_, reference, message) => {
     const { take, taken } = taker();
     const chat = new Conversation({ tools: { take } });
-    chat.store.save({ name: "nyc", value: { temp: 72, city: "NYC" } });
-    chat.store.save({ name: "list", value: [1, 2] });
-    chat.store.save({ name: "old", value: 1, tool: "load", input: { id: "x" }, ttlMs: 10 });
+    await chat.store.save({ name: "nyc", value: { temp: 72, city: "NYC" } });
+    await chat.store.save({ name: "list", value: [1, 2] });
+    await chat.store.save({ name: "old", value: 1, tool: "load", input: { id: "x" }, ttlMs: 10 });
     chat.nowMs += 10;
-    chat.store.evictExpired(chat.nowMs, 10);
+    chat.store.evictDue(chat.nowMs, 10);
     const turn = await chat.say({ steps: [[toolCall("take", { it: reference }), asked], done] });
     expectNormalEnd(turn);
     expect(resultShown(turn, 1, "call_take")).toMatch(message);
@@ -227,7 +227,7 @@ describe("a reference in a tool's input", () => {
   it("to a name that nobody knows stays as written, and the result says so", async () => {
     const { take, taken } = taker();
     const chat = new Conversation({ tools: { take } });
-    chat.store.save({ name: "weather", value: 1 });
+    await chat.store.save({ name: "weather", value: 1 });
     const it = "$wether and $5";
     const turn = await chat.say({ steps: [[toolCall("take", { it }), asked], done] });
     expect(taken).toEqual([it]);
@@ -238,7 +238,7 @@ describe("a reference in a tool's input", () => {
   it("is what chunks, parts and prompts show, never what it stood for", async () => {
     const { take, taken } = taker();
     const chat = new Conversation({ tools: { take } });
-    chat.store.save({ name: "secret_plan", value: { steps: ["only-in-the-value"] } });
+    await chat.store.save({ name: "secret_plan", value: { steps: ["only-in-the-value"] } });
     const input = { it: "$secret_plan" };
     const first = await chat.say({
       steps: [[toolCall("take", input, { chunks: 5 }), asked], done],

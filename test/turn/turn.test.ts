@@ -121,7 +121,7 @@ describe("the seed's conversation", () => {
         [text("It's $weather_nyc.temperature °C in NYC.", { chunks: 3 }), finish()],
       ],
     });
-    const nyc = chat.store.read("weather_nyc") as { temperature: number };
+    const nyc = (await chat.store.read("weather_nyc")) as { temperature: number };
     expect(shownText(first.chunks)).toBe(`It's ${nyc.temperature} °C in NYC.`);
     const input = { city1: "$weather_nyc", city2: "$weather_london" };
     const second = await chat.say({
@@ -132,7 +132,10 @@ describe("the seed's conversation", () => {
         [text("$compare_weather.summary"), finish()],
       ],
     });
-    const compared = chat.store.read("compare_weather") as { warmer: string; summary: string };
+    const compared = (await chat.store.read("compare_weather")) as {
+      warmer: string;
+      summary: string;
+    };
     expect(compared.warmer).toBe("New York");
     expect(shownText(second.chunks)).toBe(compared.summary);
     expect(chat.store.info("compare_weather")).toMatchObject({ tool: "compare_weather", input });
@@ -155,7 +158,7 @@ describe("the list of variables", () => {
 
   it("stands behind the messages, is made afresh, and what is in front of it stays", async () => {
     const chat = new Conversation({ tools: toolsFor(rows, []) });
-    chat.store.save({ name: "old", value: 1 });
+    await chat.store.save({ name: "old", value: 1 });
     const turn = await chat.say({
       steps: [
         [text("Let me see."), toolCall("load", { id: "a" }, { id: "1" }), asked],
@@ -188,7 +191,7 @@ describe("the list of variables", () => {
     [45, 25],
   ])("of %i shows the newest 20 and says that %i are not listed", async (count, more) => {
     const chat = new Conversation({});
-    for (let at = 0; at < count; at++) chat.store.save({ name: `v_${at}`, value: at });
+    for (let at = 0; at < count; at++) await chat.store.save({ name: `v_${at}`, value: at });
     const turn = await chat.say({ steps: [[text("Hi."), finish()]] });
     const lines = lastText(turn, 0).split("\n");
     const notes = more === 0 ? [] : [`(${more} older variables are not listed)`];
@@ -240,7 +243,7 @@ describe("the loop", () => {
       ],
     });
     expect(typesOf(turn.chunks).join(" ")).toBe(
-      "start start-step tool-input-available tool-output-available data-variable finish-step " +
+      "start start-step tool-input-available data-variable tool-output-available finish-step " +
         "start-step text-start text-delta text-end finish-step message-metadata finish",
     );
     expect(turn.chunks[0]).toEqual({ type: "start", messageId: turn.result.message.id });

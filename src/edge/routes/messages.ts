@@ -1,7 +1,7 @@
 import { type Context, Hono } from "hono";
 import { ByrefError, limitExceeded } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { byteLength } from "../../store/described.ts";
+import { byteLength } from "../../value/utf8.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import {

@@ -1,54 +1,45 @@
-import { type Context, Hono } from "hono";
+import { Hono } from "hono";
 import { ByrefError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
 import { summaryOf } from "../../store/summary.ts";
-import type { WriteMode } from "../../store/write-mode.ts";
-import type { Json } from "../../value/json.ts";
 import type { AppEnv } from "../app.ts";
+import { conditionsIn, requireReadable } from "../conditions.ts";
 import { conversationOf } from "../conversation-of.ts";
-import type { PutOptions, ServedValue } from "../conversation.ts";
-import { mediaTypeOf, parseJson, readJson } from "../read-body.ts";
-import {
-  changesBody,
-  interpolateBody,
-  MAX_TTL_SECONDS,
-  wholeNumberIn,
-  parse,
-} from "../requests.ts";
+import { putOptionsIn } from "../put-variable.ts";
+import { readJson } from "../read-body.ts";
+import { withEnd } from "../whole-body.ts";
+import { changesBody, interpolateBody, parse, wholeNumberIn } from "../requests.ts";
 
 /** The variables of a conversation. */
 export function variableRoutes() {
   const routes = new Hono<AppEnv>();
-  addReading(routes);
-  addWriting(routes);
+  addLists(routes);
+  addValues(routes);
+  addChanges(routes);
   return routes;
 }
 
-function addReading(routes: Hono<AppEnv>): void {
+function addLists(routes: Hono<AppEnv>): void {
   routes.get("/:id/variables", async (context) => {
-    const { last, names } = context.req.query();
+    const { last, names, after, limit: size } = context.req.query();
+    const conversation = conversationOf(context, context.req.param("id"));
+    const max = limits.maxVariablePageSize;
     const count = wholeNumberIn(last, "last", { min: 0 });
-    const variables = await conversationOf(context, context.req.param("id")).listVariables({
-      ...(count === undefined ? {} : { last: count }),
-      ...(names === undefined ? {} : { names: names.split(",") }),
-    });
-    if (context.req.header("accept")?.includes("text/markdown") !== true) {
-      return context.json({ variables });
-    }
-    const markdown = summaryOf(variables, count);
+    const limit = wholeNumberIn(size, "limit", { min: 1, max }) ?? max;
+    const cursor = wholeNumberIn(after, "after", { min: 0 }) ?? 0;
+    const isChosen = count !== undefined || names !== undefined;
+    const page = isChosen
+      ? {
+          variables: await conversation.listVariables({
+            ...(count === undefined ? {} : { last: Math.min(count, max) }),
+            ...(names === undefined ? {} : { names: names.split(",") }),
+          }),
+        }
+      : await conversation.pageVariables({ after: cursor, limit });
+    if (context.req.header("accept")?.includes("text/markdown") !== true) return context.json(page);
+    const markdown = summaryOf(page.variables, count);
     return context.body(markdown, 200, { "content-type": "text/markdown; charset=utf-8" });
-  });
-
-  routes.get("/:id/variables/:name/info", async (context) => {
-    const { id, name } = context.req.param();
-    return context.json(await conversationOf(context, id).variableInfo(name));
-  });
-
-  routes.get("/:id/variables/:name", async (context) => {
-    const { id, name } = context.req.param();
-    const path = context.req.query("path") ?? "";
-    return serve(context, await conversationOf(context, id).readVariable(name, path));
   });
 
   routes.post("/:id/interpolate", async (context) => {
@@ -58,21 +49,50 @@ function addReading(routes: Hono<AppEnv>): void {
   });
 }
 
-function addWriting(routes: Hono<AppEnv>): void {
-  routes.put("/:id/variables/:name", async (context) => {
+function addValues(routes: Hono<AppEnv>): void {
+  routes.get("/:id/variables/:name/info", async (context) => {
     const { id, name } = context.req.param();
-    const value = await readValue(context.req.raw);
-    const options = putOptionsIn(context.req.query());
-    const conversation = conversationOf(context, id);
-    const { info, isNew } = await conversation.putVariable(
-      requireName(requireWritable(name)),
-      value,
-      options,
-    );
-    const location = `/conversations/${id}/variables/${info.name}`;
-    return context.json(info, isNew ? 201 : 200, info.name === name ? {} : { location });
+    return context.json(await conversationOf(context, id).variableInfo(name));
   });
 
+  routes.get("/:id/variables/:name", async (context) => {
+    const { id, name } = context.req.param();
+    const { search } = new URL(context.req.url);
+    const response = await conversationOf(context, id).fetch(addressOf(name, search), {
+      method: context.req.method,
+      headers: pick(context.req.raw.headers, ["accept", "range", "if-range", "if-none-match"]),
+    });
+    // A response from another place has headers that cannot be added to.
+    return new Response(response.body, response);
+  });
+
+  routes.put("/:id/variables/:name", async (context) => {
+    const { id, name } = context.req.param();
+    requireName(requireWritable(name));
+    const { search, searchParams } = new URL(context.req.url);
+    putOptionsIn(searchParams);
+    // An empty header does not reach the object: whoever sent it would be without the guard that they meant.
+    requireReadable(conditionsIn(context.req.raw.headers));
+    requireSmallEnough(context.req.header("content-length"));
+    const { header, body } = withEnd(context.req.raw.body);
+    const given = pick(context.req.raw.headers, ["content-type", "if-match", "if-none-match"]);
+    given.set(...header);
+    const response = await conversationOf(context, id).fetch(addressOf(name, search), {
+      method: "PUT",
+      headers: given,
+      body,
+    });
+    const headers = new Headers(response.headers);
+    const newName = headers.get("x-byref-name");
+    headers.delete("x-byref-name");
+    if (newName !== null && newName !== name) {
+      headers.set("location", `/conversations/${id}/variables/${newName}`);
+    }
+    return new Response(response.body, { status: response.status, headers });
+  });
+}
+
+function addChanges(routes: Hono<AppEnv>): void {
   routes.patch("/:id/variables/:name", async (context) => {
     const { id, name } = context.req.param();
     const { ttl, pinned, description } = parse(changesBody, await readJson(context.req.raw));
@@ -81,15 +101,20 @@ function addWriting(routes: Hono<AppEnv>): void {
       ...(pinned === undefined ? {} : { pinned }),
       ...(description === undefined ? {} : { description }),
     };
+    const conditions = conditionsIn(context.req.raw.headers);
     const conversation = conversationOf(context, id);
-    return context.json(await conversation.changeVariable(requireWritable(name), changes));
+    const info = await conversation.changeVariable(requireWritable(name), changes, conditions);
+    return context.json(info);
   });
 
   routes.delete("/:id/variables/:name", async (context) => {
     const { id, name } = context.req.param();
-    const existed = await conversationOf(context, id).deleteVariable(requireWritable(name));
-    if (!existed) throw new ByrefError("variable_not_found", `There is no variable ${name}.`);
-    return context.body(null, 204);
+    const conditions = conditionsIn(context.req.raw.headers);
+    const conversation = conversationOf(context, id);
+    if (await conversation.deleteVariable(requireWritable(name), conditions)) {
+      return context.body(null, 204);
+    }
+    throw new ByrefError("variable_not_found", `There is no variable ${name}.`);
   });
 
   routes.delete("/:id/variables", async (context) => {
@@ -99,60 +124,32 @@ function addWriting(routes: Hono<AppEnv>): void {
   });
 }
 
-/** A stored value must not become script on this origin, whatever it holds. */
-function serve(context: Context<AppEnv>, { text, isText, etag }: ServedValue): Response {
-  return context.body(text, 200, {
-    "content-type": isText ? "text/plain; charset=utf-8" : "application/json",
-    "content-security-policy": "sandbox; default-src 'none'",
-    "x-content-type-options": "nosniff",
-    etag,
-  });
+/** Inside of the object: what the Worker asks for, never what a client wrote. */
+function addressOf(name: string, search: string): string {
+  return `http://conversation/variables/${encodeURIComponent(name)}${search}`;
 }
 
-async function readValue(request: Request): Promise<Json> {
-  const type = mediaTypeOf(request);
-  if (type === "application/json") return parseJson(await request.text());
-  if (type === "text/plain") return decodeText(await request.arrayBuffer());
-  const message = `A value of content type ${type || "(none)"} cannot be kept; send application/json or text/plain.`;
-  throw new ByrefError("unsupported_media_type", message);
-}
-
-/** UTF-8 to the byte, a byte order mark included; anything else would be changed in silence. */
-function decodeText(bytes: ArrayBuffer): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    throw new ByrefError("bad_value", "The text is not UTF-8; send it in UTF-8.");
+function pick(headers: Headers, names: readonly string[]): Headers {
+  const picked = new Headers();
+  for (const name of names) {
+    const value = headers.get(name);
+    if (value !== null) picked.set(name, value);
   }
+  return picked;
+}
+
+/** Said before the body comes; one that does not tell its length is counted. */
+function requireSmallEnough(contentLength: string | undefined): void {
+  const maximum = limits.maxValueBytes;
+  if (contentLength === undefined || Number(contentLength) <= maximum) return;
+  throw new ByrefError(
+    "body_too_large",
+    `A value is at most ${maximum} bytes, this is ${contentLength}.`,
+  );
 }
 
 /** What the caller gave with a message is as it was given. */
 function requireWritable(name: string): string {
   if (name !== "input") return name;
   throw new ByrefError("bad_name", "input is what came with a message, and cannot be changed.");
-}
-
-function isWriteMode(mode: string): mode is WriteMode {
-  return mode === "replace" || mode === "append" || mode === "merge" || mode === "new";
-}
-
-function putOptionsIn(query: Readonly<Record<string, string>>): PutOptions {
-  const ttlSeconds = wholeNumberIn(query.ttl, "ttl", { min: 1, max: MAX_TTL_SECONDS });
-  const { pin, description, mode } = query;
-  if (mode !== undefined && !isWriteMode(mode)) {
-    throw new ByrefError("bad_request", "mode must be replace, append, merge or new.");
-  }
-  if (pin !== undefined && pin !== "true" && pin !== "false") {
-    throw new ByrefError("bad_request", "pin must be true or false.");
-  }
-  if (description !== undefined && description.length > limits.maxDescriptionChars) {
-    const message = `description is at most ${limits.maxDescriptionChars} characters.`;
-    throw new ByrefError("bad_request", message);
-  }
-  return {
-    ...(ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(pin === undefined ? {} : { pinned: pin === "true" }),
-    ...(description === undefined ? {} : { description }),
-  };
 }

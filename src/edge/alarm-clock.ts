@@ -1,0 +1,42 @@
+import type { Cost } from "../turn/cost.ts";
+import type { DurableSql } from "./durable-sql.ts";
+
+/** The object's one alarm. It is set only to an earlier time than it has: setting it costs a row. */
+export class AlarmClock {
+  readonly #storage: DurableObjectStorage;
+  readonly #sql: DurableSql;
+  /** Undefined as long as nobody has asked. */
+  #setForMs: number | null | undefined;
+
+  constructor(storage: DurableObjectStorage, sql: DurableSql) {
+    this.#storage = storage;
+    this.#sql = sql;
+  }
+
+  /** It is going off, or has been removed: none is set any more. */
+  cleared(): void {
+    this.#setForMs = null;
+  }
+
+  /** Not later than `dueMs`, in milliseconds since 1970. */
+  async setBy(dueMs: number): Promise<void> {
+    this.#setForMs ??= await this.#storage.getAlarm();
+    if (!this.#isNews(dueMs)) return;
+    this.#setForMs = dueMs;
+    await this.#sql.setAlarm(dueMs);
+  }
+
+  /** The cost with that of a `setBy` which is still to come; what it finds is known from the last one. */
+  withAlarm(cost: Cost, dueMs: number): Cost {
+    const { rowsWritten, alarms } = cost;
+    if (!this.#isNews(dueMs)) return cost;
+    return { ...cost, rowsWritten: rowsWritten + 1, alarms: alarms + 1 };
+  }
+
+  #isNews(dueMs: number): boolean {
+    return dueMs <= MAX_ALARM_MS && dueMs < (this.#setForMs ?? Infinity);
+  }
+}
+
+/** The last moment that a Date can hold. */
+const MAX_ALARM_MS = 8.64e15;

@@ -1,0 +1,62 @@
+import { codeOf, publicMessageOf } from "../errors.ts";
+import type { Cost } from "../turn/cost.ts";
+import { runTurn, type TurnResult } from "../turn/turn.ts";
+import type { Cast } from "./cast.ts";
+import type { ConversationData } from "./conversation-data.ts";
+import { questionOf } from "./question.ts";
+import type { TurnRequest } from "./requests.ts";
+import { recordTools } from "./tool-events.ts";
+import type { TurnLog } from "./turn-log.ts";
+
+export interface TurnRun {
+  readonly turn: TurnRequest;
+  readonly cast: Cast;
+  readonly log: TurnLog;
+  readonly signal: AbortSignal;
+  /** Of the turn so far. */
+  readonly cost: () => Cost;
+}
+
+/**
+ * Runs a turn in a conversation; its chunks go to the log, and what happened to the events, which the
+ * caller writes. Rejects, and says so in the log, for what is wrong outside of the turn's own doing.
+ */
+export async function answerTurn(data: ConversationData, run: TurnRun): Promise<TurnResult> {
+  const { store, history, events } = data;
+  const { turn, cast, log, signal, cost } = run;
+  try {
+    const question = questionOf(turn, history);
+    if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
+    const turnId = crypto.randomUUID();
+    events.add({ type: "turn.started", turn: turnId });
+    const record = recordTools(events, turnId);
+    const result = await runTurn(
+      {
+        ...cast,
+        store,
+        history,
+        now: Date.now,
+        newId: () => crypto.randomUUID(),
+        signal,
+        cost: () => withEventRow(cost()),
+        emit: (chunk) => {
+          record(chunk);
+          log.push(chunk);
+        },
+      },
+      question,
+    );
+    const code = result.error?.code;
+    const type = code === undefined ? "turn.done" : "turn.failed";
+    events.add({ turn: turnId, type, ...(code === undefined ? {} : { code }) });
+    return result;
+  } catch (error) {
+    log.push({ type: "error", errorText: `${codeOf(error)}: ${publicMessageOf(error)}` });
+    throw error;
+  }
+}
+
+/** The row in which a turn's events are kept counts in, though it is written later. */
+function withEventRow(cost: Cost): Cost {
+  return { ...cost, rowsWritten: cost.rowsWritten + 1 };
+}

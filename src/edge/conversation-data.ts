@@ -1,0 +1,163 @@
+import { limits } from "../limits.ts";
+import type { Bucket } from "../store/bodies.ts";
+import { migrate } from "../store/migrations.ts";
+import { firstRow, numberIn, type Sql, textIn } from "../store/sql.ts";
+import { SqlStore } from "../store/sql-store.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { type ConversationEvent, EventLog } from "../turn/event-log.ts";
+import { History } from "../turn/history.ts";
+
+/** How much a conversation's variables may be, and how long things stay. */
+export interface Retention {
+  /** All values of a conversation, in bytes. Default: `maxConversationBytes`. */
+  readonly quotaBytes?: number;
+  /** An unused variable, in milliseconds. Default: `variableIdleMs`. */
+  readonly variableIdleMs?: number;
+  /** An unused conversation, in milliseconds. Default: `conversationIdleMs`. */
+  readonly conversationIdleMs?: number;
+}
+
+export interface DataOptions {
+  readonly sql: Sql;
+  readonly bucket: Bucket | undefined;
+  readonly retention: Retention;
+  readonly onAccess: () => void;
+  /** Receives events as they are written. */
+  readonly onEvents: (events: readonly ConversationEvent[]) => void;
+}
+
+export interface ConversationInfo {
+  readonly title: string | null;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly messages: number;
+  readonly variables: number;
+  /** Of all values. */
+  readonly bytes: number;
+}
+
+/** All that a conversation keeps: messages, variables, events, its title. */
+export class ConversationData {
+  readonly store: VariableStore;
+  readonly history: History;
+  readonly events: EventLog;
+  readonly #sql: Sql;
+  readonly #idleMs: number;
+
+  constructor({ sql, bucket, retention, onAccess, onEvents }: DataOptions) {
+    migrate(sql);
+    const { quotaBytes, variableIdleMs, conversationIdleMs } = retention;
+    this.#sql = sql;
+    this.#idleMs = conversationIdleMs ?? limits.conversationIdleMs;
+    this.store = new SqlStore(sql, {
+      onAccess,
+      ...(bucket === undefined ? {} : { bucket }),
+      ...(quotaBytes === undefined ? {} : { quotaBytes }),
+      ...(variableIdleMs === undefined ? {} : { idleMs: variableIdleMs }),
+    });
+    this.history = new History(sql);
+    this.events = new EventLog(sql);
+    this.events.watch(onEvents);
+    this.store.observe((change) => this.events.addChange(change));
+    // No run goes on when the object wakes: what was a run's ends with the process that it ran in.
+    for (const run of this.store.runs()) this.store.endRun(run);
+    this.#sweepLeftovers();
+  }
+
+  get info(): ConversationInfo {
+    const { title, created } = this.#meta();
+    const [newest] = this.store.list({ last: 1 });
+    const writtenMs = newest === undefined ? 0 : Date.parse(newest.updatedAt);
+    const updatedMs = Math.max(created, this.#lastMessageMs(), writtenMs);
+    return {
+      title: title ?? null,
+      createdAt: new Date(created).toISOString(),
+      updatedAt: new Date(updatedMs).toISOString(),
+      messages: this.history.count(),
+      variables: this.store.count(),
+      bytes: this.store.bytes(),
+    };
+  }
+
+  /** Has nothing ever happened here? */
+  get isEmpty(): boolean {
+    return this.events.isEmpty && this.#meta().title === undefined;
+  }
+
+  setTitle(title: string): void {
+    this.#setMeta("title", title);
+  }
+
+  /** When somebody last asked, wrote or read something here, in milliseconds since 1970. */
+  get lastActiveMs(): number {
+    const { created } = this.#meta();
+    const lastAccessMs = this.store.lastAccessMs() ?? 0;
+    return Math.max(created, this.#lastMessageMs(), lastAccessMs, this.events.lastActiveMs);
+  }
+
+  /** When there is next something to do, whoever asks or not. */
+  get dueMs(): number {
+    const dueMs = [this.lastActiveMs + this.#idleMs, this.store.nextDueMs() ?? Infinity];
+    if (this.store.hasGarbage()) dueMs.push(Date.now() + SWEEP_AFTER_MS);
+    return Math.min(...dueMs);
+  }
+
+  isIdle(nowMs: number): boolean {
+    return this.lastActiveMs + this.#idleMs <= nowMs;
+  }
+
+  /** What a crash left goes when somebody next asks; nobody waits for it, and the alarm tries again. */
+  #sweepLeftovers(): void {
+    if (!this.store.hasGarbage()) return;
+    void this.store.sweep().catch((error: unknown) => console.error(error));
+  }
+
+  #lastMessageMs(): number {
+    return this.history.lastMs() ?? 0;
+  }
+
+  #meta(): { readonly title: string | undefined; readonly created: number } {
+    const rows = this.#sql.all(`SELECT key, value FROM meta WHERE key IN ('title', 'created')`);
+    const values = new Map(rows.map((row) => [textIn(row, "key"), textIn(row, "value")]));
+    return { title: values.get("title"), created: Number(values.get("created") ?? 0) };
+  }
+
+  #setMeta(key: string, value: string): void {
+    this.#sql.run(
+      `INSERT INTO meta (key, value) VALUES (?, ?)
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+      key,
+      value,
+    );
+  }
+}
+
+/** A body that somebody still reads or writes is swept when they are done. */
+const SWEEP_AFTER_MS = 60_000;
+
+const DELETING = "deleting";
+
+/**
+ * Empties every table and leaves a mark that the rest is to follow: from then on the conversation is as
+ * one that never was, also if the process ends before the bucket is empty.
+ */
+export function markDeleted(sql: Sql): void {
+  sql.transaction(() => {
+    const tables = sql.all(
+      `SELECT name FROM sqlite_master
+       WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\'`,
+    );
+    for (const table of tables) {
+      // The version of the schema stays: by it the object knows, when it wakes, that there is something.
+      const name = textIn(table, "name");
+      sql.run(`DELETE FROM "${name}"${name === "meta" ? ` WHERE key <> 'schema'` : ""}`);
+    }
+    sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
+  });
+}
+
+/** True between `markDeleted` and the end of what it began. */
+export function isMarkedDeleted(sql: Sql): boolean {
+  const found = firstRow(sql, `SELECT count(*) AS found FROM meta WHERE key = '${DELETING}'`);
+  return found !== undefined && numberIn(found, "found") > 0;
+}

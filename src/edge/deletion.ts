@@ -1,0 +1,87 @@
+import { ByrefError } from "../errors.ts";
+import type { Bucket } from "../store/bodies.ts";
+import type { AlarmClock } from "./alarm-clock.ts";
+import { isMarkedDeleted, markDeleted } from "./conversation-data.ts";
+import type { DurableSql } from "./durable-sql.ts";
+
+export interface DeletionOptions {
+  readonly storage: DurableObjectStorage;
+  readonly sql: DurableSql;
+  readonly bucket: Bucket | undefined;
+  readonly alarmClock: AlarmClock;
+  /** Told when the rows are gone, before the rest is. */
+  readonly onMarked: () => void;
+}
+
+/** How a conversation ends: what runs is stopped, the rows go, then what lies in the bucket. */
+export class Deletion {
+  readonly #options: DeletionOptions;
+  /** What a deletion stops, and then waits for. */
+  readonly #running = new Map<AbortController, Promise<unknown>>();
+  #deletion: Promise<void> | undefined;
+  /** What is left of a deleted conversation has to go before anything new is written. */
+  #isMarked = false;
+
+  constructor(options: DeletionOptions) {
+    this.#options = options;
+  }
+
+  /** Is this the object of a conversation whose deletion the end of a process has cut off? */
+  readMark(): boolean {
+    this.#isMarked = isMarkedDeleted(this.#options.sql);
+    return this.#isMarked;
+  }
+
+  get isIdle(): boolean {
+    return this.#running.size === 0;
+  }
+
+  /** Work that a deletion stops. */
+  stoppably<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    const stopping = new AbortController();
+    const running = work(stopping.signal);
+    this.#running.set(stopping, running);
+    return running.finally(() => this.#running.delete(stopping));
+  }
+
+  start(): Promise<void> {
+    this.#deletion ??= this.#untilDone(this.#stopAndDelete());
+    return this.#deletion;
+  }
+
+  /** Nothing begins while the conversation is being deleted. What failed of that is tried again. */
+  async whenDone(): Promise<void> {
+    if (this.#isMarked) this.#deletion ??= this.#untilDone(this.#finish());
+    await this.#deletion;
+  }
+
+  async #stopAndDelete(): Promise<void> {
+    for (const stopping of this.#running.keys()) stopping.abort(wasDeleted());
+    await Promise.allSettled(this.#running.values());
+    markDeleted(this.#options.sql);
+    this.#isMarked = true;
+    this.#options.onMarked();
+    // Should the process end now, the alarm wakes the object, which then goes on.
+    await this.#options.alarmClock.setBy(Date.now());
+    await this.#finish();
+  }
+
+  async #finish(): Promise<void> {
+    const { bucket, storage, alarmClock } = this.#options;
+    if (bucket !== undefined) await bucket.blobs.delete(await bucket.blobs.list(bucket.prefix));
+    // The alarm goes with it.
+    await storage.deleteAll();
+    alarmClock.cleared();
+    this.#isMarked = false;
+  }
+
+  #untilDone(deletion: Promise<void>): Promise<void> {
+    return deletion.finally(() => {
+      this.#deletion = undefined;
+    });
+  }
+}
+
+function wasDeleted(): ByrefError {
+  return new ByrefError("conversation_not_found", "The conversation was deleted meanwhile.");
+}

@@ -1,0 +1,41 @@
+import { Hono } from "hono";
+import type { AppEnv } from "../app.ts";
+import { conversationOf } from "../conversation-of.ts";
+import { pageSize, parse, titleBody, wholeNumberIn } from "../requests.ts";
+import { readJson } from "../read-body.ts";
+
+/** A conversation as a whole, and its events. */
+export function conversationRoutes() {
+  const routes = new Hono<AppEnv>();
+
+  routes.get("/:id", async (context) => {
+    const id = context.req.param("id");
+    return context.json({ id, ...(await conversationOf(context, id).about()) });
+  });
+
+  routes.patch("/:id", async (context) => {
+    const id = context.req.param("id");
+    const { title } = parse(titleBody, await readJson(context.req.raw));
+    return context.json({ id, ...(await conversationOf(context, id).setTitle(title)) });
+  });
+
+  routes.delete("/:id", async (context) => {
+    await conversationOf(context, context.req.param("id")).deleteAll();
+    return context.body(null, 204);
+  });
+
+  routes.get("/:id/events", async (context) => {
+    const { after: afterText, limit } = context.req.query();
+    // A client that connects again sends its old address, and behind it what it has had since.
+    const asked = context.req.header("last-event-id") ?? afterText;
+    const after = wholeNumberIn(asked, "after", { min: 0 }) ?? 0;
+    const conversation = conversationOf(context, context.req.param("id"));
+    if (context.req.header("accept")?.includes("text/event-stream") !== true) {
+      return context.json(await conversation.listEvents({ after, limit: pageSize(limit) }));
+    }
+    const response = await conversation.fetch(`http://conversation/events?after=${after}`);
+    return new Response(response.body, response);
+  });
+
+  return routes;
+}

@@ -1,0 +1,219 @@
+import { ByrefError, codeOf } from "../errors.ts";
+import type { Json } from "../value/json.ts";
+import { isStored } from "./bodies.ts";
+import type { Entry } from "./catalog.ts";
+import { Content, jsonContent, type StoredBody, valueIn } from "./content.ts";
+import { requireName } from "./names.ts";
+import { readWhole, whenRead } from "./read-part.ts";
+import type { StoreState } from "./store-state.ts";
+import type { Awaitable, VariableInfo, Write } from "./variable-store.ts";
+import { isExtension, valueWithin } from "./write-mode.ts";
+import type { Writer } from "./writer.ts";
+
+export interface BatchTools {
+  readonly state: StoreState;
+  readonly writer: Writer;
+  readonly read: (entry: Entry) => Awaitable<Json | undefined>;
+}
+
+/** Tries of a batch that somebody else came before, each time another one. */
+const MAX_TRIES = 20;
+
+/**
+ * Writes on their way into one commit, of which each sees what those before it wrote: first what may have
+ * to wait, then all of them at once. What is stored for them stays in use until the batch is settled.
+ */
+export class Batch {
+  readonly #tools: BatchTools;
+  readonly #writes: readonly Write[];
+  readonly #drafts: Draft[] = [];
+  #inUse: readonly StoredBody[];
+
+  constructor(writes: readonly Write[], tools: BatchTools) {
+    this.#tools = tools;
+    this.#writes = writes;
+    this.#inUse = writes.flatMap(({ value }) =>
+      value instanceof Content && isStored(value.body) ? [value.body] : [],
+    );
+    for (const body of this.#inUse) tools.state.bodies.keep(body);
+  }
+
+  /** All that may have to wait. Settled if it throws, or rejects. */
+  prepare(): Awaitable<void> {
+    try {
+      const waiting = this.#prepareFrom(0);
+      if (!(waiting instanceof Promise)) return;
+      return waiting.catch((error: unknown) => {
+        this.settle();
+        throw error;
+      });
+    } catch (error) {
+      this.settle();
+      throw error;
+    }
+  }
+
+  /** All of them or none. Settled in any case. */
+  commit(): readonly VariableInfo[] {
+    try {
+      return this.#commit();
+    } finally {
+      this.settle();
+    }
+  }
+
+  /** Prepares and commits; again if somebody came first. Settled in any case. */
+  save(): Awaitable<readonly VariableInfo[]> {
+    const waiting = this.prepare();
+    return waiting instanceof Promise ? this.#saveLater(waiting) : this.commit();
+  }
+
+  /** What is stored and belongs to no variable may be swept. Twice is once. */
+  settle(): void {
+    for (const body of this.#inUse) this.#tools.state.bodies.drop(body);
+    this.#inUse = [];
+  }
+
+  async #saveLater(waiting: Promise<void>): Promise<readonly VariableInfo[]> {
+    await waiting;
+    try {
+      for (let tries = 1; ; tries++) {
+        try {
+          return this.#commit();
+        } catch (error) {
+          if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+        }
+        await this.#prepareFrom(0);
+      }
+    } finally {
+      this.settle();
+    }
+  }
+
+  #commit(): readonly VariableInfo[] {
+    const { state, writer } = this.#tools;
+    return state.atomically(() => {
+      // What is written here, or extended, does not give way to the rest of it.
+      const kept = new Set(this.#writes.filter(isExtension).map(({ name }) => String(name)));
+      const seqs = new Map<Draft, number | undefined>();
+      return this.#drafts.map((draft) => {
+        const { write, content, after } = draft;
+        if (isExtension(write)) {
+          const name = String(write.name);
+          const expected = after.draft === undefined ? after.seq : seqs.get(after.draft);
+          if (state.alive(name)?.seq !== expected) throw overtaken(name);
+        }
+        const info = writer.put(write, content, kept);
+        kept.add(info.name);
+        seqs.set(draft, state.catalog.get(info.name)?.seq);
+        return info;
+      });
+    });
+  }
+
+  #prepareFrom(first: number): Awaitable<void> {
+    for (let index = first; index < this.#writes.length; index++) {
+      const draft = this.#draft(index);
+      if (draft instanceof Promise) {
+        return draft.then((ready) => {
+          this.#drafts[index] = ready;
+          return this.#prepareFrom(index + 1);
+        });
+      }
+      this.#drafts[index] = draft;
+    }
+  }
+
+  #draft(index: number): Awaitable<Draft> {
+    const write = this.#writes[index];
+    if (write === undefined) throw new ByrefError("internal", "There is no such write.");
+    const known = this.#drafts[index];
+    // Only what depends on a value that has changed is made once more.
+    if (known !== undefined && !isExtension(write)) return known;
+    requirePlace(write);
+    if (!isExtension(write)) return this.#draftOf(write, NOTHING);
+    return whenRead(this.#base(write, index), (base) => this.#draftOf(write, base));
+  }
+
+  #draftOf(write: Write, { value, after }: Base): Awaitable<Draft> {
+    const { bodies } = this.#tools.state;
+    const content = contentOf(write, value);
+    if (!bodies.belongsInBucket(content)) return { write, content, after };
+    return bodies.toBucket(content).then((stored) => {
+      if (isStored(stored.body)) this.#inUse = [...this.#inUse, stored.body];
+      return { write, content: stored, after };
+    });
+  }
+
+  /** What the write extends: what an earlier one of the batch leaves there, or the variable as it is. */
+  #base({ name }: Write, index: number): Awaitable<Base> {
+    const { state, read } = this.#tools;
+    const earlier = this.#drafts
+      .slice(0, index)
+      .findLast(({ write }) => write.name === name && write.mode !== "new");
+    if (earlier !== undefined) {
+      return whenRead(this.#valueOf(earlier), (value) => ({ value, after: { draft: earlier } }));
+    }
+    const entry = state.alive(String(name));
+    if (entry === undefined) return NOTHING;
+    return whenRead(read(entry), (value) => ({ value, after: { seq: entry.seq } }));
+  }
+
+  #valueOf({ write, content }: Draft): Awaitable<Json> {
+    const { about, marks, body, value } = content;
+    if (value !== undefined) return value;
+    return readWhole(String(write.name), {
+      stored: { ...about, marks, body },
+      read: (from, to) => this.#tools.state.bodies.read(body, from, to),
+    });
+  }
+}
+
+/** A write whose content is ready. */
+interface Draft {
+  readonly write: Write;
+  readonly content: Content;
+  readonly after: Predecessor;
+}
+
+/** The write of which an extension holds the value: by its seq, or one of the same batch, or none. */
+interface Predecessor {
+  readonly seq?: number;
+  readonly draft?: Draft;
+}
+
+/** A value that a write extends. */
+interface Base {
+  readonly value: Json | undefined;
+  readonly after: Predecessor;
+}
+
+const NOTHING: Base = { value: undefined, after: {} };
+
+function overtaken(name: string): ByrefError {
+  return new ByrefError("conflict", `${name} has changed while it was extended; try again.`);
+}
+
+function requirePlace({ name, path = [], mode }: Write): void {
+  if (typeof name === "string") requireName(name);
+  if (path.length === 0 || (typeof name === "string" && mode !== "new")) return;
+  throw new ByrefError("bad_value", "A path belongs to a name, and to no mode=new.");
+}
+
+/** What is to be stored. Throws `bad_value`, `bad_path` or `limit_exceeded`. */
+function contentOf(write: Write, existing: Json | undefined): Content {
+  const { value, path = [], mode = "replace" } = write;
+  if (!(value instanceof Content)) {
+    const whole = isExtension(write) ? valueWithin(existing, path, { mode, value }) : value;
+    return jsonContent(whole);
+  }
+  const replaces =
+    path.length === 0 && (mode === "replace" || mode === "new" || existing === undefined);
+  if (replaces) return value;
+  const added = valueIn(value);
+  if (added === undefined) {
+    const message = "Bytes and records that arrive as such can only replace; use mode=replace.";
+    throw new ByrefError("bad_value", message);
+  }
+  return jsonContent(valueWithin(existing, path, { mode, value: added }));
+}

@@ -1,0 +1,86 @@
+import { type Blobs, type BlobUpload, type ByteRange, unreadable, uploadIsOver } from "./blobs.ts";
+
+export interface BlobRead extends ByteRange {
+  readonly key: string;
+}
+
+/** Objects in this process's memory, for tests. An upload holds all that was written to it. */
+export class MemoryBlobs implements Blobs {
+  readonly #objects = new Map<string, Uint8Array>();
+  readonly #reads: BlobRead[] = [];
+
+  /** Every range that was asked for, oldest first; those of no bytes are none. */
+  get reads(): readonly BlobRead[] {
+    return this.#reads;
+  }
+
+  async put(key: string, bytes: Uint8Array): Promise<void> {
+    this.#objects.set(key, bytes.slice());
+  }
+
+  async upload(key: string): Promise<BlobUpload> {
+    return new MemoryUpload(key, (bytes) => this.#objects.set(key, bytes));
+  }
+
+  async read(key: string, from: number, to: number): Promise<Uint8Array> {
+    if (from === to) return new Uint8Array();
+    this.#reads.push({ key, from, to });
+    const object = this.#objects.get(key);
+    if (object === undefined) throw unreadable(key, { from, to }, "It is not there.");
+    if (from < 0 || from > to || to > object.length)
+      throw unreadable(key, { from, to }, `It has ${object.length} bytes.`);
+    return object.slice(from, to);
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.#objects.delete(key);
+  }
+
+  async list(prefix: string): Promise<readonly string[]> {
+    return [...this.#objects.keys()].filter((key) => key.startsWith(prefix));
+  }
+}
+
+class MemoryUpload implements BlobUpload {
+  readonly #key: string;
+  readonly #show: (bytes: Uint8Array) => void;
+  #pieces: Uint8Array[] = [];
+  #isOver = false;
+
+  constructor(key: string, show: (bytes: Uint8Array) => void) {
+    this.#key = key;
+    this.#show = show;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    if (this.#isOver) throw uploadIsOver(this.#key);
+    this.#pieces.push(bytes.slice());
+  }
+
+  async complete(): Promise<void> {
+    if (this.#isOver) throw uploadIsOver(this.#key);
+    this.#show(joined(this.#end()));
+  }
+
+  async abort(): Promise<void> {
+    this.#end();
+  }
+
+  /** What was written until now. */
+  #end(): readonly Uint8Array[] {
+    const pieces = this.#pieces;
+    this.#pieces = [];
+    this.#isOver = true;
+    return pieces;
+  }
+}
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0));
+  let end = 0;
+  for (const piece of pieces) {
+    whole.set(piece, end);
+    end += piece.length;
+  }
+  return whole;
+}

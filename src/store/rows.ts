@@ -1,0 +1,54 @@
+import type { Mark } from "../value/marks.ts";
+import type { Entry } from "./catalog.ts";
+import type { Chunks } from "./chunks.ts";
+import type { StoredBody } from "./content.ts";
+import type { Garbage } from "./garbage.ts";
+import type { Tombstone, VariableInfo } from "./variable-store.ts";
+
+/** Where a value is and how it is read. */
+export interface Stored {
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly count: number;
+  readonly marks: readonly Mark[];
+  /** In the row itself, or elsewhere. */
+  readonly body: string | Uint8Array | StoredBody;
+}
+
+/** One variable as a row. */
+export interface Row {
+  readonly entry: Entry;
+  readonly info: VariableInfo;
+  readonly stored: Stored;
+}
+
+/**
+ * What the store keeps its variables in: SQLite, or memory. All is synchronous. Nothing here decides
+ * anything: names, modes, quotas and times are the store's (`variables.ts`).
+ */
+export interface Rows {
+  readonly chunks: Chunks;
+  readonly garbage: Garbage;
+  /** In any order; reads no value. */
+  entries(): readonly Entry[];
+  /** Those that exist, in any order; reads no value. */
+  infos(names: readonly string[]): readonly VariableInfo[];
+  stored(name: string): Stored | undefined;
+  /** Inserts or replaces. */
+  put(row: Row): void;
+  change(info: VariableInfo): void;
+  remove(name: string): void;
+  /** Writes access times, in milliseconds since 1970, by name. */
+  touch(times: ReadonlyMap<string, number>): void;
+  /** Oldest first. */
+  tombstones(): readonly Tombstone[];
+  addTombstone(tombstone: Tombstone): void;
+  removeTombstone(name: string): void;
+  /** The numbers that names have used, by base. */
+  numbers(): Readonly<Record<string, number>>;
+  saveNumbers(numbers: Readonly<Record<string, number>>): void;
+  /** One atomic commit, rolled back if `work` throws. One inside another is part of it. */
+  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result;
+  /** What is known of the tables is looked up again. */
+  forget(): void;
+}

@@ -1,0 +1,293 @@
+import { deepFreeze, type Json } from "../value/json.ts";
+import type { Mark } from "../value/marks.ts";
+import type { Entry } from "./catalog.ts";
+import { SqlChunks } from "./chunks.ts";
+import type { StoredBody } from "./content.ts";
+import { SqlGarbage } from "./garbage.ts";
+import { toIso } from "./provenance.ts";
+import type { Row, Rows, Stored } from "./rows.ts";
+import {
+  firstRow,
+  numberIn,
+  optionalNumberIn,
+  optionalTextIn,
+  type Sql,
+  type SqlRow,
+  type SqlValue,
+  textIn,
+} from "./sql.ts";
+import type { Location, Tombstone, VariableInfo, Visibility } from "./variable-store.ts";
+
+const ENTRY_COLUMNS = `name, seq, version, type, bytes, chars, created_at, accessed_at, expires_at, pinned,
+  visibility, run, tool, input_digest`;
+const INFO_COLUMNS = `${ENTRY_COLUMNS}, updated_at, count, media_type, location, sources,
+  trusted, shape, preview, description, tool_call_id, input`;
+const NUMBERS_KEY = "numbers";
+/** Some 200 bytes each, and at most 2 MB in what SQLite hands out. */
+const ENTRIES_PER_ROW = 500;
+/** Names in one binding, which may have `maxSqlValueBytes`. */
+const MAX_NAMES = 10_000;
+
+/** Variables in a conversation's SQLite (schema: `migrations.ts`). One row for what fits into one. */
+export class SqlRows implements Rows {
+  readonly chunks: SqlChunks;
+  readonly garbage: SqlGarbage;
+  readonly #sql: Sql;
+  #hasTombstones: boolean | undefined;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+    this.chunks = new SqlChunks(sql);
+    this.garbage = new SqlGarbage(sql);
+  }
+
+  entries(): readonly Entry[] {
+    const entries: Entry[] = [];
+    for (let last = ""; ;) {
+      // As JSON: a row that comes out of SQLite costs more than all that is in it.
+      const [row = {}] = this.#sql.all(
+        `SELECT json_group_array(json_array(${ENTRY_COLUMNS})) AS entries, max(name) AS last
+         FROM (SELECT ${ENTRY_COLUMNS} FROM variable WHERE name > ? ORDER BY name LIMIT ?)`,
+        last,
+        ENTRIES_PER_ROW,
+      );
+      const part = JSON.parse(textIn(row, "entries")) as SqlValue[][];
+      for (const values of part) entries.push(entryFrom(rowOf(values)));
+      if (part.length < ENTRIES_PER_ROW) return entries;
+      last = textIn(row, "last");
+    }
+  }
+
+  infos(names: readonly string[]): readonly VariableInfo[] {
+    const [name] = names;
+    if (name === undefined) return [];
+    if (names.length > 1) return this.#infosOf([...new Set(names)]);
+    return this.#sql.all(`SELECT ${INFO_COLUMNS} FROM variable WHERE name = ?`, name).map(infoFrom);
+  }
+
+  #infosOf(names: readonly string[]): readonly VariableInfo[] {
+    const infos: VariableInfo[] = [];
+    for (let from = 0; from < names.length; from += MAX_NAMES) {
+      // As JSON: a statement takes a hundred bindings.
+      const rows = this.#sql.all(
+        `SELECT ${INFO_COLUMNS} FROM variable WHERE name IN (SELECT value FROM json_each(?))`,
+        JSON.stringify(names.slice(from, from + MAX_NAMES)),
+      );
+      for (const row of rows) infos.push(infoFrom(row));
+    }
+    return infos;
+  }
+
+  stored(name: string): Stored | undefined {
+    const row = firstRow(
+      this.#sql,
+      `SELECT media_type, bytes, count, marks, location, body_id, value FROM variable WHERE name = ?`,
+      name,
+    );
+    return row === undefined ? undefined : storedFrom(row);
+  }
+
+  put({ entry, info, stored }: Row): void {
+    const { body, marks } = stored;
+    const isElsewhere = typeof body === "object" && "location" in body;
+    const columns: Readonly<Record<string, SqlValue>> = {
+      name: entry.name,
+      seq: entry.seq,
+      version: entry.version,
+      bytes: entry.bytes,
+      created_at: entry.createdAtMs,
+      accessed_at: entry.accessedAtMs,
+      expires_at: entry.expiresAtMs ?? null,
+      pinned: entry.pinned ? 1 : 0,
+      visibility: entry.visibility,
+      run: entry.run ?? null,
+      tool: entry.tool ?? null,
+      input_digest: entry.inputDigest ?? null,
+      updated_at: Date.parse(info.updatedAt),
+      type: info.type,
+      count: info.count,
+      chars: info.chars,
+      media_type: info.mediaType,
+      location: info.location,
+      body_id: isElsewhere ? body.id : null,
+      sources: JSON.stringify(info.sources),
+      trusted: info.trusted ? 1 : 0,
+      shape: info.shape,
+      preview: info.preview,
+      description: info.description ?? null,
+      tool_call_id: info.toolCallId ?? null,
+      input: info.input === undefined ? null : JSON.stringify(info.input),
+      marks: marks.length === 0 ? null : JSON.stringify(marks),
+      value: isElsewhere ? null : inlineValue(body),
+    };
+    const names = Object.keys(columns);
+    this.#sql.run(
+      `INSERT OR REPLACE INTO variable (${names.join(", ")})
+       VALUES (${names.map(() => "?").join(", ")})`,
+      ...Object.values(columns),
+    );
+  }
+
+  change({ name, pinned, description, expiresAt }: VariableInfo): void {
+    this.#sql.run(
+      `UPDATE variable SET pinned = ?, description = ?, expires_at = ? WHERE name = ?`,
+      pinned ? 1 : 0,
+      description ?? null,
+      expiresAt === undefined ? null : Date.parse(expiresAt),
+      name,
+    );
+  }
+
+  remove(name: string): void {
+    this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
+  }
+
+  touch(times: ReadonlyMap<string, number>): void {
+    for (const [name, timeMs] of times) {
+      this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, timeMs, name);
+    }
+  }
+
+  tombstones(): readonly Tombstone[] {
+    this.#hasTombstones ??=
+      firstRow(this.#sql, `SELECT 1 AS found FROM sqlite_master WHERE name = 'tombstone'`) !==
+      undefined;
+    if (!this.#hasTombstones) return [];
+    // `addTombstone` wrote these rows.
+    return this.#sql
+      .all(`SELECT data FROM tombstone ORDER BY seq`)
+      .map((row) => JSON.parse(textIn(row, "data")) as Tombstone);
+  }
+
+  addTombstone(tombstone: Tombstone): void {
+    if (this.#hasTombstones !== true) {
+      this.#sql.run(
+        `CREATE TABLE IF NOT EXISTS tombstone
+         (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL)`,
+      );
+      this.#hasTombstones = true;
+    }
+    this.#sql.run(
+      `INSERT INTO tombstone (name, data) VALUES (?, ?)`,
+      tombstone.name,
+      JSON.stringify(tombstone),
+    );
+  }
+
+  removeTombstone(name: string): void {
+    this.#sql.run(`DELETE FROM tombstone WHERE name = ?`, name);
+  }
+
+  numbers(): Readonly<Record<string, number>> {
+    const row = firstRow(this.#sql, `SELECT value FROM meta WHERE key = ?`, NUMBERS_KEY);
+    // `saveNumbers` wrote it.
+    return row === undefined ? {} : (JSON.parse(textIn(row, "value")) as Record<string, number>);
+  }
+
+  saveNumbers(numbers: Readonly<Record<string, number>>): void {
+    this.#sql.run(
+      `INSERT INTO meta (key, value) VALUES (?, ?)
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+      NUMBERS_KEY,
+      JSON.stringify(numbers),
+    );
+  }
+
+  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    return this.#sql.transaction<Result>(work);
+  }
+
+  forget(): void {
+    this.#hasTombstones = undefined;
+    this.chunks.forget();
+    this.garbage.forget();
+  }
+}
+
+function inlineValue(body: string | Uint8Array): SqlValue {
+  // A copy of its own: a view may belong to a larger buffer.
+  return typeof body === "string" ? body : body.slice().buffer;
+}
+
+const entryColumns = ENTRY_COLUMNS.split(",").map((column) => column.trim());
+
+function rowOf(values: readonly SqlValue[]): SqlRow {
+  const row: Record<string, SqlValue> = {};
+  for (const [index, column] of entryColumns.entries()) row[column] = values[index] ?? null;
+  return row;
+}
+
+function entryFrom(row: SqlRow): Entry {
+  return {
+    name: textIn(row, "name"),
+    seq: numberIn(row, "seq"),
+    version: numberIn(row, "version"),
+    // The columns with a cast hold what `put` wrote there.
+    type: textIn(row, "type") as VariableInfo["type"],
+    bytes: numberIn(row, "bytes"),
+    chars: numberIn(row, "chars"),
+    createdAtMs: numberIn(row, "created_at"),
+    accessedAtMs: numberIn(row, "accessed_at"),
+    writtenAccessMs: numberIn(row, "accessed_at"),
+    expiresAtMs: optionalNumberIn(row, "expires_at"),
+    pinned: numberIn(row, "pinned") === 1,
+    visibility: textIn(row, "visibility") as Visibility,
+    run: optionalTextIn(row, "run"),
+    tool: optionalTextIn(row, "tool"),
+    inputDigest: optionalTextIn(row, "input_digest"),
+  };
+}
+
+function infoFrom(row: SqlRow): VariableInfo {
+  const { name, version, type, bytes, chars, tool, pinned, run, visibility, ...times } =
+    entryFrom(row);
+  const description = optionalTextIn(row, "description");
+  const toolCallId = optionalTextIn(row, "tool_call_id");
+  const input = optionalTextIn(row, "input");
+  return {
+    name,
+    version,
+    type,
+    count: numberIn(row, "count"),
+    bytes,
+    chars,
+    shape: textIn(row, "shape"),
+    preview: textIn(row, "preview"),
+    mediaType: textIn(row, "media_type"),
+    ...(description === undefined ? {} : { description }),
+    ...(tool === undefined ? {} : { tool }),
+    ...(toolCallId === undefined ? {} : { toolCallId }),
+    ...(input === undefined ? {} : { input: deepFreeze(JSON.parse(input) as Json) }),
+    createdAt: toIso(times.createdAtMs),
+    updatedAt: toIso(numberIn(row, "updated_at")),
+    accessedAt: toIso(times.accessedAtMs),
+    ...(times.expiresAtMs === undefined ? {} : { expiresAt: toIso(times.expiresAtMs) }),
+    pinned,
+    scope: run === undefined ? "conversation" : "run",
+    visibility,
+    sources: JSON.parse(textIn(row, "sources")) as string[],
+    trusted: numberIn(row, "trusted") === 1,
+    location: textIn(row, "location") as Location,
+  };
+}
+
+function storedFrom(row: SqlRow): Stored {
+  const marks = optionalTextIn(row, "marks");
+  return {
+    mediaType: textIn(row, "media_type"),
+    bytes: numberIn(row, "bytes"),
+    count: numberIn(row, "count"),
+    marks: marks === undefined ? [] : (JSON.parse(marks) as Mark[]),
+    body: bodyFrom(row),
+  };
+}
+
+function bodyFrom(row: SqlRow): Stored["body"] {
+  const id = optionalTextIn(row, "body_id");
+  if (id !== undefined) {
+    const location: StoredBody["location"] = textIn(row, "location") === "r2" ? "r2" : "chunks";
+    return { location, id };
+  }
+  const { value } = row;
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : textIn(row, "value");
+}

@@ -1,0 +1,219 @@
+import { limits } from "../limits.ts";
+import type { Bodies } from "./bodies.ts";
+import { Catalog, type Entry } from "./catalog.ts";
+import { UsedNumbers } from "./choose-name.ts";
+import { dueMsOf } from "./expiry.ts";
+import type { Holds } from "./holds.ts";
+import { splitNumber } from "./names.ts";
+import { tombstoneOf, toIso } from "./provenance.ts";
+import type { Rows } from "./rows.ts";
+import { ValueCache } from "./value-cache.ts";
+import type { Change, EvictionReason, Tombstone, VariableInfo } from "./variable-store.ts";
+
+export interface StateOptions {
+  readonly rows: Rows;
+  readonly bodies: Bodies;
+  readonly holds: Holds;
+  readonly now: () => number;
+  readonly idleMs: number;
+  readonly onChange: (change: Change) => void;
+}
+
+/**
+ * What a store knows in memory, read when it is first needed and given up when a transaction is rolled
+ * back: the catalog, the tombstones, the numbers that names have used, the newest values.
+ */
+export class StoreState {
+  readonly rows: Rows;
+  readonly bodies: Bodies;
+  readonly cache = new ValueCache(limits.maxJsonBytes);
+  readonly now: () => number;
+  readonly #options: StateOptions;
+  /** Entries that were read since they were written: no rollback undoes that. */
+  readonly #read = new Map<string, Entry>();
+  /** Of all writes, also of those that were rolled back. */
+  #newestSeq = 0;
+  #catalog: Catalog | undefined;
+  #tombstones: Map<string, Tombstone> | undefined;
+  #numbers: UsedNumbers | undefined;
+  /** Of the transaction that runs. */
+  #changes: Change[] | undefined;
+
+  constructor(options: StateOptions) {
+    this.#options = options;
+    this.rows = options.rows;
+    this.bodies = options.bodies;
+    this.now = options.now;
+  }
+
+  get catalog(): Catalog {
+    this.#catalog ??= this.#loadCatalog();
+    return this.#catalog;
+  }
+
+  #loadCatalog(): Catalog {
+    const catalog = new Catalog(this.rows.entries(), this.#newestSeq);
+    for (const [name, { seq, accessedAtMs }] of this.#read) {
+      if (catalog.get(name)?.seq === seq) catalog.change(name, { accessedAtMs });
+      else this.#read.delete(name);
+    }
+    return catalog;
+  }
+
+  /** Oldest first. */
+  get tombstones(): Map<string, Tombstone> {
+    this.#tombstones ??= new Map(
+      this.rows.tombstones().map((tombstone) => [tombstone.name, tombstone]),
+    );
+    return this.#tombstones;
+  }
+
+  get numbers(): UsedNumbers {
+    this.#numbers ??= new UsedNumbers(this.rows.numbers());
+    return this.#numbers;
+  }
+
+  /** The variable, unless its time is over. */
+  alive(name: string): Entry | undefined {
+    const entry = this.catalog.get(name);
+    return entry === undefined || this.isDue(entry, this.now()) ? undefined : entry;
+  }
+
+  /** The entry as it is when it has been read now. */
+  access(entry: Entry): Entry {
+    const accessed = { ...entry, accessedAtMs: this.now() };
+    this.catalog.change(entry.name, accessed);
+    this.#read.set(entry.name, accessed);
+    return accessed;
+  }
+
+  isDue(entry: Entry, nowMs: number): boolean {
+    return this.dueMs(entry) <= nowMs;
+  }
+
+  /** Infinity for what is pinned or held. */
+  dueMs(entry: Entry): number {
+    const dueMs = dueMsOf(entry, this.#options.idleMs);
+    return dueMs < Infinity && this.#options.holds.has(entry.name) ? Infinity : dueMs;
+  }
+
+  mayGo(entry: Entry): boolean {
+    return !entry.pinned && !this.#options.holds.has(entry.name);
+  }
+
+  /** Metadata as it is now: access times are written later than they happen. */
+  infos(names: readonly string[]): readonly VariableInfo[] {
+    const found = this.rows.infos(names).map((info) => this.#withAccess(info));
+    return found.sort((one, other) => this.#seqOf(one) - this.#seqOf(other));
+  }
+
+  info(name: string): VariableInfo | undefined {
+    const [info] = this.rows.infos([name]);
+    return info === undefined ? undefined : this.#withAccess(info);
+  }
+
+  /** Undoes in memory what is rolled back in the rows. */
+  atomically<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    if (this.#changes !== undefined) return work();
+    const changes: Change[] = [];
+    this.#changes = changes;
+    try {
+      return this.rows.transaction(() => {
+        const result = work();
+        // Last, so that nobody is told of what is rolled back after all.
+        for (const change of changes) this.#options.onChange(change);
+        return result;
+      });
+    } catch (error) {
+      this.forget();
+      throw error;
+    } finally {
+      this.#changes = undefined;
+    }
+  }
+
+  /** What is in memory is read again when it is next needed. */
+  forget(): void {
+    this.cache.clear();
+    this.#newestSeq = this.#catalog?.newestSeq ?? this.#newestSeq;
+    this.#catalog = undefined;
+    this.#tombstones = undefined;
+    this.#numbers = undefined;
+    this.rows.forget();
+  }
+
+  /** In a transaction: removes variables and leaves tombstones. */
+  evict(entries: readonly Entry[], reasonOf: (entry: Entry) => EvictionReason): Tombstone[] {
+    const evicted: Tombstone[] = [];
+    for (const entry of entries) {
+      const info = this.info(entry.name);
+      if (info === undefined) continue;
+      const tombstone = this.#tombstoneOf(entry, info, reasonOf(entry));
+      this.remove(entry.name);
+      this.#bury(tombstone);
+      evicted.push(tombstone);
+      this.tell({ kind: "evicted", info, tombstone });
+    }
+    if (evicted.some(({ name }) => splitNumber(name) !== undefined)) this.saveNumbers();
+    return evicted;
+  }
+
+  /** In a transaction: removes the row and what it names; its number stays used. */
+  remove(name: string): void {
+    const stored = this.rows.stored(name);
+    if (stored !== undefined) this.bodies.release(stored.body);
+    this.rows.remove(name);
+    this.catalog.delete(name);
+    this.cache.delete(name);
+    this.numbers.note(name);
+  }
+
+  saveNumbers(): void {
+    this.rows.saveNumbers(this.numbers.toJSON());
+  }
+
+  /** In a transaction. */
+  unbury(name: string): void {
+    if (this.tombstones.delete(name)) this.rows.removeTombstone(name);
+  }
+
+  /** Of a variable whose time is over, but that has not been evicted yet. */
+  tombstoneOf(entry: Entry): Tombstone | undefined {
+    const info = this.info(entry.name);
+    return info === undefined ? undefined : this.#tombstoneOf(entry, info, this.dueReason(entry));
+  }
+
+  dueReason({ expiresAtMs, accessedAtMs }: Entry): EvictionReason {
+    const isIdleFirst = (expiresAtMs ?? Infinity) > accessedAtMs + this.#options.idleMs;
+    return isIdleFirst ? "idle" : "expired";
+  }
+
+  #tombstoneOf(entry: Entry, info: VariableInfo, reason: EvictionReason): Tombstone {
+    const isDue = reason === "expired" || reason === "idle";
+    const atMs = isDue ? this.dueMs(entry) : this.now();
+    return tombstoneOf(info, { inputDigest: entry.inputDigest, reason, atMs });
+  }
+
+  tell(change: Change): void {
+    this.#changes?.push(change);
+  }
+
+  #bury(tombstone: Tombstone): void {
+    this.unbury(tombstone.name);
+    this.tombstones.set(tombstone.name, tombstone);
+    this.rows.addTombstone(tombstone);
+    for (const oldest of this.tombstones.keys()) {
+      if (this.tombstones.size <= limits.maxTombstones) break;
+      this.unbury(oldest);
+    }
+  }
+
+  #withAccess(info: VariableInfo): VariableInfo {
+    const entry = this.catalog.get(info.name);
+    return entry === undefined ? info : { ...info, accessedAt: toIso(entry.accessedAtMs) };
+  }
+
+  #seqOf({ name }: VariableInfo): number {
+    return this.catalog.get(name)?.seq ?? 0;
+  }
+}

@@ -1,0 +1,346 @@
+import { ByrefError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Json } from "../value/json.ts";
+import { type Path, type Reading, readPath } from "../value/path.ts";
+import { Batch } from "./batch.ts";
+import { Bodies, type Bucket, isStored } from "./bodies.ts";
+import type { Entry } from "./catalog.ts";
+import type { Content } from "./content.ts";
+import { Holds } from "./holds.ts";
+import { splitNumber } from "./names.ts";
+import { changed, wholeCount } from "./provenance.ts";
+import { asksForPart, readPart, readWhole, type Source, whenRead } from "./read-part.ts";
+import { receive } from "./receive.ts";
+import type { Rows, Stored } from "./rows.ts";
+import { StoreState } from "./store-state.ts";
+import type {
+  Awaitable,
+  Change,
+  Changes,
+  Glance,
+  ListOptions,
+  OpenValue,
+  Page,
+  PageOptions,
+  PreparedWrite,
+  Tombstone,
+  VariableInfo,
+  VariableStore,
+  Write,
+} from "./variable-store.ts";
+import { Writer } from "./writer.ts";
+
+export interface StoreOptions {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  readonly newId?: () => string;
+  /** Without one, large values stay in chunk rows. */
+  readonly bucket?: Bucket;
+  /** All values together. Default: `maxConversationBytes`. */
+  readonly quotaBytes?: number;
+  /** How long an unused variable stays. Default: `variableIdleMs`. */
+  readonly idleMs?: number;
+  /** Told when access times wait to be written back (`flushAccess`). */
+  readonly onAccess?: () => void;
+}
+
+/** The variables of one conversation, over rows of any kind. The two kinds: `MemoryStore`, `SqlStore`. */
+export class Variables implements VariableStore {
+  readonly holds = new Holds();
+  readonly #state: StoreState;
+  readonly #bodies: Bodies;
+  readonly #writer: Writer;
+  readonly #idleMs: number;
+  readonly #onAccess: () => void;
+  readonly #observers = new Set<(change: Change) => void>();
+
+  constructor(rows: Rows, options: StoreOptions) {
+    const { now = Date.now, newId = () => crypto.randomUUID(), bucket } = options;
+    this.#idleMs = options.idleMs ?? limits.variableIdleMs;
+    this.#onAccess = options.onAccess ?? (() => undefined);
+    this.#bodies = new Bodies(rows, bucket, newId);
+    this.#state = new StoreState({
+      rows,
+      bodies: this.#bodies,
+      holds: this.holds,
+      now,
+      idleMs: this.#idleMs,
+      onChange: (change) => {
+        for (const observer of this.#observers) observer(change);
+      },
+    });
+    this.#writer = new Writer(this.#state, options.quotaBytes ?? limits.maxConversationBytes);
+  }
+
+  save(write: Write): Awaitable<VariableInfo> {
+    return whenRead(this.saveAll([write]), only);
+  }
+
+  saveAll(writes: readonly Write[]): Awaitable<readonly VariableInfo[]> {
+    return this.#batch(writes).save();
+  }
+
+  prepare(write: Write): Awaitable<PreparedWrite> {
+    const batch = this.#batch([write]);
+    return whenRead(batch.prepare(), () => ({
+      commit: () => only(batch.commit()),
+      discard: () => batch.settle(),
+    }));
+  }
+
+  receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content> {
+    return receive(stream, mediaType, this.#bodies);
+  }
+
+  update(name: string, changes: Changes): VariableInfo | undefined {
+    const before = this.info(name);
+    if (before === undefined) return undefined;
+    const info = changed(before, changes, this.#state.now());
+    return this.#state.atomically(() => {
+      this.#state.rows.change(info);
+      const expiresAtMs = info.expiresAt === undefined ? undefined : Date.parse(info.expiresAt);
+      this.#state.catalog.change(name, { pinned: info.pinned, expiresAtMs });
+      this.#state.tell({ kind: "updated", info });
+      return info;
+    });
+  }
+
+  read(name: string): Awaitable<Json | undefined> {
+    return whenRead(this.readPath(name, []), valueIn);
+  }
+
+  readPath(name: string, path: Path): Awaitable<Reading | undefined> {
+    const entry = this.#state.alive(name);
+    if (entry === undefined) return undefined;
+    this.#access(entry);
+    return this.#readPath(entry, path);
+  }
+
+  open(name: string): OpenValue | undefined {
+    const entry = this.#state.alive(name);
+    const info = entry === undefined ? undefined : this.#state.info(name);
+    const stored = this.#state.rows.stored(name);
+    if (entry === undefined || info === undefined || stored === undefined) return undefined;
+    this.#access(entry);
+    return {
+      info,
+      read: (from, to) => this.#bodies.read(stored.body, from, to),
+      close: this.#bodies.hold(stored.body),
+    };
+  }
+
+  glance(name: string): Glance | undefined {
+    return this.#state.alive(name);
+  }
+
+  info(name: string): VariableInfo | undefined {
+    return this.#state.alive(name) === undefined ? undefined : this.#state.info(name);
+  }
+
+  tombstone(name: string): Tombstone | undefined {
+    const entry = this.#state.catalog.get(name);
+    if (entry === undefined) return this.#state.tombstones.get(name);
+    return this.#state.alive(name) === undefined ? this.#state.tombstoneOf(entry) : undefined;
+  }
+
+  list({ last, names }: ListOptions = {}): readonly VariableInfo[] {
+    const chosen = names === undefined ? undefined : new Set(names);
+    const alive = this.#alive()
+      .map((entry) => entry.name)
+      .filter((name) => chosen?.has(name) ?? true);
+    const count = last === undefined ? alive.length : wholeCount(last);
+    return this.#state.infos(alive.slice(Math.max(alive.length - count, 0)));
+  }
+
+  page({ after = 0, limit }: PageOptions): Page {
+    const entries = this.#alive().filter(({ seq }) => seq > after);
+    const shown = entries.slice(0, wholeCount(limit));
+    const next = entries.length > shown.length ? shown.at(-1)?.seq : undefined;
+    const variables = this.#state.infos(shown.map(({ name }) => name));
+    return { variables, ...(next === undefined ? {} : { next }) };
+  }
+
+  count(): number {
+    return this.#alive().length;
+  }
+
+  bytes(): number {
+    return this.#state.catalog.bytes;
+  }
+
+  couldBegin(prefix: string): boolean {
+    if (this.#state.catalog.couldBegin(prefix)) return true;
+    for (const name of this.#state.tombstones.keys()) if (name.startsWith(prefix)) return true;
+    return false;
+  }
+
+  delete(name: string): boolean {
+    const existed = this.#state.alive(name) !== undefined;
+    this.#state.atomically(() => {
+      this.#state.unbury(name);
+      this.#remove([name]);
+    });
+    return existed;
+  }
+
+  reset(keepLast: number): readonly string[] {
+    const unpinned = this.#alive().filter(({ pinned }) => !pinned);
+    const count = Math.max(unpinned.length - wholeCount(keepLast), 0);
+    const names = unpinned.slice(0, count).map(({ name }) => name);
+    this.#state.atomically(() => this.#remove(names));
+    return names;
+  }
+
+  endRun(run: string): readonly Tombstone[] {
+    const ended = [...this.#state.catalog.values()].filter((entry) => entry.run === run);
+    if (ended.length === 0) return [];
+    return this.#state.atomically(() => this.#state.evict(ended, () => "run_ended"));
+  }
+
+  runs(): readonly string[] {
+    return [...new Set(Array.from(this.#state.catalog.values(), ({ run }) => run ?? []).flat())];
+  }
+
+  evictDue(nowMs: number, limit: number): readonly Tombstone[] {
+    const due = [...this.#state.catalog.values()]
+      .filter((entry) => this.#state.isDue(entry, nowMs))
+      .slice(0, wholeCount(limit));
+    if (due.length === 0) return [];
+    return this.#state.atomically(() =>
+      this.#state.evict(due, (entry) => this.#state.dueReason(entry)),
+    );
+  }
+
+  nextDueMs(): number | undefined {
+    let next = Infinity;
+    for (const entry of this.#state.catalog.values())
+      next = Math.min(next, this.#state.dueMs(entry));
+    return next === Infinity ? undefined : next;
+  }
+
+  lastAccessMs(): number | undefined {
+    let last: number | undefined;
+    for (const { accessedAtMs } of this.#state.catalog.values()) {
+      last = Math.max(last ?? 0, accessedAtMs);
+    }
+    return last;
+  }
+
+  discard({ body }: Content): void {
+    if (isStored(body)) this.#bodies.drop(body);
+  }
+
+  flushAccess(): void {
+    const { catalog, rows } = this.#state;
+    const times = new Map<string, number>();
+    for (const entry of catalog.values())
+      if (this.#isUnwritten(entry)) times.set(entry.name, entry.accessedAtMs);
+    if (times.size === 0) return;
+    this.#state.atomically(() => rows.touch(times));
+    for (const [name, writtenAccessMs] of times) catalog.change(name, { writtenAccessMs });
+  }
+
+  hasGarbage(): boolean {
+    return this.#bodies.hasGarbage();
+  }
+
+  sweep(): Promise<boolean> {
+    return this.#bodies.sweep();
+  }
+
+  observe(observer: (change: Change) => void): () => void {
+    this.#observers.add(observer);
+    return () => this.#observers.delete(observer);
+  }
+
+  forget(): void {
+    this.#state.forget();
+  }
+
+  /** Oldest first, without those whose time is over. */
+  #alive(): readonly Entry[] {
+    const now = this.#state.now();
+    return [...this.#state.catalog.values()].filter((entry) => !this.#state.isDue(entry, now));
+  }
+
+  #readPath(entry: Entry, path: Path): Awaitable<Reading | undefined> {
+    const cached = this.#state.cache.get(entry.name);
+    if (cached !== undefined) return readPath(cached, path);
+    const stored = this.#state.rows.stored(entry.name);
+    if (stored === undefined) return undefined;
+    if (asksForPart(stored, path)) return this.#holding(stored, (source) => readPart(source, path));
+    return whenRead(this.#load(entry, stored), (value) => readPath(value, path));
+  }
+
+  #batch(writes: readonly Write[]): Batch {
+    return new Batch(writes, {
+      state: this.#state,
+      writer: this.#writer,
+      // Not an access: a write that is refused leaves no trace.
+      read: (entry) => whenRead(this.#readPath(entry, []), valueIn),
+    });
+  }
+
+  /** The whole value, which the cache has then. */
+  #load(entry: Entry, stored: Stored): Awaitable<Json> {
+    this.#state.cache.makeRoom(stored.bytes);
+    const reading = this.#holding(stored, (source) => readWhole(entry.name, source));
+    return whenRead(reading, (value) => {
+      // Meanwhile there may be another version.
+      const isCurrent = this.#state.catalog.get(entry.name)?.seq === entry.seq;
+      if (isCurrent) this.#state.cache.set(entry.name, value, stored.bytes);
+      return value;
+    });
+  }
+
+  /** Reads a body that stays where it is until it is read. */
+  #holding<Result>(stored: Stored, work: (source: Source) => Awaitable<Result>): Awaitable<Result> {
+    const release = this.#bodies.hold(stored.body);
+    try {
+      const read = (from: number, to: number) => this.#bodies.read(stored.body, from, to);
+      const result = work({ stored, read });
+      if (result instanceof Promise) return result.finally(release);
+      release();
+      return result;
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  /** In memory at once; in the row when it is older there than a small part of the idle time. */
+  #access(entry: Entry): void {
+    const accessed = this.#state.access(entry);
+    if (this.#isUnwritten(accessed) && !this.#isUnwritten(entry)) this.#onAccess();
+  }
+
+  #isUnwritten({ accessedAtMs, writtenAccessMs }: Entry): boolean {
+    return accessedAtMs - writtenAccessMs >= this.#idleMs / ACCESS_STEPS;
+  }
+
+  /** In a transaction. */
+  #remove(names: readonly string[]): void {
+    let hasNews = false;
+    for (const name of names) {
+      const info = this.#state.info(name);
+      if (info === undefined) continue;
+      this.#state.remove(name);
+      hasNews ||= splitNumber(name) !== undefined;
+      this.#state.tell({ kind: "deleted", info });
+    }
+    if (hasNews) this.#state.saveNumbers();
+  }
+}
+
+/** A variable that is read all the time has its access time written so many times in its idle time. */
+const ACCESS_STEPS = 24;
+
+function valueIn(reading: Reading | undefined): Json | undefined {
+  return reading?.found === true ? reading.value : undefined;
+}
+
+function only(infos: readonly VariableInfo[]): VariableInfo {
+  const [info] = infos;
+  if (info === undefined) throw new ByrefError("internal", "One write has one result.");
+  return info;
+}

@@ -1,0 +1,143 @@
+import { limitExceeded } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { isStored } from "./bodies.ts";
+import type { Entry } from "./catalog.ts";
+import { chooseName, type Sibling } from "./choose-name.ts";
+import type { Content } from "./content.ts";
+import { dueAt, firstToGo } from "./expiry.ts";
+import { provenanceOf, toIso } from "./provenance.ts";
+import type { Row, Stored } from "./rows.ts";
+import type { StoreState } from "./store-state.ts";
+import type { VariableInfo, Write } from "./variable-store.ts";
+import { guarded } from "./visibility.ts";
+import { extending, isExtension, sourcesOf } from "./write-mode.ts";
+
+/** Writes variables whose content is ready. */
+export class Writer {
+  readonly #state: StoreState;
+  readonly #quotaBytes: number;
+
+  constructor(state: StoreState, quotaBytes: number) {
+    this.#state = state;
+    this.#quotaBytes = quotaBytes;
+  }
+
+  /** In a transaction. Over quota others give way, but none of those that are `kept`. */
+  put(given: Write, content: Content, kept: ReadonlySet<string>): VariableInfo {
+    const { catalog, numbers, bodies, rows, cache } = this.#state;
+    const write = this.#completed(given);
+    const name = chooseName(
+      write,
+      (base) => this.#siblings(base),
+      (base) => numbers.highest(base),
+    );
+    this.#makeRoom(name, content.about.bytes, kept);
+    const before = catalog.get(name) === undefined ? undefined : rows.stored(name);
+    if (before !== undefined) bodies.release(before.body);
+    const row = this.#rowOf(name, write, content);
+    rows.put(row);
+    catalog.put(row.entry);
+    this.#state.unbury(name);
+    numbers.note(name);
+    cache.delete(name);
+    if (content.value !== undefined) cache.set(name, content.value, content.about.bytes);
+    this.#state.tell({ kind: "saved", info: row.info });
+    return row.info;
+  }
+
+  /** What a write that extends a variable does not say is as it was. */
+  #completed(write: Write): Write {
+    const entry = isExtension(write) ? this.#state.alive(String(write.name)) : undefined;
+    const existing = entry === undefined ? undefined : this.#state.info(entry.name);
+    if (existing === undefined) return write;
+    const run = entry?.run === undefined ? {} : { run: entry.run };
+    return { ...run, ...extending(write, existing, this.#state.now()) };
+  }
+
+  #rowOf(name: string, write: Write, content: Content): Row {
+    const stored = this.#stored(content);
+    const entry = this.#entryOf(name, write, content);
+    const { createdAtMs, accessedAtMs, expiresAtMs, visibility } = entry;
+    const info: VariableInfo = {
+      name,
+      version: entry.version,
+      ...guarded(content.about, visibility),
+      ...provenanceOf(write),
+      createdAt: toIso(createdAtMs),
+      updatedAt: toIso(accessedAtMs),
+      accessedAt: toIso(accessedAtMs),
+      ...(expiresAtMs === undefined ? {} : { expiresAt: toIso(expiresAtMs) }),
+      pinned: entry.pinned,
+      scope: entry.run === undefined ? "conversation" : "run",
+      visibility,
+      sources: [...sourcesOf(write)],
+      trusted: write.trusted ?? true,
+      location: isStored(stored.body) ? stored.body.location : "row",
+    };
+    return { entry, info, stored };
+  }
+
+  #entryOf(name: string, write: Write, { about }: Content): Entry {
+    const { catalog, tombstones } = this.#state;
+    const previous = catalog.get(name);
+    const now = this.#state.now();
+    return {
+      name,
+      seq: catalog.nextSeq(),
+      version: 1 + (previous?.version ?? tombstones.get(name)?.version ?? 0),
+      type: about.type,
+      bytes: about.bytes,
+      chars: about.chars,
+      createdAtMs: previous?.createdAtMs ?? now,
+      accessedAtMs: now,
+      writtenAccessMs: now,
+      expiresAtMs: dueAt(write, now),
+      pinned: write.pinned ?? false,
+      visibility: write.visibility ?? previous?.visibility ?? "model",
+      run: write.run,
+      tool: write.tool?.toWellFormed(),
+      inputDigest: typeof write.name === "object" ? write.name.inputDigest : undefined,
+    };
+  }
+
+  /** In the row if it fits, else in chunks; unless it is stored already. */
+  #stored({ about, marks, body }: Content): Stored {
+    const { bodies } = this.#state;
+    const { mediaType, bytes, count } = about;
+    if (isStored(body)) {
+      bodies.claim(body);
+      return { mediaType, bytes, count, marks, body };
+    }
+    const isLarge = bytes > limits.maxRowBytes;
+    return { mediaType, bytes, count, marks, body: isLarge ? bodies.toChunks(body) : body };
+  }
+
+  /** Evicts others until there is room for `bytes` under the name. Throws before it changes anything. */
+  #makeRoom(name: string, bytes: number, kept: ReadonlySet<string>): void {
+    const { catalog } = this.#state;
+    const maximum = this.#quotaBytes;
+    const actual = catalog.bytes - (catalog.get(name)?.bytes ?? 0) + bytes;
+    if (actual <= maximum) return;
+    const nowMs = this.#state.now();
+    const isDue = (entry: Entry) => this.#state.isDue(entry, nowMs);
+    const others = [...catalog.values()].filter(
+      (entry) => entry.name !== name && !kept.has(entry.name) && this.#state.mayGo(entry),
+    );
+    const going = firstToGo(others, { bytes: actual - maximum, isDue });
+    if (bytes > maximum || going === undefined) {
+      const advice = "Delete variables, or unpin some, and try again.";
+      throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
+    }
+    this.#state.evict(going, (entry) => (isDue(entry) ? this.#state.dueReason(entry) : "quota"));
+  }
+
+  #siblings(base: string): readonly Sibling[] {
+    const { catalog, tombstones } = this.#state;
+    const evicted = [...tombstones.values()].filter(({ name }) => name.startsWith(base));
+    return [...catalog.startingWith(base), ...evicted].map(({ name, tool, inputDigest }) => ({
+      name,
+      tool,
+      inputDigest,
+    }));
+  }
+}

@@ -1,0 +1,11 @@
+/** What an agent says about one of its tools, for the values that go in and come out. */
+export interface ToolPolicy {
+  /** Secret variables that the tool may be given, by name. Default: none. */
+  readonly secrets?: readonly string[];
+  /** The model sees of its results only that they are there. */
+  readonly sealed?: boolean;
+  /** False for a tool whose results somebody else writes: mails, web pages. Default: true. */
+  readonly trusted?: boolean;
+  /** Its results may be shown although guarded values went in: it hands out none of them. */
+  readonly declassifies?: boolean;
+}

@@ -1,0 +1,192 @@
+import { ConversationModel } from "./conversation-model.ts";
+import { countBucket, forgottenOn, orphansOn, readDisk, wrongOnDisk } from "./disk.ts";
+import { Random } from "./random.ts";
+import { countInBucket, lookAt } from "./read.ts";
+import { bundleWorker, type ChaosWorker, startWorker } from "./worker.ts";
+import { type Counts, Workload } from "./workload.ts";
+
+export interface ChaosOptions {
+  readonly kills: number;
+  readonly seed: number;
+  /** A fresh folder. */
+  readonly stateDir: string;
+  readonly onProgress?: (report: Report) => void;
+}
+
+export interface Report {
+  readonly seed: number;
+  kills: number;
+  readonly counts: Counts;
+  /** Variables that were found evicted. */
+  readonly evicted: Set<string>;
+  /** Values that were read whole after a restart. */
+  whole: number;
+  /** Bodies that a kill had left without a variable, and that were swept afterwards. */
+  orphans: number;
+  openUploads: number;
+  /** From the start of the processes to the first answer out of a conversation. */
+  readonly restartMs: number[];
+  /** The part of it after the port was open: the object wakes and reads. */
+  readonly answerMs: number[];
+  /** Conversations that no alarm will wake. */
+  readonly forgotten: string[];
+  /** What nothing explains; the run stops at the first kill that leaves any. */
+  readonly wrong: string[];
+}
+
+const CONVERSATIONS = 4;
+const SWEPT_WITHIN_MS = 10_000;
+
+/** Kills a server under load again and again, and compares what it then has with what it had promised. */
+export async function runChaos({ kills, seed, stateDir, onProgress }: ChaosOptions) {
+  const report: Report = {
+    seed,
+    kills: 0,
+    counts: {
+      writes: 0,
+      deletes: 0,
+      resets: 0,
+      ends: 0,
+      reads: 0,
+      unanswered: 0,
+      refused: new Map(),
+    },
+    evicted: new Set(),
+    whole: 0,
+    orphans: 0,
+    openUploads: 0,
+    restartMs: [],
+    answerMs: [],
+    forgotten: [],
+    wrong: [],
+  };
+  await new Chaos(report, stateDir, onProgress ?? (() => undefined)).run(kills);
+  return report;
+}
+
+class Chaos {
+  readonly #report: Report;
+  readonly #stateDir: string;
+  readonly #onProgress: (report: Report) => void;
+  readonly #random: Random;
+  readonly #models = Array.from(
+    { length: CONVERSATIONS },
+    (_, index) => new ConversationModel(`talk-${index}`),
+  );
+
+  constructor(report: Report, stateDir: string, onProgress: (report: Report) => void) {
+    this.#report = report;
+    this.#stateDir = stateDir;
+    this.#onProgress = onProgress;
+    this.#random = new Random(report.seed);
+  }
+
+  async run(kills: number): Promise<void> {
+    const bundle = bundleWorker(this.#stateDir);
+    let worker = await startWorker(this.#stateDir, bundle);
+    try {
+      while (this.#report.kills < kills && this.#report.wrong.length === 0) {
+        await this.#workAndKill(worker);
+        if (this.#report.wrong.length > 0) break;
+        worker = await this.#restart(bundle);
+        // Now and then it is killed again while it recovers.
+        if (this.#random.chance(0.15) && this.#report.kills < kills) {
+          await this.#wakeAndKill(worker);
+          worker = await this.#restart(bundle);
+        }
+        await this.#look(worker.url);
+        await this.#awaitSweep(worker.url);
+        this.#onProgress(this.#report);
+      }
+    } finally {
+      await worker.kill();
+    }
+  }
+
+  async #workAndKill(worker: ChaosWorker): Promise<void> {
+    const { counts, wrong } = this.#report;
+    const workload = new Workload({
+      url: worker.url,
+      models: this.#models,
+      random: this.#random.fork(),
+      counts,
+    });
+    await this.#untilAnyMoment(workload);
+    const killedMs = Date.now();
+    await worker.kill();
+    wrong.push(...(await workload.end(killedMs)));
+    this.#afterKill();
+  }
+
+  /** After so many answers, and then at any time in what happens next. */
+  async #untilAnyMoment(workload: Workload): Promise<void> {
+    const answers = this.#random.magnitude(4, 90);
+    const giveUpMs = Date.now() + 10_000;
+    while (workload.answers < answers && Date.now() < giveUpMs) await sleep(1);
+    const kind = this.#random.weighted({ any: 7, end: 2, reset: 1 });
+    // What is rare has several steps: when it is over in one conversation, others are in the middle.
+    if (kind !== "any") await Promise.race([workload.provoke(kind), sleep(1_000)]);
+    await sleep(this.#random.between(0, kind === "any" ? 60 : 10));
+  }
+
+  async #wakeAndKill(worker: ChaosWorker): Promise<void> {
+    for (const { id } of this.#models) {
+      void fetch(`${worker.url}/conversations/${id}`).catch(() => undefined);
+    }
+    await sleep(this.#random.between(0, 60));
+    await worker.kill();
+    this.#afterKill();
+  }
+
+  #afterKill(): void {
+    const report = this.#report;
+    report.kills++;
+    const disk = readDisk(this.#stateDir);
+    report.wrong.push(...wrongOnDisk(disk));
+    report.forgotten.push(...forgottenOn(disk));
+    report.orphans += orphansOn(disk).length;
+    report.openUploads = disk.openUploads;
+  }
+
+  async #restart(bundle: string): Promise<ChaosWorker> {
+    const worker = await startWorker(this.#stateDir, bundle);
+    const listensMs = performance.now();
+    await fetch(`${worker.url}/conversations/${this.#models[0]?.id}/variables`);
+    const answerMs = performance.now() - listensMs;
+    this.#report.answerMs.push(answerMs);
+    this.#report.restartMs.push(worker.startMs + answerMs);
+    return worker;
+  }
+
+  async #look(url: string): Promise<void> {
+    for (const model of this.#models) {
+      const look = await lookAt(url, model);
+      for (const [name, { status, tombstone }] of look.variables) {
+        if (status === 200) this.#report.whole++;
+        if (status === 410) this.#report.evicted.add(`${model.id} ${name} ${tombstone?.evictedAt}`);
+      }
+      this.#report.wrong.push(...model.settle(look));
+    }
+  }
+
+  /** Somebody has asked each conversation for something: what it has to sweep is being swept. */
+  async #awaitSweep(url: string): Promise<void> {
+    const giveUpMs = Date.now() + SWEPT_WITHIN_MS;
+    for (;;) {
+      // Some of them may be evicted at any time.
+      const expected = await countInBucket(url, this.#models);
+      const found = countBucket(this.#stateDir);
+      if (found === expected) return;
+      if (Date.now() > giveUpMs) {
+        const what = `${found} objects in the bucket, ${expected} variables that lie there`;
+        this.#report.wrong.push(`After ${SWEPT_WITHIN_MS} ms: ${what}`);
+        return;
+      }
+      await sleep(50);
+    }
+  }
+}
+
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, milliseconds));
+}

@@ -1,0 +1,183 @@
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+/** One conversation's object, as its SQLite has it. */
+interface StoredObject {
+  readonly id: string;
+  readonly variables: readonly StoredVariable[];
+  /** Bytes by the id of their body. */
+  readonly chunks: ReadonlyMap<string, number>;
+  readonly garbage: ReadonlySet<string>;
+  readonly isDeleting: boolean;
+  /** Something was written here, and the conversation has not ended. */
+  readonly isLiving: boolean;
+  readonly hasAlarm: boolean;
+}
+
+interface StoredVariable {
+  readonly name: string;
+  readonly location: string;
+  readonly bodyId: string | undefined;
+  readonly bytes: number;
+}
+
+/** What lies in a state folder, read from the files of workerd and of Miniflare's bucket. */
+export interface Disk {
+  readonly objects: readonly StoredObject[];
+  /** Bytes by key. */
+  readonly bucket: ReadonlyMap<string, number>;
+  /** Parts of uploads that were never completed; R2 ends those by itself, after a week. */
+  readonly openUploads: number;
+}
+
+const OBJECTS = "v3/do/byref-Conversation";
+const BUCKET = "v3/r2/miniflare-R2BucketObject";
+
+/** Of a server that does not run. */
+export function readDisk(stateDir: string): Disk {
+  const objectsFolder = join(stateDir, OBJECTS);
+  const alarms = alarmsIn(objectsFolder);
+  const objects = databasesIn(objectsFolder).map((id) =>
+    reading(join(objectsFolder, `${id}.sqlite`), (database) =>
+      objectFrom(database, id, alarms.has(id)),
+    ),
+  );
+  return { objects, ...readBucket(stateDir) };
+}
+
+/** The bucket alone: to be read from a copy while the server runs, lest that finds it locked. */
+function readBucket(stateDir: string): Pick<Disk, "bucket" | "openUploads"> {
+  const folder = join(stateDir, BUCKET);
+  const bucket = new Map<string, number>();
+  let openUploads = 0;
+  for (const id of databasesIn(folder)) {
+    reading(join(folder, `${id}.sqlite`), (database) => {
+      const objects = rowsOf(database, "_mf_objects", `SELECT key, size FROM _mf_objects`);
+      for (const { key, size } of objects) bucket.set(String(key), Number(size));
+      const uploads = `SELECT 1 FROM _mf_multipart_uploads WHERE state = 0`;
+      openUploads += rowsOf(database, "_mf_multipart_uploads", uploads).length;
+    });
+  }
+  return { bucket, openUploads };
+}
+
+/** How many objects the bucket has while the server runs; undefined if the copy caught it in a change. */
+export function countBucket(stateDir: string): number | undefined {
+  const copy = mkdtempSync(join(tmpdir(), "byref-bucket-"));
+  try {
+    cpSync(join(stateDir, BUCKET), join(copy, BUCKET), { recursive: true });
+    return readBucket(copy).bucket.size;
+  } catch {
+    return undefined;
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+/** What no crash may leave behind: a row without its bytes, bytes that nothing knows. */
+export function wrongOnDisk({ objects, bucket }: Disk): readonly string[] {
+  const wrong: string[] = [];
+  const known = new Set<string>();
+  for (const object of objects) {
+    const { id, variables, chunks, garbage, isDeleting } = object;
+    for (const { name, location, bodyId, bytes } of variables) {
+      if (bodyId === undefined) continue;
+      const key = `${id}/${bodyId}`;
+      known.add(location === "r2" ? key : bodyId);
+      const found = location === "r2" ? bucket.get(key) : chunks.get(bodyId);
+      if (found !== bytes)
+        wrong.push(`${id} ${name}: ${found ?? "no"} bytes of ${bytes} in ${location}`);
+      if (garbage.has(bodyId)) wrong.push(`${id} ${name}: its bytes count as garbage`);
+    }
+    for (const bodyId of garbage) known.add(bodyId).add(`${id}/${bodyId}`);
+    for (const bodyId of chunks.keys()) {
+      if (!known.has(bodyId)) wrong.push(`${id}: chunks ${bodyId} that nothing names`);
+    }
+    if (isDeleting) for (const key of bucket.keys()) if (key.startsWith(`${id}/`)) known.add(key);
+  }
+  for (const key of bucket.keys()) {
+    if (!known.has(key)) wrong.push(`${key} in the bucket, that nothing names`);
+  }
+  return wrong;
+}
+
+/** Objects that nothing will ever wake to sweep, or to end, unless somebody happens to ask. */
+export function forgottenOn({ objects }: Disk): readonly string[] {
+  return objects
+    .filter(({ isLiving, isDeleting, hasAlarm }) => (isLiving || isDeleting) && !hasAlarm)
+    .map(({ id, garbage, isDeleting }) =>
+      isDeleting ? `${id}: half deleted` : `${id}: ${garbage.size} bodies in its garbage`,
+    );
+}
+
+/** Bytes that no variable has: to be swept. */
+export function orphansOn({ objects, bucket }: Disk): readonly string[] {
+  const owned = new Set(
+    objects.flatMap(({ id, variables }) => variables.map(({ bodyId }) => `${id}/${bodyId}`)),
+  );
+  const chunks = objects.flatMap(({ id, chunks }) =>
+    Array.from(chunks.keys(), (bodyId) => `${id}/${bodyId}`),
+  );
+  return [...bucket.keys(), ...chunks].filter((key) => !owned.has(key));
+}
+
+function objectFrom(database: DatabaseSync, id: string, hasAlarm: boolean): StoredObject {
+  const rows = (table: string, sql: string) => rowsOf(database, table, sql);
+  const meta = new Set(rows("meta", `SELECT key FROM meta`).map(({ key }) => String(key)));
+  return {
+    id,
+    hasAlarm,
+    isDeleting: meta.has("deleting"),
+    isLiving: meta.has("schema"),
+    variables: rows("variable", `SELECT name, location, body_id, bytes FROM variable`).map(
+      ({ name, location, body_id: bodyId, bytes }) => ({
+        name: String(name),
+        location: String(location),
+        bodyId: bodyId === null ? undefined : String(bodyId),
+        bytes: Number(bytes),
+      }),
+    ),
+    chunks: new Map(
+      rows("chunk", `SELECT id, sum(length(bytes)) AS bytes FROM chunk GROUP BY id`).map(
+        (row) => [String(row.id), Number(row.bytes)] as const,
+      ),
+    ),
+    garbage: new Set(rows("garbage", `SELECT id FROM garbage`).map((row) => String(row.id))),
+  };
+}
+
+function alarmsIn(folder: string): ReadonlySet<string> {
+  const path = join(folder, "metadata.sqlite");
+  if (!existsSync(path)) return new Set();
+  const rows = reading(path, (database) =>
+    rowsOf(database, "_cf_ALARM", `SELECT actor_id FROM _cf_ALARM`),
+  );
+  return new Set(rows.map((row) => String(row.actor_id)));
+}
+
+/** The names of the objects that have a database there. */
+function databasesIn(folder: string): readonly string[] {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => /^[0-9a-f]{64}\.sqlite$/.test(name))
+    .map((name) => name.slice(0, -".sqlite".length));
+}
+
+/** Changes nothing: what is in the write-ahead log stays there. */
+function reading<Result>(path: string, work: (database: DatabaseSync) => Result): Result {
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    return work(database);
+  } finally {
+    database.close();
+  }
+}
+
+function rowsOf(database: DatabaseSync, table: string, sql: string) {
+  const found = database
+    .prepare(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?`)
+    .get(table);
+  return found === undefined ? [] : database.prepare(sql).all();
+}

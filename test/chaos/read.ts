@@ -1,0 +1,60 @@
+import type { Tombstone, VariableInfo } from "../../src/store/variable-store.ts";
+import type { ConversationModel, Look } from "./conversation-model.ts";
+import type { Seen } from "./model.ts";
+import { digestOf } from "./values.ts";
+
+/** The value as anyone gets it, whole. Rejects if it breaks off. */
+export async function readVariable(conversationUrl: string, name: string): Promise<Seen> {
+  const fromMs = Date.now();
+  const response = await fetch(`${conversationUrl}/variables/${name}`);
+  const bytes = await response.bytes();
+  const span = { fromMs, toMs: Date.now() };
+  const { status } = response;
+  if (status === 200) {
+    const version = Number(/^"(\d+)-/.exec(response.headers.get("etag") ?? "")?.[1]);
+    return { ...span, status, digest: digestOf(bytes), version };
+  }
+  const { tombstone } = JSON.parse(new TextDecoder().decode(bytes)) as { tombstone?: Tombstone };
+  return { ...span, status, ...(tombstone === undefined ? {} : { tombstone }) };
+}
+
+/** All that a conversation says it has, and what it says of the names that the model knows. */
+export async function lookAt(url: string, model: ConversationModel): Promise<Look> {
+  const conversationUrl = `${url}/conversations/${model.id}`;
+  const { status } = await fetch(conversationUrl);
+  const fromMs = Date.now();
+  const listed = new Map((await list(conversationUrl)).map((info) => [info.name, info]));
+  const variables = new Map<string, Seen>();
+  for (const name of new Set([...model.names, ...listed.keys()])) {
+    const seen = await readVariable(conversationUrl, name);
+    const info = listed.get(name);
+    variables.set(name, info === undefined ? seen : withInfo({ ...seen, fromMs }, info));
+  }
+  return { status, variables };
+}
+
+/** A time that was over between the list and the value is no contradiction; then the value says more. */
+function withInfo(seen: Seen, info: VariableInfo): Seen {
+  if (seen.status === 410) return seen;
+  return { ...seen, info };
+}
+
+/** How many variables lie in the bucket, as the lists say. */
+export async function countInBucket(url: string, models: readonly ConversationModel[]) {
+  let inBucket = 0;
+  for (const { id } of models) {
+    const variables = await list(`${url}/conversations/${id}`);
+    inBucket += variables.filter(({ location }) => location === "r2").length;
+  }
+  return inBucket;
+}
+
+async function list(conversationUrl: string): Promise<readonly VariableInfo[]> {
+  const response = await fetch(`${conversationUrl}/variables`);
+  const { variables, next } = (await response.json()) as {
+    variables: readonly VariableInfo[];
+    next?: number;
+  };
+  if (!response.ok || next !== undefined) throw new Error(`The list answers ${response.status}.`);
+  return variables;
+}

@@ -1,0 +1,214 @@
+import { isDeepStrictEqual } from "node:util";
+import { expect } from "vitest";
+import { MemoryBlobs } from "../../src/store/memory-blobs.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import type { Sql, SqlRow, SqlValue } from "../../src/store/sql.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { Awaitable, VariableInfo, VariableStore } from "../../src/store/variable-store.ts";
+import type { StoreOptions } from "../../src/store/variables.ts";
+import type { Json } from "../../src/value/json.ts";
+import { NodeSql } from "../support/node-sql.ts";
+
+export const START_MS = Date.UTC(2026, 0, 1);
+export const MINUTE_MS = 60_000;
+export const KIB = 1_024;
+export const MIB = 1_048_576;
+
+export type Options = Pick<StoreOptions, "quotaBytes" | "idleMs" | "onAccess">;
+
+/** One way to keep variables: rows of one sort, with or without a bucket. */
+export interface StoreKind {
+  readonly title: string;
+  readonly hasSql: boolean;
+  readonly hasBucket: boolean;
+}
+
+export const storeKinds: readonly StoreKind[] = [
+  { title: "MemoryStore", hasSql: false, hasBucket: false },
+  { title: "MemoryStore with a bucket", hasSql: false, hasBucket: true },
+  { title: "SqlStore", hasSql: true, hasBucket: false },
+  { title: "SqlStore with a bucket", hasSql: true, hasBucket: true },
+];
+
+/** What a store stands on, and its clock. */
+export class Ground {
+  nowMs = START_MS;
+  readonly kind: StoreKind;
+  readonly sql: CountedSql | undefined;
+  readonly blobs = new BreakableBlobs();
+
+  constructor(kind: StoreKind) {
+    this.kind = kind;
+    this.sql = kind.hasSql ? new CountedSql() : undefined;
+    if (this.sql !== undefined) migrate(this.sql, START_MS);
+  }
+
+  /** A store; over SQL any number of them, one after another, as an object that wakes. */
+  open(options: Options = {}): VariableStore {
+    const bucket = this.kind.hasBucket ? { bucket: { blobs: this.blobs, prefix: "c/" } } : {};
+    const all = { now: () => this.nowMs, ...bucket, ...options };
+    return this.sql === undefined ? new MemoryStore(all) : new SqlStore(this.sql, all);
+  }
+
+  close(): void {
+    this.sql?.close();
+  }
+
+  /** The keys of all objects. */
+  keys(): Promise<readonly string[]> {
+    return this.blobs.list("");
+  }
+
+  /** Chunk rows; -1 where they cannot be counted. */
+  chunks(): number {
+    if (this.sql === undefined) return -1;
+    const hasTable = this.sql.all(`SELECT 1 FROM sqlite_master WHERE name = 'chunk'`).length > 0;
+    return hasTable ? Number(this.sql.all(`SELECT count(*) AS n FROM chunk`)[0]?.["n"]) : 0;
+  }
+
+  /** Nothing is stored but what the store's own variables need; the garbage is gone. */
+  async expectClean(store: VariableStore): Promise<void> {
+    expect(await store.sweep()).toBe(true);
+    expect(store.hasGarbage()).toBe(false);
+    const infos = store.list();
+    const keys = await this.keys();
+    expect(keys).toHaveLength(infos.filter(({ location }) => location === "r2").length);
+    expect(keys.filter((key) => !key.startsWith("c/"))).toEqual([]);
+    if (this.sql === undefined) return;
+    const inChunks = infos.filter(({ location }) => location === "chunks");
+    const expected = inChunks.reduce((sum, { bytes }) => sum + Math.ceil(bytes / MIB), 0);
+    expect(this.chunks()).toBe(expected);
+  }
+}
+
+/** Counts what is asked of it. */
+export class CountedSql implements Sql {
+  readonly #sql = new NodeSql();
+  /** Bytes of texts and blobs in rows that were returned. */
+  bytesRead = 0;
+  /** Statements that may write, newest last. */
+  writes: string[] = [];
+
+  run(statement: string, ...bindings: readonly SqlValue[]): void {
+    this.writes.push(statement);
+    this.#sql.run(statement, ...bindings);
+  }
+
+  all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
+    const rows = this.#sql.all(statement, ...bindings);
+    for (const row of rows) for (const value of Object.values(row)) this.bytesRead += sizeOf(value);
+    return rows;
+  }
+
+  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    return this.#sql.transaction<Result>(work);
+  }
+
+  close(): void {
+    this.#sql.close();
+  }
+}
+
+function sizeOf(value: SqlValue): number {
+  if (typeof value === "string") return Buffer.byteLength(value);
+  return value instanceof ArrayBuffer ? value.byteLength : 0;
+}
+
+/** Objects in memory that fail when they are told to. */
+export class BreakableBlobs extends MemoryBlobs {
+  /** What is to throw, and what. */
+  broken:
+    | { readonly call: "put" | "upload" | "write" | "complete"; readonly error: Error }
+    | undefined;
+
+  override async put(key: string, bytes: Uint8Array): Promise<void> {
+    this.#breakAt("put");
+    return super.put(key, bytes);
+  }
+
+  override async upload(key: string) {
+    this.#breakAt("upload");
+    const upload = await super.upload(key);
+    return {
+      write: async (bytes: Uint8Array) => {
+        this.#breakAt("write");
+        return upload.write(bytes);
+      },
+      complete: async () => {
+        this.#breakAt("complete");
+        return upload.complete();
+      },
+      abort: () => upload.abort(),
+    };
+  }
+
+  /** How many bytes were asked for since the reads numbered so. */
+  bytesReadSince(first: number): number {
+    return this.reads.slice(first).reduce((sum, { from, to }) => sum + to - from, 0);
+  }
+
+  #breakAt(call: string): void {
+    if (this.broken?.call === call) throw this.broken.error;
+  }
+}
+
+/** What a reader can see of a store without using its values; with the tombstones under these names. */
+export function facts(store: VariableStore, names: readonly string[] = []) {
+  return {
+    list: store.list(),
+    count: store.count(),
+    bytes: store.bytes(),
+    nextDueMs: store.nextDueMs(),
+    runs: store.runs(),
+    tombstones: names.map((name) => store.tombstone(name)),
+  };
+}
+
+/** The same, and then the values. */
+export async function seen(store: VariableStore, names: readonly string[] = []) {
+  const known = facts(store, names);
+  const values: Record<string, Json | undefined> = {};
+  for (const { name, type } of known.list)
+    if (type !== "bytes") values[name] = await store.read(name);
+  return { ...known, values };
+}
+
+export function namesOf(infos: readonly Pick<VariableInfo, "name">[]): readonly string[] {
+  return infos.map(({ name }) => name);
+}
+
+/** Matches an error by its code. */
+export function withCode(code: string) {
+  return expect.objectContaining({ code });
+}
+
+/** Fails with this code, be it at once or later. */
+export async function expectFailure(
+  work: () => Awaitable<unknown>,
+  expected: unknown,
+): Promise<void> {
+  let outcome: unknown = "no failure";
+  try {
+    await work();
+  } catch (error) {
+    outcome = error;
+  }
+  expect(outcome).toEqual(typeof expected === "string" ? withCode(expected) : expected);
+}
+
+/** What `open` gives, whole. */
+export async function bytesOf(store: VariableStore, name: string): Promise<Uint8Array> {
+  const open = store.open(name);
+  if (open === undefined) throw new Error(`There is no ${name}.`);
+  try {
+    return await open.read(0, open.info.bytes);
+  } finally {
+    open.close();
+  }
+}
+
+/** True for equal values; compares megabytes without making a report of them. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return isDeepStrictEqual(one, other);
+}

@@ -1,0 +1,206 @@
+import { describe, expect, it } from "vitest";
+import type { VariableInfo, Visibility, Write } from "../../src/store/variable-store.ts";
+import type { Json } from "../../src/value/json.ts";
+import { encode, streamed } from "./store-content.ts";
+import { expectFailure, MIB, seen } from "./store-fixture.ts";
+import { observers } from "./store-observers.ts";
+import { rollbacks } from "./store-rollbacks.ts";
+import type { Testing } from "./store-testing.ts";
+
+/** Who may know what of a variable, who is told of it, and what a rollback takes back. */
+export function storeGuards(at: Testing): void {
+  describe("secrets", () => secrets(at));
+  describe("what guards a variable", () => guards(at));
+  describe("observers", () => observers(at));
+  describe("transactions that are rolled back", () => rollbacks(at));
+}
+
+const SECRET = "s3cret-é-value";
+
+function secrets(at: Testing): void {
+  const values: Readonly<Record<string, Json>> = {
+    string: SECRET,
+    array: [{ [SECRET]: SECRET }],
+    object: { [SECRET]: [SECRET] },
+    number: 31_337,
+    null: null,
+    boolean: true,
+  };
+  const expectHidden = (info: VariableInfo | undefined, type: string) => {
+    expect(info).toMatchObject({ type, shape: type, preview: "", visibility: "secret" });
+    expect(JSON.stringify(info)).not.toContain(SECRET);
+  };
+
+  it.each(Object.entries(values))(
+    "tell their type and nothing of their content: %s",
+    async (type, value) => {
+      const told: VariableInfo[] = [];
+      at.store.observe(({ info }) => told.push(info));
+      const saved = await at.store.save({ name: "v", value, visibility: "secret" });
+      at.store.update("v", { description: "a key" });
+      at.store.forget();
+      const [listed] = at.store.list();
+      const [paged] = at.store.page({ limit: 1 }).variables;
+      for (const info of [
+        saved,
+        at.store.info("v"),
+        listed,
+        paged,
+        at.store.open("v")?.info,
+        ...told,
+      ])
+        expectHidden(info, type);
+      at.store.delete("v");
+      expectHidden(told.at(-1), type);
+      // Code that may have it is given it whole.
+      await at.store.save({ name: "v", value, visibility: "secret" });
+      expect(await at.store.read("v")).toEqual(value);
+    },
+  );
+
+  it("tell nothing of what came as a stream, or is large", async () => {
+    const lines = `${JSON.stringify({ [SECRET]: SECRET })}\n`.repeat(9_000);
+    const sent = {
+      "text/plain": lines,
+      "application/x-ndjson": lines,
+      "application/json": JSON.stringify([SECRET]),
+      "image/png": lines,
+    };
+    for (const [mediaType, body] of Object.entries(sent)) {
+      const value = await at.store.receive(streamed([encode(body)]).stream, mediaType);
+      const info = await at.store.save({ name: "v", value, visibility: "secret" });
+      expect(info.mediaType).toBe(mediaType);
+      expectHidden(info, info.type);
+      at.store.forget();
+      expectHidden(at.store.info("v"), info.type);
+    }
+  });
+
+  it("stay so whatever is written to them, until somebody says otherwise", async () => {
+    await at.store.save({ name: "v", value: { a: SECRET }, visibility: "secret" });
+    const writes: readonly Omit<Write, "name">[] = [
+      { value: { b: SECRET }, mode: "merge" },
+      { value: SECRET, path: [{ key: "c" }] },
+      { value: { d: SECRET }, mode: "merge", visibility: "model" },
+      { value: { e: SECRET } },
+      { value: [SECRET] },
+      { value: SECRET, mode: "append", visibility: "sealed" },
+    ];
+    for (const write of writes) {
+      const info = await at.store.save({ name: "v", ...write });
+      expectHidden(info, info.type);
+      expectHidden(at.store.info("v"), info.type);
+    }
+    const shown = await at.store.save({ name: "v", value: [SECRET], visibility: "model" });
+    expect(shown).toMatchObject({
+      visibility: "model",
+      shape: "string[]",
+      preview: `["${SECRET}"]`,
+    });
+    expect(at.store.info("v")).toEqual(shown);
+  });
+}
+
+const VISIBILITIES: readonly Visibility[] = ["model", "sealed", "secret"];
+
+function guards(at: Testing): void {
+  it("stays when the value is replaced, and is another one when that is said", async () => {
+    for (const first of VISIBILITIES) {
+      await at.store.save({ name: "v", value: 1, visibility: first });
+      expect((await at.store.save({ name: "v", value: 2 })).visibility).toBe(first);
+      expect(at.store.glance("v")?.visibility).toBe(first);
+      for (const second of VISIBILITIES) {
+        await at.store.save({ name: "v", value: 3, visibility: second });
+        at.store.forget();
+        expect(at.store.info("v")?.visibility).toBe(second);
+      }
+    }
+  });
+
+  it.each(VISIBILITIES.flatMap((one) => VISIBILITIES.map((other) => [one, other] as const)))(
+    "is the stricter one of %s and %s when a value is extended",
+    async (before, added) => {
+      const strictest =
+        VISIBILITIES[Math.max(VISIBILITIES.indexOf(before), VISIBILITIES.indexOf(added))];
+      const large = "x".repeat(at.sizes[0] ?? 0);
+      const extensions: readonly (readonly [Json, Omit<Write, "name">])[] = [
+        [[1], { value: 2, mode: "append" }],
+        [{ a: 1 }, { value: { b: 1 }, mode: "merge" }],
+        [{ a: 1 }, { value: 5, path: [{ key: "a" }] }],
+        ...(before === "secret" || added === "secret"
+          ? []
+          : [[large, { value: "x", mode: "append" }] as const]),
+      ];
+      for (const [value, write] of extensions) {
+        await at.store.save({ name: "v", value, visibility: before });
+        const info = await at.store.save({ name: "v", ...write, visibility: added });
+        expect([info.visibility, at.store.info("v")?.visibility]).toEqual([strictest, strictest]);
+      }
+    },
+  );
+
+  it("joins where everything came from, each source once", async () => {
+    const first = { value: [1], sources: ["tool:a", "user"], trusted: true };
+    await at.store.save({ name: "v", ...first });
+    const append = (more: Partial<Write>) =>
+      at.store.save({ name: "v", value: 2, mode: "append", ...more });
+    expect(await append({ sources: ["user", "mcp:b"] })).toMatchObject({
+      sources: ["tool:a", "user", "mcp:b"],
+      trusted: true,
+    });
+    expect(await append({ tool: "c", trusted: false })).toMatchObject({
+      sources: ["tool:a", "user", "mcp:b", "tool:c"],
+      trusted: false,
+    });
+    // Nothing that is added later makes it trusted again.
+    expect(await append({ trusted: true })).toMatchObject({
+      sources: ["tool:a", "user", "mcp:b", "tool:c", "caller"],
+      trusted: false,
+    });
+    expect(at.store.info("v")).toMatchObject({ trusted: false, version: 4 });
+    const replaced = await at.store.save({ name: "v", value: "all new", tool: "d" });
+    expect(replaced).toMatchObject({ sources: ["tool:d"], trusted: true });
+    expect(await at.store.save({ name: "w", value: 1 })).toMatchObject({
+      sources: ["caller"],
+      trusted: true,
+    });
+  });
+
+  it("is kept as it was said, whatever happens to the list that said it", async () => {
+    const sources = ["tool:a"];
+    const info = await at.store.save({ name: "v", value: 1, sources });
+    sources.push("tool:b");
+    expect([info.sources, at.store.info("v")?.sources]).toEqual([["tool:a"], ["tool:a"]]);
+  });
+
+  it("is nothing that a refused write changes", async () => {
+    await at.store.save({ name: "v", value: [1], sources: ["user"], visibility: "model" });
+    const before = await seen(at.store);
+    const more = { visibility: "secret", trusted: false, sources: ["mcp:x"] } as const;
+    await expectFailure(
+      () => at.store.save({ name: "v", value: {}, mode: "merge", ...more }),
+      "bad_value",
+    );
+    await expectFailure(
+      () => at.store.save({ name: "v", value: "x".repeat(17 * MIB), mode: "append", ...more }),
+      "limit_exceeded",
+    );
+    expect(await seen(at.store)).toEqual(before);
+  });
+
+  it("guards nothing but its own variable", async () => {
+    await at.store.save({ name: "v", value: 1, visibility: "secret", trusted: false });
+    const info = await at.store.save({ name: "v", value: 2, mode: "new" });
+    expect(info).toMatchObject({
+      name: "v_000",
+      visibility: "model",
+      trusted: true,
+      sources: ["caller"],
+    });
+    at.store.delete("v");
+    expect(await at.store.save({ name: "v", value: 3 })).toMatchObject({
+      visibility: "model",
+      preview: "3",
+    });
+  });
+}

@@ -1,0 +1,229 @@
+import { expect, it } from "vitest";
+import type { Change, Write } from "../../src/store/variable-store.ts";
+import type { Json } from "../../src/value/json.ts";
+import { arrayOfBytes, encode, objectOfBytes, streamed, textOfBytes } from "./store-content.ts";
+import { expectFailure, isSame, MIB, namesOf, seen } from "./store-fixture.ts";
+import type { Testing } from "./store-testing.ts";
+
+/** Writes in two halves, and several writes in one. */
+export function largeBatches(at: Testing): void {
+  halves(at);
+  batches(at);
+}
+
+function halves(at: Testing): void {
+  it.each(at.sizes)(
+    "a prepared write of %i bytes shows nothing until it is committed",
+    async (size) => {
+      const value = textOfBytes(size);
+      await at.store.save({ name: "v", value: "old" });
+      const before = await seen(at.store);
+      const prepared = await at.store.prepare({ name: "v", value });
+      expect(await seen(at.store)).toEqual(before);
+      const keys = await at.ground.keys();
+      await at.store.sweep();
+      expect(await at.ground.keys()).toEqual(keys);
+      const info = prepared.commit();
+      expect(at.store.info("v")).toEqual(info);
+      expect(info.version).toBe(2);
+      // Too late: it is a variable now.
+      prepared.discard();
+      await at.ground.expectClean(at.store);
+      at.store.forget();
+      expect((await at.store.read("v")) === value).toBe(true);
+    },
+  );
+
+  it.each(at.sizes)("a discarded write of %i bytes leaves nothing", async (size) => {
+    const prepared = await at.store.prepare({ name: "v", value: textOfBytes(size) });
+    prepared.discard();
+    expect(at.store.count()).toBe(0);
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.sizes)(
+    "a prepared extension of %i bytes conflicts with what came before it",
+    async (size) => {
+      const array = arrayOfBytes(size);
+      const extend = () => at.store.prepare({ name: "v", value: 1, mode: "append" });
+      const overtake: readonly (() => unknown)[] = [
+        () => at.store.save({ name: "v", value: 2, mode: "append" }),
+        () => at.store.delete("v"),
+        () => {
+          at.store.delete("v");
+          return at.store.save({ name: "v", value: [3] });
+        },
+      ];
+      for (const work of overtake) {
+        await at.store.save({ name: "v", value: array });
+        const prepared = await extend();
+        await work();
+        const before = await seen(at.store);
+        await expectFailure(() => prepared.commit(), "conflict");
+        prepared.discard();
+        expect(isSame(await seen(at.store), before)).toBe(true);
+        await at.ground.expectClean(at.store);
+      }
+      at.store.delete("v");
+      const first = await extend();
+      await at.store.save({ name: "v", value: [0] });
+      await expectFailure(() => first.commit(), "conflict");
+      // What is known of it may change without harm.
+      const second = await extend();
+      at.store.update("v", { pinned: true, description: "list" });
+      expect(second.commit()).toMatchObject({ pinned: true, description: "list" });
+      expect(await at.store.read("v")).toEqual([0, 1]);
+    },
+  );
+
+  it.each(at.sizes)("a commit of %i bytes is part of the transaction around it", async (size) => {
+    if (at.ground.sql === undefined) return;
+    await at.store.save({ name: "v", value: arrayOfBytes(size) });
+    const before = await seen(at.store);
+    const prepared = await at.store.prepare({ name: "v", value: 1, mode: "append" });
+    const work = () =>
+      at.ground.sql?.transaction(() => {
+        prepared.commit();
+        throw new Error("rolled back");
+      });
+    expect(work).toThrow("rolled back");
+    at.store.forget();
+    prepared.discard();
+    expect(isSame(await seen(at.store), before)).toBe(true);
+    await at.ground.expectClean(at.store);
+  });
+}
+
+function batches(at: Testing): void {
+  const saveAll = async (writes: readonly Write[]) => namesOf(await at.store.saveAll(writes));
+
+  it.each(at.sizes)("saves all of several writes, in their order: %i bytes", async (size) => {
+    const changes: Change[] = [];
+    const stop = at.store.observe((change) => changes.push(change));
+    const writes = [
+      { name: "b", value: arrayOfBytes(size) },
+      { value: 1 },
+      { name: "a", value: textOfBytes(size) },
+      { value: objectOfBytes(size) },
+    ];
+    expect(await saveAll(writes)).toEqual(["b", "variable_1", "a", "variable_2"]);
+    stop();
+    expect(namesOf(at.store.list())).toEqual(["b", "variable_1", "a", "variable_2"]);
+    expect(changes.map(({ kind, info }) => `${kind} ${info.name}`)).toEqual([
+      "saved b",
+      "saved variable_1",
+      "saved a",
+      "saved variable_2",
+    ]);
+    expect(await saveAll([])).toEqual([]);
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.sizes)("saves none if one is refused: %i bytes", async (size) => {
+    await at.store.save({ name: "old", value: [1] });
+    const before = await seen(at.store, ["a", "old"]);
+    const good = { name: "a", value: textOfBytes(size) };
+    const bad: readonly (readonly [Write, string])[] = [
+      [{ name: "not a name", value: 1 }, "bad_name"],
+      [{ name: "old", value: { a: 1 }, mode: "merge" }, "bad_value"],
+      [{ name: "b", value: Infinity }, "bad_value"],
+      [{ name: "b", value: 1, path: [{ each: true }] }, "bad_path"],
+      [{ name: "b", value: 1, input: "x".repeat(2 * MIB) }, "limit_exceeded"],
+    ];
+    for (const [write, code] of bad) {
+      const orders = [
+        [good, write],
+        [write, good],
+        [{ name: "old", value: 2, mode: "append" } as const, good, write],
+      ];
+      for (const writes of code === "bad_name" ? orders : orders.slice(0, 1)) {
+        await expectFailure(() => at.store.saveAll(writes), code);
+        expect(await seen(at.store, ["a", "old"])).toEqual(before);
+        await at.ground.expectClean(at.store);
+      }
+    }
+  });
+
+  it.each(at.sizes)("each sees what those before it wrote: %i bytes", async (size) => {
+    const array = arrayOfBytes(size) as Json[];
+    const infos = await at.store.saveAll([
+      { name: "v", value: array },
+      { name: "v", value: "x", mode: "append" },
+      { name: "v", value: ["y"], mode: "append" },
+      { name: "v", value: { z: 1 }, path: [{ index: -1 }] },
+    ]);
+    expect(infos.map(({ version }) => version)).toEqual([1, 2, 3, 4]);
+    at.store.forget();
+    expect(isSame(await at.store.read("v"), [...array, "x", { z: 1 }])).toBe(true);
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.sizes)("fans out to several places of a value of %i bytes", async (size) => {
+    const object = objectOfBytes(size);
+    await at.store.save({ name: "v", value: object });
+    at.store.forget();
+    const places = ["a", "b", "c"];
+    await at.store.saveAll(
+      places.map((key) => ({ name: "v", value: key, path: [{ key: "new" }, { key }] })),
+    );
+    at.store.forget();
+    const after = { ...object, new: { a: "a", b: "b", c: "c" } };
+    expect(isSame(await at.store.read("v"), after)).toBe(true);
+    expect(at.store.info("v")?.version).toBe(4);
+    const blocked = [{ key: "new" }, { key: "a" }, { key: "deeper" }];
+    const writes = [
+      { name: "v", value: 1, path: [{ key: "other" }] },
+      { name: "v", value: 1, path: blocked },
+    ];
+    await expectFailure(() => at.store.saveAll(writes), "bad_value");
+    expect(isSame(await at.store.read("v"), after)).toBe(true);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("fits a write to what is there when its turn comes, not before", async () => {
+    for (const size of at.sizes) {
+      await at.store.save({ name: "v", value: 5 });
+      await at.store.saveAll([
+        { name: "v", value: textOfBytes(size) },
+        { name: "v", value: "!", mode: "append" },
+      ]);
+      expect((await at.store.read("v")) === `${textOfBytes(size)}!`).toBe(true);
+    }
+  });
+
+  it("extends records that came with it", async () => {
+    for (const count of at.kind.hasBucket ? [500, 50_000] : [10, 5_000]) {
+      at.store.delete("v");
+      const lines = encode(`{"text":"${"x".repeat(88)}"}\n`.repeat(count));
+      const value = await at.store.receive(streamed([lines, lines]).stream, "application/x-ndjson");
+      await at.store.saveAll([
+        { name: "v", value },
+        { name: "v", value: "x", mode: "append" },
+      ]);
+      expect(at.store.info("v")).toMatchObject({ count: 2 * count + 1, version: 2 });
+      await at.ground.expectClean(at.store);
+    }
+  });
+
+  it("is repeated when somebody came first, and keeps what it brought", async () => {
+    await at.store.save({ name: "v", value: arrayOfBytes(9 * MIB) });
+    at.store.forget();
+    const lines = encode(`${JSON.stringify("x".repeat(5 * MIB))}\n`);
+    const content = await at.store.receive(streamed([lines, lines]).stream, "application/x-ndjson");
+    const saving = at.store.saveAll([
+      { name: "brought", value: content },
+      { name: "v", value: "appended", mode: "append" },
+    ]);
+    const sweepAll = async () => {
+      for (let times = 0; times < 20; times++) await at.store.sweep();
+    };
+    const other = at.store.save({ name: "v", value: arrayOfBytes(9 * MIB + 100) });
+    await Promise.all([saving, other, sweepAll()]);
+    expect(await at.store.readPath("brought", [{ index: 1 }, { key: "no" }])).toMatchObject({
+      found: false,
+    });
+    const reading = await at.store.readPath("brought", [{ index: 1 }]);
+    expect(reading?.found === true && String(reading.value).length === 5 * MIB).toBe(true);
+    await at.ground.expectClean(at.store);
+  });
+}

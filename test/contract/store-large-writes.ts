@@ -1,0 +1,199 @@
+import { expect, it } from "vitest";
+import type { Write } from "../../src/store/variable-store.ts";
+import type { Json } from "../../src/value/json.ts";
+import {
+  arrayOfBytes,
+  encode,
+  objectOfBytes,
+  recordsText,
+  streamed,
+  textOfBytes,
+} from "./store-content.ts";
+import { expectFailure, isSame, KIB, MIB, namesOf, seen } from "./store-fixture.ts";
+import type { Testing } from "./store-testing.ts";
+
+/** Writes that depend on what is there, races, halves and batches. */
+export function largeWrites(at: Testing): void {
+  extensions(at);
+  races(at);
+}
+
+function extensions(at: Testing): void {
+  it.each(at.sizes)("extends a value of %i bytes", async (size) => {
+    const text = textOfBytes(size);
+    const array = arrayOfBytes(size) as Json[];
+    const object = objectOfBytes(size);
+    const cases: readonly (readonly [Json, Omit<Write, "name">, Json])[] = [
+      [text, { value: "é!", mode: "append" }, `${text}é!`],
+      [array, { value: { new: true }, mode: "append" }, [...array, { new: true }]],
+      [array, { value: [1, [2]], mode: "append" }, [...array, 1, [2]]],
+      [array, { value: "last", path: [{ index: -1 }] }, [...array.slice(0, -1), "last"]],
+      [
+        object,
+        { value: { last: 1, new: { a: 1 } }, mode: "merge" },
+        { ...object, last: 1, new: { a: 1 } },
+      ],
+      [object, { value: 5, path: [{ key: "a" }, { key: "b" }] }, { ...object, a: { b: 5 } }],
+      [
+        object,
+        { value: "!", path: [{ key: "last" }], mode: "append" },
+        { ...object, last: `${String(object["last"])}!` },
+      ],
+    ];
+    // Megabytes in the bucket take their time: half of the cases say enough.
+    const chosen = cases.filter((_, index) => size < 8 * MIB || index % 2 === 1);
+    for (const [before, write, after] of chosen) {
+      const { version } = await at.store.save({ name: "v", value: before });
+      at.store.forget();
+      const info = await at.store.save({ name: "v", ...write });
+      expect(info.version).toBe(version + 1);
+      at.store.forget();
+      expect(at.store.info("v")).toEqual(info);
+      expect(isSame(await at.store.read("v"), after)).toBe(true);
+      await at.ground.expectClean(at.store);
+    }
+  });
+
+  it("moves a value to where its new size belongs, and back", async () => {
+    await at.store.save({ name: "v", value: [1] });
+    const places = [at.store.info("v")?.location];
+    for (const bytes of [100 * KIB, 9 * MIB]) {
+      const { location } = await at.store.save({
+        name: "v",
+        value: arrayOfBytes(bytes),
+        mode: "append",
+      });
+      places.push(location);
+    }
+    places.push((await at.store.save({ name: "v", value: "small" })).location);
+    expect(places).toEqual(["row", "chunks", at.kind.hasBucket ? "r2" : "chunks", "row"]);
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.sizes)("refuses what does not fit %i bytes, and changes nothing", async (size) => {
+    await at.store.save({ name: "v", value: arrayOfBytes(size) });
+    const before = await seen(at.store);
+    const misfits: readonly (readonly [Omit<Write, "name">, string])[] = [
+      [{ value: { a: 1 }, mode: "merge" }, "bad_value"],
+      [{ value: 1, path: [{ key: "a" }] }, "bad_value"],
+      [{ value: 1, path: [{ index: 10_000_000 }] }, "bad_value"],
+      [{ value: 1, path: [{ each: true }] }, "bad_path"],
+      [{ value: "x".repeat(16 * MIB), mode: "append" }, "limit_exceeded"],
+    ];
+    for (const [write, code] of misfits) {
+      await expectFailure(() => at.store.save({ name: "v", ...write }), code);
+      expect(isSame(await seen(at.store), before)).toBe(true);
+    }
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
+    "extends %i records that came as NDJSON",
+    async (count) => {
+      const records = Array.from({ length: count }, (_, id) => ({ id, text: "é".repeat(20) }));
+      const { stream } = streamed([encode(recordsText(records))]);
+      const content = await at.store.receive(stream, "application/x-ndjson");
+      await at.store.save({ name: "v", value: content });
+      const info = await at.store.save({ name: "v", value: { id: -1 }, mode: "append" });
+      expect(info).toMatchObject({ version: 2, count: count + 1 });
+      await at.store.save({ name: "v", value: "é", path: [{ index: 0 }, { key: "id" }] });
+      at.store.forget();
+      expect(await at.store.readPath("v", [{ from: -1 }])).toEqual({
+        found: true,
+        value: [{ id: -1 }],
+      });
+      expect(await at.store.readPath("v", [{ index: 0 }, { key: "id" }])).toEqual({
+        found: true,
+        value: "é",
+      });
+      expect(await at.store.readPath("v", [{ index: count - 1 }, { key: "text" }])).toMatchObject({
+        found: true,
+      });
+      await at.ground.expectClean(at.store);
+    },
+  );
+
+  it("extends no bytes, and nothing by bytes", async () => {
+    for (const size of at.sizes) {
+      const receive = () =>
+        at.store.receive(streamed([encode("\u0000".repeat(size))]).stream, "image/png");
+      await at.store.save({ name: "bytes", value: await receive() });
+      await at.store.save({ name: "text", value: "text" });
+      await expectFailure(
+        () => at.store.save({ name: "bytes", value: "x", mode: "append" }),
+        "bad_value",
+      );
+      for (const mode of ["append", "merge"] as const) {
+        const value = await receive();
+        await expectFailure(() => at.store.save({ name: "text", value, mode }), "bad_value");
+      }
+      expect(await at.store.read("text")).toBe("text");
+      await at.ground.expectClean(at.store);
+    }
+  });
+}
+
+function races(at: Testing): void {
+  const big = arrayOfBytes(at.sizes.at(-1) ?? 0);
+  const tail = async (count: number) => {
+    const reading = await at.store.readPath("v", [{ from: -count }]);
+    return reading?.found === true ? reading.value : reading;
+  };
+
+  it("appends that race lose nothing", async () => {
+    await at.store.save({ name: "v", value: big });
+    at.store.forget();
+    const appended = ["a", "b", "c"];
+    const infos = await Promise.all(
+      appended.map((value) => at.store.save({ name: "v", value, mode: "append" })),
+    );
+    expect(infos.map(({ version }) => version).sort()).toEqual([2, 3, 4]);
+    expect(at.store.info("v")?.count).toBe(big.length + 3);
+    expect([...((await tail(3)) as string[])].sort()).toEqual(appended);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("an append that races with a replacement comes before or after it", async () => {
+    for (const size of at.sizes) {
+      await at.store.save({ name: "v", value: big });
+      at.store.forget();
+      const appending = at.store.save({ name: "v", value: "appended", mode: "append" });
+      await Promise.all([appending, at.store.save({ name: "v", value: arrayOfBytes(size) })]);
+      const end = (await tail(1)) as Json[];
+      const count = at.store.info("v")?.count ?? 0;
+      const isAfter = end[0] === "appended";
+      expect(count).toBe(arrayOfBytes(size).length + (isAfter ? 1 : 0));
+      await at.ground.expectClean(at.store);
+    }
+  });
+
+  it("an append extends what is there when it happens, also under a name that began anew", async () => {
+    await at.store.save({ name: "v", value: big });
+    at.store.forget();
+    const appending = at.store.save({ name: "v", value: "appended", mode: "append" });
+    at.store.delete("v");
+    await at.store.save({ name: "v", value: ["new"] });
+    await appending;
+    // Without a bucket nothing has to wait, and the append came first.
+    const isLater = at.kind.hasBucket;
+    expect(await at.store.read("v")).toEqual(isLater ? ["new", "appended"] : ["new"]);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("an append begins anew what was deleted meanwhile", async () => {
+    await at.store.save({ name: "v", value: big });
+    at.store.forget();
+    const appending = at.store.save({ name: "v", value: ["appended"], mode: "append" });
+    at.store.delete("v");
+    await appending;
+    const isLater = at.kind.hasBucket;
+    expect(await at.store.read("v")).toEqual(isLater ? ["appended"] : undefined);
+    await at.ground.expectClean(at.store);
+  });
+
+  it("saves that race under automatic names get names of their own", async () => {
+    const infos = await Promise.all([1, 2, 3].map(() => at.store.save({ value: big })));
+    expect(namesOf(infos)).toEqual(["variable_1", "variable_2", "variable_3"]);
+    await at.ground.expectClean(at.store);
+  });
+}

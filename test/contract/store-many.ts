@@ -1,0 +1,117 @@
+import { expect, it } from "vitest";
+import type { Page } from "../../src/store/variable-store.ts";
+import { MINUTE_MS, namesOf, START_MS } from "./store-fixture.ts";
+import type { Testing } from "./store-testing.ts";
+
+const COUNT = 10_000;
+const VALUE_BYTES = 3_000;
+/** What may be read of one variable where its value is not. */
+const METADATA_BYTES = 700;
+
+/** Many variables are listed without their values, and few of them without the others. */
+export function manyVariables(at: Testing): void {
+  /** In an order that is not the alphabet's. */
+  const nameOf = (index: number) => `v_${(index * 7_919) % COUNT}`;
+  const all = Array.from({ length: COUNT }, (_, index) => nameOf(index));
+  const value = "x".repeat(VALUE_BYTES);
+  const bytesRead = (work: () => void) => {
+    const before = at.ground.sql?.bytesRead ?? 0;
+    work();
+    return (at.ground.sql?.bytesRead ?? 0) - before;
+  };
+
+  it("are listed and paged in their order", async () => {
+    await at.store.saveAll(all.map((name) => ({ name, value })));
+    at.store.forget();
+    const bytes = bytesRead(() => {
+      expect(at.store.count()).toBe(COUNT);
+      expect(namesOf(at.store.list({ last: 20 }))).toEqual(all.slice(-20));
+      expect(namesOf(at.store.list({ last: 0 }))).toEqual([]);
+      expect(namesOf(at.store.list({ names: ["v_5", "nobody", "v_4"] })).toSorted()).toEqual([
+        "v_4",
+        "v_5",
+      ]);
+      expect(namesOf(at.store.list({ names: all.slice(100, 110), last: 3 }))).toEqual(
+        all.slice(107, 110),
+      );
+      expect(at.store.nextDueMs()).toBeDefined();
+      expect([at.store.couldBegin("v_99"), at.store.couldBegin("v_x")]).toEqual([true, false]);
+    });
+    const atAGlance = bytesRead(() => {
+      for (const name of all)
+        if (at.store.glance(name)?.bytes !== VALUE_BYTES) throw new Error(name);
+    });
+    expect(atAGlance).toBe(0);
+    // The catalog, once, and some thirty variables' metadata.
+    expect(bytes).toBeLessThan(COUNT * 60 + 40 * METADATA_BYTES);
+    const before = at.ground.sql?.bytesRead ?? 0;
+    expect(namesOf(at.store.list())).toEqual(all);
+    expect(namesOf(pages(at, 200).flatMap(({ variables }) => variables))).toEqual(all);
+    expect(pages(at, 3_333).map(({ variables }) => variables.length)).toEqual([
+      3_333, 3_333, 3_333, 1,
+    ]);
+    expect((at.ground.sql?.bytesRead ?? 0) - before).toBeLessThan(3 * COUNT * METADATA_BYTES);
+    expect(at.store.page({ limit: COUNT }).next).toBeUndefined();
+    expect(at.store.page({ limit: COUNT - 1 }).next).toBeDefined();
+  });
+
+  it("keep their place while pages are turned, whatever comes and goes", async () => {
+    await at.store.saveAll(all.slice(0, 10).map((name) => ({ name, value: 1 })));
+    const first = at.store.page({ limit: 4 });
+    at.store.delete(all[3] ?? "");
+    at.store.delete(all[5] ?? "");
+    await at.store.save({ name: all[0] ?? "", value: 2 });
+    await at.store.save({ name: "new", value: 2 });
+    const rest = at.store.page({
+      limit: 100,
+      ...(first.next === undefined ? {} : { after: first.next }),
+    });
+    expect(namesOf(first.variables)).toEqual(all.slice(0, 4));
+    expect(namesOf(rest.variables)).toEqual([all[4], ...all.slice(6, 10), all[0], "new"]);
+    expect(rest.next).toBeUndefined();
+  });
+
+  it("are evicted a few at a time, and leave so many tombstones", async () => {
+    const names = all.slice(0, 2_500);
+    await at.store.saveAll(names.map((name) => ({ name, value: 1, ttlMs: MINUTE_MS })));
+    at.ground.nowMs = START_MS + MINUTE_MS;
+    expect([at.store.count(), at.store.list()]).toEqual([0, []]);
+    expect(at.store.nextDueMs()).toBe(START_MS + MINUTE_MS);
+    expect(namesOf(at.store.evictDue(at.ground.nowMs, 300))).toEqual(names.slice(0, 300));
+    expect(namesOf(at.store.evictDue(at.ground.nowMs, COUNT))).toEqual(names.slice(300));
+    expect([at.store.bytes(), at.store.nextDueMs()]).toEqual([0, undefined]);
+    const left = names.filter((name) => at.store.tombstone(name) !== undefined);
+    expect(left).toEqual(names.slice(-1_000));
+  });
+
+  it("may be more than one statement can name", async () => {
+    const { sql } = at.ground;
+    if (sql === undefined) return;
+    const { name } = await at.store.save({ name: "first", value: 1 });
+    const columns = sql
+      .all(`SELECT name FROM pragma_table_info('variable')`)
+      .map((row) => String(row["name"]));
+    const values = columns.map((column) =>
+      column === "name" ? `'v' || printf('%063d', i)` : column === "seq" ? "1 + i" : column,
+    );
+    sql.run(
+      `INSERT INTO variable (${columns.join(", ")})
+       WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < 32000)
+       SELECT ${values.join(", ")} FROM variable, numbers`,
+    );
+    at.fresh();
+    const listed = namesOf(at.store.list());
+    expect([listed.length, listed[0], listed.at(-1)?.length]).toEqual([32_001, name, 64]);
+    expect(pages(at, 31_000)).toHaveLength(2);
+  });
+}
+
+function pages(at: Testing, limit: number): readonly Page[] {
+  const turned: Page[] = [];
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const page: Page = at.store.page({ after, limit });
+    turned.push(page);
+    after = page.next;
+  }
+  return turned;
+}

@@ -1,0 +1,123 @@
+import { expect, it } from "vitest";
+import { encode, streamed, textOfBytes } from "./store-content.ts";
+import { expectFailure, KIB, MIB, START_MS } from "./store-fixture.ts";
+import type { Testing } from "./store-testing.ts";
+
+/** An open value stays as it is until it is closed. */
+export function openValues(at: Testing): void {
+  const save = async (size: number) => {
+    const text = textOfBytes(size);
+    await at.store.save({ name: "v", value: text });
+    at.store.forget();
+    return encode(text);
+  };
+  const open = () => {
+    const opened = at.store.open("v");
+    if (opened === undefined) throw new Error("It is not there.");
+    return opened;
+  };
+
+  it.each(at.sizes)("gives any range of %i bytes", async (size) => {
+    const bytes = await save(size);
+    const opened = open();
+    expect(opened.info).toEqual(at.store.info("v"));
+    const chunk = Math.min(MIB, size - 1);
+    const ranges = [
+      [0, 0],
+      [0, 1],
+      [0, size],
+      [size - 1, size],
+      [size, size],
+      [chunk - 1, chunk + 1],
+      [chunk, chunk],
+      [Math.floor(size / 3), Math.floor(size / 2)],
+    ] as const;
+    for (const [from, to] of ranges) {
+      const read = await opened.read(from, to);
+      expect(Buffer.compare(read, bytes.subarray(from, to))).toBe(0);
+    }
+    opened.close();
+    await at.ground.expectClean(at.store);
+  });
+
+  it.each(at.sizes)("gives no half of a range that ends behind the %i bytes", async (size) => {
+    await save(size);
+    const opened = open();
+    await expectFailure(() => opened.read(size - 1, size + 1), "internal");
+    opened.close();
+  });
+
+  it("is undefined for what is not there, not any more, or due", async () => {
+    expect(at.store.open("v")).toBeUndefined();
+    await at.store.save({ name: "v", value: textOfBytes(100 * KIB), ttlMs: 5 });
+    at.ground.nowMs += 5;
+    expect(at.store.open("v")).toBeUndefined();
+    at.store.evictDue(at.ground.nowMs, 1);
+    expect(at.store.open("v")).toBeUndefined();
+    await at.ground.expectClean(at.store);
+  });
+
+  const ways: Readonly<Record<string, () => unknown>> = {
+    replaced: () => at.store.save({ name: "v", value: textOfBytes(9 * MIB + 5) }),
+    "replaced by a small one": () => at.store.save({ name: "v", value: 1 }),
+    extended: () => at.store.save({ name: "v", value: "more", mode: "append" }),
+    deleted: () => at.store.delete("v"),
+    reset: () => at.store.reset(0),
+    evicted: () => {
+      at.ground.nowMs = START_MS + 100;
+      at.store.update("v", { ttlMs: 1 });
+      return at.store.evictDue(START_MS + 101, 1);
+    },
+  };
+  it.each(Object.keys(ways).flatMap((way) => at.sizes.map((size) => [way, size] as const)))(
+    "is what it was when the variable is %s, at %i bytes",
+    async (way, size) => {
+      const bytes = await save(size);
+      const [one, other] = [open(), open()];
+      expect(Buffer.compare(await one.read(0, 100), bytes.subarray(0, 100))).toBe(0);
+      await ways[way]?.();
+      const isElsewhere = size > 64 * KIB;
+      expect(await at.store.sweep()).toBe(!isElsewhere);
+      expect(Buffer.compare(await one.read(0, size), bytes)).toBe(0);
+      one.close();
+      // Closed twice is closed once: the other reader goes on.
+      one.close();
+      expect(await at.store.sweep()).toBe(!isElsewhere);
+      expect(Buffer.compare(await other.read(0, size), bytes)).toBe(0);
+      other.close();
+      await at.ground.expectClean(at.store);
+    },
+  );
+
+  it("is read while the variable is replaced", async () => {
+    const bytes = await save(9 * MIB);
+    const reading = at.store.read("v");
+    const part = at.store.readPath("v", [{ from: -3 }]);
+    const saving = at.store.save({ name: "v", value: "new" });
+    const sweeping = at.store.sweep();
+    expect(encode(String(await reading))).toHaveLength(bytes.length);
+    expect(await part).toMatchObject({ found: true });
+    await Promise.all([saving, sweeping]);
+    // What was read late is not taken for what is there now.
+    expect(await at.store.read("v")).toBe("new");
+    await at.ground.expectClean(at.store);
+  });
+
+  it("is never taken for a variable that came after it under the same name", async () => {
+    await save(9 * MIB);
+    const reading = at.store.read("v");
+    at.store.delete("v");
+    at.store.forget();
+    await at.store.save({ name: "v", value: "new" });
+    expect(String(await reading).length).toBeGreaterThan(MIB);
+    expect(await at.store.read("v")).toBe("new");
+  });
+
+  it("tells bytes that were received from a buffer that is used again", async () => {
+    const content = await at.store.receive(streamed([encode("ab"), encode("cd")]).stream, "x/y");
+    await at.store.save({ name: "v", value: content });
+    const opened = open();
+    expect(new TextDecoder().decode(await opened.read(1, 3))).toBe("bc");
+    opened.close();
+  });
+}

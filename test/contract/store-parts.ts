@@ -1,0 +1,331 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Json } from "../../src/value/json.ts";
+import { type Path, readPath, type Segment } from "../../src/value/path.ts";
+import { encode, recordsText, streamed } from "./store-content.ts";
+import { expectFailure, isSame, KIB, MIB } from "./store-fixture.ts";
+import type { Testing } from "./store-testing.ts";
+
+const NDJSON = "application/x-ndjson";
+/** One span is about 256 KiB; a slice can need parts of two, a row of chunks comes whole. */
+const FEW_BYTES = 2 * MIB + 600 * KIB;
+
+/** A part of a large value is read without the rest, and is what the whole would have given. */
+export function storeParts(at: Testing): void {
+  describe("what is loaded", () => loading(at));
+  describe("what is found", () => finding(at));
+}
+
+function loading(at: Testing): void {
+  /** Bytes of values that were loaded meanwhile; 0 where nobody counts. */
+  const loadedBy = async (work: () => unknown): Promise<number> => {
+    const first = at.ground.blobs.reads.length;
+    const before = at.ground.sql?.bytesRead ?? 0;
+    await work();
+    return at.ground.blobs.bytesReadSince(first) + (at.ground.sql?.bytesRead ?? 0) - before;
+  };
+  const expectPart = async (path: Path, expected: Json) => {
+    const bytes = await loadedBy(async () => {
+      const reading = await at.store.readPath("v", path);
+      expect(reading?.found).toBe(true);
+      expect(isSame(reading, { found: true, value: expected })).toBe(true);
+    });
+    expect(bytes).toBeLessThan(FEW_BYTES);
+  };
+
+  it("of an array are the spans that hold the elements", async () => {
+    const rows = Array.from({ length: 200_000 }, (_, id) => ({ id, name: `row number ${id} é` }));
+    expect(JSON.stringify(rows).length).toBeGreaterThan(7 * MIB);
+    // Without a bucket 7.9 MB lie in chunks, with one more than 8 MiB in the bucket.
+    const values = at.kind.hasBucket ? [...rows, ...rows.slice(0, 100_000)] : rows;
+    await at.store.save({ name: "v", value: values });
+    at.store.forget();
+    await expectPart([{ from: 0, to: 10 }], values.slice(0, 10));
+    await expectPart([{ index: -1 }], values.at(-1) ?? null);
+    await expectPart([{ index: 123_456 }], values[123_456] ?? null);
+    await expectPart([{ index: 123_456 }, { key: "name" }], "row number 123456 é");
+    await expectPart([{ from: -5, to: -3 }], values.slice(-5, -3));
+    await expectPart(
+      [{ from: 99_990, to: 100_010 }, { each: true }, { key: "id" }],
+      Array.from({ length: 20 }, (_, index) => 99_990 + index),
+    );
+    await expectPart([{ from: 5, to: 5 }], []);
+    // What is not there is not looked for.
+    const nothing = await loadedBy(() => at.store.readPath("v", [{ index: values.length }]));
+    expect(nothing).toBeLessThan(20 * KIB);
+  });
+
+  it("of a text are the spans that hold the characters", async () => {
+    const text = Array.from({ length: 400_000 }, (_, id) => `line ${id} é😀\n`).join("");
+    const whole = at.kind.hasBucket ? text + text : text;
+    await at.store.save({ name: "v", value: whole });
+    at.store.forget();
+    const characters = Array.from(whole);
+    for (const [from, to] of [
+      [0, 10],
+      [-10, undefined],
+      [3_000_000, 3_000_100],
+    ] as const) {
+      const range = to === undefined ? { from } : { from, to };
+      await expectPart([range], characters.slice(from, to).join(""));
+    }
+  });
+
+  it("of records is each byte once, for all that is asked of each", async () => {
+    const count = 90_000;
+    const filler = "x".repeat(180);
+    const record = (id: number) => ({ id, name: `é ${id}`, filler });
+    const { stream } = streamed(pieces(count, record));
+    const content = await at.store.receive(stream, NDJSON);
+    const info = await at.store.save({ name: "v", value: content });
+    expect(info.bytes).toBeGreaterThan(16 * MIB);
+    const first = at.ground.blobs.reads.length;
+    const ids = await at.store.readPath("v", [{ each: true }, { key: "id" }]);
+    expect(isSame(ids, { found: true, value: Array.from({ length: count }, (_, id) => id) })).toBe(
+      true,
+    );
+    const reads = at.ground.blobs.reads.slice(first);
+    if (at.kind.hasBucket) {
+      expect(at.ground.blobs.bytesReadSince(first)).toBe(info.bytes);
+      expect(reads[0]?.from).toBe(0);
+      for (const [index, { from, to }] of reads.entries()) {
+        expect(to - from).toBeLessThan(MIB);
+        if (index > 0) expect(from).toBe(reads[index - 1]?.to);
+      }
+    }
+    await expectPart(
+      [{ from: 0, to: 10 }],
+      Array.from({ length: 10 }, (_, id) => record(id)),
+    );
+    await expectPart([{ index: -1 }], record(count - 1));
+    await expectPart([{ index: 54_321 }, { key: "name" }], "é 54321");
+    await expectFailure(() => at.store.readPath("v", [{ each: true }]), "limit_exceeded");
+    await expectFailure(() => at.store.readPath("v", [{ from: 0 }]), "limit_exceeded");
+    const missing = await at.store.readPath("v", [{ each: true }, { key: "no" }]);
+    expect(missing).toEqual({
+      found: false,
+      nearest: [{ each: true }],
+      keys: ["id", "name", "filler"],
+    });
+  });
+
+  it("is no more than once of what was read whole, until somebody writes it", async () => {
+    await at.store.save({
+      name: "v",
+      value: Array.from({ length: 30_000 }, (_, id) => `element ${id}`),
+    });
+    at.store.forget();
+    const loaded = await loadedBy(() => at.store.read("v"));
+    if (at.kind.hasSql) expect(loaded).toBeGreaterThan(400_000);
+    expect(await loadedBy(() => at.store.readPath("v", [{ index: 5 }]))).toBe(0);
+    expect(await loadedBy(() => at.store.read("v"))).toBe(0);
+    await at.store.save({ name: "v", value: [1] });
+    expect(await at.store.read("v")).toEqual([1]);
+  });
+
+  it("is there at once where no bucket has to be asked", async () => {
+    const values = Array.from({ length: 60_000 }, (_, id) => ({ id }));
+    await at.store.save({ name: "v", value: values });
+    await at.store.save({ name: "text", value: "é".repeat(300_000) });
+    at.store.forget();
+    const paths: readonly (readonly [string, Path])[] = [
+      ["v", [{ index: 5 }]],
+      ["v", [{ each: true }, { key: "id" }]],
+      ["text", [{ from: -2 }]],
+      ["v", []],
+    ];
+    for (const [name, path] of paths)
+      expect(at.store.readPath(name, path)).toMatchObject({ found: true });
+  });
+}
+
+function* pieces(count: number, record: (id: number) => Json): Generator<Uint8Array> {
+  for (let id = 0; id < count; id += 1_000) {
+    const records = Array.from({ length: Math.min(1_000, count - id) }, (_, index) =>
+      record(id + index),
+    );
+    yield encode(recordsText(records));
+  }
+}
+
+function finding(at: Testing): void {
+  it("in an array and in records is what the whole gives, for any path", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        arrays,
+        fc.array(paths, { minLength: 30, maxLength: 30 }),
+        async (values, paths) => {
+          const content = await at.store.receive(
+            streamed([encode(recordsText(values))]).stream,
+            NDJSON,
+          );
+          await at.store.saveAll([
+            { name: "json", value: values },
+            { name: "records", value: content },
+          ]);
+          at.store.forget();
+          for (const name of ["json", "records"]) {
+            for (const path of paths) expectSame(await at.store.readPath(name, path), values, path);
+          }
+        },
+      ),
+      { numRuns: 5 },
+    );
+  });
+
+  it("in an array of large elements is what the whole gives", async () => {
+    const filler = "x".repeat(300_000);
+    const shapes: readonly Json[] = [
+      1,
+      { a: 1 },
+      { a: { b: { c: 1 } } },
+      { a: { b: [1, 2] } },
+      "text",
+      [1],
+      { b: { c: 5 } },
+    ];
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom(...shapes), { minLength: 2, maxLength: 30 }),
+        fc.array(paths, { minLength: 20, maxLength: 20 }),
+        async (elements, paths) => {
+          // Each but the scalars is a span of its own.
+          const values = elements.map((element) =>
+            typeof element === "object" && element !== null && !Array.isArray(element)
+              ? { ...element, filler }
+              : element,
+          );
+          await at.store.save({ name: "v", value: values });
+          at.store.forget();
+          for (const path of paths) expectSame(await at.store.readPath("v", path), values, path);
+        },
+      ),
+      { numRuns: at.kind.hasBucket ? 4 : 8 },
+    );
+  });
+
+  it("in a text is what the whole gives, for any slice", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.tuple(
+            fc.string({ unit: "grapheme", maxLength: 6 }),
+            fc.integer({ min: 1, max: 60_000 }),
+          ),
+          { minLength: 2, maxLength: 8 },
+        ),
+        fc.array(slices, { minLength: 15, maxLength: 15 }),
+        async (parts, ranges) => {
+          const text = `${parts.map(([unit, times]) => unit.toWellFormed().repeat(times)).join("")}${"é".repeat(70_000)}`;
+          await at.store.save({ name: "v", value: text });
+          at.store.forget();
+          const others: Segment[] = [{ key: "a" }, { index: 0 }, { each: true }];
+          for (const range of [...ranges, ...others]) {
+            const path = [range, ...("from" in range ? [{ from: 1, to: 3 }] : [])];
+            expectSame(await at.store.readPath("v", path), text, path);
+          }
+        },
+      ),
+      { numRuns: 5 },
+    );
+  });
+
+  it("below what does not exist says how far one comes", async () => {
+    const values = Array.from({ length: 40_000 }, (_, id) => ({ id, tags: ["a"] }));
+    await at.store.save({ name: "v", value: values });
+    at.store.forget();
+    const missing: readonly (readonly [Path, Json])[] = [
+      [[{ key: "a" }], { nearest: [], length: 40_000 }],
+      [[{ index: 40_000 }], { nearest: [], length: 40_000 }],
+      [[{ index: -40_001 }], { nearest: [], length: 40_000 }],
+      [[{ index: 7 }, { key: "no" }], { nearest: [{ index: 7 }], keys: ["id", "tags"] }],
+      [
+        [{ index: -1 }, { key: "tags" }, { index: 1 }],
+        { nearest: [{ index: -1 }, { key: "tags" }], length: 1 },
+      ],
+      [[{ from: 3, to: 5 }, { key: "no" }], { nearest: [{ from: 3, to: 5 }], length: 2 }],
+      [
+        [{ each: true }, { key: "tags" }, { key: "no" }],
+        { nearest: [{ each: true }, { key: "tags" }], length: 1 },
+      ],
+    ];
+    for (const [path, expected] of missing) {
+      expect(await at.store.readPath("v", path)).toEqual({ found: false, ...(expected as object) });
+    }
+    expect(await at.store.readPath("nobody", [{ index: 0 }])).toBeUndefined();
+  });
+
+  it("stays found beside a record that is as large as a value may be", async () => {
+    const lines = [{ id: 0 }, "x".repeat(16 * MIB - 2), { id: 2 }, { id: 3 }];
+    const { stream } = streamed(lines.map((line) => encode(`${JSON.stringify(line)}\n`)));
+    await at.store.save({ name: "v", value: await at.store.receive(stream, NDJSON) });
+    for (const index of [0, 2, 3]) {
+      expect(await at.store.readPath("v", [{ index }])).toEqual({
+        found: true,
+        value: { id: index },
+      });
+    }
+    expect(await at.store.readPath("v", [{ from: 0, to: 1 }])).toEqual({
+      found: true,
+      value: [{ id: 0 }],
+    });
+    expect(await at.store.readPath("v", [{ each: true }, { key: "id" }])).toEqual({
+      found: true,
+      value: [0, 2, 3],
+    });
+    await expectFailure(() => at.store.readPath("v", [{ from: 0, to: 2 }]), "limit_exceeded");
+  });
+}
+
+function expectSame(reading: unknown, whole: Json, path: Path): void {
+  const expected = readPath(whole, path);
+  if (!isSame(reading, expected)) expect({ path, reading }).toEqual({ path, reading: expected });
+}
+
+const bound = fc.oneof(
+  fc.integer({ min: -12, max: 12 }),
+  fc.integer({ min: -3_000, max: 3_000 }),
+  fc.integer({ min: -400_000, max: 400_000 }),
+);
+const slices = fc.oneof(
+  fc.record({ from: bound, to: bound }),
+  fc.record({ from: bound }),
+  fc.record({ to: bound }),
+);
+const segments: fc.Arbitrary<Segment> = fc.oneof(
+  fc.constantFrom<Segment[]>({ each: true }, { key: "a" }, { key: "b" }, { key: "c" }),
+  fc.record({ index: bound }),
+  slices,
+);
+const paths: fc.Arbitrary<Path> = fc
+  .tuple(
+    fc.oneof(
+      {
+        weight: 5,
+        arbitrary: fc.oneof(
+          fc.record({ index: bound }),
+          slices,
+          fc.constant({ each: true as const }),
+        ),
+      },
+      segments,
+    ),
+    fc.array(segments, { maxLength: 3 }),
+  )
+  .map(([first, rest]) => [first, ...rest]);
+
+/** Some hundred KiB and more, of elements of any sort and size. */
+const elements: fc.Arbitrary<Json> = fc.oneof(
+  fc.record({ a: fc.integer(), b: fc.array(fc.integer(), { maxLength: 3 }) }),
+  fc.record({ a: fc.record({ b: fc.record({ c: fc.boolean() }) }) }),
+  fc.record({ c: fc.string({ unit: "grapheme" }) }),
+  fc.constantFrom<Json>(null, 5, "é😀", [], {}),
+  fc.integer({ min: 1, max: 300_000 }).map((size) => ({ a: "é".repeat(size) })),
+);
+const arrays: fc.Arbitrary<readonly Json[]> = fc
+  .tuple(fc.array(elements, { minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 40 }))
+  .map(([parts, times]) => {
+    const small = parts.filter((part) => JSON.stringify(part).length < 1_000);
+    const repeated = Array.from({ length: times * 50 }, () => small).flat();
+    return [...repeated, ...parts, "x".repeat(70_000)];
+  });

@@ -1,0 +1,282 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import type { Content } from "../../src/store/content.ts";
+import type { Json } from "../../src/value/json.ts";
+import {
+  cutAt,
+  encode,
+  recordsText,
+  streamed,
+  textOfBytes,
+  textPattern,
+  textPieces,
+} from "./store-content.ts";
+import { bytesOf, expectFailure, isSame, MIB, withCode } from "./store-fixture.ts";
+import type { Testing } from "./store-testing.ts";
+
+const TYPES = ["text/plain", "application/x-ndjson", "application/json", "image/png"];
+const NDJSON = "application/x-ndjson";
+const FAILURE = new Error("The line is dead.");
+
+/** What arrives as a stream is as if it had come at once, or as if it had never come. */
+export function streams(at: Testing): void {
+  const receive = (pieces: Parameters<typeof streamed>[0], mediaType: string) =>
+    at.store.receive(streamed(pieces).stream, mediaType);
+  const expectNothing = async () => {
+    expect([at.store.count(), at.store.bytes(), at.store.list()]).toEqual([0, 0, []]);
+    await at.ground.expectClean(at.store);
+  };
+
+  it("read the same wherever they are cut", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ unit: "grapheme", maxLength: 12 }), { minLength: 1, maxLength: 12 }),
+        fc.constantFrom(1, 300, 9_000),
+        fc.array(fc.nat(), { maxLength: 12 }),
+        async (texts, times, cuts) => {
+          const text = texts.join("é").toWellFormed().repeat(times);
+          const records = texts.flatMap((name, id) => [{ id, name, text: name.repeat(times) }, id]);
+          const sent = {
+            "text/plain": text,
+            [NDJSON]: recordsText(records),
+            "application/json": JSON.stringify(records),
+          };
+          for (const [mediaType, body] of Object.entries(sent)) {
+            const content = await receive(cutAt(encode(body), cuts), mediaType);
+            const info = await at.store.save({ name: "v", value: content });
+            expect(info.mediaType).toBe(mediaType);
+            at.store.forget();
+            const expected: Json = mediaType === "text/plain" ? text : records.map(copied);
+            expect(isSame(await at.store.read("v"), expected)).toBe(true);
+          }
+        },
+      ),
+      { numRuns: 12 },
+    );
+    await at.ground.expectClean(at.store);
+  });
+
+  it("make the values that they are when saved at once", async () => {
+    for (const value of ["", "x", textOfBytes(70_000), [], {}, null, 5, { a: [1] }]) {
+      const content = await receive([encode(JSON.stringify(value))], "application/json");
+      const saved = await at.store.save({ name: "a", value });
+      const received = await at.store.save({ name: "b", value: content });
+      expect({ ...received, name: "a" }).toEqual(saved);
+      expect(await at.store.read("b")).toEqual(value);
+    }
+  });
+
+  it("take NDJSON as people write it, and lines as long as a value may be", async () => {
+    const body = '\uFEFF {"a": 1} \r\n\r\n[2]\r\n\n  "é"\t\n5';
+    await at.store.save({ name: "v", value: await receive([encode(body)], NDJSON) });
+    expect(await at.store.read("v")).toEqual([{ a: 1 }, [2], "é", 5]);
+    expect(at.store.info("v")).toMatchObject({ type: "array", count: 4 });
+    const stored = new TextDecoder().decode(await bytesOf(at.store, "v"));
+    expect(stored).toBe('{"a": 1}\n[2]\n"é"\n5\n');
+    const long = JSON.stringify("x".repeat(16 * MIB - 2));
+    const pieces = ["1\n", long.slice(0, 9_999_999), long.slice(9_999_999), "\n[2]\n"].map(encode);
+    await at.store.save({ name: "v", value: await receive(pieces, NDJSON) });
+    for (const [index, value] of [1, undefined, [2]].entries()) {
+      const reading = await at.store.readPath("v", [{ index }]);
+      const read = reading?.found === true ? reading.value : reading;
+      if (value !== undefined) expect(read).toEqual(value);
+      else expect(String(read)).toHaveLength(16 * MIB - 2);
+    }
+    const tooLong = ["1\n", long.slice(0, -1), 'x"\n'].map(encode);
+    await expectFailure(() => receive(tooLong, NDJSON), "limit_exceeded");
+    await at.ground.expectClean(at.store);
+  });
+
+  it("may have 95 MiB", async () => {
+    const bytes = 95 * MIB;
+    const content = await receive(textPieces(bytes), "text/plain");
+    const info = await at.store.save({ name: "v", value: content });
+    const whole = Math.floor(bytes / textPattern.bytes);
+    const rest = bytes % textPattern.bytes;
+    const location = at.kind.hasBucket ? "r2" : "chunks";
+    expect(info).toMatchObject({
+      type: "string",
+      bytes,
+      count: whole * textPattern.chars + rest,
+      location,
+    });
+    expect(at.store.bytes()).toBe(bytes);
+    const middle = textPattern.chars * (whole >> 1);
+    for (const from of [0, middle, (whole - 1) * textPattern.chars]) {
+      const reading = await at.store.readPath("v", [{ from, to: from + textPattern.chars }]);
+      expect(reading).toEqual({ found: true, value: textPattern.text });
+    }
+    at.store.delete("v");
+    await expectNothing();
+  });
+
+  it.each(["text/plain", "image/png"])("may not have a byte more: %s", async (mediaType) => {
+    const { stream, wasCancelled } = streamed([...textPieces(95 * MIB), encode("x"), encode("y")]);
+    await expectFailure(
+      () => at.store.receive(stream, mediaType),
+      expect.objectContaining({
+        code: "limit_exceeded",
+        details: expect.objectContaining({ limit: "maxValueBytes", maximum: 95 * MIB }),
+      }),
+    );
+    expect(wasCancelled()).toBe(true);
+    await expectNothing();
+  });
+
+  it("of JSON may have 16 MiB, and no byte more", async () => {
+    const json = JSON.stringify({ text: "x".repeat(16 * MIB - 11) });
+    expect(json).toHaveLength(16 * MIB);
+    const content = await receive(cutAt(encode(json), [5, 9_000_000]), "application/json");
+    expect((await at.store.save({ name: "v", value: content })).bytes).toBe(16 * MIB);
+    at.store.delete("v");
+    const { stream, wasCancelled } = streamed([encode(json), encode(" "), encode(" ")]);
+    await expectFailure(() => at.store.receive(stream, "application/json"), "limit_exceeded");
+    expect(wasCancelled()).toBe(true);
+    await expectNothing();
+  });
+
+  it.each(TYPES.flatMap((type) => [0, 9 * MIB].map((bytes) => [type, bytes] as const)))(
+    "leave nothing when they fail: %s after %i bytes",
+    async (mediaType, bytes) => {
+      const piece = encode(`"${"x".repeat(998)}"\n`.repeat(500));
+      const sent = Array.from({ length: Math.ceil(bytes / piece.length) }, () => piece);
+      await expectFailure(() => receive([...sent, FAILURE], mediaType), FAILURE);
+      await expectNothing();
+    },
+  );
+
+  it.each(["text/plain", NDJSON, "application/json"])(
+    "refuse what is not UTF-8: %s",
+    async (mediaType) => {
+      const code = mediaType === "text/plain" ? "bad_value" : "bad_json";
+      const good = encode('"é😀"\n'.repeat(1_000));
+      const long = Array.from({ length: 900 }, () => good);
+      const wrong = [
+        [Uint8Array.of(0xff, 0x0a)],
+        [good, Uint8Array.of(0x22, 0xc3), Uint8Array.of(0x22, 0x0a), good],
+        // The end of the stream inside of a character.
+        [good, Uint8Array.of(0xf0, 0x9f), Uint8Array.of(0x98)],
+        [...long, Uint8Array.of(0xed, 0xa0, 0x80, 0x0a), good],
+      ];
+      for (const pieces of wrong) {
+        const { stream, wasCancelled } = streamed([...pieces, encode("1\n"), encode("2\n")]);
+        const isAtEnd = pieces.length === 3;
+        await expectFailure(
+          () => at.store.receive(isAtEnd ? streamed(pieces).stream : stream, mediaType),
+          withCode(code),
+        );
+        if (!isAtEnd && mediaType !== "application/json") expect(wasCancelled()).toBe(true);
+        await expectNothing();
+      }
+    },
+  );
+
+  it("name the record that is no JSON", async () => {
+    const lines = Array.from(
+      { length: 120_000 },
+      (_, id) => `{"id": ${id}, "text": "${"x".repeat(70)}"}\n`,
+    );
+    for (const index of [0, 5, 119_999]) {
+      const body = lines.with(index, "\n{oops\n").join("");
+      const { stream, wasCancelled } = streamed(
+        cutAt(encode(body), [100_000, 4_000_000, body.length - 40]),
+      );
+      const details = { record: index + 1, line: index + 2 };
+      await expectFailure(
+        () => at.store.receive(stream, NDJSON),
+        expect.objectContaining({ code: "bad_json", details }),
+      );
+      expect(wasCancelled()).toBe(true);
+      await expectNothing();
+    }
+    await expectFailure(() => receive([encode('{"a": ')], "application/json"), "bad_json");
+    await expectFailure(() => receive([encode("[1e400]")], "application/json"), "bad_value");
+    await expectFailure(() => receive([encode("1\n1e400\n")], NDJSON), "bad_value");
+    await expectNothing();
+  });
+
+  it("are swept by nobody while they come, and by the next who wakes if they never end", async () => {
+    const store = at.store;
+    const piece = encode("é".repeat(1_000_000));
+    const sweep = async () => {
+      expect(await store.sweep()).toBe(false);
+      expect(store.list()).toEqual([]);
+    };
+    const pieces = [piece, piece, piece, piece, piece, sweep, piece, sweep];
+    const content = await receive(pieces, "text/plain");
+    expect(await store.sweep()).toBe(false);
+    await store.save({ name: "v", value: content });
+    expect(await store.readPath("v", [{ from: -1 }])).toEqual({ found: true, value: "é" });
+    await at.ground.expectClean(store);
+    if (!at.kind.hasSql) return;
+    // Whoever received this is gone before it was saved.
+    await receive(
+      pieces.filter((part) => typeof part !== "function"),
+      "text/plain",
+    );
+    const woken = at.fresh();
+    expect(woken.hasGarbage()).toBe(true);
+    await at.ground.expectClean(woken);
+    expect(await woken.readPath("v", [{ from: -1 }])).toEqual({ found: true, value: "é" });
+  });
+
+  it("leave nothing when what they brought cannot be saved", async () => {
+    const bring = () => receive(textPieces(9 * MIB), "image/png");
+    const small = at.ground.open({ quotaBytes: MIB });
+    const attempts: ((content: Content) => unknown)[] = [
+      (value) => at.store.save({ name: "not a name", value }),
+      (value) => at.store.save({ value, input: "x".repeat(2 * MIB) }),
+      (value) => at.store.save({ name: "list", value, path: [{ key: "a" }] }),
+      (value) =>
+        at.store.saveAll([
+          { name: "a", value },
+          { name: "not a name", value: 1 },
+        ]),
+      (value) =>
+        at.store.saveAll([
+          { name: "a", value },
+          { name: "b", value: 1, input: "x".repeat(2 * MIB) },
+        ]),
+    ];
+    for (const attempt of attempts) {
+      const content = await bring();
+      await expectFailure(() => attempt(content) as Promise<unknown>, expect.any(Error));
+      await expectNothing();
+    }
+    at.store = small;
+    const content = await bring();
+    await expectFailure(() => at.store.save({ name: "v", value: content }), "limit_exceeded");
+    await expectNothing();
+  });
+
+  it("bring what is saved once: a second name for the same bytes is refused", async () => {
+    const content = await receive(textPieces(9 * MIB), "image/png");
+    await at.store.save({ name: "a", value: content });
+    await expectFailure(() => at.store.save({ name: "b", value: content }), expect.any(Error));
+    expect(at.store.count()).toBe(1);
+    await at.ground.expectClean(at.store);
+    expect(await bytesOf(at.store, "a")).toHaveLength(9 * MIB);
+  });
+
+  it.each(["upload", "write", "complete", "put"] as const)(
+    "and saves leave nothing when the bucket fails at %s",
+    async (call) => {
+      if (!at.kind.hasBucket) return;
+      const broken = { call, error: FAILURE };
+      at.ground.blobs.broken = broken;
+      if (call === "put")
+        await expectFailure(
+          () => at.store.save({ name: "v", value: textOfBytes(9 * MIB) }),
+          FAILURE,
+        );
+      else await expectFailure(() => receive(textPieces(9 * MIB), "text/plain"), FAILURE);
+      at.ground.blobs.broken = undefined;
+      await expectNothing();
+    },
+  );
+}
+
+/** As JSON keeps it. */
+function copied(value: Json): Json {
+  return JSON.parse(JSON.stringify(value)) as Json;
+}

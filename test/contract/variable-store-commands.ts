@@ -1,0 +1,286 @@
+import type fc from "fast-check";
+import { expect } from "vitest";
+import { bytesContent } from "../../src/store/content.ts";
+import { summaryOf } from "../../src/store/summary.ts";
+import type {
+  Change,
+  Changes,
+  ListOptions,
+  VariableStore,
+  Write,
+} from "../../src/store/variable-store.ts";
+import type { Path } from "../../src/value/path.ts";
+import { expectCode, iso, namesOf } from "./variable-store-fixture.ts";
+import type { Entry, Model } from "./variable-store-model.ts";
+import { about, at, infoOf, isSame, sizeOf } from "./variable-store-model-facts.ts";
+import {
+  BYTES_TYPE,
+  type ModelWrite,
+  Refused,
+  storedBytes,
+} from "./variable-store-model-values.ts";
+
+/** The store under test. */
+export interface Real {
+  store: VariableStore;
+  /** Makes the object anew over what it stored. */
+  readonly wake: () => VariableStore;
+  /** What an observer makes of the changes that it is told of: names and versions. */
+  readonly observed: Map<string, number>;
+  stop?: () => void;
+}
+
+export type Command = fc.AsyncCommand<Model, Real>;
+
+type Run = (model: Model, real: Real) => void | Promise<void>;
+
+/** A command after which all that costs little to compare is compared. */
+function command(text: () => string, run: Run): Command {
+  return {
+    check: () => true,
+    async run(model, real) {
+      await run(model, real);
+      const { store } = real;
+      // As an object does before it may hibernate; when it has to is the tests' of the store to say.
+      store.flushAccess();
+      expect(store.list().map(about)).toEqual(model.alive.map((entry) => infoOf(model, entry)));
+      expect([store.count(), store.bytes()]).toEqual([model.alive.length, model.bytes]);
+      expect([store.nextDueMs(), store.runs()]).toEqual([model.nextDueMs, model.runs]);
+      const known = model.entries.map(({ name, version }) => [name, version] as const);
+      expect(real.observed).toEqual(new Map(known));
+    },
+    toString: text,
+  };
+}
+
+/** Keeps a list of what there is by what the store tells of changes. */
+export function observing(real: Real): void {
+  real.stop?.();
+  real.stop = real.store.observe((change: Change) => {
+    const { name, version } = change.info;
+    if (change.kind === "saved") real.observed.set(name, version);
+    else if (change.kind === "updated") expect(real.observed.get(name)).toBe(version);
+    else expect(real.observed.delete(name)).toBe(true);
+  });
+}
+
+function contentOf({ value, ...write }: ModelWrite): Write {
+  if (!(value instanceof Uint8Array)) return { ...write, value };
+  return { ...write, value: bytesContent(value, BYTES_TYPE) };
+}
+
+export function saving(given: ModelWrite, shown: () => string): Command {
+  return command(shown, async (model, { store }) => {
+    const name = typeof given.name === "string" ? given.name : "";
+    const before = model.find(name);
+    const isExtension = given.path !== undefined || given.mode !== undefined;
+    // Whether an extension without a run leaves the variable in its run is the contract's to say.
+    const run = isExtension ? before?.write.run : given.run;
+    const { run: _run, ...others } = given;
+    const write = run === undefined ? others : { ...others, run };
+    try {
+      const entry = model.save(write);
+      expect(about(await store.save(contentOf(write)))).toEqual(infoOf(model, entry));
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      await expectCode(() => store.save(contentOf(write)), error.code);
+      // Whether it was read for the write that was refused is nobody's concern.
+      store.open(name)?.close();
+      model.use(name);
+    }
+  });
+}
+
+export function reading(name: string): Command {
+  return command(
+    () => `read ${name}`,
+    async (model, { store }) => {
+      const entry = model.use(name);
+      if (entry?.value instanceof Uint8Array) await expectCode(() => store.read(name), "bad_value");
+      else expect(isSame(await store.read(name), entry?.value)).toBe(true);
+    },
+  );
+}
+
+export function readingPath(name: string, path: Path): Command {
+  return command(
+    () => `read ${name} at ${JSON.stringify(path)}`,
+    async (model, { store }) => {
+      const entry = model.use(name);
+      if (entry === undefined) expect(await store.readPath(name, path)).toBeUndefined();
+      else if (entry.value instanceof Uint8Array)
+        await expectCode(() => store.readPath(name, path), "bad_value");
+      else {
+        const value = at(entry.value, path);
+        const read = await store.readPath(name, path);
+        expect(read?.found).toBe(value !== undefined);
+        if (read?.found === true) expect(isSame(read.value, value)).toBe(true);
+      }
+    },
+  );
+}
+
+export function opening(name: string, [from, length]: readonly [number, number]): Command {
+  return command(
+    () => `open ${name}`,
+    async (model, { store }) => {
+      const entry = model.use(name);
+      const open = store.open(name);
+      expect(open === undefined).toBe(entry === undefined);
+      if (entry === undefined || open === undefined) return;
+      // Whether it knows already that it is read is nobody's concern.
+      const { accessedAt: _at, ...known } = about(open.info) ?? { accessedAt: "" };
+      expect(infoOf(model, entry)).toMatchObject(known);
+      const bytes = storedBytes(entry.value);
+      const start = Math.min(from, bytes.length);
+      const end = Math.min(start + length, bytes.length);
+      expect(bytes.subarray(start, end).equals(await open.read(start, end))).toBe(true);
+      open.close();
+    },
+  );
+}
+
+export function looking(name: string): Command {
+  return command(
+    () => `look at ${name}`,
+    (model, { store }) => expectSameOf(name, model, store),
+  );
+}
+
+export function listing(options: ListOptions): Command {
+  return command(
+    () => `list ${JSON.stringify(options)}`,
+    (model, { store }) => {
+      const { last = Infinity, names } = options;
+      const entries = model.alive.filter(({ name }) => names?.includes(name) ?? true);
+      const expected = entries.slice(Math.max(entries.length - last, 0));
+      const listed = store.list(options);
+      expect(listed.map(about)).toEqual(expected.map((entry) => infoOf(model, entry)));
+      expect(summaryOf(listed, options.last)).toBe(summary(expected, store, options.last));
+    },
+  );
+}
+
+/** The preview has tests of its own: it is taken as it is. */
+function summary(entries: readonly Entry[], store: VariableStore, last?: number): string {
+  let text = last === undefined ? "# Variables Summary\n" : `# Last ${last} Variables Summary\n`;
+  if (entries.length === 0) text += "\nNo variables.\n";
+  for (const { name, value, description, write, createdMs } of entries) {
+    const { type, count } = sizeOf(value);
+    const result = write.tool === undefined ? "" : `Result of ${write.tool}`;
+    const words = (description ?? result).replaceAll(/\s+/g, " ");
+    text += `\n## ${name}\n\n- Type: ${type}\n- Items: ${count}\n- Description: ${words}\n`;
+    text += `- Created: ${iso(createdMs).slice(0, 10)} ${iso(createdMs).slice(11, 19)}\n`;
+    text += `- Value Preview: ${store.info(name)?.preview}\n`;
+  }
+  return text;
+}
+
+export function paging(limit: number): Command {
+  return command(
+    () => `page by ${limit}`,
+    (model, { store }) => {
+      const names: string[] = [];
+      let after: number | undefined;
+      do {
+        const page = store.page({ limit, ...(after !== undefined && { after }) });
+        expect(page.variables.length).toBeLessThanOrEqual(limit);
+        names.push(...namesOf(page.variables));
+        after = page.next;
+      } while (after !== undefined);
+      expect(names).toEqual(model.alive.map(({ name }) => name));
+    },
+  );
+}
+
+export function updating(name: string, changes: Changes): Command {
+  return command(
+    () => `update ${name} ${JSON.stringify(changes)}`,
+    (model, { store }) => {
+      const entry = model.update(name, changes);
+      expect(about(store.update(name, changes))).toEqual(entry && infoOf(model, entry));
+    },
+  );
+}
+
+/** Calls of which the model and the store have the same result. */
+export function calling(text: string, call: (either: Model | VariableStore) => unknown): Command {
+  return command(
+    () => text,
+    (model, { store }) => {
+      const wanted = call(model);
+      expect(call(store)).toEqual(wanted);
+    },
+  );
+}
+
+export function evicting(limit: number): Command {
+  return command(
+    () => `evict ${limit}`,
+    (model, { store }) => {
+      const wanted = model.evictDue(limit);
+      expect(store.evictDue(model.nowMs, limit)).toEqual(wanted);
+    },
+  );
+}
+
+export function advancing(ms: number): Command {
+  return command(
+    () => `advance ${ms}`,
+    (model) => {
+      model.nowMs += ms;
+    },
+  );
+}
+
+export function holding(owner: string, name: string): Command {
+  return command(
+    () => `hold ${name} for ${owner}`,
+    (model, { store }) => {
+      model.held.push({ owner, name });
+      store.holds.hold(owner, name);
+    },
+  );
+}
+
+export function releasing(owner: string): Command {
+  return command(
+    () => `release ${owner}`,
+    (model, { store }) => {
+      model.held = model.held.filter((hold) => hold.owner !== owner);
+      store.holds.release(owner);
+    },
+  );
+}
+
+export const sweeping = command(
+  () => "sweep",
+  async (_, { store }) => {
+    expect([await store.sweep(), store.hasGarbage()]).toEqual([true, false]);
+  },
+);
+
+/** Who needs a variable holds it anew. */
+export const waking = command(() => "wake", wake);
+
+export function wake(model: Model, real: Real): void {
+  real.store = real.wake();
+  for (const { owner, name } of model.held) real.store.holds.hold(owner, name);
+  observing(real);
+}
+
+/** Metadata and tombstone of a name; its value too, if that is wanted. */
+export function expectSameOf(name: string, model: Model, store: VariableStore): void {
+  const entry = model.find(name);
+  expect(about(store.info(name))).toEqual(entry && infoOf(model, entry));
+  expect(store.tombstone(name)).toEqual(model.tombstone(name));
+  const glance = store.glance(name);
+  expect(glance?.version).toBe(entry?.version);
+  expect([glance?.bytes, glance?.chars]).toEqual([
+    entry && sizeOf(entry.value).bytes,
+    entry && sizeOf(entry.value).chars,
+  ]);
+  const known = [...model.entries, ...model.graves].map((any) => any.name);
+  for (const prefix of [name, name.slice(0, -1)])
+    expect(store.couldBegin(prefix)).toBe(known.some((other) => other.startsWith(prefix)));
+}

@@ -1,0 +1,108 @@
+import { expect } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { VariableInfo } from "../../src/store/variable-store.ts";
+import type { Json } from "../../src/value/json.ts";
+import type { Path } from "../../src/value/path.ts";
+import { iso } from "./variable-store-fixture.ts";
+import type { Entry, Model } from "./variable-store-model.ts";
+import { BYTES_TYPE, once, storedBytes, type Value } from "./variable-store-model-values.ts";
+
+/** Metadata but for shape and preview, which have tests of their own. */
+export function about(info: VariableInfo | undefined) {
+  if (info === undefined) return undefined;
+  const { shape, preview, ...others } = info;
+  expect([typeof shape, typeof preview]).toEqual(["string", "string"]);
+  if (info.visibility === "secret") expect([shape, preview]).toEqual([info.type, ""]);
+  return others;
+}
+
+export function infoOf({ bounds }: Model, entry: Entry) {
+  const { name, version, value, write, pinned, visibility, sources, trusted, description } = entry;
+  const { run, description: _description, ...said } = write;
+  const { createdMs, updatedMs, accessedMs, expiresMs } = entry;
+  const times = {
+    createdAt: iso(createdMs),
+    updatedAt: iso(updatedMs),
+    accessedAt: iso(accessedMs),
+  };
+  const due = expiresMs < Infinity && { expiresAt: iso(expiresMs) };
+  const told = description !== undefined && { description };
+  const labels = {
+    visibility,
+    sources,
+    trusted,
+    scope: run === undefined ? "conversation" : "run",
+  };
+  const location = locationOf(value, bounds.hasBucket);
+  return {
+    ...said,
+    name,
+    version,
+    pinned,
+    ...labels,
+    ...sizeOf(value),
+    ...times,
+    ...due,
+    ...told,
+    location,
+  };
+}
+
+function locationOf(value: Value, hasBucket: boolean): string {
+  const bytes = storedBytes(value).length;
+  const limit = value instanceof Uint8Array ? limits.maxRowBytes : limits.maxChunkedBytes;
+  if (hasBucket && bytes > limit) return "r2";
+  return bytes > limits.maxRowBytes ? "chunks" : "row";
+}
+
+export const sizeOf = once((value: Value) => {
+  const bytes = storedBytes(value).length;
+  if (value instanceof Uint8Array)
+    return { type: "bytes", count: bytes, bytes, chars: bytes, mediaType: BYTES_TYPE };
+  const isText = typeof value === "string" && value.isWellFormed();
+  const mediaType = isText ? "text/plain" : "application/json";
+  const chars = isText ? value.length : storedBytes(value).toString().length;
+  return { ...typeAndCount(value), bytes, chars, mediaType };
+});
+
+function typeAndCount(value: Json) {
+  if (value === null) return { type: "null", count: 1 };
+  if (Array.isArray(value)) return { type: "array", count: value.length };
+  if (typeof value === "object") return { type: "object", count: Object.keys(value).length };
+  return { type: typeof value, count: typeof value === "string" ? [...value].length : 1 };
+}
+
+/** Compared as texts: the difference of two large values is slow to find, and slow to print. */
+export function isSame(one: unknown, other: unknown): boolean {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** What is at the path, if anything is. */
+export function at(value: Json, [segment, ...rest]: Path): Json | undefined {
+  if (segment === undefined) return value;
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  if ("key" in segment) {
+    const [, inner] = isObject ? (entryOf(value, segment.key) ?? []) : [];
+    return inner === undefined ? undefined : at(inner, rest);
+  }
+  if ("index" in segment) {
+    const element: Json | undefined = Array.isArray(value) ? value.at(segment.index) : undefined;
+    return element === undefined ? undefined : at(element, rest);
+  }
+  if ("each" in segment) {
+    if (typeof value !== "object" || value === null) return undefined;
+    const all: readonly Json[] = Object.values(value);
+    const found = all.flatMap((element) => {
+      const inner = at(element, rest);
+      return inner === undefined ? [] : [inner];
+    });
+    return found.length > 0 || all.length === 0 ? found : undefined;
+  }
+  if (typeof value === "string")
+    return at([...value].slice(segment.from, segment.to).join(""), rest);
+  return Array.isArray(value) ? at(value.slice(segment.from, segment.to) as Json, rest) : undefined;
+}
+
+function entryOf(value: Json, key: string): readonly [string, Json] | undefined {
+  return Object.entries(value as object).find(([own]) => own === key) as [string, Json] | undefined;
+}

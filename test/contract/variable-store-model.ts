@@ -1,0 +1,259 @@
+import { limits } from "../../src/limits.ts";
+import type {
+  Changes,
+  EvictionReason,
+  Tombstone,
+  Visibility,
+} from "../../src/store/variable-store.ts";
+import { iso, START_MS } from "./variable-store-fixture.ts";
+import {
+  extended,
+  type ModelWrite,
+  Refused,
+  storedBytes,
+  type Value,
+} from "./variable-store-model-values.ts";
+
+/** A variable as the naive model keeps it: what was written, and when. */
+export interface Entry {
+  readonly name: string;
+  readonly version: number;
+  readonly value: Value;
+  readonly write: Omit<ModelWrite, "value" | "name" | "path" | "mode" | "ttlMs" | "pinned">;
+  readonly inputDigest: string | undefined;
+  readonly visibility: Visibility;
+  readonly sources: readonly string[];
+  readonly trusted: boolean;
+  readonly createdMs: number;
+  readonly updatedMs: number;
+  accessedMs: number;
+  expiresMs: number;
+  pinned: boolean;
+  description: string | undefined;
+}
+
+export interface Bounds {
+  readonly idleMs: number;
+  readonly quotaBytes: number;
+  readonly hasBucket: boolean;
+}
+
+/** Variables in arrays alone, oldest first; slow and plain. */
+export class Model {
+  nowMs = START_MS;
+  entries: Entry[] = [];
+  graves: Tombstone[] = [];
+  held: { readonly owner: string; readonly name: string }[] = [];
+  /** Every name that ever was, so that no number is given twice. */
+  readonly everUsed: string[] = [];
+  readonly bounds: Bounds;
+
+  constructor(bounds: Bounds) {
+    this.bounds = bounds;
+  }
+
+  dueMs({ name, pinned, expiresMs, accessedMs }: Entry): number {
+    if (pinned || this.held.some((hold) => hold.name === name)) return Infinity;
+    return Math.min(expiresMs, accessedMs + this.bounds.idleMs);
+  }
+
+  isDue(entry: Entry): boolean {
+    return this.dueMs(entry) <= this.nowMs;
+  }
+
+  get alive(): readonly Entry[] {
+    return this.entries.filter((entry) => !this.isDue(entry));
+  }
+
+  find(name: string): Entry | undefined {
+    return this.alive.find((entry) => entry.name === name);
+  }
+
+  /** The variable, which is used by that. */
+  use(name: string): Entry | undefined {
+    const entry = this.find(name);
+    if (entry !== undefined) entry.accessedMs = this.nowMs;
+    return entry;
+  }
+
+  tombstone(name: string): Tombstone | undefined {
+    const waiting = this.entries.find((entry) => entry.name === name);
+    if (waiting === undefined) return this.graves.find((grave) => grave.name === name);
+    return this.isDue(waiting) ? this.#graveOf(waiting) : undefined;
+  }
+
+  get nextDueMs(): number | undefined {
+    const next = Math.min(...this.entries.map((entry) => this.dueMs(entry)));
+    return next === Infinity ? undefined : next;
+  }
+
+  get bytes(): number {
+    return sum(this.entries);
+  }
+
+  /** All of it or nothing. Throws `Refused`. */
+  save(write: ModelWrite): Entry {
+    const { name: given, path = [], mode = "replace" } = write;
+    if (typeof given === "string" && !/^[A-Za-z_]\w{0,63}$/.test(given))
+      throw new Refused("bad_name");
+    if (path.length > 0 && (typeof given !== "string" || mode === "new"))
+      throw new Refused("bad_value");
+    const isExtension = path.length > 0 || mode === "append" || mode === "merge";
+    const base = isExtension && typeof given === "string" ? this.use(given) : undefined;
+    const value = isExtension ? extended(write, base) : write.value;
+    const name = this.#nameFor(write);
+    // One that is due and waits for its eviction goes on as the same variable.
+    const previous = this.entries.find((entry) => entry.name === name);
+    const entry = this.#entryOf({ ...write, value, name }, { previous, base });
+    const isAutomatic = typeof given === "object";
+    this.#makeRoom(entry);
+    this.forget([name]);
+    const saved = { ...entry, inputDigest: isAutomatic ? given.inputDigest : undefined };
+    this.entries.push(saved);
+    this.everUsed.push(name);
+    return saved;
+  }
+
+  #entryOf(
+    write: ModelWrite & { readonly name: string },
+    { previous, base }: { readonly previous: Entry | undefined; readonly base: Entry | undefined },
+  ): Entry {
+    const { value, name, path: _path, mode: _mode, ttlMs, pinned, ...said } = write;
+    const sources = said.sources ?? [said.tool === undefined ? "caller" : `tool:${said.tool}`];
+    const wished = said.visibility ?? "model";
+    return {
+      name,
+      value,
+      write: said,
+      version: 1 + (previous ?? this.tombstone(name) ?? { version: 0 }).version,
+      inputDigest: undefined,
+      visibility: base
+        ? strictest(base.visibility, wished)
+        : (said.visibility ?? previous?.visibility ?? "model"),
+      sources: [...new Set([...(base?.sources ?? []), ...sources])],
+      trusted: (base?.trusted ?? true) && (said.trusted ?? true),
+      createdMs: previous?.createdMs ?? this.nowMs,
+      updatedMs: this.nowMs,
+      accessedMs: this.nowMs,
+      expiresMs: ttlMs === undefined ? (base?.expiresMs ?? Infinity) : this.nowMs + ttlMs,
+      pinned: pinned ?? base?.pinned ?? false,
+      description: said.description ?? base?.description,
+    };
+  }
+
+  /** What is over goes first, then what was not used for longest, unless it is pinned or held. */
+  #makeRoom(entry: Entry): void {
+    const others = this.entries.filter(({ name }) => name !== entry.name);
+    const isHeld = (name: string) => this.held.some((hold) => hold.name === name);
+    const byUse = [...others].sort((one, other) => one.accessedMs - other.accessedMs);
+    const free = byUse.filter(({ name, pinned }) => !pinned && !isHeld(name));
+    const due = free.filter((other) => this.isDue(other));
+    const order = [...due, ...free.filter((other) => !due.includes(other))];
+    const gone: Entry[] = [];
+    const left = () => sum([...others.filter((other) => !gone.includes(other)), entry]);
+    while (left() > this.bounds.quotaBytes) {
+      const next = order.shift();
+      if (next === undefined || sum([entry]) > this.bounds.quotaBytes)
+        throw new Refused("limit_exceeded");
+      gone.push(next);
+    }
+    for (const other of gone) this.#evict([other], due.includes(other) ? undefined : "quota");
+  }
+
+  #nameFor({ name, tool, mode }: ModelWrite): string {
+    const numbers = (base: string) =>
+      this.everUsed.flatMap((used) => {
+        const [, ofBase, digits] = /^(.+)_(\d{1,9})$/.exec(used) ?? [];
+        return ofBase === base ? Number(digits) : [];
+      });
+    if (typeof name === "string") {
+      if (mode !== "new") return name;
+      const next = `${name}_${String(Math.max(-1, ...numbers(name)) + 1).padStart(3, "0")}`;
+      if (next.length > limits.maxNameChars) throw new Refused("bad_name");
+      return next;
+    }
+    const { numbered = true, inputDigest } = name ?? {};
+    const base = name?.base === "ref" ? "var_ref" : (name?.base ?? "variable");
+    const ofBase = new RegExp(`^${base}(_\\d+)?$`);
+    const living = this.entries.map((entry) => ({ ...entry, tool: entry.write.tool }));
+    // An evicted one keeps its name for the same call.
+    const calls = [...living, ...this.graves].filter((call) => ofBase.test(call.name));
+    const same = calls.find((call) => call.tool === tool && call.inputDigest === inputDigest);
+    if (same !== undefined && tool !== undefined && name !== undefined) return same.name;
+    if (!numbered && calls.every((call) => call.name !== base)) return base;
+    return `${base}_${Math.max(numbered ? 0 : 1, ...numbers(base)) + 1}`;
+  }
+
+  update(name: string, { ttlMs, pinned, description }: Changes): Entry | undefined {
+    const entry = this.find(name);
+    if (entry === undefined) return undefined;
+    if (ttlMs !== undefined) entry.expiresMs = ttlMs === null ? Infinity : this.nowMs + ttlMs;
+    if (pinned !== undefined) entry.pinned = pinned;
+    if (description !== undefined) entry.description = description;
+    return entry;
+  }
+
+  delete(name: string): boolean {
+    const existed = this.find(name) !== undefined;
+    this.forget([name]);
+    return existed;
+  }
+
+  reset(keepLast: number): readonly string[] {
+    const unpinned = this.alive.filter(({ pinned }) => !pinned).map(({ name }) => name);
+    const gone = unpinned.slice(0, Math.max(unpinned.length - keepLast, 0));
+    this.forget(gone);
+    return gone;
+  }
+
+  evictDue(limit: number): readonly Tombstone[] {
+    return this.#evict(this.entries.filter((entry) => this.isDue(entry)).slice(0, limit));
+  }
+
+  endRun(run: string): readonly Tombstone[] {
+    return this.#evict(
+      this.entries.filter(({ write }) => write.run === run),
+      "run_ended",
+    );
+  }
+
+  get runs(): readonly string[] {
+    return [...new Set(this.entries.flatMap(({ write }) => write.run ?? []))];
+  }
+
+  forget(gone: readonly string[]): void {
+    this.entries = this.entries.filter(({ name }) => !gone.includes(name));
+    this.graves = this.graves.filter(({ name }) => !gone.includes(name));
+  }
+
+  #evict(gone: readonly Entry[], reason?: EvictionReason): readonly Tombstone[] {
+    const graves = gone.map((entry) => this.#graveOf(entry, reason));
+    this.forget(gone.map(({ name }) => name));
+    this.graves.push(...graves);
+    return graves;
+  }
+
+  /** Without a reason: of one that is due. */
+  #graveOf(entry: Entry, reason?: EvictionReason): Tombstone {
+    const { name, version, write, inputDigest, expiresMs, accessedMs } = entry;
+    const isIdle = accessedMs + this.bounds.idleMs < expiresMs;
+    return {
+      name,
+      version,
+      ...(write.tool !== undefined && { tool: write.tool }),
+      ...(write.input !== undefined && { input: write.input }),
+      ...(inputDigest !== undefined && { inputDigest }),
+      evictedAt: iso(reason === undefined ? this.dueMs(entry) : this.nowMs),
+      reason: reason ?? (isIdle ? "idle" : "expired"),
+    };
+  }
+}
+
+function strictest(one: Visibility, other: Visibility): Visibility {
+  if (one === "secret" || other === "secret") return "secret";
+  return one === "sealed" || other === "sealed" ? "sealed" : "model";
+}
+
+function sum(entries: readonly Pick<Entry, "value">[]): number {
+  return entries.reduce((bytes, { value }) => bytes + storedBytes(value).length, 0);
+}

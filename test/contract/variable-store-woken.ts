@@ -1,0 +1,56 @@
+import { Holds } from "../../src/store/holds.ts";
+import type { Change, VariableStore } from "../../src/store/variable-store.ts";
+
+/**
+ * Keeps nothing in memory from one call to the next, as an object that hibernates between them: it writes
+ * back when variables were read before it sleeps, and holds and observes anew when it wakes.
+ */
+export function wokenStore(wake: () => VariableStore): VariableStore {
+  const holds = new KeptHolds();
+  const observers = new Set<(change: Change) => void>();
+  const wakeUp = () => {
+    const store = wake();
+    holds.holdIn(store.holds);
+    for (const observer of observers) store.observe(observer);
+    return store;
+  };
+  const observe: VariableStore["observe"] = (observer) => {
+    observers.add(observer);
+    return () => observers.delete(observer);
+  };
+  return new Proxy(wake(), {
+    get(_, property) {
+      if (property === "holds") return holds;
+      if (property === "observe") return observe;
+      const store = wakeUp();
+      const method: unknown = Reflect.get(store, property);
+      if (typeof method !== "function") return method;
+      return (...given: unknown[]): unknown => {
+        try {
+          return Reflect.apply(method, store, given);
+        } finally {
+          store.flushAccess();
+        }
+      };
+    },
+  });
+}
+
+class KeptHolds extends Holds {
+  readonly #held: { readonly owner: string; readonly name: string }[] = [];
+
+  override hold(owner: string, name: string): void {
+    super.hold(owner, name);
+    this.#held.push({ owner, name });
+  }
+
+  override release(owner: string): void {
+    super.release(owner);
+    const kept = this.#held.filter((held) => held.owner !== owner);
+    this.#held.splice(0, Infinity, ...kept);
+  }
+
+  holdIn(holds: Holds): void {
+    for (const { owner, name } of this.#held) holds.hold(owner, name);
+  }
+}

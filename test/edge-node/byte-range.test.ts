@@ -1,0 +1,197 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { appliesRange, byteRangeIn, contentRange } from "../../src/edge/byte-range.ts";
+
+const MAX = Number.MAX_SAFE_INTEGER;
+const HUGE = "9".repeat(400);
+
+describe("byteRangeIn", () => {
+  it.each([
+    ["bytes=0-99", 1_234, { from: 0, to: 100 }],
+    ["bytes=0-0", 1_234, { from: 0, to: 1 }],
+    ["bytes=100-", 1_234, { from: 100, to: 1_234 }],
+    ["bytes=0-", 1_234, { from: 0, to: 1_234 }],
+    ["bytes=-500", 1_234, { from: 734, to: 1_234 }],
+    ["bytes=-1", 1_234, { from: 1_233, to: 1_234 }],
+    ["bytes=1233-1233", 1_234, { from: 1_233, to: 1_234 }],
+    ["bytes=1233-1234", 1_234, { from: 1_233, to: 1_234 }],
+    ["bytes=0-99999", 1_234, { from: 0, to: 1_234 }],
+    ["bytes=-1234", 1_234, { from: 0, to: 1_234 }],
+    ["bytes=-1235", 1_234, { from: 0, to: 1_234 }],
+    ["bytes=000-0099", 1_234, { from: 0, to: 100 }],
+    ["BYTES=0-99", 1_234, { from: 0, to: 100 }],
+    ["bytes=0-0", 1, { from: 0, to: 1 }],
+    ["bytes=0-9007199254740991", 1_234, { from: 0, to: 1_234 }],
+    ["bytes=5-9007199254740993", 1_234, { from: 5, to: 1_234 }],
+    ["bytes=-9007199254740993", 1_234, { from: 0, to: 1_234 }],
+    [`bytes=5-${HUGE}`, 1_234, { from: 5, to: 1_234 }],
+    [`bytes=-${HUGE}`, 1_234, { from: 0, to: 1_234 }],
+    ["bytes=9007199254740990-9007199254740990", MAX, { from: MAX - 1, to: MAX }],
+  ])("takes %s of %i bytes as %j", (header, size, range) => {
+    expect(byteRangeIn(header, size)).toEqual(range);
+  });
+
+  it.each([
+    ["bytes=1234-", 1_234],
+    ["bytes=1234-1300", 1_234],
+    ["bytes=-0", 1_234],
+    ["bytes=-000", 1_234],
+    ["bytes=0-", 0],
+    ["bytes=0-0", 0],
+    ["bytes=-0", 0],
+    ["bytes=9007199254740992-", MAX],
+    ["bytes=9007199254740992-9007199254740993", 1_234],
+    [`bytes=${HUGE}-`, 1_234],
+    [`bytes=${HUGE}-${HUGE}`, 1_234],
+    [`bytes=${HUGE}-0${HUGE}`, 1_234],
+  ])("cannot satisfy %s of %i bytes", (header, size) => {
+    expect(byteRangeIn(header, size)).toBe("unsatisfiable");
+  });
+
+  it.each([
+    null,
+    "",
+    "bytes",
+    "bytes=",
+    "bytes=-",
+    "bytes=--1",
+    "bytes=1",
+    "bytes=5-4",
+    "bytes=10-9",
+    "bytes=5-004",
+    "bytes=9007199254740993-9007199254740992",
+    `bytes=${HUGE}-5`,
+    "bytes=0-9,20-29",
+    "bytes=0-9, -5",
+    "bytes 0-9",
+    "bytes: 0-9",
+    "bytes=0-9x",
+    "xbytes=0-9",
+    "bytes=0x0-0x9",
+    "bytes=1e3-",
+    "bytes=0.5-9",
+    "bytes=+1-9",
+    "bytes=a-b",
+    "bytes=0 - 9",
+    "bytes=٠-٩",
+    "byteſ=0-9",
+    "items=0-9",
+    "bytes=0-9\n",
+  ])("gives the whole for what it does not read: %j", (header) => {
+    expect(byteRangeIn(header, 1_234)).toBe("whole");
+    expect(byteRangeIn(header, 0)).toBe("whole");
+  });
+
+  it("gives the whole of an empty value whose last bytes are asked for", () => {
+    expect(byteRangeIn("bytes=-500", 0)).toBe("whole");
+  });
+
+  it("reads a long header in a time that grows with its length", () => {
+    const digits = "0".repeat(200_000);
+    const start = performance.now();
+    expect(byteRangeIn(`bytes=${digits}1-${digits}2`, 10)).toEqual({ from: 1, to: 3 });
+    expect(byteRangeIn(`bytes=${digits}-${digits}x`, 10)).toBe("whole");
+    expect(performance.now() - start).toBeLessThan(500);
+  });
+});
+
+const bytes = fc.uint8Array({ maxLength: 20 });
+const position = fc.nat({ max: 25 });
+
+/** What a client makes of the answer to a range. */
+function read(value: Uint8Array, header: string): Uint8Array | string {
+  const range = byteRangeIn(header, value.length);
+  return typeof range === "string" ? range : value.subarray(range.from, range.to);
+}
+
+describe("a range of a buffer", () => {
+  it("is the slice from its first to its last byte", () => {
+    const property = fc.property(bytes, position, position, (value, first, last) => {
+      const slice = value.slice(first, last + 1);
+      const expected = slice.length > 0 ? slice : "unsatisfiable";
+      expect(read(value, `bytes=${first}-${last}`)).toEqual(last < first ? "whole" : expected);
+    });
+    fc.assert(property, { numRuns: 1_000 });
+  });
+
+  it("is the slice from its first byte on", () => {
+    const property = fc.property(bytes, position, (value, first) => {
+      const expected = first < value.length ? value.slice(first) : "unsatisfiable";
+      expect(read(value, `bytes=${first}-`)).toEqual(expected);
+    });
+    fc.assert(property);
+  });
+
+  it("is the slice of its last bytes", () => {
+    const property = fc.property(bytes, fc.integer({ min: 1, max: 25 }), (value, length) => {
+      const expected = value.length > 0 ? value.slice(-length) : "whole";
+      expect(read(value, `bytes=-${length}`)).toEqual(expected);
+    });
+    fc.assert(property);
+  });
+
+  it("lies within the value and is not empty, whatever the header and the size", () => {
+    const number = fc.oneof(fc.constant(""), fc.bigInt({ min: 0n, max: 1n << 64n }).map(String));
+    const size = fc.maxSafeNat();
+    const property = fc.property(number, number, size, (first, last, size) => {
+      const range = byteRangeIn(`bytes=${first}-${last}`, size);
+      if (typeof range === "string") return;
+      expect(Number.isSafeInteger(range.from) && Number.isSafeInteger(range.to)).toBe(true);
+      expect(0 <= range.from && range.from < range.to && range.to <= size).toBe(true);
+    });
+    fc.assert(property, { numRuns: 1_000 });
+  });
+
+  it("orders its ends exactly, beyond 2^53 too", () => {
+    const start = fc.bigInt({ min: 0n, max: 1n << 64n });
+    const step = fc.bigInt({ min: -2n, max: 2n });
+    const property = fc.property(start, step, (first, step) => {
+      const last = first + step < 0n ? 0n : first + step;
+      const isWhole = byteRangeIn(`bytes=${first}-${last}`, 1_000) === "whole";
+      expect(isWhole).toBe(last < first);
+    });
+    fc.assert(property, { numRuns: 1_000 });
+  });
+});
+
+describe("contentRange", () => {
+  it.each([
+    [{ from: 0, to: 100 }, 1_234, "bytes 0-99/1234"],
+    [{ from: 0, to: 1 }, 1, "bytes 0-0/1"],
+    [{ from: 1_233, to: 1_234 }, 1_234, "bytes 1233-1233/1234"],
+    ["unsatisfiable" as const, 1_234, "bytes */1234"],
+    ["unsatisfiable" as const, 0, "bytes */0"],
+  ])("of %j in %i bytes is %s", (range, size, expected) => {
+    expect(contentRange(range, size)).toBe(expected);
+  });
+
+  it("asks, read as a request, for the same range", () => {
+    const ends = fc.tuple(fc.nat(), fc.nat(), fc.nat());
+    const property = fc.property(ends, ([from, length, rest]) => {
+      const range = { from, to: from + length + 1 };
+      const size = range.to + rest;
+      const asked = contentRange(range, size).replace("bytes ", "bytes=").replace(`/${size}`, "");
+      expect(byteRangeIn(asked, size)).toEqual(range);
+    });
+    fc.assert(property);
+  });
+});
+
+describe("appliesRange", () => {
+  it.each([
+    [null, '"1-a"', true],
+    [null, 'W/"1-a"', true],
+    ['"1-a"', '"1-a"', true],
+    ['"2-b"', '"1-a"', false],
+    ['W/"1-a"', '"1-a"', false],
+    ['"1-a"', 'W/"1-a"', false],
+    ['W/"1-a"', 'W/"1-a"', false],
+    ['"1-a", "2-b"', '"1-a"', false],
+    ["*", '"1-a"', false],
+    ["", '"1-a"', false],
+    ["1-a", '"1-a"', false],
+    ["Tue, 15 Nov 1994 12:45:26 GMT", '"1-a"', false],
+  ])("If-Range %s at %s: %s", (ifRange, etag, expected) => {
+    expect(appliesRange(ifRange, etag)).toBe(expected);
+  });
+});

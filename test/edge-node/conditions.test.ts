@@ -1,0 +1,247 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  type Conditions,
+  conditionsIn,
+  isNotModified,
+  requireConditions,
+} from "../../src/edge/conditions.ts";
+import { ByrefError } from "../../src/errors.ts";
+
+function errorOf(run: () => unknown): ByrefError | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ByrefError) return error;
+    throw error;
+  }
+}
+
+function failureOf(conditions: Conditions, currentEtag: string | undefined) {
+  return errorOf(() => requireConditions(conditions, currentEtag))?.code;
+}
+
+describe("conditionsIn", () => {
+  it("takes the two headers as they came, and leaves out what is not there", () => {
+    expect(conditionsIn(new Headers())).toEqual({});
+    expect(conditionsIn(new Headers({ "If-Match": '"1-a"' }))).toEqual({ ifMatch: '"1-a"' });
+    expect(conditionsIn(new Headers({ "If-None-Match": "*" }))).toEqual({ ifNoneMatch: "*" });
+  });
+
+  it("takes a header that was sent twice as one list", () => {
+    const headers = new Headers();
+    headers.append("If-Match", '"1-a"');
+    headers.append("If-Match", '"2-b"');
+    expect(failureOf(conditionsIn(headers), '"2-b"')).toBeUndefined();
+  });
+
+  it("keeps an empty header, which is not the same as none", () => {
+    expect(conditionsIn(new Headers({ "If-Match": "" }))).toEqual({ ifMatch: "" });
+  });
+});
+
+describe("a write with If-Match", () => {
+  it.each([
+    ["*", '"1-a"'],
+    [" * ", '"1-a"'],
+    ["*", 'W/"1-a"'],
+    ['"1-a"', '"1-a"'],
+    ['"0-z", "1-a"', '"1-a"'],
+    ['"0-z","1-a"', '"1-a"'],
+    ['W/"1-a", "1-a"', '"1-a"'],
+    ['"a,b"', '"a,b"'],
+    ['"x", "a,b"', '"a,b"'],
+    [',, "1-a" ,\t', '"1-a"'],
+    ['""', '""'],
+    ['"a\\", "b"', '"b"'],
+    ['"é"', '"é"'],
+  ])("%s goes on at %s", (ifMatch, current) => {
+    expect(failureOf({ ifMatch }, current)).toBeUndefined();
+  });
+
+  it.each([
+    ["*", undefined],
+    ['"1-a"', undefined],
+    ['"1-a"', '"2-b"'],
+    ['"1-a", "2-b"', '"3-c"'],
+    ['W/"1-a"', '"1-a"'],
+    ['"1-a"', 'W/"1-a"'],
+    ['W/"1-a"', 'W/"1-a"'],
+    ['"a,b"', '"a"'],
+    ['"1-A"', '"1-a"'],
+    ['"*"', '"1-a"'],
+  ])("%s fails at %s", (ifMatch, current) => {
+    expect(failureOf({ ifMatch }, current)).toBe("precondition_failed");
+  });
+});
+
+describe("a write with If-None-Match", () => {
+  it.each([
+    ["*", undefined],
+    ['"1-a"', undefined],
+    ['"1-a"', '"2-b"'],
+    ['"1-a", W/"2-b"', '"3-c"'],
+    ['"a,b"', '"a"'],
+    ['"*"', '"1-a"'],
+  ])("%s goes on at %s", (ifNoneMatch, current) => {
+    expect(failureOf({ ifNoneMatch }, current)).toBeUndefined();
+  });
+
+  it.each([
+    ["*", '"1-a"'],
+    ["*", 'W/"1-a"'],
+    ['"1-a"', '"1-a"'],
+    ['W/"1-a"', '"1-a"'],
+    ['"1-a"', 'W/"1-a"'],
+    ['"0-z", W/"1-a"', 'W/"1-a"'],
+  ])("%s fails at %s", (ifNoneMatch, current) => {
+    expect(failureOf({ ifNoneMatch }, current)).toBe("precondition_failed");
+  });
+});
+
+describe("a write", () => {
+  it("goes on without conditions, whatever is there", () => {
+    expect(failureOf({}, undefined)).toBeUndefined();
+    expect(failureOf({}, '"1-a"')).toBeUndefined();
+  });
+
+  it("needs both conditions where both are given", () => {
+    expect(failureOf({ ifMatch: '"1-a"', ifNoneMatch: '"2-b"' }, '"1-a"')).toBeUndefined();
+    expect(failureOf({ ifMatch: "*", ifNoneMatch: '"1-a"' }, '"1-a"')).toBe("precondition_failed");
+    expect(failureOf({ ifMatch: "*", ifNoneMatch: "*" }, undefined)).toBe("precondition_failed");
+    expect(failureOf({ ifMatch: "*", ifNoneMatch: "*" }, '"1-a"')).toBe("precondition_failed");
+  });
+
+  it("is malformed rather than failed when one condition fails and the other is unreadable", () => {
+    expect(failureOf({ ifMatch: '"2-b"', ifNoneMatch: "2-b" }, '"1-a"')).toBe("bad_request");
+  });
+});
+
+describe("a failed precondition", () => {
+  it.each([
+    { ifMatch: '"1-a"', current: '"2-b"', said: /current etag is "2-b".*If-Match does not name/u },
+    { ifNoneMatch: "*", current: '"2-b"', said: /current etag is "2-b".*If-None-Match rules out/u },
+  ])("says the current etag and how to go on: %j", ({ current, said, ...conditions }) => {
+    const error = errorOf(() => requireConditions(conditions, current));
+    expect(error?.message).toMatch(said);
+    expect(error?.message).toContain("read it again and send its etag as If-Match");
+    expect(error?.details).toEqual({ etag: current });
+  });
+
+  it("says that there is nothing, and how to create it", () => {
+    const error = errorOf(() => requireConditions({ ifMatch: '"1-a"' }, undefined));
+    expect(error?.message).toMatch(/^There is nothing here.*send If-None-Match: \* instead\.$/u);
+    expect(error?.details).toEqual({ etag: null });
+  });
+});
+
+describe("a read", () => {
+  it.each([
+    ["*", '"1-a"', true],
+    ['"1-a"', '"1-a"', true],
+    ['W/"1-a"', '"1-a"', true],
+    ['"1-a"', 'W/"1-a"', true],
+    ['"0-z", W/"1-a", "2-b"', '"1-a"', true],
+    ['"1-a"', '"2-b"', false],
+    ['"a,b"', '"b"', false],
+  ])("with If-None-Match %s of %s: not modified is %s", (ifNoneMatch, etag, expected) => {
+    expect(isNotModified({ ifNoneMatch }, etag)).toBe(expected);
+  });
+
+  it("is served where there is no If-None-Match, whatever If-Match says", () => {
+    expect(isNotModified({}, '"1-a"')).toBe(false);
+    expect(isNotModified({ ifMatch: '"1-a"' }, '"1-a"')).toBe(false);
+  });
+});
+
+describe("a malformed condition", () => {
+  const unreadable: [value: string, at: number][] = [
+    ["", 0],
+    [" ", 0],
+    [",, ,", 0],
+    ["1-a", 0],
+    ['"1-a', 0],
+    ['"', 0],
+    ["W/", 0],
+    ["W/1-a", 0],
+    ['w/"1-a"', 0],
+    ['W/ "1-a"', 0],
+    ["'1-a'", 0],
+    ["**", 0],
+    ["*, *", 0],
+    ['*, "1-a"', 0],
+    ['"1-a", *', 7],
+    ['"1-a" "2-b"', 6],
+    ['"1-a""2-b"', 5],
+    ['"1-a"x', 5],
+    ['"1-a";', 5],
+    ['"1 a"', 0],
+    ['"1-a", "\u007f"', 7],
+    ['"1-a", "2-b', 7],
+  ];
+
+  it.each(unreadable)("is refused, with its header and place: %j at %i", (value, at) => {
+    for (const currentEtag of ['"1-a"', undefined]) {
+      const match = errorOf(() => requireConditions({ ifMatch: value }, currentEtag));
+      expect(match).toMatchObject({ code: "bad_request", details: { header: "If-Match", at } });
+      expect(match?.message).toContain(`If-Match is not readable at character ${at}:`);
+    }
+    const noneMatch = { code: "bad_request", details: { header: "If-None-Match", at } };
+    expect(errorOf(() => requireConditions({ ifNoneMatch: value }, undefined))).toMatchObject(
+      noneMatch,
+    );
+    expect(errorOf(() => isNotModified({ ifNoneMatch: value }, '"1-a"'))).toMatchObject(noneMatch);
+  });
+});
+
+const etagChar = fc.constantFrom("a", "B", "1", "-", ",", "*", "W", "/", "\\", "!", "~", "\u00ff");
+const strongEtag = fc.string({ unit: etagChar, maxLength: 4 }).map((opaque) => `"${opaque}"`);
+const etag = fc.tuple(fc.boolean(), strongEtag).map(([isWeak, tag]) => (isWeak ? `W/${tag}` : tag));
+const separator = fc.constantFrom(",", ", ", " ,\t", ",,", " , ,");
+const list = fc
+  .array(fc.tuple(etag, separator), { minLength: 1, maxLength: 5 })
+  .map((items) => ({ etags: items.map(([tag]) => tag), text: items.flat().join("") }));
+
+function opaqueOf(etag: string): string {
+  return etag.replace(/^W\//u, "");
+}
+
+describe("a list of etags", () => {
+  it("holds those that were joined, whatever is in them and between them", () => {
+    const property = fc.property(list, etag, ({ etags, text }, other) => {
+      for (const current of [...etags, other]) {
+        const isStrong = etags.some((tag) => tag === current && !tag.startsWith("W/"));
+        const isWeak = etags.some((tag) => opaqueOf(tag) === opaqueOf(current));
+        expect(failureOf({ ifMatch: text }, current) === undefined).toBe(isStrong);
+        expect(failureOf({ ifNoneMatch: text }, current) === undefined).toBe(!isWeak);
+        expect(isNotModified({ ifNoneMatch: text }, current)).toBe(isWeak);
+      }
+    });
+    fc.assert(property, { numRuns: 1_000 });
+  });
+
+  it("is read or refused, whatever the header holds", () => {
+    const text = fc.string({
+      unit: fc.constantFrom('"', "W", "/", ",", "*", " ", "a"),
+      maxLength: 12,
+    });
+    const property = fc.property(text, (ifMatch) => {
+      expect([undefined, "precondition_failed", "bad_request"]).toContain(
+        failureOf({ ifMatch }, '"a"'),
+      );
+    });
+    fc.assert(property, { numRuns: 2_000 });
+  });
+
+  it.each([
+    ["quotes that never close", '"'.padEnd(200_000, "a")],
+    ["empty elements", ",".repeat(200_000)],
+    ["openings of weak etags", "W/".repeat(100_000)],
+    ["white space", `${" ".repeat(200_000)}x`],
+  ])("is read in a time that grows with its length: %s", (_, ifMatch) => {
+    const start = performance.now();
+    expect(failureOf({ ifMatch }, '"1-a"')).toBe("bad_request");
+    expect(performance.now() - start).toBeLessThan(500);
+  });
+});

@@ -1,0 +1,255 @@
+import { evictDurableObject } from "cloudflare:test";
+import { tool } from "ai";
+import { describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { DurableSql } from "../../src/edge/durable-sql.ts";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { VariableInfo } from "../../src/store/variable-store.ts";
+import {
+  ask,
+  call,
+  chunksIn,
+  framesIn,
+  json,
+  messagesOf,
+  namesIn,
+  newId,
+  objectOf,
+  problemIn,
+  put,
+} from "../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
+import { finish, type Script, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
+import { alarmOf, blobsOf, inStorage, tablesOf } from "../support/storage.ts";
+import { anyBytes, putAs } from "../support/values.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+
+interface Conversation {
+  readonly id: string;
+  readonly title: string | null;
+  readonly status: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly messages: number;
+  readonly variables: number;
+  readonly bytes: number;
+}
+
+async function about(id: string): Promise<Conversation> {
+  const response = await call("GET", `/conversations/${id}`);
+  expect(response.status).toBe(200);
+  return response.json<Conversation>();
+}
+
+function retitle(id: string, title: string): Promise<Response> {
+  return call("PATCH", `/conversations/${id}`, json({ title }));
+}
+
+describe("a conversation", () => {
+  it("that never was is not found, and is not made by being asked for", async () => {
+    const id = newId();
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+    await problemIn(await retitle(id, "t"), "conversation_not_found");
+    await problemIn(await call("DELETE", `/conversations/${id}`), "conversation_not_found");
+    expect(await messagesOf(id)).toEqual({ messages: [] });
+    expect(await namesIn(id)).toEqual([]);
+    expect(await tablesOf(id)).toEqual([]);
+    expect(await alarmOf(id)).toBeNull();
+  });
+
+  it("is not made by a write that is refused either", async () => {
+    const id = newId();
+    const at = `/conversations/${id}/variables/a`;
+    const type = "application/json";
+    const refused = [
+      putAs(id, "a", { body: "{", type }),
+      putAs(id, "a", { body: "1", type, headers: { "if-match": "*" } }),
+      putAs(id, "a", { body: new Uint8Array([0x61, 0xff]), type: "text/plain" }),
+      putAs(id, "a", { body: new Uint8Array(9_000_000).fill(0xff), type: "text/plain" }),
+      call("PUT", at, { body: new Uint8Array(1) }),
+    ];
+    for (const response of await Promise.all(refused)) {
+      expect(response.status).toBeGreaterThanOrEqual(400);
+      expect(response.status).toBeLessThan(500);
+      await response.text();
+    }
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+    expect(await tablesOf(id)).toEqual([]);
+    expect(await alarmOf(id)).toBeNull();
+    expect(await blobsOf(id)).toEqual([]);
+    // Nor is one that is there unmade, be there ever so little in it.
+    await put(id, "a", 1);
+    await call("DELETE", at);
+    await problemIn(await putAs(id, "a", { body: "{", type }), "bad_json");
+    expect(await about(id)).toMatchObject({ variables: 0 });
+  });
+
+  it("says what is in it, and since when", async () => {
+    const id = newId();
+    const before = Date.now();
+    const info = await put(id, "a", "é€😀");
+    const first = await about(id);
+    expect(first).toEqual({
+      id,
+      title: null,
+      status: "idle",
+      createdAt: expect.any(String),
+      updatedAt: info.updatedAt,
+      messages: 0,
+      variables: 1,
+      bytes: 9,
+    });
+    expect(Date.parse(first.createdAt)).toBeGreaterThanOrEqual(before);
+    expect(first.createdAt <= first.updatedAt).toBe(true);
+    await (await putAs(id, "b", { body: anyBytes(100_000), type: "image/png" })).text();
+    const { variables } = await ask(id, "Weather in NYC?");
+    const weather = variables.find(({ name }) => name === "get_weather_nyc")?.bytes ?? 0;
+    await evictDurableObject(objectOf(id));
+    const second = await about(id);
+    const { createdAt } = first;
+    expect(second).toMatchObject({ createdAt, messages: 2, variables: 3 });
+    expect(second.bytes).toBe(100_009 + weather);
+    expect(second.updatedAt >= first.updatedAt).toBe(true);
+    await call("DELETE", `/conversations/${id}/variables`);
+    expect(await about(id)).toMatchObject({ messages: 2, variables: 0, bytes: 0 });
+  });
+
+  it("has the title that it was given", async () => {
+    const id = newId();
+    const { updatedAt } = await put(id, "a", 1);
+    for (const title of ["Ada's <b>orders</b> é€😀", "", "x".repeat(200)]) {
+      const response = await retitle(id, title);
+      expect(response.status).toBe(200);
+      expect(await response.json()).toMatchObject({ id, title, updatedAt, variables: 1 });
+      await evictDurableObject(objectOf(id));
+      expect(await about(id)).toMatchObject({ title, updatedAt });
+    }
+  });
+});
+
+/** A model that waits where it is told to, and a tool that does nothing. */
+function held(): { readonly options: RuntimeOptions; go(): void; readonly begun: Promise<void> } {
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const steps = [
+    [toolCall("look", { city: "Oslo" }), finish("tool-calls")],
+    async (): Promise<Script> => {
+      begun.resolve();
+      await gate.promise;
+      return [text("Done: $a $given"), finish()];
+    },
+  ];
+  const look = tool({ inputSchema: z.object({ city: z.string() }), execute: ({ city }) => city });
+  const agent = { name: "a", description: "", instructions: "", tools: { look } };
+  const options: RuntimeOptions = {
+    agents: [agent],
+    model: scriptedModel(steps),
+    retention: { quotaBytes: 1_000 },
+  };
+  return { options, go: () => gate.resolve(), begun: begun.promise };
+}
+
+describe("a turn that runs", () => {
+  const say = ({ call }: OwnRuntime) =>
+    call("POST", "/conversations/c/messages", json({ message: "Go on." }));
+
+  it("is what the conversation says that it does", async () => {
+    const { options, go, begun } = held();
+    await withRuntime(options, async (own) => {
+      const status = async () => {
+        const response = await own.call("GET", "/conversations/c");
+        return (await response.json<Conversation>()).status;
+      };
+      const turn = await say(own);
+      await begun;
+      expect(await status()).toBe("running");
+      go();
+      await turn.text();
+      expect(await status()).toBe("idle");
+    });
+  });
+
+  it("tells in its stream of every variable that somebody else changes meanwhile", async () => {
+    const { options, go, begun } = held();
+    await withRuntime(options, async (own) => {
+      const at = (name: string) => `/conversations/c/variables/${name}`;
+      await own.call("PUT", at("old"), json("o".repeat(500)));
+      const turn = await say(own);
+      await begun;
+      await own.call("PUT", at("a"), json(1));
+      await own.call("PUT", at("a?mode=new"), json(2));
+      await own.call("PATCH", at("a"), json({ pinned: true, description: "d" }));
+      await own.call("PUT", at("s?visibility=secret"), json("hidden"));
+      // Takes the room of the one that nobody needs.
+      await own.call("PUT", at("given"), json("g".repeat(600)));
+      await own.call("DELETE", at("s"));
+      expect((await own.call("PUT", at("b"), json("b".repeat(2_000)))).status).toBe(422);
+      go();
+      const chunks = chunksIn(await framesIn(turn));
+      const told = chunks.flatMap((chunk) =>
+        chunk.type === "data-variable" ? [{ ...chunk, data: chunk.data as VariableInfo }] : [],
+      );
+      const shown = told.map(({ data, transient }) => {
+        const { name, version, pinned, visibility } = data;
+        return [name, version, pinned, visibility, "reason" in data ? data.reason : "", transient];
+      });
+      expect(shown).toEqual([
+        ["look_oslo", 1, false, "model", "", true],
+        ["a", 1, false, "model", "", true],
+        ["a_000", 1, false, "model", "", true],
+        ["a", 1, true, "model", "", true],
+        ["s", 1, false, "secret", "", true],
+        ["old", 1, false, "model", "quota", true],
+        ["given", 1, false, "model", "", true],
+      ]);
+      expect(JSON.stringify(chunks)).not.toContain("hidden");
+      expect(told[3]?.data.description).toBe("d");
+      // And what was put meanwhile is there for the answer.
+      const deltas = chunks.map((chunk) => (chunk.type === "text-delta" ? chunk.delta : ""));
+      expect(deltas.join("")).toBe(`Done: 1 ${"g".repeat(600)}`);
+    });
+  });
+});
+
+describe("ten thousand variables", () => {
+  it("are listed in pages of any size, without one of their values", async () => {
+    const id = newId();
+    await put(id, "first", 1);
+    await inStorage(id, (storage) => {
+      const store = new SqlStore(new DurableSql(storage));
+      for (let index = 1; index < 10_000; index++) {
+        store.save({ name: `v${index}`, value: `VALUE ${"x".repeat(400)} END` });
+      }
+    });
+    await evictDurableObject(objectOf(id));
+    const expected = ["first", ...Array.from({ length: 9_999 }, (_, index) => `v${index + 1}`)];
+    for (const [limit, pages] of [
+      ["", 10],
+      ["&limit=1000", 10],
+      ["&limit=999", 11],
+    ] as const) {
+      const found: string[] = [];
+      let count = 0;
+      for (let next: number | undefined = 0; next !== undefined; count++) {
+        const path = `/conversations/${id}/variables?after=${next}${limit}`;
+        const response = await call("GET", path);
+        expect(response.status).toBe(200);
+        const text = await response.text();
+        expect(text).not.toContain("END");
+        const page = JSON.parse(text) as { variables: readonly VariableInfo[]; next?: number };
+        found.push(...page.variables.map(({ name }) => name));
+        next = page.next;
+      }
+      expect(count).toBe(pages);
+      expect(found).toEqual(expected);
+    }
+    expect(await namesIn(id, "?last=3")).toEqual(["v9997", "v9998", "v9999"]);
+    expect(await namesIn(id, "?names=v5000,first,none")).toEqual(["first", "v5000"]);
+    expect(await about(id)).toMatchObject({ variables: 10_000 });
+    const reset = await call("DELETE", `/conversations/${id}/variables?keepLast=2`);
+    expect((await reset.json<{ deleted: string[] }>()).deleted).toHaveLength(9_998);
+    expect(await namesIn(id)).toEqual(["v9998", "v9999"]);
+  });
+});

@@ -1,0 +1,304 @@
+import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { markDeleted } from "../../src/edge/conversation-data.ts";
+import { DurableSql } from "../../src/edge/durable-sql.ts";
+import { R2Blobs } from "../../src/edge/r2-blobs.ts";
+import {
+  ask,
+  call,
+  callWith,
+  chunksIn,
+  framesIn,
+  get,
+  json,
+  messagesOf,
+  namesIn,
+  newId,
+  objectOf,
+  problemIn,
+  put,
+} from "../support/edge.ts";
+import { eventPage } from "../support/event-reader.ts";
+import { withRuntime } from "../support/own-runtime.ts";
+import { finish, type Script, scriptedModel, text } from "../support/scripted-model.ts";
+import { alarmOf, blobsOf, inStorage, rowsIn, runAlarm, tablesOf } from "../support/storage.ts";
+import { anyBytes, bytesOf, putAs } from "../support/values.ts";
+
+vi.setConfig({ testTimeout: 30_000 });
+afterEach(() => vi.restoreAllMocks());
+
+async function remove(id: string): Promise<number> {
+  const response = await call("DELETE", `/conversations/${id}`);
+  await response.text();
+  return response.status;
+}
+
+async function putBytes(id: string, at: string, length: number): Promise<void> {
+  const response = await putAs(id, at, { body: anyBytes(length), type: "image/png" });
+  expect(response.status).toBeLessThan(202);
+  await response.text();
+}
+
+/** Something in every table, and in the bucket. */
+async function fill(id: string): Promise<void> {
+  await ask(id, "Weather in NYC?", { input: { a: 1 } });
+  await ask(id, "Show my orders", { agent: "orders" });
+  const long = json({ message: "x".repeat(1_500_000) }, { accept: "text/plain" });
+  await (await call("POST", `/conversations/${id}/messages`, long)).text();
+  await put(id, "chunks?pin=true", "x".repeat(100_000));
+  await put(id, "secret?visibility=secret", "hidden");
+  await putBytes(id, "bytes", 100_000);
+  await putBytes(id, "bytes", 9_000_000);
+  await put(id, "expired?ttl=3600", 1);
+  await inStorage(id, ({ sql }) => {
+    sql.exec("UPDATE variable SET expires_at = 1 WHERE name = 'expired'");
+  });
+  await evictDurableObject(objectOf(id));
+  await runAlarm(id);
+  await call("PATCH", `/conversations/${id}`, json({ title: "A title" }));
+  for (const table of ["message", "chunk", "variable", "event", "meta", "tombstone"]) {
+    expect([table, (await rowsIn(id, table)).length]).not.toEqual([table, 0]);
+  }
+  expect((await blobsOf(id)).length).toBeGreaterThan(0);
+}
+
+async function expectNothing(id: string): Promise<void> {
+  expect(await tablesOf(id)).toEqual([]);
+  expect(await alarmOf(id)).toBeNull();
+  expect(await blobsOf(id)).toEqual([]);
+  await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  expect(await messagesOf(id)).toEqual({ messages: [] });
+  expect(await namesIn(id)).toEqual([]);
+  expect(await eventPage(id)).toEqual({ events: [] });
+}
+
+describe("DELETE of a conversation", () => {
+  it("leaves nothing anywhere, whatever there was", async () => {
+    const id = newId();
+    await fill(id);
+    expect(await remove(id)).toBe(204);
+    await expectNothing(id);
+    for (const name of ["expired", "bytes", "secret"]) {
+      await problemIn(await get(id, name), "variable_not_found");
+    }
+    expect(await remove(id)).toBe(404);
+    await evictDurableObject(objectOf(id));
+    await expectNothing(id);
+  });
+
+  it("leaves it to be used again, as one that never was", async () => {
+    const id = newId();
+    await fill(id);
+    const { createdAt } = await about(id);
+    await vi.waitUntil(() => Date.now() > Date.parse(createdAt));
+    expect(await remove(id)).toBe(204);
+    await ask(id, "Show my orders", { agent: "orders" });
+    expect(await namesIn(id)).toEqual(["list_orders_1"]);
+    expect((await eventPage(id)).events[0]?.id).toBe(1);
+    expect((await messagesOf(id)).messages).toHaveLength(2);
+    expect(await about(id)).toMatchObject({ title: null, variables: 1, messages: 2 });
+    expect((await about(id)).createdAt > createdAt).toBe(true);
+    expect(await put(id, "expired", 1)).toMatchObject({ version: 1 });
+    await putBytes(id, "bytes", 100_000);
+    expect(await bytesOf(await get(id, "bytes"))).toEqual([...anyBytes(100_000)]);
+    expect((await alarmOf(id)) ?? 0).toBeGreaterThan(Date.now());
+    expect(await remove(id)).toBe(204);
+    await expectNothing(id);
+  });
+
+  it("may be asked twice at once, and while others write", async () => {
+    const id = newId();
+    await fill(id);
+    const statuses = await Promise.all([remove(id), remove(id), remove(id)]);
+    expect(statuses).toContain(204);
+    for (const status of statuses) expect([204, 404]).toContain(status);
+    await expectNothing(id);
+    await put(id, "a", 1);
+    const written = await Promise.all([
+      call("PUT", `/conversations/${id}/variables/b`, json(1)),
+      putAs(id, "c", { body: anyBytes(100_000), type: "image/png" }),
+      call("DELETE", `/conversations/${id}`),
+      call("PUT", `/conversations/${id}/variables/d`, json(1)),
+      call("POST", `/conversations/${id}/messages`, json({ message: "Weather in NYC?" })),
+    ]);
+    for (const { status, body } of written) {
+      expect([200, 201, 204, 404]).toContain(status);
+      await new Response(body).text();
+    }
+    // What came behind it is there whole, if anything is.
+    for (const name of await namesIn(id)) expect((await get(id, name)).status).toBe(200);
+    const kept = await namesIn(id);
+    expect(await blobsOf(id)).toHaveLength(kept.includes("c") ? 1 : 0);
+    expect((await alarmOf(id)) !== null).toBe(kept.length > 0);
+    if (kept.length > 0) expect(await remove(id)).toBe(204);
+    await expectNothing(id);
+  });
+
+  it("stops an upload, and leaves nothing of it", async () => {
+    const id = newId();
+    await put(id, "there", 1);
+    const stuck = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new Uint8Array(20_000_000)),
+    });
+    const upload = putAs(id, "a", { body: stuck, type: "video/mp4" });
+    await vi.waitFor(async () => expect(await rowsIn(id, "garbage")).toHaveLength(1));
+    expect(await remove(id)).toBe(204);
+    await problemIn(await upload, "conversation_not_found");
+    await expectNothing(id);
+  });
+
+  it("touches nothing of another conversation, or of another tenant's of the same name", async () => {
+    const keys = { alice: "alice-key-0123456789", bob: "bob-key-0123456789" };
+    const API_KEYS = JSON.stringify({ [keys.alice]: "alice", [keys.bob]: "bob" });
+    const callAs =
+      (key: string) =>
+      (method: string, path: string, init: RequestInit = {}) => {
+        const headers = new Headers(init.headers);
+        headers.set("authorization", `Bearer ${key}`);
+        return callWith({ AUTH: "bearer", API_KEYS })(method, path, { ...init, headers });
+      };
+    const [alice, bob] = [callAs(keys.alice), callAs(keys.bob)];
+    const id = newId();
+    const body = anyBytes(100_000);
+    const init = { body, headers: { "content-type": "image/png" } };
+    for (const path of [id, `${id}0`]) {
+      await (await alice("PUT", `/conversations/${path}/variables/a`, init)).text();
+    }
+    await problemIn(await bob("GET", `/conversations/${id}`), "conversation_not_found");
+    await problemIn(
+      await bob("PATCH", `/conversations/${id}`, json({ title: "t" })),
+      "conversation_not_found",
+    );
+    await problemIn(await bob("DELETE", `/conversations/${id}`), "conversation_not_found");
+    expect(await (await bob("GET", `/conversations/${id}/events`)).json()).toEqual({ events: [] });
+    await (await bob("PUT", `/conversations/${id}/variables/a`, init)).text();
+    expect((await bob("DELETE", `/conversations/${id}`)).status).toBe(204);
+    for (const path of [id, `${id}0`]) {
+      const kept = await alice("GET", `/conversations/${path}/variables/a`);
+      expect(await bytesOf(kept)).toEqual([...body]);
+    }
+  });
+});
+
+describe("DELETE while turns run and wait", () => {
+  it("stops them all, and none of them makes it anew", async () => {
+    const begun = Promise.withResolvers<void>();
+    let isStopped = false;
+    const step = ({ abortSignal }: { readonly abortSignal?: AbortSignal }) => {
+      abortSignal?.addEventListener("abort", () => {
+        isStopped = true;
+      });
+      begun.resolve();
+      return new Promise<Script>(() => undefined);
+    };
+    const model = scriptedModel([step, [text("Anew."), finish()], [text("Later."), finish()]]);
+    const agent = { name: "a", description: "", instructions: "", tools: {} };
+    await withRuntime({ agents: [agent], model }, async (own) => {
+      const say = (message: string) =>
+        own.call("POST", "/conversations/c/messages", json({ message }));
+      const turns = [await say("One"), await say("Two"), await say("Three")];
+      await begun.promise;
+      expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
+      for (const turn of turns) {
+        const types = chunksIn(await framesIn(turn)).map(({ type }) => type);
+        expect(types.at(-1)).toBe("abort");
+        expect(types).not.toContain("text-delta");
+      }
+      expect(isStopped).toBe(true);
+      expect(model.calls).toHaveLength(1);
+      expect(await own.state.storage.getAlarm()).toBeNull();
+      const tables = own.state.storage.sql.exec(
+        "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
+      );
+      expect(tables.toArray()).toEqual([]);
+      // The next one is the first of a new conversation.
+      expect(await (await say("Four")).text()).toContain("Anew.");
+      const { messages } = await (
+        await own.call("GET", "/conversations/c/messages")
+      ).json<{ messages: unknown[] }>();
+      expect(messages).toHaveLength(2);
+      expect(JSON.stringify(model.calls[1]?.prompt)).not.toMatch(/One|Two|Three/);
+    });
+  });
+});
+
+describe("a deletion that does not come to its end", () => {
+  it("is ended by the alarm, or by who comes next, after the process was gone", async () => {
+    for (const next of ["alarm", "put", "get"]) {
+      const id = newId();
+      await put(id, "a", 1);
+      await putBytes(id, "bytes", 100_000);
+      await inStorage(id, async (storage) => {
+        markDeleted(new DurableSql(storage));
+        await storage.setAlarm(Date.now() + 60_000);
+      });
+      await evictDurableObject(objectOf(id));
+      // For everybody it is as one that never was at once.
+      await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+      expect(await namesIn(id)).toEqual([]);
+      if (next === "alarm") expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+      if (next === "put") {
+        expect(await put(id, "a", 2)).toMatchObject({ version: 1 });
+        expect(await blobsOf(id)).toEqual([]);
+        await evictDurableObject(objectOf(id));
+        expect(await (await get(id, "a")).text()).toBe("2");
+        expect(await remove(id)).toBe(204);
+      }
+      if (next === "get") await problemIn(await get(id, "bytes"), "variable_not_found");
+      await expectNothing(id);
+    }
+  });
+
+  it("is tried again when the bucket could not be emptied", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    await putBytes(id, "bytes", 100_000);
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const down = vi.spyOn(R2Blobs.prototype, "delete").mockRejectedValue(new Error("R2 is down."));
+    expect(await remove(id)).toBe(500);
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+    // Nothing new is mixed with what is left.
+    const refused = await call("PUT", `/conversations/${id}/variables/a`, json(2));
+    await problemIn(refused, "internal");
+    expect((await blobsOf(id)).length).toBe(1);
+    // The alarm tries at once; if it threw, it would be given up after some tries.
+    const isRearmed = async () => {
+      const again = (await alarmOf(id)) ?? 0;
+      expect(again).toBeGreaterThan(Date.now());
+      expect(again).toBeLessThanOrEqual(Date.now() + 60_000);
+    };
+    await vi.waitFor(isRearmed, { timeout: 5_000, interval: 50 });
+    down.mockRestore();
+    expect(await put(id, "a", 3)).toMatchObject({ version: 1 });
+    expect(await blobsOf(id)).toEqual([]);
+    expect(await namesIn(id)).toEqual(["a"]);
+  });
+});
+
+describe("an alarm that cannot do all that is due", () => {
+  it("tries again, and is not given up", async () => {
+    const id = newId();
+    await putBytes(id, "bytes", 100_000);
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    const down = vi.spyOn(R2Blobs.prototype, "delete").mockRejectedValue(new Error("R2 is down."));
+    await put(id, "bytes", 1);
+    for (let times = 0; times < 3; times++) {
+      await runAlarm(id);
+      expect(await rowsIn(id, "garbage")).toHaveLength(1);
+      const again = (await alarmOf(id)) ?? 0;
+      expect(again).toBeGreaterThan(Date.now());
+      expect(again).toBeLessThanOrEqual(Date.now() + 60_000);
+    }
+    down.mockRestore();
+    await runAlarm(id);
+    expect(await rowsIn(id, "garbage")).toEqual([]);
+    expect(await blobsOf(id)).toEqual([]);
+    expect(await (await get(id, "bytes")).text()).toBe("1");
+  });
+});
+
+async function about(id: string): Promise<{ readonly createdAt: string }> {
+  const response = await call("GET", `/conversations/${id}`);
+  expect(response.status).toBe(200);
+  return response.json<{ readonly createdAt: string }>();
+}

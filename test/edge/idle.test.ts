@@ -1,0 +1,121 @@
+import { runDurableObjectAlarm } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { ask, call, get, json, namesIn, newId, objectOf, put } from "../support/edge.ts";
+import { withRuntime } from "../support/own-runtime.ts";
+import { finish, type Script, scriptedModel, text } from "../support/scripted-model.ts";
+import { age, alarmOf, blobsOf, HOUR_MS, rowsIn, runAlarm, tablesOf } from "../support/storage.ts";
+import { anyBytes, putAs } from "../support/values.ts";
+
+// An object with access times to write is not evicted before it has written them.
+vi.setConfig({ testTimeout: 30_000 });
+
+const DAY_MS = 24 * HOUR_MS;
+
+async function stateOf(id: string): Promise<number> {
+  const response = await call("GET", `/conversations/${id}`);
+  await response.text();
+  return response.status;
+}
+
+describe("a conversation that nobody uses", () => {
+  it("is deleted after thirty days, messages and all, and not a moment before", async () => {
+    const id = newId();
+    await ask(id, "Weather in NYC?");
+    await put(id, "pinned?pin=true", "x".repeat(100_000));
+    await (await putAs(id, "bytes?pin=true", { body: anyBytes(70_000), type: "image/png" })).text();
+    await age(id, limits.conversationIdleMs - HOUR_MS);
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await stateOf(id)).toBe(200);
+    expect(await namesIn(id)).toEqual(["pinned", "bytes"]);
+    const due = (await alarmOf(id)) ?? 0;
+    expect(due).toBeGreaterThan(Date.now() + HOUR_MS / 2);
+    expect(due).toBeLessThanOrEqual(Date.now() + HOUR_MS);
+    await age(id, HOUR_MS);
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await stateOf(id)).toBe(404);
+    expect(await tablesOf(id)).toEqual([]);
+    expect(await blobsOf(id)).toEqual([]);
+    expect(await alarmOf(id)).toBeNull();
+  });
+
+  it.each<readonly [string, (id: string) => Promise<unknown>]>([
+    ["a turn", (id) => ask(id, "Who are you?")],
+    ["a put", (id) => put(id, "b", 1)],
+    ["a variable that was put and is gone again", (id) => putAndDelete(id)],
+    ["a read", async (id) => (await get(id, "pinned")).text()],
+    ["a patch", (id) => patch(id, "pinned", { description: "d" })],
+  ])("stays for %s", async (_, use) => {
+    const id = newId();
+    await ask(id, "Who are you?");
+    await put(id, "pinned?pin=true", 1);
+    await age(id, limits.conversationIdleMs - DAY_MS);
+    await use(id);
+    await runAlarm(id);
+    await age(id, DAY_MS + HOUR_MS);
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await stateOf(id)).toBe(200);
+    expect((await alarmOf(id)) ?? 0).toBeGreaterThan(Date.now());
+    await age(id, limits.conversationIdleMs);
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await stateOf(id)).toBe(404);
+  });
+
+  it("is not kept by the alarm that evicts its variables", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    await age(id, DAY_MS + HOUR_MS);
+    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
+    expect(await namesIn(id)).toEqual([]);
+    expect(await rowsIn(id, "tombstone")).toHaveLength(1);
+    const due = (await alarmOf(id)) ?? 0;
+    const used = Date.now() - DAY_MS - HOUR_MS;
+    expect(Math.abs(due - used - limits.conversationIdleMs)).toBeLessThan(HOUR_MS / 2);
+  });
+
+  it("is not deleted while it answers, nor asked about it all the time", async () => {
+    const gate = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const step = async (): Promise<Script> => {
+      begun.resolve();
+      await gate.promise;
+      return [text("Done."), finish()];
+    };
+    const agent = { name: "a", description: "", instructions: "", tools: {} };
+    const retention = { conversationIdleMs: 100 };
+    const model = scriptedModel([step]);
+    await withRuntime({ agents: [agent], model, retention }, async (own) => {
+      const turn = await own.call("POST", "/conversations/c/messages", json({ message: "Hi." }));
+      await begun.promise;
+      await vi.waitUntil(async () => {
+        const alarm = await own.state.storage.getAlarm();
+        return alarm === null || alarm < Date.now();
+      });
+      for (let times = 0; times < 3; times++) {
+        await own.conversation().alarm();
+        expect(await own.state.storage.getAlarm()).toBeGreaterThanOrEqual(Date.now() + 900);
+      }
+      gate.resolve();
+      expect(await turn.text()).toContain("Done.");
+      await vi.waitUntil(() => isOver(own.state));
+      await own.conversation().alarm();
+      expect((await own.call("GET", "/conversations/c")).status).toBe(404);
+      expect(await own.state.storage.getAlarm()).toBeNull();
+    });
+  });
+});
+
+/** Has its conversation been idle for a tenth of a second? */
+function isOver({ storage }: DurableObjectState): boolean {
+  const { at } = storage.sql.exec<{ at: number }>("SELECT max(at) AS at FROM event").one();
+  return Date.now() > at + 100;
+}
+
+function patch(id: string, name: string, changes: object): Promise<Response> {
+  return call("PATCH", `/conversations/${id}/variables/${name}`, json(changes));
+}
+
+async function putAndDelete(id: string): Promise<void> {
+  await put(id, "short", 1);
+  expect((await call("DELETE", `/conversations/${id}/variables/short`)).status).toBe(204);
+}

@@ -1,0 +1,184 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import {
+  bytesContent,
+  type Content,
+  formatOf,
+  JSON_TYPE,
+  jsonContent,
+  RECORDS_TYPE,
+  TEXT_TYPE,
+} from "../../src/store/content.ts";
+import type { Json } from "../../src/value/json.ts";
+import { byteLength, decodeUtf8 } from "../../src/value/utf8.ts";
+
+/** Any UTF-16 units, so that most surrogates stand alone; half of them from the surrogates' range. */
+const anyUnits = fc.string({
+  unit: fc
+    .oneof(fc.nat(0xffff), fc.integer({ min: 0xd800, max: 0xdfff }))
+    .map((code) => String.fromCharCode(code)),
+});
+const anyText = fc.oneof(anyUnits, fc.string({ unit: "binary" }), fc.string({ unit: "grapheme" }));
+const anyJson: fc.Arbitrary<Json> = fc.oneof(
+  anyText,
+  // Through JSON once: it has no negative zero.
+  fc.jsonValue({ stringUnit: "binary" }).map((value) => JSON.parse(JSON.stringify(value)) as Json),
+);
+
+/** The text that is stored: of a large value as its bytes. */
+function textOf({ body }: Content): string {
+  if (typeof body === "string") return body;
+  if (body instanceof Uint8Array) return decodeUtf8(body);
+  throw new Error("It is not in memory.");
+}
+
+describe("byteLength", () => {
+  it("is the length that the text has as UTF-8, lone surrogates included", () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        expect(byteLength(text)).toBe(Buffer.byteLength(text));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it.each([
+    ["", 0],
+    ["\u0000", 1],
+    ["\u007f", 1],
+    ["\u0080", 2],
+    ["\u07ff", 2],
+    ["\u0800", 3],
+    ["\uffff", 3],
+    ["\u{10000}", 4],
+    ["\u{10ffff}", 4],
+    ["\ud800", 3],
+    ["\udc00", 3],
+    ["\ud83d\ud83d\ude00", 7],
+    ["\ude00\ud83d", 6],
+  ])("of %j is %i", (text, bytes) => {
+    expect(byteLength(text)).toBe(bytes);
+  });
+});
+
+describe("decodeUtf8", () => {
+  it("gives back every text that UTF-8 can hold, a byte order mark and NUL included", () => {
+    expect(decodeUtf8(Buffer.from("\ufeffa\u0000"))).toBe("\ufeffa\u0000");
+    fc.assert(
+      fc.property(anyText, (text) => {
+        expect(decodeUtf8(Buffer.from(text))).toBe(text.toWellFormed());
+      }),
+    );
+  });
+});
+
+describe("jsonContent", () => {
+  it("stores a text that reads back as the same value", () => {
+    fc.assert(
+      fc.property(anyJson, (value) => {
+        const content = jsonContent(value);
+        const text = textOf(content);
+        expect(text.isWellFormed()).toBe(true);
+        expect(content.about.mediaType === TEXT_TYPE ? text : JSON.parse(text)).toEqual(value);
+        expect(content.value).toEqual(value);
+        expect(content.about.bytes).toBe(Buffer.byteLength(text));
+        expect(content.about.chars).toBe(text.length);
+        expect(content.marks).toEqual([]);
+      }),
+    );
+  });
+
+  it("keeps a text as it is, and what UTF-8 cannot hold as JSON", () => {
+    const text = { body: 'say "hi"', about: { mediaType: TEXT_TYPE, type: "string" } };
+    expect(jsonContent('say "hi"')).toMatchObject(text);
+    const json = { about: { mediaType: JSON_TYPE, type: "string" } };
+    expect(jsonContent("\ud800")).toMatchObject({ ...json, body: '"\\ud800"' });
+    const array = { about: { mediaType: JSON_TYPE, type: "array" } };
+    expect(jsonContent(["a"])).toMatchObject({ ...array, body: '["a"]' });
+  });
+
+  it("counts characters as a person does, bytes as UTF-8 does, and chars as UTF-16 does", () => {
+    expect(jsonContent("a€😀").about).toMatchObject({ count: 3, bytes: 8, chars: 4 });
+    expect(jsonContent({ a: [1, 2], b: null }).about).toMatchObject({ count: 2, type: "object" });
+  });
+
+  it("holds a private, frozen copy, and leaves what was given as it was", () => {
+    const value = { inner: [1] };
+    const content = jsonContent(value);
+    value.inner.push(2);
+    expect(content.value).toEqual({ inner: [1] });
+    expect(Object.isFrozen(value.inner)).toBe(false);
+    const { inner } = content.value as { inner: number[] };
+    expect(() => inner.push(3)).toThrow(TypeError);
+  });
+
+  it("marks where elements and characters begin in what is too large for a row, and only there", () => {
+    const row = limits.maxRowBytes;
+    for (const value of ["x".repeat(row), ["x".repeat(row - 4)]])
+      expect(jsonContent(value)).toMatchObject({ marks: [], about: { bytes: row } });
+    const text = jsonContent("é".repeat(500_000));
+    expect(text.marks.length).toBeGreaterThan(3);
+    for (const [byte, count] of text.marks) expect(byte).toBe(2 * count);
+    const list = jsonContent(Array.from({ length: 50_000 }, (_, id) => ({ id, name: "é" })));
+    expect(list.marks.length).toBeGreaterThan(3);
+    const bytes = Buffer.from(textOf(list));
+    for (const [byte, count] of list.marks)
+      expect(bytes.subarray(byte).toString().startsWith(`{"id":${count},`)).toBe(true);
+    expect(jsonContent({ a: "x".repeat(500_000) }).marks).toEqual([]);
+  });
+
+  it("takes JSON of just maxJsonBytes and refuses one byte more", () => {
+    const bytes = limits.maxJsonBytes;
+    expect(jsonContent(["x".repeat(bytes - 4)]).about.bytes).toBe(bytes);
+    expect(() => jsonContent(["x".repeat(bytes - 3)])).toThrow(overLimit("maxJsonBytes", bytes));
+  });
+
+  it("takes a text of just maxValueBytes and refuses one byte more", { timeout: 60_000 }, () => {
+    const bytes = limits.maxValueBytes;
+    expect(jsonContent("x".repeat(bytes)).about.bytes).toBe(bytes);
+    expect(() => jsonContent("x".repeat(bytes + 1))).toThrow(overLimit("maxValueBytes", bytes));
+  });
+
+  it.each([NaN, Infinity, -Infinity])("refuses %d, which JSON cannot hold", (number) => {
+    expect(() => jsonContent([number])).toThrow(expect.objectContaining({ code: "bad_value" }));
+  });
+});
+
+describe("bytesContent", () => {
+  it("tells what the bytes are and how many, and has no value to read", () => {
+    const bytes = Uint8Array.of(1, 2, 3);
+    const sizes = { count: 3, bytes: 3, chars: 3 };
+    const about = { ...sizes, type: "bytes", mediaType: "image/png", shape: "bytes" };
+    const content = bytesContent(bytes, "image/png");
+    expect(content).toMatchObject({ about, marks: [], body: bytes });
+    expect(content.value).toBeUndefined();
+    expect(content.about.preview).toBe("image/png, 3 bytes");
+  });
+
+  it("takes just maxValueBytes and refuses one byte more", () => {
+    const bytes = limits.maxValueBytes;
+    const any = "application/octet-stream";
+    expect(bytesContent(new Uint8Array(bytes), any).about.bytes).toBe(bytes);
+    const refused = () => bytesContent(new Uint8Array(bytes + 1), any);
+    expect(refused).toThrow(overLimit("maxValueBytes", bytes));
+  });
+});
+
+describe("formatOf", () => {
+  it.each([
+    [JSON_TYPE, "json"],
+    [TEXT_TYPE, "text"],
+    [RECORDS_TYPE, "records"],
+    ["image/png", "bytes"],
+    ["text/html", "bytes"],
+    ["", "bytes"],
+  ])("of %s is %s", (mediaType, format) => {
+    expect(formatOf(mediaType)).toBe(format);
+  });
+});
+
+function overLimit(limit: string, maximum: number) {
+  const details = { limit, maximum, actual: maximum + 1 };
+  return expect.objectContaining({ code: "limit_exceeded", details });
+}

@@ -1,0 +1,339 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { hasSchema, migrate } from "../../src/store/migrations.ts";
+import type { Sql } from "../../src/store/sql.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { Tombstone } from "../../src/store/variable-store.ts";
+import { History, toUIMessage } from "../../src/turn/history.ts";
+import type { Json } from "../../src/value/json.ts";
+import { infoOf, type OldMessage, type OldVariable, storedText, Version1 } from "./version-1.ts";
+import {
+  atOnce,
+  closeAll,
+  dumpOf,
+  emptySql,
+  fails,
+  migratedSql,
+  one,
+  rowsWritten,
+  statementsOf,
+  tablesOf,
+} from "./watched-sql.ts";
+
+const START_MS = Date.UTC(2026, 0, 1);
+const now = () => START_MS + 3_600_000;
+
+afterEach(closeAll);
+
+/** A surrogate pair, three, two and one byte; cut at 349,525 units, chunks begin at odd places. */
+const mixed = `a${"😀€éb".repeat(300_000)}`;
+const values: Readonly<Record<string, Json>> = {
+  number: -1.5e-300,
+  empty: "",
+  text: 'a\n"b"\\ é € 😀',
+  reads_like_json: '{"a": 1}',
+  nothing: null,
+  no: false,
+  list: [1, [null, { "": {} }]],
+  keys: JSON.parse(`{"b": 1, "10": 2, "__proto__": {"a": 1}}`) as Json,
+  nul: "\u0000a\u0000",
+  alone: "\ud800a",
+  full_row: "x".repeat(65_536),
+  full_row_two: "é".repeat(32_768),
+  over: "x".repeat(65_537),
+  ascii: "0123456789".repeat(314_573),
+  full_chunks: "y".repeat(2 * 1_048_576),
+  two: "é".repeat(700_001),
+  three: "€".repeat(349_525 * 2),
+  pairs: "😀".repeat(500_000),
+  mixed,
+  nul_large: "a\u0000€".repeat(200_000),
+  alone_large: `\udc00${mixed.slice(0, 900_000)}`,
+  rows: Array.from({ length: 40_000 }, (_, id) => ({ id, name: `Zoë 😀 ${id} €` })),
+  object: Object.fromEntries(Array.from({ length: 40_000 }, (_, id) => [`é😀${id}`, [id, "€"]])),
+};
+
+/** Small and large ones of every kind, in an order that is not the alphabet's. */
+const variables: readonly OldVariable[] = [
+  ...Object.entries(values).map(([name, value], index) => ({
+    name,
+    value,
+    seq: 100 - 3 * index,
+    createdMs: START_MS - index,
+    updatedMs: START_MS + index,
+  })),
+  ...["small", mixed].map((value, index) => ({
+    name: `result_${index + 2}`,
+    value,
+    seq: 200 + index,
+    version: 7,
+    createdMs: START_MS - 1_000_000,
+    updatedMs: START_MS,
+    description: "Of today \u0000é",
+    tool: "get_weather",
+    toolCallId: "call_1",
+    input: { city: "$cities[0]", odd: "\ud800" },
+    inputDigest: `digest ${index}`,
+  })),
+  ...["w_5", "due", "kept", "due_large"].map((name, index) => ({
+    name,
+    value: name === "due_large" ? mixed : name,
+    seq: 300 + index,
+    createdMs: START_MS,
+    updatedMs: START_MS,
+    dueMs: START_MS + (name.startsWith("due") ? 1 : 7_200_000),
+    pinned: name === "kept",
+  })),
+];
+const alive = variables
+  .filter(({ name }) => !name.startsWith("due"))
+  .toSorted((one, other) => one.seq - other.seq);
+
+const at = { evictedAt: new Date(START_MS).toISOString(), reason: "expired" } as const;
+const graves: readonly Tombstone[] = [
+  { name: "z_gone", version: 3, ...at },
+  { name: "load_x", version: 2, tool: "load", input: { id: "x" }, inputDigest: "digest x", ...at },
+  { name: "variable_3", version: 1, ...at },
+];
+
+const messages: readonly OldMessage[] = [
+  "Hello",
+  "m".repeat(1_100_000),
+  `"${mixed}`,
+  "\ud800 alone",
+].map((text, index) => ({
+  id: `message ${index}`,
+  role: index % 2 === 0 ? "user" : "assistant",
+  parts: [{ type: "text", text }],
+  ...(index === 2 ? { display: [`shown ${mixed}`], metadata: { tokens: 5 } } : {}),
+  createdMs: START_MS + index,
+}));
+
+function version1(chosen: readonly OldVariable[] = variables) {
+  const sql = emptySql();
+  const old = new Version1(sql);
+  for (const variable of chosen) old.variable(variable);
+  for (const grave of graves) old.tombstone(grave);
+  for (const message of messages) old.message(message);
+  old.meta("numbers", JSON.stringify({ variable: 9, result: 4, w: 4 }));
+  return sql;
+}
+
+function migrated() {
+  const sql = version1();
+  migrate(sql, now());
+  return { sql, store: new SqlStore(sql, { now }) };
+}
+
+describe("a database of version 1, brought to version 2", { timeout: 60_000 }, () => {
+  it("has every variable: in order, values and all that is known of them", () => {
+    const { store } = migrated();
+    expect(store.list()).toEqual(alive.map(infoOf));
+    expect([store.count(), store.page({ limit: 5 }).variables]).toEqual([
+      alive.length,
+      alive.slice(0, 5).map(infoOf),
+    ]);
+    for (const variable of alive) {
+      const { name, value } = variable;
+      expect(store.info(name)).toEqual(infoOf(variable));
+      // Compared as a whole: the difference of two texts of megabytes is slow to print.
+      expect([name, isSame(store.read(name), value)]).toEqual([name, true]);
+    }
+  });
+
+  it("reads every range of bytes, also over the places where chunks met", () => {
+    const { store } = migrated();
+    for (const { name, value } of alive) {
+      const bytes = Buffer.from(storedText(value));
+      const open = store.open(name);
+      expect(open?.info.bytes).toBe(bytes.length);
+      const places = [0, 1, 65_535, 349_525, 1_048_574, 1_048_576, 1_048_579, bytes.length / 2];
+      const within = places.map(Math.floor).filter((place) => place <= bytes.length);
+      for (const from of within) {
+        for (const to of [from, from + 1, from + 5, from + 1_048_577, bytes.length]) {
+          if (to > bytes.length) continue;
+          const read = atOnce(open?.read(from, to) ?? new Uint8Array());
+          expect([name, from, to, bytes.subarray(from, to).equals(read)]).toContain(true);
+        }
+      }
+      open?.close();
+    }
+  });
+
+  it("reads every slice of a text and of an array", () => {
+    const { store } = migrated();
+    const rows = values.rows as readonly Json[];
+    const points = [...mixed];
+    for (const [from, to] of [
+      [0, 3],
+      [-5, undefined],
+      [299_999, 300_003],
+      [7, -999_999],
+    ] as const) {
+      const path = [{ from, ...(to !== undefined && { to }) }];
+      const text = { found: true, value: points.slice(from, to).join("") };
+      expect(isSame(atOnce(store.readPath("mixed", path)), text)).toBe(true);
+      const list = { found: true, value: rows.slice(from, to) };
+      expect(atOnce(store.readPath("rows", path))).toEqual(list);
+    }
+    const each = atOnce(store.readPath("rows", [{ each: true }, { key: "id" }]));
+    expect(each).toEqual({ found: true, value: rows.map((_, id) => id) });
+    const last = atOnce(store.readPath("rows", [{ index: -1 }, { key: "name" }]));
+    expect(last).toEqual({ found: true, value: "Zoë 😀 39999 €" });
+    const nobody = atOnce(store.readPath("rows", [{ index: 40_000 }]));
+    expect(nobody).toEqual({ found: false, nearest: [], length: 40_000 });
+  });
+
+  it("has its tombstones, and those of what was due and not yet evicted", () => {
+    const { store } = migrated();
+    for (const grave of graves) {
+      expect(store.tombstone(grave.name)).toEqual(grave);
+      expect(store.couldBegin(grave.name)).toBe(true);
+    }
+    const due = { version: 1, reason: "expired", evictedAt: infoTime(START_MS + 1) };
+    expect(store.tombstone("due")).toEqual({ name: "due", ...due });
+    expect(store.evictDue(now(), 10).map(({ name }) => name)).toEqual(["due", "due_large"]);
+    expect(store.tombstone("due_large")).toEqual({ name: "due_large", ...due });
+    expect(store.nextDueMs()).toBe(START_MS + 7_200_000);
+  });
+
+  it("goes on: names, numbers, versions and order", () => {
+    const { sql, store } = migrated();
+    const save = (base: string, tool: string, inputDigest: string) =>
+      atOnce(store.save({ value: 1, tool, name: { base, numbered: false, inputDigest } }));
+    expect(save("result", "get_weather", "digest 1")).toMatchObject({
+      name: "result_3",
+      version: 8,
+    });
+    expect(save("result", "get_weather", "another")).toMatchObject({ name: "result", version: 1 });
+    expect(save("result", "get_weather", "a third")).toMatchObject({ name: "result_5" });
+    expect(save("load_x", "load", "digest x")).toMatchObject({ name: "load_x", version: 3 });
+    expect(atOnce(store.save({ value: 1 }))).toMatchObject({ name: "variable_10", version: 1 });
+    const last = store.list({ last: 5 }).map(({ name }) => name);
+    expect(last).toEqual(["result_3", "result", "result_5", "load_x", "variable_10"]);
+    for (const name of Object.keys(values)) {
+      const before = store.info(name);
+      const after = atOnce(store.save({ name, value: [name] }));
+      expect(after).toMatchObject({ version: 2, createdAt: before?.createdAt });
+    }
+    store.reset(0);
+    const ofMessages = "(SELECT count(*) FROM chunk WHERE id NOT LIKE 'message %')";
+    expect([store.count(), one(sql, ofMessages)]).toEqual([1, chunksOf("due_large")]);
+  });
+
+  it("has its messages, in both forms", () => {
+    const { sql } = migrated();
+    const history = new History(sql);
+    const read = history.page({ limit: 10 }).messages;
+    const wanted = messages.map(({ createdMs, ...message }) => ({
+      ...message,
+      createdAt: infoTime(createdMs),
+    }));
+    expect(isSame(read, wanted)).toBe(true);
+    const [, , question] = read;
+    const [shown] = question === undefined ? [] : toUIMessage(question, "display").parts;
+    expect(isSame(shown, { type: "text", text: `shown ${mixed}` })).toBe(true);
+    expect(history.removeAnswers("message 0")).toBe(true);
+    expect(one(sql, "(SELECT count(*) FROM chunk WHERE id LIKE 'message %')")).toBe(0);
+  });
+
+  it("takes what a small conversation has, without the tables that it never needed", () => {
+    const sql = emptySql();
+    const old = new Version1(sql);
+    const small = variables.find(({ name }) => name === "text");
+    if (small !== undefined) old.variable(small);
+    migrate(sql, now());
+    expect(tablesOf(sql)).toEqual(tablesOf(migratedSql()));
+    const store = new SqlStore(sql, { now });
+    expect(store.list()).toEqual([small].map((variable) => variable && infoOf(variable)));
+    expect(atOnce(store.save({ name: "large", value: mixed })).location).toBe("chunks");
+    expect(isSame(new SqlStore(sql, { now }).read("large"), mixed)).toBe(true);
+  });
+
+  it("has the tables that a new one has, to the column", () => {
+    const { sql } = migrated();
+    const fresh = migratedSql();
+    const store = new SqlStore(fresh, { now });
+    store.save({ name: "a", value: mixed, ttlMs: 0 });
+    store.evictDue(now(), 1);
+    expect(Object.keys(tablesOf(sql))).toContain("tombstone");
+    expect(tablesOf(sql)).toEqual(tablesOf(fresh));
+  });
+
+  it("is as it was when the step failed, wherever that was", async () => {
+    const chosen = variables.filter(({ name }) => ["text", "mixed", "result_2"].includes(name));
+    const wanted = version1(chosen);
+    migrate(wanted, now());
+    for (let statements = 0; ; statements++) {
+      const sql = version1(chosen);
+      const before = dumpOf(sql);
+      sql.statementsLeft = statements;
+      if (!(await fails(() => migrate(sql, now())))) {
+        expect(statements).toBeGreaterThan(5);
+        break;
+      }
+      expect(isSame(dumpOf(sql), before)).toBe(true);
+      migrate(sql, now());
+      expect(isSame(dumpOf(sql), dumpOf(wanted))).toBe(true);
+    }
+  });
+});
+
+describe("migrations", { timeout: 30_000 }, () => {
+  const schemaOf = (sql: Sql) =>
+    sql.all(`SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name`);
+
+  it("make an empty database ready for a store, and write down when that was", () => {
+    const sql = emptySql();
+    expect(hasSchema(sql)).toBe(false);
+    migrate(sql, START_MS);
+    expect(hasSchema(sql)).toBe(true);
+    const tables = ["event", "message", "meta", "variable"];
+    expect(schemaOf(sql).map(({ name }) => name)).toEqual(tables);
+    expect(sql.all("SELECT key, value FROM meta ORDER BY key")).toEqual([
+      { key: "created", value: String(START_MS) },
+      { key: "schema", value: "2" },
+    ]);
+    expect(atOnce(new SqlStore(sql, { now }).save({ value: 1 })).name).toBe("variable_1");
+  });
+
+  it("change nothing the second time, and cost two reads", () => {
+    for (const sql of [migratedSql(), migrated().sql]) {
+      new SqlStore(sql, { now }).save({ name: "large", value: mixed });
+      const before = { schema: schemaOf(sql), rows: dumpOf(sql) };
+      expect(rowsWritten(sql, () => migrate(sql))).toBe(0);
+      expect(statementsOf(sql, () => migrate(sql))).toBe(2);
+      expect(isSame({ schema: schemaOf(sql), rows: dumpOf(sql) }, before)).toBe(true);
+    }
+  });
+
+  it("happen as a whole: what failed halfway starts from the beginning", async () => {
+    for (let statements = 0; ; statements++) {
+      const sql = emptySql();
+      sql.statementsLeft = statements;
+      if (!(await fails(() => migrate(sql)))) break;
+      expect(schemaOf(sql)).toEqual([]);
+      migrate(sql);
+      expect(schemaOf(sql)).toEqual(schemaOf(migratedSql()));
+    }
+  });
+
+  it("leave a newer database alone, so that the newer code finds it as it left it", () => {
+    const sql = migratedSql();
+    sql.run(`UPDATE meta SET value = '99' WHERE key = 'schema'`);
+    migrate(sql);
+    expect(one(sql, `(SELECT CAST(value AS INTEGER) FROM meta WHERE key = 'schema')`)).toBe(99);
+  });
+});
+
+function isSame(one: unknown, other: unknown): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+function infoTime(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+function chunksOf(name: string): number {
+  const text = storedText(variables.find((variable) => variable.name === name)?.value ?? "");
+  return Math.ceil(text.length / 349_525);
+}

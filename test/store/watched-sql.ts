@@ -1,0 +1,133 @@
+import { expect } from "vitest";
+import { migrate } from "../../src/store/migrations.ts";
+import { firstRow, numberIn, type Sql, type SqlRow, type SqlValue } from "../../src/store/sql.ts";
+import type { Awaitable, VariableStore } from "../../src/store/variable-store.ts";
+import { NodeSql } from "../support/node-sql.ts";
+
+/** Fails before the statement after the next `statementsLeft`, once; counts what it hands out. */
+export class WatchedSql extends NodeSql {
+  statementsLeft = Infinity;
+  /** Of texts in UTF-16 units, of BLOBs in bytes. */
+  unitsRead = 0;
+  readonly seen: string[] = [];
+
+  override run(statement: string, ...bindings: readonly SqlValue[]): void {
+    this.#watch(statement);
+    super.run(statement, ...bindings);
+  }
+
+  override all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
+    this.#watch(statement);
+    const rows = super.all(statement, ...bindings);
+    for (const value of rows.flatMap((row) => Object.values(row))) this.unitsRead += unitsOf(value);
+    return rows;
+  }
+
+  #watch(statement: string): void {
+    this.seen.push(statement);
+    if (this.statementsLeft-- > 0) return;
+    this.statementsLeft = Infinity;
+    throw new Error("The disk is full.");
+  }
+}
+
+function unitsOf(value: SqlValue): number {
+  return value instanceof ArrayBuffer ? value.byteLength : String(value).length;
+}
+
+const open: NodeSql[] = [];
+
+export function closeAll(): void {
+  for (const sql of open.splice(0)) sql.close();
+}
+
+export function emptySql(): WatchedSql {
+  const sql = new WatchedSql();
+  open.push(sql);
+  return sql;
+}
+
+export function migratedSql(): WatchedSql {
+  const sql = emptySql();
+  migrate(sql);
+  return sql;
+}
+
+export function one(sql: NodeSql, expression: string): number {
+  return numberIn(firstRow(sql, `SELECT ${expression} AS result`) ?? {}, "result");
+}
+
+/** Rows that were inserted, updated or deleted by `work`. */
+export function rowsWritten(sql: NodeSql, work: () => void): number {
+  const before = one(sql, "total_changes()");
+  work();
+  return one(sql, "total_changes()") - before;
+}
+
+export function statementsOf(sql: NodeSql, work: () => void): number {
+  const before = sql.statements;
+  work();
+  return sql.statements - before;
+}
+
+/** Every table's columns, and whether it has row ids. */
+export function tablesOf(sql: Sql) {
+  const tables = sql.all(`SELECT name, wr FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%'`);
+  return Object.fromEntries(
+    tables
+      .map(({ name, wr }) => [String(name), { wr, columns: sql.all(`PRAGMA table_info(${name})`) }])
+      .sort(([one], [other]) => (String(one) < String(other) ? -1 : 1)),
+  );
+}
+
+/** Every row of every table; a BLOB as the text that it is. */
+export function dumpOf(sql: Sql) {
+  const shown = (_: string, value: unknown) =>
+    value instanceof ArrayBuffer ? Buffer.from(value).toString() : value;
+  return Object.keys(tablesOf(sql)).map((name) => [
+    name,
+    JSON.stringify(sql.all(`SELECT * FROM ${name}`), shown),
+  ]);
+}
+
+/** Without a bucket nothing is waited for. */
+export function atOnce<Result>(result: Awaitable<Result>): Result {
+  if (result instanceof Promise) throw new Error("It has to be waited for.");
+  return result;
+}
+
+/** True if the disk was full. */
+export async function fails(work: () => unknown): Promise<boolean> {
+  try {
+    await work();
+    return false;
+  } catch (error) {
+    expect(error).toMatchObject({ message: "The disk is full." });
+    return true;
+  }
+}
+
+/** All that can be seen of a store in which these names had variables or tombstones. */
+export async function everything(store: VariableStore, names: readonly string[]) {
+  const values: string[] = [];
+  for (const { name, type } of store.list()) {
+    const value = type === "bytes" ? null : await store.read(name);
+    values.push(`${inShort(JSON.stringify(value))}, ${inShort(await storedText(store, name))}`);
+  }
+  const tombstones = names.map((name) => store.tombstone(name));
+  const [list, count, bytes] = [store.list(), store.count(), store.bytes()];
+  return { list, tombstones, values, count, bytes };
+}
+
+async function storedText(store: VariableStore, name: string): Promise<string> {
+  const value = store.open(name);
+  if (value === undefined) return "nothing";
+  const bytes = await value.read(0, value.info.bytes);
+  value.close();
+  return new TextDecoder().decode(bytes);
+}
+
+/** Enough to tell large values from one another, and short enough to print. */
+function inShort(text: string): string {
+  return `${text.slice(0, 20)} of ${text.length}`;
+}

@@ -1,0 +1,116 @@
+import { evictDurableObject } from "cloudflare:test";
+import { expect } from "vitest";
+import { DurableSql } from "../../src/edge/durable-sql.ts";
+import { type ConversationEvent, EventLog } from "../../src/turn/event-log.ts";
+import { call, newId, objectOf } from "./edge.ts";
+import { inStorage } from "./storage.ts";
+
+/** Somebody who reads a stream of server-sent events one after the other. */
+export class EventReader {
+  readonly #reader: ReadableStreamDefaultReader<string>;
+  #text = "";
+  readonly comments: string[] = [];
+
+  constructor(response: Response) {
+    expect(response.status).toBe(200);
+    expect(response.headers.get("content-type")).toBe("text/event-stream");
+    expect(response.headers.get("cache-control")).toBe("no-cache");
+    if (response.body === null) throw new Error("There is no body.");
+    this.#reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  }
+
+  /** The next event; undefined when the stream has ended. */
+  async next(): Promise<ConversationEvent | undefined> {
+    for (;;) {
+      const end = this.#text.indexOf("\n\n");
+      if (end >= 0) {
+        const frame = this.#text.slice(0, end);
+        this.#text = this.#text.slice(end + 2);
+        if (!frame.startsWith(":")) return eventIn(frame);
+        this.comments.push(frame);
+        continue;
+      }
+      const read = await this.#reader.read();
+      if (read.done) {
+        expect(this.#text).toBe("");
+        return undefined;
+      }
+      this.#text += read.value;
+    }
+  }
+
+  /** The next so many. */
+  async take(count: number): Promise<readonly ConversationEvent[]> {
+    const events: ConversationEvent[] = [];
+    while (events.length < count) {
+      const event = await this.next();
+      if (event === undefined) break;
+      events.push(event);
+    }
+    return events;
+  }
+
+  cancel(): Promise<void> {
+    return this.#reader.cancel();
+  }
+}
+
+function eventIn(frame: string): ConversationEvent {
+  const [, id, data = ""] = /^id: (\d+)\ndata: (.*)$/.exec(frame) ?? [];
+  const event = JSON.parse(data) as ConversationEvent;
+  expect(Number(id)).toBe(event.id);
+  return event;
+}
+
+/** Reads the events of a conversation as they happen. */
+export async function watchEvents(
+  id: string,
+  query = "",
+  headers: Readonly<Record<string, string>> = {},
+): Promise<EventReader> {
+  const init = { headers: { accept: "text/event-stream", ...headers } };
+  return new EventReader(await call("GET", `/conversations/${id}/events${query}`, init));
+}
+
+export interface EventPage {
+  readonly events: readonly ConversationEvent[];
+  readonly next?: number;
+}
+
+export async function eventPage(id: string, query = ""): Promise<EventPage> {
+  const response = await call("GET", `/conversations/${id}/events${query}`);
+  expect(response.status).toBe(200);
+  return response.json<EventPage>();
+}
+
+/** All of them, page by page. */
+export async function eventsOf(id: string): Promise<readonly ConversationEvent[]> {
+  const events: ConversationEvent[] = [];
+  for (let next: number | undefined = 0; next !== undefined;) {
+    const page: EventPage = await eventPage(id, `?after=${next}`);
+    events.push(...page.events);
+    next = page.next;
+  }
+  return events;
+}
+
+export function idsOf(events: readonly ConversationEvent[]): readonly number[] {
+  return events.map(({ id }) => id);
+}
+
+/** What each says, without when. */
+export function said(events: readonly ConversationEvent[]): readonly string[] {
+  return events.map(({ type, variable, tool, reason, code }) =>
+    [type, variable?.name, tool, reason, code].filter((word) => word !== undefined).join(" "),
+  );
+}
+
+/** Adds events as if so many things had happened. */
+export async function fill(id: string, count: number): Promise<void> {
+  await inStorage(id, (storage) => {
+    const log = new EventLog(new DurableSql(storage));
+    for (let event = 0; event < count; event++) log.add({ type: "turn.started", turn: newId() });
+    log.flush();
+  });
+  await evictDurableObject(objectOf(id));
+}

@@ -1,0 +1,71 @@
+import { createExecutionContext, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { ByrefError } from "../../src/errors.ts";
+import { createRuntime, type RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import type { ConversationObject } from "../../src/edge/conversation.ts";
+import { type Call, ORIGIN } from "./edge.ts";
+
+export interface OwnRuntime {
+  /** Calls the Worker; every conversation id leads to the one object. */
+  readonly call: Call;
+  readonly state: DurableObjectState;
+  /** The object as it is now; another one after `wakeAgain`. */
+  conversation(): ConversationObject;
+  /** Forgets what is in memory, as an eviction does. */
+  wakeAgain(): void;
+}
+
+/**
+ * Runs the work inside of an object of its own, whose Worker, agents and model are these. Nothing of the
+ * deployed test Worker takes part but its bindings.
+ */
+export function withRuntime<Result>(
+  options: RuntimeOptions,
+  work: (own: OwnRuntime) => Promise<Result>,
+): Promise<Result> {
+  const { CONVERSATIONS } = env;
+  const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());
+  return runInDurableObject(stub, (_, state) => {
+    const { worker, Conversation } = createRuntime(options);
+    let conversation = new Conversation(state, env);
+    const remote = remoteOf(() => conversation);
+    const namespace = { idFromName: (name: string) => name, get: () => remote };
+    const bindings = { ...env, AUTH: "none", CONVERSATIONS: namespace };
+    const call: Call = async (method, path, init = {}) => {
+      const url = path.includes("://") ? path : `${ORIGIN}${path}`;
+      const request = new Request(url, { ...init, method });
+      // The namespace does what the Worker asks of one.
+      return worker.fetch(request, bindings as unknown as Cloudflare.Env, createExecutionContext());
+    };
+    return work({
+      call,
+      state,
+      conversation: () => conversation,
+      wakeAgain: () => {
+        conversation = new Conversation(state, env);
+      },
+    });
+  });
+}
+
+/** Methods as a stub has them: each gives a promise, and what is thrown keeps its own properties. */
+function remoteOf(conversation: () => ConversationObject): object {
+  return new Proxy(
+    {},
+    {
+      get: (_, method) => {
+        if (method === "then") return undefined;
+        return async (...parameters: readonly unknown[]) => {
+          const target = conversation();
+          if (method === "fetch") {
+            const [url, init] = parameters as [string, RequestInit | undefined];
+            return target.fetch(new Request(url, init));
+          }
+          const found: unknown = Reflect.get(target, method);
+          if (typeof found !== "function") throw new ByrefError("internal", String(method));
+          return structuredClone(await Reflect.apply(found, target, parameters));
+        };
+      },
+    },
+  );
+}

@@ -1,0 +1,47 @@
+import * as fc from "fast-check";
+import { limits } from "../../src/limits.ts";
+import type { Mark } from "../../src/value/marks.ts";
+import type { Meter } from "../../src/value/meter.ts";
+
+/** Where a stream is cut: into pieces of these lengths, over and over. */
+export const cuts = fc.oneof(
+  fc.constantFrom([1], [2], [3], [7], [1, 65_535], [65_536], [65_537], [Infinity]),
+  fc.array(fc.integer({ min: 1, max: 200_000 }), { minLength: 1, maxLength: 5 }),
+  fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }),
+);
+
+/** The same for streams so long that single bytes would take too much time. */
+export const longCuts = fc.oneof(
+  fc.constantFrom([61], [262_144], [Infinity], [100, 65_535]),
+  fc.array(fc.integer({ min: 50, max: 200_000 }), { minLength: 1, maxLength: 5 }),
+);
+
+/** What is stored, and what is said of it. The meter sees each piece only as long as it looks at it. */
+export function runMeter(meter: Meter, bytes: Uint8Array, lengths: readonly number[] = [Infinity]) {
+  // Not a Buffer, whose slices are no copies.
+  const sent = new Uint8Array(bytes);
+  const stored: Uint8Array[] = [];
+  for (let start = 0, turn = 0; start < sent.length; turn++) {
+    const length = lengths[turn % lengths.length] ?? 1;
+    const piece = sent.slice(start, start + length);
+    stored.push(meter.write(piece).slice());
+    piece.fill(0xff);
+    start += piece.length;
+  }
+  const { rest, metered } = meter.end();
+  return { stored: Buffer.concat([...stored, rest]), ...metered };
+}
+
+/** What is wrong with marks: the first one, their order, how far they lie from one another. */
+export function faultsOf(marks: readonly Mark[], total: { bytes: number; slack: number }) {
+  const faults: string[] = [];
+  const bytes = [...marks.map(([byte]) => byte), total.bytes];
+  if (total.bytes > 0 && (marks[0]?.[0] !== 0 || marks[0][1] !== 0)) faults.push("the first mark");
+  for (const [index, byte] of bytes.slice(1).entries()) {
+    const gap = byte - (bytes[index] ?? 0);
+    const isLast = index === marks.length - 1;
+    if (gap < (isLast ? 1 : limits.markBytes)) faults.push(`${gap} bytes to the next`);
+    if (gap > limits.markBytes + total.slack) faults.push(`${gap} bytes without a mark`);
+  }
+  return faults;
+}

@@ -1,0 +1,33 @@
+import { call } from "./edge.ts";
+
+export const NDJSON = "application/x-ndjson";
+export const TEXT = "text/plain";
+
+export interface Sent {
+  readonly body: BodyInit;
+  readonly type: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Puts bytes as what they are said to be; `at` is the name, with a query behind it or not. */
+export function putAs(id: string, at: string, { body, type, headers }: Sent): Promise<Response> {
+  const init = { body, headers: { "content-type": type, ...headers } };
+  return call("PUT", `/conversations/${id}/variables/${at}`, init);
+}
+
+export function getWith(
+  id: string,
+  at: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Response> {
+  return call("GET", `/conversations/${id}/variables/${at}`, { headers });
+}
+
+export async function bytesOf(response: Response): Promise<readonly number[]> {
+  return [...new Uint8Array(await response.arrayBuffer())];
+}
+
+/** Bytes that are no text: every one of them, over and over. */
+export function anyBytes(length: number): Uint8Array<ArrayBuffer> {
+  return Uint8Array.from({ length }, (_, index) => (index * 7 + (index >> 8)) % 256);
+}

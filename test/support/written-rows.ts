@@ -1,0 +1,34 @@
+import { runInDurableObject } from "cloudflare:test";
+import { vi } from "vitest";
+import type { Cost } from "../../src/turn/cost.ts";
+import { objectOf } from "./edge.ts";
+
+/**
+ * Counts what an object writes from now on, as the platform counts it, whoever writes: returns how to read
+ * the count, which begins anew each time. An eviction of the object ends it.
+ */
+export async function watchRows(id: string): Promise<() => Cost> {
+  return runInDurableObject(objectOf(id), (_, { storage }) => watchStorage(storage));
+}
+
+export function watchStorage(storage: DurableObjectStorage): () => Cost {
+  let cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+  const { sql } = storage;
+  const exec = sql.exec.bind(sql);
+  const watched = vi.spyOn(sql, "exec").mockImplementation((...parameters) => {
+    const cursor = exec(...parameters);
+    cursors.push(cursor);
+    return cursor;
+  });
+  vi.spyOn(storage, "sql", "get").mockReturnValue(sql);
+  const setAlarm = vi.spyOn(storage, "setAlarm");
+  return () => {
+    if (!vi.isMockFunction(watched)) throw new Error("Nothing is watched.");
+    const alarms = setAlarm.mock.calls.length;
+    const rowsRead = cursors.reduce((sum, cursor) => sum + cursor.rowsRead, 0);
+    const rows = cursors.reduce((sum, cursor) => sum + cursor.rowsWritten, 0);
+    cursors = [];
+    setAlarm.mockClear();
+    return { rowsRead, rowsWritten: rows + alarms, alarms };
+  };
+}

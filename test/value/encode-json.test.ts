@@ -1,0 +1,149 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { encodeArray, parseElements, parseRecords } from "../../src/value/encode-json.ts";
+import type { Json } from "../../src/value/json.ts";
+import { spanOf } from "../../src/value/marks.ts";
+
+const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+const units = fc.constantFrom(
+  "a",
+  "é",
+  "語",
+  "😀",
+  "\ud83d",
+  "\ude00",
+  '"',
+  "\\",
+  "\n",
+  "[",
+  "]",
+  ",",
+);
+const text = fc.string({ unit: units, maxLength: 20 });
+const element = fc.oneof(
+  fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<Json>,
+  text,
+  fc.array(text, { maxLength: 3 }),
+  fc.record({ id: fc.integer(), name: text }),
+);
+/** Of a few elements very many, some of them long: more than a megabyte in most runs. */
+const large = fc
+  .record({
+    elements: fc.array(element, { minLength: 1, maxLength: 6 }),
+    giants: fc.array(fc.nat({ max: 999 }), { maxLength: 3 }),
+    times: fc.integer({ min: 1, max: 40_000 }),
+  })
+  .map(({ elements, giants, times }): readonly Json[] => {
+    const values = Array.from({ length: times }, (_, at) => elements[at % elements.length] ?? null);
+    const long = "é".repeat(limits.markBytes);
+    for (const giant of giants) values.splice(Math.floor((giant * times) / 1_000), 0, [long]);
+    return values;
+  });
+
+describe("an encoded array", () => {
+  it.each<[readonly Json[]]>([[[]], [[[]]], [[0]], [["a", null, { b: [1, 2] }]], [["é\ud83d😀"]]])(
+    "is what JSON.stringify writes: %j",
+    (values) => {
+      const { bytes, chars } = encodeArray(values);
+      expect(utf8.decode(bytes)).toBe(JSON.stringify(values));
+      expect(chars).toBe(JSON.stringify(values).length);
+    },
+  );
+
+  it("is what JSON.stringify writes, for any elements, few or very many", () => {
+    const property = fc.property(fc.oneof(fc.array(element), large), (values) => {
+      const { bytes, chars } = encodeArray(values);
+      const text = JSON.stringify(values);
+      expect(utf8.decode(bytes) === text).toBe(true);
+      expect(chars).toBe(text.length);
+    });
+    fc.assert(property, { numRuns: 40 });
+  });
+
+  it("is marked at its first element, and not at all if it has none", () => {
+    expect(encodeArray([]).marks).toEqual([]);
+    expect(encodeArray([[], []]).marks).toEqual([[1, 0]]);
+  });
+
+  it("has a mark for each markBytes, but inside an element", () => {
+    const property = fc.property(large, (values) => {
+      const { bytes, marks } = encodeArray(values);
+      const longest = Math.max(...values.map((value) => Buffer.byteLength(JSON.stringify(value))));
+      const ends = [...marks.slice(1), [bytes.length, values.length] as const];
+      for (const [index, [byte, count]] of marks.entries()) {
+        const [nextByte = 0, nextCount = 0] = ends[index] ?? [];
+        expect(nextByte - byte).toBeLessThanOrEqual(2 * limits.markBytes + longest + 1);
+        if (index < marks.length - 1) {
+          expect(nextByte - byte).toBeGreaterThanOrEqual(limits.markBytes);
+        }
+        expect(nextCount).toBeGreaterThan(count);
+      }
+    });
+    fc.assert(property, { numRuns: 30 });
+  });
+
+  it("has marks beside long elements that follow many short ones", () => {
+    const values: Json[] = Array.from({ length: 50_000 }, (_, index) => index);
+    for (let index = 0; index < 8; index++) values.push("x".repeat(limits.markBytes));
+    expect(encodeArray(values).marks.slice(-7)).toEqual(
+      Array.from({ length: 7 }, (_, index) => [expect.any(Number), 50_001 + index]),
+    );
+  });
+
+  it("gives any slice of itself by the span of its bytes", () => {
+    const property = fc.property(large, fc.nat(), fc.nat(), (values, one, other) => {
+      const { bytes: stored, marks } = encodeArray(values);
+      const [from = 0, to = 0] = [one, other]
+        .map((at) => at % (values.length + 1))
+        .sort((a, b) => a - b);
+      const total = { bytes: stored.length, count: values.length };
+      const span = spanOf(marks, total, { from, to });
+      const elements = parseElements(utf8.decode(stored.subarray(span.fromByte, span.toByte)));
+      const slice = elements.slice(from - span.firstCount, to - span.firstCount);
+      expect(JSON.stringify(slice) === JSON.stringify(values.slice(from, to))).toBe(true);
+    });
+    fc.assert(property, { numRuns: 40 });
+  });
+
+  it("can be cut at every one of its marks", () => {
+    const values = Array.from({ length: 60_000 }, (_, id) => ({ id, name: `日本語 😀 ],[ ${id}` }));
+    const { bytes: stored, marks } = encodeArray(values);
+    expect(marks.length).toBeGreaterThan(5);
+    const read = marks.flatMap(([byte], index) => {
+      const end = marks[index + 1]?.[0] ?? stored.length;
+      return parseElements(utf8.decode(stored.subarray(byte, end)));
+    });
+    expect(read).toEqual(values);
+  });
+});
+
+describe("the elements of a span", () => {
+  it.each<[string, readonly Json[]]>([
+    ["1,", [1]],
+    ["1]", [1]],
+    ["[1],[2],", [[1], [2]]],
+    ["[1],[2]]", [[1], [2]]],
+    ['"a],",', ["a],"]],
+    ['"a],"]', ["a],"]],
+    ["]", []],
+    ["", []],
+  ])("of %j are %j", (text, values) => {
+    expect(parseElements(text)).toEqual(values);
+  });
+
+  it("refuses what was cut elsewhere", () => {
+    expect(() => parseElements('{"a":')).toThrow(SyntaxError);
+  });
+});
+
+describe("the records of a span", () => {
+  it.each<[string, readonly Json[]]>([
+    ["1\n", [1]],
+    ['{"a":1}\n[2]\n"x\\ny"\n', [{ a: 1 }, [2], "x\ny"]],
+    ["", []],
+  ])("of %j are %j", (text, values) => {
+    expect(parseRecords(text)).toEqual(values);
+  });
+});

@@ -1,0 +1,88 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { type Mark, MarkList, spanOf } from "../../src/value/marks.ts";
+
+describe("the span of a range", () => {
+  const marks: readonly Mark[] = [
+    [1, 0],
+    [100, 10],
+    [200, 11],
+    [300, 40],
+  ];
+  const total = { bytes: 500, count: 45 };
+
+  it.each([
+    ["at the start", 0, 1, [1, 100, 0]],
+    ["up to a mark", 0, 10, [1, 100, 0]],
+    ["one beyond a mark", 0, 11, [1, 200, 0]],
+    ["from before a mark to behind it", 9, 12, [1, 300, 0]],
+    ["from a mark", 10, 11, [100, 200, 10]],
+    ["between marks", 15, 20, [200, 300, 11]],
+    ["behind the last mark", 44, 45, [300, 500, 40]],
+    ["that is all", 0, 45, [1, 500, 0]],
+  ])("%s goes from mark to mark", (...[, from, to, [fromByte, toByte, firstCount]]) => {
+    expect(spanOf(marks, total, { from, to })).toEqual({ fromByte, toByte, firstCount });
+  });
+
+  it.each([
+    [0, 1],
+    [10, 100],
+    [20, 200],
+    [45, 300],
+  ])("that holds nothing, at %i, is empty", (at, byte) => {
+    expect(spanOf(marks, total, { from: at, to: at })).toMatchObject({
+      fromByte: byte,
+      toByte: byte,
+    });
+  });
+
+  it("is all there is where nothing is marked", () => {
+    expect(spanOf([], { bytes: 9, count: 9 }, { from: 3, to: 4 })).toEqual({
+      fromByte: 0,
+      toByte: 9,
+      firstCount: 0,
+    });
+    expect(spanOf([], { bytes: 2, count: 0 }, { from: 0, to: 0 }).toByte).toBe(0);
+  });
+
+  it("is the smallest that holds it, for any marks", () => {
+    const gaps = fc.tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 9 }));
+    const property = fc.property(
+      fc.array(gaps, { minLength: 1 }),
+      fc.nat(),
+      fc.nat(),
+      (...given) => {
+        const [steps, one, other] = given;
+        const places: Mark[] = [[0, 0]];
+        for (const [bytes, count] of steps) {
+          const [byte, before] = places.at(-1) ?? [0, 0];
+          places.push([byte + bytes, before + count]);
+        }
+        // The last place is the end, which is no mark.
+        const [bytes, count] = places.pop() ?? [0, 0];
+        const from = Math.min(one % (count + 1), other % (count + 1));
+        const to = Math.max(one % (count + 1), other % (count + 1));
+        fc.pre(from < to);
+        const [fromByte, firstCount] = places.findLast((place) => place[1] <= from) ?? [];
+        const toByte = places.find((place) => place[1] >= to)?.[0] ?? bytes;
+        const span = spanOf(places, { bytes, count }, { from, to });
+        expect(span).toEqual({ fromByte, toByte, firstCount });
+      },
+    );
+    fc.assert(property, { numRuns: 500 });
+  });
+});
+
+describe("a list of marks", () => {
+  it("takes the first place, and then one where the last is markBytes back", () => {
+    const list = new MarkList();
+    const step = limits.markBytes;
+    for (const byte of [1, 2, step, step + 1, step + 2, 2 * step, 4 * step, 5 * step - 1]) {
+      list.offer(byte, byte * 2);
+    }
+    expect(list.marks.map(([byte]) => byte)).toEqual([1, step + 1, 4 * step]);
+    expect(list.marks[1]).toEqual([step + 1, 2 * step + 2]);
+    expect(list.dueByte).toBe(5 * step);
+  });
+});

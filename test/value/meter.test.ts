@@ -1,0 +1,127 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { spanOf } from "../../src/value/marks.ts";
+import { bytesMeter, textMeter } from "../../src/value/meter.ts";
+import { previewOf } from "../../src/value/preview.ts";
+import { cuts, faultsOf, longCuts, runMeter } from "../support/run-meter.ts";
+
+const runText = (text: string, lengths?: readonly number[]) =>
+  runMeter(textMeter(), Buffer.from(text), lengths);
+
+describe("a text meter", () => {
+  const character = fc.constantFrom("a", "b", "\n", "\0", "é", "語", "\uFEFF", "😀", "\u{10FFFF}");
+  const text = fc.string({ unit: character, maxLength: 700, size: "max" });
+  const largeText = fc
+    .tuple(fc.string({ unit: character, maxLength: 9 }), text, fc.integer({ min: 1, max: 6_000 }))
+    .map(([start, unit, times]) => start + unit.repeat(times).slice(0, 400_000).toWellFormed());
+
+  const expectAbout = (whole: string) => ({
+    type: "string",
+    count: Array.from(whole).length,
+    bytes: Buffer.byteLength(whole),
+    chars: whole.length,
+    shape: "string",
+    preview: previewOf(whole),
+  });
+
+  it("says of any text, cut anywhere, what the whole would say, and passes it on as it is", () => {
+    const property = fc.property(text, cuts, (whole, lengths) => {
+      const { stored, about } = runText(whole, lengths);
+      expect(stored.equals(Buffer.from(whole))).toBe(true);
+      expect(about).toEqual(expectAbout(whole));
+    });
+    fc.assert(property, { numRuns: 300 });
+  });
+
+  it.each([
+    ["nothing", ""],
+    ["a byte order mark", "\uFEFFabc"],
+    ["a byte order mark alone", "\uFEFF"],
+    ["300 characters", "x".repeat(300)],
+    ["301 characters", "x".repeat(301)],
+    ["a pair at the preview's end", `${"x".repeat(299)}😀`],
+    ["a pair across what is kept for the preview", `${"x".repeat(300)}😀`],
+    ["pairs only", "😀".repeat(5_000)],
+  ])("says of %s what it is", (_name, whole) => {
+    for (const lengths of [[1], [2], [5], [Infinity]]) {
+      const { stored, about, marks } = runText(whole, lengths);
+      expect(stored.toString()).toBe(whole);
+      expect(about).toEqual(expectAbout(whole));
+      expect(marks).toEqual(whole === "" ? [] : [[0, 0]]);
+    }
+  });
+
+  it("marks characters so that any slice can be read from its span", () => {
+    const property = fc.property(largeText, longCuts, fc.nat(), fc.nat(), (...given) => {
+      const [whole, lengths, one, other] = given;
+      const { stored, about, marks } = runText(whole, lengths);
+      expect(faultsOf(marks, { bytes: about.bytes, slack: 3 })).toEqual([]);
+      const characters = Array.from(whole);
+      expect(about.count).toBe(characters.length);
+      const [from = 0, to = 0] = [one, other]
+        .map((at) => at % (characters.length + 1))
+        .sort((a, b) => a - b);
+      const span = spanOf(marks, about, { from, to });
+      const read = Array.from(
+        new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(
+          stored.subarray(span.fromByte, span.toByte),
+        ),
+      );
+      const slice = read.slice(from - span.firstCount, to - span.firstCount).join("");
+      expect(slice === characters.slice(from, to).join("")).toBe(true);
+    });
+    fc.assert(property, { numRuns: 40 });
+  });
+
+  it("marks the same characters wherever the text is cut", () => {
+    const whole = `a${"é語😀".repeat(100_000)}`;
+    const { marks } = runText(whole);
+    expect(marks.length).toBe(4);
+    for (const lengths of [[3, 2], [11], [65_535], [100_003]]) {
+      expect(runText(whole, lengths).marks).toEqual(marks);
+    }
+  });
+
+  it.each([
+    ["a byte that never stands", [0x61, 0xff]],
+    ["a continuation alone", [0x61, 0x80, 0x61]],
+    ["a continuation too many", [0xc3, 0xa9, 0xa9]],
+    ["a character cut off by the end", [0x61, 0xe2, 0x82]],
+    ["a character cut off by another", [0xf0, 0x9f, 0x98, 0x61]],
+    ["a character written too long", [0xc0, 0xaf]],
+    ["half a surrogate pair", [0xed, 0xa0, 0x80]],
+    ["more than Unicode has", [0xf4, 0x90, 0x80, 0x80]],
+  ])("refuses %s, wherever it is cut", (_name, bytes) => {
+    for (const lengths of [[1], [2], [3], [Infinity]]) {
+      expect(() => runMeter(textMeter(), Uint8Array.from(bytes), lengths)).toThrow(
+        expect.objectContaining({ code: "bad_value" }),
+      );
+    }
+  });
+});
+
+describe("a bytes meter", () => {
+  it("counts bytes and passes them on", () => {
+    const bytes = Uint8Array.from({ length: 12_345 }, (_, index) => index);
+    for (const lengths of [[1], [1_000], [Infinity]]) {
+      const { stored, about, marks } = runMeter(bytesMeter("image/png"), bytes, lengths);
+      expect(stored.equals(bytes)).toBe(true);
+      expect(marks).toEqual([]);
+      expect(about).toEqual({
+        type: "bytes",
+        count: 12_345,
+        bytes: 12_345,
+        chars: 12_345,
+        shape: "bytes",
+        preview: "image/png, 12345 bytes",
+      });
+    }
+  });
+
+  it("keeps its preview short and clean whatever the media type", () => {
+    const { preview } = runMeter(bytesMeter(`a/\n${"b".repeat(1_000)}`), new Uint8Array(1)).about;
+    expect(preview.length).toBeLessThanOrEqual(limits.maxPreviewChars);
+    expect(preview.startsWith("a/ bbb")).toBe(true);
+  });
+});

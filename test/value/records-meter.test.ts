@@ -1,0 +1,298 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { parseRecords } from "../../src/value/encode-json.ts";
+import type { Json } from "../../src/value/json.ts";
+import { spanOf } from "../../src/value/marks.ts";
+import { recordsMeter } from "../../src/value/meter.ts";
+import { previewOf } from "../../src/value/preview.ts";
+import { shapeOf } from "../../src/value/shape.ts";
+import { cuts, faultsOf, longCuts, runMeter } from "../support/run-meter.ts";
+
+const withCode = (code: string, details: object = {}) =>
+  expect.objectContaining({ code, details: expect.objectContaining(details) });
+
+const runRecords = (text: string, lengths?: readonly number[]) =>
+  runMeter(recordsMeter(), Buffer.from(text), lengths);
+
+describe("a records meter", () => {
+  const string = fc.string({
+    unit: fc.constantFrom("a", " ", "é", "語", "😀", "\n", "\r", '"', "\uFEFF", "\u2028", "\ud83d"),
+    maxLength: 12,
+  });
+  const record = fc.oneof(
+    fc.record({ id: fc.integer(), name: string }),
+    fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>,
+    string,
+  );
+  const blank = fc.string({ unit: fc.constantFrom(" ", "\t", "\r"), maxLength: 3 });
+  /** A record as somebody may write it: what stands before, around and behind it. */
+  const written = fc.record({
+    record,
+    indent: fc.constantFrom(undefined, "\t"),
+    before: fc.oneof(fc.constant(""), blank),
+    after: fc.oneof(fc.constant(""), fc.constant("\r"), blank),
+    blankLines: fc.array(blank, { maxLength: 1 }),
+  });
+  const layout = fc.record({
+    written: fc.array(written, { maxLength: 40 }),
+    mark: fc.constantFrom("", "", "\uFEFF"),
+    last: fc.constantFrom("\n", "\r\n", "", " ", "\n\n\n"),
+  });
+  type Layout = typeof layout extends fc.Arbitrary<infer Value> ? Value : never;
+
+  const textOf = ({ record, indent }: Pick<Layout["written"][number], "record" | "indent">) =>
+    JSON.stringify(record, null, indent).replaceAll("\n", " ");
+  const sent = ({ written, mark, last }: Layout): string => {
+    const lines = written.map((one) =>
+      [...one.blankLines, `${one.before}${textOf(one)}${one.after}`].join("\n"),
+    );
+    return `${mark}${lines.join("\n")}${last}`;
+  };
+
+  function expectAbout(texts: readonly string[], values: readonly Json[]) {
+    return {
+      type: "array",
+      count: values.length,
+      bytes: Buffer.byteLength(texts.map((text) => `${text}\n`).join("")),
+      chars: `[${texts.join(",")}]`.length,
+      shape: shapeOf(values.slice(0, 1_000)),
+      preview: previewOf(values),
+    };
+  }
+
+  it("makes any records regular, cut anywhere, and says what an array of them would say", () => {
+    const property = fc.property(layout, cuts, (given, lengths) => {
+      const { stored, about } = runRecords(sent(given), lengths);
+      const texts = given.written.map(textOf);
+      expect(stored.toString()).toBe(texts.map((text) => `${text}\n`).join(""));
+      const values = texts.map((text): Json => JSON.parse(text));
+      expect(about).toEqual(expectAbout(texts, values));
+      expect(parseRecords(stored.toString())).toEqual(values);
+    });
+    fc.assert(property, { numRuns: 400 });
+  });
+
+  it.each([
+    ["nothing", "", []],
+    ["line ends only", "\n\r\n \t\r\n", []],
+    ["blanks only", " \t \r", []],
+    ["a byte order mark", "\uFEFF", []],
+    ["a byte order mark before a blank line", "\uFEFF\r\n1\n", ["1"]],
+    ["a byte order mark before blanks", "\uFEFF  {}\n", ["{}"]],
+    ["a byte order mark inside the first text", '{"a":"\uFEFF"}\n', ['{"a":"\uFEFF"}']],
+    ["one record without a line end", '{"a":1}', ['{"a":1}']],
+    ["one record with blanks instead of a line end", '{"a":1} \t\r', ['{"a":1}']],
+    ["CRLF", '{"a":1}\r\n{"a":2}\r\n', ['{"a":1}', '{"a":2}']],
+    ["blank lines", '\n\n{"a":1}\n\n \n{"a":2}\n\n', ['{"a":1}', '{"a":2}']],
+    ["a carriage return inside a record", '{"a":\r1}\r\n', ['{"a":\r1}']],
+    ["line separators that are none here", '"\u2028"\n"\u0085"\n', ['"\u2028"', '"\u0085"']],
+    ["scalars", '1\nnull\n"x"\ntrue\n', ["1", "null", '"x"', "true"]],
+  ])("reads %s", (_name, text, records) => {
+    for (const lengths of [[1], [2], [3], [Infinity]]) {
+      const { stored, about, marks } = runRecords(text, lengths);
+      expect(stored.toString()).toBe(records.map((record) => `${record}\n`).join(""));
+      expect(about).toEqual(
+        expectAbout(
+          records,
+          records.map((record): Json => JSON.parse(record)),
+        ),
+      );
+      expect(marks).toEqual(records.length === 0 ? [] : [[0, 0]]);
+    }
+  });
+
+  it("hands on what is regular without copying it", () => {
+    const bytes = new TextEncoder().encode('{"a":1}\n{"a":2}\n');
+    expect(recordsMeter().write(bytes).buffer).toBe(bytes.buffer);
+  });
+
+  it("marks records so that any slice can be read from its span", () => {
+    const large = fc
+      .tuple(fc.array(written, { minLength: 1, maxLength: 6 }), fc.integer({ min: 1, max: 2_000 }))
+      .map(([some, times]): Layout => {
+        const giant = { record: "語".repeat(100_000), indent: undefined };
+        const around = { before: " ", after: "\r", blankLines: [""] };
+        const many = Array.from({ length: times }, () => some).flat();
+        return { written: [...many, { ...giant, ...around }, ...many], mark: "\uFEFF", last: "" };
+      });
+    const property = fc.property(large, longCuts, fc.nat(), fc.nat(), (...given) => {
+      const [layout, lengths, one, other] = given;
+      const { stored, about, marks } = runRecords(sent(layout), lengths);
+      const texts = layout.written.map(textOf);
+      expect(about.count).toBe(texts.length);
+      expect(faultsOf(marks, { bytes: about.bytes, slack: 300_003 })).toEqual([]);
+      const [from = 0, to = 0] = [one, other]
+        .map((at) => at % (texts.length + 1))
+        .sort((a, b) => a - b);
+      const span = spanOf(marks, about, { from, to });
+      const read = parseRecords(stored.subarray(span.fromByte, span.toByte).toString());
+      const slice = read.slice(from - span.firstCount, to - span.firstCount);
+      const expected = texts.slice(from, to).map((text): Json => JSON.parse(text));
+      expect(JSON.stringify(slice) === JSON.stringify(expected)).toBe(true);
+    });
+    fc.assert(property, { numRuns: 15 });
+  });
+
+  it("marks the same records wherever the stream is cut", () => {
+    const text = Array.from({ length: 30_000 }, (_, id) => `{"id":${id},"name":"語 😀"}\r\n`).join(
+      "",
+    );
+    const { marks } = runRecords(text);
+    expect(marks.length).toBe(4);
+    for (const lengths of [[3, 8], [50], [65_535], [100_003]]) {
+      expect(runRecords(text, lengths).marks).toEqual(marks);
+    }
+  });
+
+  it("takes the shape from the first 1,000 records", () => {
+    const lines = (count: number) => Array.from({ length: count }, (_, id) => `{"id":${id}}\n`);
+    const late = (count: number) => runRecords([...lines(count), '{"late":1}\n'].join("")).about;
+    expect(late(999).shape).toBe("{id?: number, late?: number}[]");
+    expect(late(1_000).shape).toBe("{id: number}[]");
+    expect(late(1_000).count).toBe(1_001);
+  });
+
+  it("takes the shape from records before the first mebibyte, the first one always", () => {
+    const long = (chars: number) => `${JSON.stringify({ text: "x".repeat(chars) })}\n`;
+    const shape = (...records: readonly string[]) => runRecords(records.join("")).about.shape;
+    expect(shape(long(1_000_000), '{"late":1}\n')).toBe("{text?: string, late?: number}[]");
+    expect(shape(long(2_000_000), '{"late":1}\n')).toBe("{text: string}[]");
+  });
+
+  it("takes shape and preview of deep and wide records as of an array of them", () => {
+    const deep = [2, 4, 5, 6, 7, 8, 9].map((levels) => {
+      const open = '{"a":['.repeat(levels);
+      return `${open}1${"]}".repeat(levels)}`;
+    });
+    for (const text of deep) {
+      const { shape, preview } = runRecords(`${text}\n${text}\n`).about;
+      const whole: Json = JSON.parse(`[${text},${text}]`);
+      expect({ shape, preview }).toEqual({ shape: shapeOf(whole), preview: previewOf(whole) });
+    }
+    const { preview } = runRecords(`{"${"k".repeat(1_000)}":1}\n2\n`).about;
+    expect(preview).toBe(`[{"${"k".repeat(limits.maxPreviewChars - 4)}…`);
+  });
+
+  it("counts in the preview what it does not show, among all records", () => {
+    const text = Array.from({ length: 50_000 }, (_, id) => `{"id":${id}}\n`).join("");
+    const { preview } = runRecords(text, [1_000]).about;
+    const shown = preview.match(/"id"/g)?.length ?? 0;
+    expect(shown).toBeGreaterThan(5);
+    expect(preview.endsWith(`,… (+${50_000 - shown} more)]`)).toBe(true);
+  });
+
+  describe("refuses", () => {
+    it.each([
+      ["what is no JSON", '{"a":1}\n\n{"a":2}\n \n{"a":\n{"a":4}\n', 3, 5],
+      ["what is no JSON in the first line", "\uFEFFx\n", 1, 1],
+      ["two values in a line", "1\n1 2\n", 2, 2],
+      ["values with a comma between", "1,2\n[3\n4]\n", 1, 1],
+      ["an array over several lines", "[1,\n2]\n", 1, 1],
+      ["what the end cuts off", '{"a":1}\n{"a":', 2, 2],
+      ["a byte order mark that is not at the start", "1\n\uFEFF2\n", 2, 2],
+      ["a line end that is only a carriage return", "1\r2\r", 1, 1],
+      ["a no-break space", "\u00a01\n", 1, 1],
+    ])("%s, and says where it stands", (...[, text, record, line]) => {
+      for (const lengths of [[1], [2], [Infinity]]) {
+        const refused = withCode("bad_json", { record, line });
+        expect(() => runRecords(text, lengths)).toThrow(refused);
+        const said = `Record ${record} (line ${line}) is not JSON: `;
+        expect(() => runRecords(text, lengths)).toThrow(said);
+      }
+    });
+
+    it("what is not UTF-8, unless something before it is wrong", () => {
+      const bad = [0x22, 0xe9, 0x22, 0x0a];
+      const bytes = (start: string) => Buffer.concat([Buffer.from(start), Uint8Array.from(bad)]);
+      for (const lengths of [[1], [3], [Infinity]]) {
+        expect(() => runMeter(recordsMeter(), bytes('"é"\n\n2\n'), lengths)).toThrow(
+          withCode("bad_json", { record: 3, line: 4 }),
+        );
+        expect(() => runMeter(recordsMeter(), bytes('"é"\n\n2\n'), lengths)).toThrow("not UTF-8");
+        expect(() => runMeter(recordsMeter(), bytes("1\nx\n2\n"), lengths)).toThrow(
+          withCode("bad_json", { record: 2, line: 2 }),
+        );
+        expect(() => runMeter(recordsMeter(), Uint8Array.of(0x22, 0xc3), lengths)).toThrow(
+          "not UTF-8",
+        );
+      }
+    });
+
+    it("the same, with the same words, wherever the stream is cut", () => {
+      const fault = fc.constantFrom("x", "{", "[1,", "1 2", '"\ud83d', "\uFEFF1", "1e400");
+      const property = fc.property(layout, layout, fault, cuts, (...given) => {
+        const [before, after, wrong, lengths] = given;
+        const text = `${sent(before)}\n${wrong}\n${sent(after)}`;
+        const said = (lengths?: readonly number[]): unknown => {
+          try {
+            return runRecords(text, lengths).about;
+          } catch (error) {
+            return error;
+          }
+        };
+        const whole = said();
+        expect(whole).toBeInstanceOf(Error);
+        expect(said(lengths)).toEqual(whole);
+      });
+      fc.assert(property, { numRuns: 200 });
+    });
+
+    it("numbers that no number can hold, and what is too deep", () => {
+      expect(() => runRecords("1\n[1e400]\n")).toThrow(withCode("bad_value"));
+      const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+      expect(runRecords(deep(limits.maxDepth)).about.count).toBe(1);
+      expect(() => runRecords(deep(limits.maxDepth + 1))).toThrow(
+        withCode("limit_exceeded", { limit: "maxDepth" }),
+      );
+    });
+  });
+
+  describe("with long records", () => {
+    const tooLong = withCode("limit_exceeded", {
+      limit: "maxJsonBytes",
+      maximum: limits.maxJsonBytes,
+    });
+    const recordOf = (bytes: number) => `"${"x".repeat(bytes - 2)}"`;
+
+    it("takes one of maxJsonBytes, and none of one byte more", () => {
+      for (const lengths of [[65_536], [1_000_003], [Infinity]]) {
+        const text = `1\n${recordOf(limits.maxJsonBytes)}\r\n2\n`;
+        const { about, marks } = runRecords(text, lengths);
+        expect(about).toMatchObject({ count: 3, bytes: limits.maxJsonBytes + 5 });
+        expect(marks).toEqual([
+          [0, 0],
+          [limits.maxJsonBytes + 3, 2],
+        ]);
+        expect(() => runRecords(`1\n${recordOf(limits.maxJsonBytes + 1)}\n`, lengths)).toThrow(
+          tooLong,
+        );
+      }
+    });
+
+    it("refuses one while it is still arriving", () => {
+      const meter = recordsMeter();
+      const piece = new Uint8Array(100_000).fill(0x31);
+      meter.write(Buffer.from("1\n"));
+      const write = () => meter.write(piece);
+      for (let sent = piece.length; sent <= limits.maxJsonBytes; sent += piece.length) {
+        expect(write().length).toBe(0);
+      }
+      expect(write).toThrow(tooLong);
+    });
+
+    it("drops any number of blanks behind one, and in a line without one", () => {
+      const blanks = " ".repeat(limits.maxJsonBytes + 100_000);
+      const { stored, about } = runRecords(`{"a":1}${blanks}\r\n${blanks}\n2\n`, [65_537]);
+      expect(stored.toString()).toBe('{"a":1}\n2\n');
+      expect(about.count).toBe(2);
+      expect(() => runRecords(`[1${blanks}]\n`, [65_537])).toThrow(tooLong);
+    }, 20_000);
+
+    it("reads short ones behind a long one", () => {
+      const long = recordOf(3_000_000);
+      const { stored } = runRecords(`1\n${long}\n2\n${long}\n3`, [1_000]);
+      expect(stored.toString() === `1\n${long}\n2\n${long}\n3\n`).toBe(true);
+    });
+  });
+});
