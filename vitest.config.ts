@@ -1,6 +1,11 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 
+/** Megabytes in every size and store: minutes, with a script of their own. */
+const LARGE = "test/contract/store-*.test.ts";
+/** Machines are slow at times; no test depends on how fast it is. */
+const PATIENT_MS = 30_000;
+
 export default defineConfig({
   test: {
     projects: [
@@ -8,12 +13,16 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/edge/**", "test/process/**"],
+          exclude: ["test/edge/**", "test/process/**", LARGE],
+          testTimeout: PATIENT_MS,
         },
       },
       {
         plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
-        test: { name: "workerd", include: ["test/edge/**/*.test.ts"] },
+        test: { name: "workerd", include: ["test/edge/**/*.test.ts"], testTimeout: PATIENT_MS },
+      },
+      {
+        test: { name: "large", include: [LARGE], testTimeout: 4 * PATIENT_MS },
       },
       {
         test: {

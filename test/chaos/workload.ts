@@ -108,14 +108,15 @@ export class Workload {
     return this.#wrong;
   }
 
-  /** Ends or resets every conversation, beside the clients; resolves when the first is answered. */
-  provoke(action: "end" | "reset"): Promise<void> {
+  /** Lets the clients finish, and then ends or resets every conversation at once. */
+  async provoke(action: "end" | "reset"): Promise<void> {
     const { random, models } = this.#options;
-    const asked = models.map((model) =>
-      action === "end" ? this.#end(model) : this.#reset(model, random.between(0, 8)),
-    );
-    this.#clients.push(...asked);
-    return Promise.race(asked);
+    this.#isOver = true;
+    await Promise.all(this.#clients);
+    for (const model of models) {
+      const keepLast = random.between(0, 4);
+      this.#clients.push(action === "end" ? this.#end(model) : this.#reset(model, keepLast));
+    }
   }
 
   async #run(random: Random): Promise<void> {

@@ -10,6 +10,11 @@ export function textOfBytes(bytes: number): string {
   return PATTERN.repeat(whole) + "x".repeat(bytes - whole * PATTERN_BYTES);
 }
 
+/** The same with one character that is not ASCII, for where there are many megabytes to write. */
+export function plainTextOfBytes(bytes: number): string {
+  return `é${"x".repeat(bytes - 2)}`;
+}
+
 /** An array whose JSON has exactly so many bytes (at least 16). The same one each time, frozen. */
 export const arrayOfBytes = remembered((bytes) => {
   const elements: Json[] = [];

@@ -1,7 +1,13 @@
 import { expect, it } from "vitest";
 import type { Change, Write } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
-import { arrayOfBytes, encode, objectOfBytes, streamed, textOfBytes } from "./store-content.ts";
+import {
+  arrayOfBytes,
+  encode,
+  objectOfBytes,
+  streamed,
+  plainTextOfBytes,
+} from "./store-content.ts";
 import { expectFailure, isSame, MIB, namesOf, seen } from "./store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
@@ -15,7 +21,7 @@ function halves(at: Testing): void {
   it.each(at.sizes)(
     "a prepared write of %i bytes shows nothing until it is committed",
     async (size) => {
-      const value = textOfBytes(size);
+      const value = plainTextOfBytes(size);
       await at.store.save({ name: "v", value: "old" });
       const before = await seen(at.store);
       const prepared = await at.store.prepare({ name: "v", value });
@@ -35,7 +41,7 @@ function halves(at: Testing): void {
   );
 
   it.each(at.sizes)("a discarded write of %i bytes leaves nothing", async (size) => {
-    const prepared = await at.store.prepare({ name: "v", value: textOfBytes(size) });
+    const prepared = await at.store.prepare({ name: "v", value: plainTextOfBytes(size) });
     prepared.discard();
     expect(at.store.count()).toBe(0);
     await at.ground.expectClean(at.store);
@@ -103,7 +109,7 @@ function batches(at: Testing): void {
     const writes = [
       { name: "b", value: arrayOfBytes(size) },
       { value: 1 },
-      { name: "a", value: textOfBytes(size) },
+      { name: "a", value: plainTextOfBytes(size) },
       { value: objectOfBytes(size) },
     ];
     expect(await saveAll(writes)).toEqual(["b", "variable_1", "a", "variable_2"]);
@@ -122,7 +128,7 @@ function batches(at: Testing): void {
   it.each(at.sizes)("saves none if one is refused: %i bytes", async (size) => {
     await at.store.save({ name: "old", value: [1] });
     const before = await seen(at.store, ["a", "old"]);
-    const good = { name: "a", value: textOfBytes(size) };
+    const good = { name: "a", value: plainTextOfBytes(size) };
     const bad: readonly (readonly [Write, string])[] = [
       [{ name: "not a name", value: 1 }, "bad_name"],
       [{ name: "old", value: { a: 1 }, mode: "merge" }, "bad_value"],
@@ -184,10 +190,10 @@ function batches(at: Testing): void {
     for (const size of at.sizes) {
       await at.store.save({ name: "v", value: 5 });
       await at.store.saveAll([
-        { name: "v", value: textOfBytes(size) },
+        { name: "v", value: plainTextOfBytes(size) },
         { name: "v", value: "!", mode: "append" },
       ]);
-      expect((await at.store.read("v")) === `${textOfBytes(size)}!`).toBe(true);
+      expect((await at.store.read("v")) === `${plainTextOfBytes(size)}!`).toBe(true);
     }
   });
 

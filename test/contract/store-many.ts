@@ -43,7 +43,7 @@ export function manyVariables(at: Testing): void {
     });
     expect(atAGlance).toBe(0);
     // The catalog, once, and some thirty variables' metadata.
-    expect(bytes).toBeLessThan(COUNT * 60 + 40 * METADATA_BYTES);
+    expect(bytes).toBeLessThan(COUNT * 250 + 40 * METADATA_BYTES);
     const before = at.ground.sql?.bytesRead ?? 0;
     expect(namesOf(at.store.list())).toEqual(all);
     expect(namesOf(pages(at, 200).flatMap(({ variables }) => variables))).toEqual(all);

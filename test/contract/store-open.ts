@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import { encode, streamed, textOfBytes } from "./store-content.ts";
+import { encode, streamed, plainTextOfBytes } from "./store-content.ts";
 import { expectFailure, KIB, MIB, START_MS } from "./store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 /** An open value stays as it is until it is closed. */
 export function openValues(at: Testing): void {
   const save = async (size: number) => {
-    const text = textOfBytes(size);
+    const text = plainTextOfBytes(size);
     await at.store.save({ name: "v", value: text });
     at.store.forget();
     return encode(text);
@@ -49,7 +49,7 @@ export function openValues(at: Testing): void {
 
   it("is undefined for what is not there, not any more, or due", async () => {
     expect(at.store.open("v")).toBeUndefined();
-    await at.store.save({ name: "v", value: textOfBytes(100 * KIB), ttlMs: 5 });
+    await at.store.save({ name: "v", value: plainTextOfBytes(100 * KIB), ttlMs: 5 });
     at.ground.nowMs += 5;
     expect(at.store.open("v")).toBeUndefined();
     at.store.evictDue(at.ground.nowMs, 1);
@@ -58,7 +58,7 @@ export function openValues(at: Testing): void {
   });
 
   const ways: Readonly<Record<string, () => unknown>> = {
-    replaced: () => at.store.save({ name: "v", value: textOfBytes(9 * MIB + 5) }),
+    replaced: () => at.store.save({ name: "v", value: plainTextOfBytes(9 * MIB + 5) }),
     "replaced by a small one": () => at.store.save({ name: "v", value: 1 }),
     extended: () => at.store.save({ name: "v", value: "more", mode: "append" }),
     deleted: () => at.store.delete("v"),

@@ -69,15 +69,9 @@ function contentOf({ value, ...write }: ModelWrite): Write {
   return { ...write, value: bytesContent(value, BYTES_TYPE) };
 }
 
-export function saving(given: ModelWrite, shown: () => string): Command {
+export function saving(write: ModelWrite, shown: () => string): Command {
   return command(shown, async (model, { store }) => {
-    const name = typeof given.name === "string" ? given.name : "";
-    const before = model.find(name);
-    const isExtension = given.path !== undefined || given.mode !== undefined;
-    // Whether an extension without a run leaves the variable in its run is the contract's to say.
-    const run = isExtension ? before?.write.run : given.run;
-    const { run: _run, ...others } = given;
-    const write = run === undefined ? others : { ...others, run };
+    const name = typeof write.name === "string" ? write.name : "";
     try {
       const entry = model.save(write);
       expect(about(await store.save(contentOf(write)))).toEqual(infoOf(model, entry));

@@ -96,7 +96,8 @@ async function holds(empty: () => Model, make: (options: StoreOptions) => Subjec
 async function expectSameParts(value: Json, name: string, store: VariableStore): Promise<void> {
   const bytes = storedBytes(value).length;
   if (bytes <= limits.markBytes || bytes > 2 * limits.maxChunkBytes) return;
-  for (const path of readPaths) {
+  // The whole would stay in memory, and the parts be read from there.
+  for (const path of readPaths.filter(({ length }) => length > 0)) {
     const read = await store.readPath(name, path);
     const wanted = at(value, path);
     expect([path, isSame(read?.found === true ? read.value : undefined, wanted)]).toEqual([

@@ -121,10 +121,11 @@ export class Model {
     const { value, name, path: _path, mode: _mode, ttlMs, pinned, ...said } = write;
     const sources = said.sources ?? [said.tool === undefined ? "caller" : `tool:${said.tool}`];
     const wished = said.visibility ?? "model";
+    const run = said.run ?? base?.write.run;
     return {
       name,
       value,
-      write: said,
+      write: run === undefined ? said : { ...said, run },
       version: 1 + (previous ?? this.tombstone(name) ?? { version: 0 }).version,
       inputDigest: undefined,
       visibility: base

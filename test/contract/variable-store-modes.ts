@@ -73,6 +73,35 @@ export function writeModes(at: Fixture): void {
     expect(at.store.info("v")?.expiresAt).toBeUndefined();
   });
 
+  it("an extension leaves a variable in the run that it is in", async () => {
+    await at.store.save({ name: "v", value: [1], run: "run_1" });
+    const info = await at.store.save({ name: "v", value: 2, mode: "append" });
+    expect(info.scope).toBe("run");
+    expect(namesOf(at.store.list())).toEqual(["v"]);
+    expect(at.store.endRun("run_1")).toMatchObject([{ name: "v", reason: "run_ended" }]);
+    expect(at.store.count()).toBe(0);
+  });
+
+  it("an extension keeps the guard, and joins the sources", async () => {
+    const first = { sources: ["mcp:maps"], trusted: false, visibility: "secret" } as const;
+    await at.store.save({ name: "v", value: [1], ...first });
+    const second = await at.store.save({ name: "v", value: 2, mode: "append", tool: "t" });
+    const joined = { sources: ["mcp:maps", "tool:t"], trusted: false, visibility: "secret" };
+    expect(second).toMatchObject({ ...joined, shape: "array", preview: "" });
+    const write = { name: "v", value: 3, mode: "append", visibility: "model" } as const;
+    expect(await at.store.save(write)).toMatchObject({ visibility: "secret" });
+  });
+
+  it("a replacement keeps who may see it, unless it says so, and nothing of its sources", async () => {
+    const first = { sources: ["mcp:maps"], trusted: false, visibility: "sealed" } as const;
+    await at.store.save({ name: "v", value: [1], ...first });
+    const second = await at.store.save({ name: "v", value: 2 });
+    const anew = { sources: ["caller"], trusted: true, scope: "conversation" };
+    expect(second).toMatchObject({ ...anew, visibility: "sealed" });
+    const third = await at.store.save({ name: "v", value: 3, visibility: "model" });
+    expect(third).toMatchObject({ visibility: "model", preview: "3" });
+  });
+
   it("append to one that is due and not evicted begins anew", async () => {
     await at.store.save({ name: "v", value: [1], ttlMs: 5 });
     at.nowMs += 5;
