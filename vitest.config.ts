@@ -2,7 +2,7 @@ import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 
 /** Megabytes in every size and store: minutes, with a script of their own. */
-const LARGE = "test/contract/store-*.test.ts";
+const LARGE = "test/**/*.large.test.ts";
 /** Machines are slow at times; no test depends on how fast it is. */
 const PATIENT_MS = 30_000;
 
@@ -19,10 +19,28 @@ export default defineConfig({
       },
       {
         plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
-        test: { name: "workerd", include: ["test/edge/**/*.test.ts"], testTimeout: PATIENT_MS },
+        test: {
+          name: "workerd",
+          include: ["test/edge/**/*.test.ts"],
+          exclude: [LARGE],
+          testTimeout: PATIENT_MS,
+        },
       },
       {
-        test: { name: "large", include: [LARGE], testTimeout: 4 * PATIENT_MS },
+        test: {
+          name: "large",
+          include: [LARGE],
+          exclude: ["test/edge/**"],
+          testTimeout: 4 * PATIENT_MS,
+        },
+      },
+      {
+        plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
+        test: {
+          name: "large-workerd",
+          include: ["test/edge/**/*.large.test.ts"],
+          testTimeout: 4 * PATIENT_MS,
+        },
       },
       {
         test: {

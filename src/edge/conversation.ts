@@ -66,7 +66,7 @@ export class ConversationObject extends DurableObject {
     this.#sql = new DurableSql(state.storage);
     this.#alarmClock = new AlarmClock(state.storage, this.#sql);
     // Without a bucket large values stay in SQLite.
-    const blobs: R2Bucket | undefined = env.BLOBS;
+    const { BLOBS: blobs } = env as { readonly BLOBS?: R2Bucket };
     this.#bucket =
       blobs === undefined ? undefined : { blobs: new R2Blobs(blobs), prefix: `${state.id}/` };
     this.#deletion = new Deletion({
