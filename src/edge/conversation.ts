@@ -79,7 +79,10 @@ export class ConversationObject extends DurableObject {
         this.#eventStreams.end();
       },
     });
-    if (hasSchema(this.#sql) && !this.#deletion.readMark()) this.#wake();
+    if (!hasSchema(this.#sql) || this.#deletion.readMark()) return;
+    const { dueMs } = this.#wake();
+    // The process may have ended between a write and its alarm.
+    state.waitUntil(this.#alarmClock.setBy(dueMs));
   }
 
   /**
