@@ -61,6 +61,8 @@ export const limits = {
   maxJsonBytes: 16_777_216,
   /** A call's input, as JSON, that is kept beside the variable that it made. */
   maxInputBytes: 1_048_576,
+  /** The same where variables are listed: a longer one is left out. */
+  maxListedInputBytes: 4_096,
   maxTombstones: 1_000,
   /** A variable that nobody read or wrote for so long is evicted, unless it is pinned. */
   variableIdleMs: 86_400_000,

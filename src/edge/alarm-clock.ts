@@ -5,28 +5,33 @@ import type { DurableSql } from "./durable-sql.ts";
 export class AlarmClock {
   readonly #storage: DurableObjectStorage;
   readonly #sql: DurableSql;
-  /** Undefined as long as nobody has asked. */
-  #setForMs: number | null | undefined;
+  /** Infinity if none is set. */
+  #setForMs = Infinity;
 
   constructor(storage: DurableObjectStorage, sql: DurableSql) {
     this.#storage = storage;
     this.#sql = sql;
   }
 
-  /** It is going off, or has been removed: none is set any more. */
-  cleared(): void {
-    this.#setForMs = null;
+  /** To be called before all else where there may be one. True if one is set. */
+  async read(): Promise<boolean> {
+    this.#setForMs = (await this.#storage.getAlarm()) ?? Infinity;
+    return this.#setForMs < Infinity;
   }
 
-  /** Not later than `dueMs`, in milliseconds since 1970. */
+  /** It is going off, or has been removed: none is set any more. */
+  cleared(): void {
+    this.#setForMs = Infinity;
+  }
+
+  /** Not later than `dueMs`, in milliseconds since 1970; asked of the platform before this returns. */
   async setBy(dueMs: number): Promise<void> {
-    this.#setForMs ??= await this.#storage.getAlarm();
     if (!this.#isNews(dueMs)) return;
     this.#setForMs = dueMs;
     await this.#sql.setAlarm(dueMs);
   }
 
-  /** The cost with that of a `setBy` which is still to come; what it finds is known from the last one. */
+  /** The cost with that of a `setBy` which is still to come. */
   withAlarm(cost: Cost, dueMs: number): Cost {
     const { rowsWritten, alarms } = cost;
     if (!this.#isNews(dueMs)) return cost;
@@ -34,7 +39,7 @@ export class AlarmClock {
   }
 
   #isNews(dueMs: number): boolean {
-    return dueMs <= MAX_ALARM_MS && dueMs < (this.#setForMs ?? Infinity);
+    return dueMs <= MAX_ALARM_MS && dueMs < this.#setForMs;
   }
 }
 

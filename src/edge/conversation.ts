@@ -79,10 +79,18 @@ export class ConversationObject extends DurableObject {
         this.#eventStreams.end();
       },
     });
-    if (!hasSchema(this.#sql) || this.#deletion.readMark()) return;
-    const { dueMs } = this.#wake();
-    // The process may have ended between a write and its alarm.
-    state.waitUntil(this.#alarmClock.setBy(dueMs));
+    const isNew = !hasSchema(this.#sql);
+    if (!isNew && !this.#deletion.readMark()) this.#wake();
+    if (!isNew) void state.blockConcurrencyWhile(() => this.#rearm());
+  }
+
+  /**
+   * Sees to it that what is there has an alarm. From here on the clock knows it, so that a write and its
+   * alarm are one commit: nothing is waited for between them.
+   */
+  async #rearm(): Promise<void> {
+    const isSet = await this.#alarmClock.read();
+    if (!isSet && this.#data !== undefined) await this.#alarmClock.setBy(this.#data.dueMs);
   }
 
   /**

@@ -86,7 +86,7 @@ export async function putVariable(
   const body = untilEnd(request, signal);
   const isSecret = [options.visibility, store.glance(name)?.visibility].includes("secret");
   const content = await store.receive(body, type).catch((error: unknown) => {
-    throw isSecret ? withheld(error) : error;
+    throw refusal(error, isSecret);
   });
   const write: Write = { ...options, name, value: content, sources: ["caller"] };
   const commit = () => committed(() => store.prepare(write), check);
@@ -98,9 +98,13 @@ export async function putVariable(
   }
 }
 
-/** A parser quotes what it cannot read. */
-function withheld(error: unknown): unknown {
+/** Too long is 413 also where only counting tells. A parser quotes what it cannot read: no secret. */
+function refusal(error: unknown, isSecret: boolean): unknown {
   const code = codeOf(error);
+  if (code === "limit_exceeded" && error instanceof ByrefError) {
+    return new ByrefError("body_too_large", error.message, error.details);
+  }
+  if (!isSecret) return error;
   if (code !== "bad_json" && code !== "bad_value") return error;
   return new ByrefError(
     code,

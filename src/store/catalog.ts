@@ -25,20 +25,28 @@ export interface Entry {
 export class Catalog {
   /** Oldest first: a Map keeps the order of insertion. */
   readonly #entries: Map<string, Entry>;
-  readonly #names: SortedNames;
+  /** Made when somebody first asks: most conversations never do. */
+  #sortedNames: SortedNames | undefined;
+  /** The entries as an array, until one changes. */
+  #ordered: readonly Entry[] | undefined;
   #bytes = 0;
   #newestSeq: number;
 
   /** The entries come in any order; every seq that is given is greater than `newestSeq`. */
   constructor(entries: Iterable<Entry>, newestSeq = 0) {
-    this.#newestSeq = newestSeq;
     const ordered = [...entries].sort((one, other) => one.seq - other.seq);
-    this.#entries = new Map(ordered.map((entry) => [entry.name, entry]));
-    this.#names = new SortedNames(this.#entries.keys());
-    for (const { bytes, seq } of ordered) {
-      this.#bytes += bytes;
-      this.#newestSeq = Math.max(this.#newestSeq, seq);
+    this.#entries = new Map();
+    for (const entry of ordered) {
+      this.#entries.set(entry.name, entry);
+      this.#bytes += entry.bytes;
     }
+    this.#newestSeq = Math.max(newestSeq, ordered.at(-1)?.seq ?? 0);
+    this.#ordered = ordered;
+  }
+
+  get #names(): SortedNames {
+    this.#sortedNames ??= new SortedNames(this.#entries.keys());
+    return this.#sortedNames;
   }
 
   get size(): number {
@@ -54,9 +62,9 @@ export class Catalog {
     return this.#newestSeq;
   }
 
-  /** Greater than every other, also after deletes. */
-  nextSeq(): number {
-    this.#newestSeq++;
+  /** Greater than every other; by the clock, so that it is so after deletes and a new start as well. */
+  nextSeq(nowMs: number): number {
+    this.#newestSeq = Math.max(this.#newestSeq + 1, Math.trunc(nowMs));
     return this.#newestSeq;
   }
 
@@ -65,29 +73,45 @@ export class Catalog {
   }
 
   /** Oldest first. */
-  values(): IterableIterator<Entry> {
-    return this.#entries.values();
+  values(): readonly Entry[] {
+    this.#ordered ??= [...this.#entries.values()];
+    return this.#ordered;
+  }
+
+  /** The last `count` of those that are accepted, oldest first. */
+  newest(count: number, accepts: (entry: Entry) => boolean): readonly Entry[] {
+    const entries = this.values();
+    const found: Entry[] = [];
+    for (let index = entries.length - 1; index >= 0 && found.length < count; index--) {
+      const entry = entries[index];
+      if (entry !== undefined && accepts(entry)) found.push(entry);
+    }
+    return found.reverse();
   }
 
   /** A new entry, or one that moves to newest. */
   put(entry: Entry): void {
     this.delete(entry.name);
     this.#entries.set(entry.name, entry);
-    this.#names.add(entry.name);
+    this.#ordered = undefined;
+    this.#sortedNames?.add(entry.name);
     this.#bytes += entry.bytes;
   }
 
   /** Keeps its place; the bytes stay as they are. */
   change(name: string, changes: Partial<Omit<Entry, "name" | "seq" | "bytes">>): void {
     const entry = this.#entries.get(name);
-    if (entry !== undefined) this.#entries.set(name, { ...entry, ...changes });
+    if (entry === undefined) return;
+    this.#entries.set(name, { ...entry, ...changes });
+    this.#ordered = undefined;
   }
 
   delete(name: string): void {
     const entry = this.#entries.get(name);
     if (entry === undefined) return;
     this.#entries.delete(name);
-    this.#names.delete(name);
+    this.#ordered = undefined;
+    this.#sortedNames?.delete(name);
     this.#bytes -= entry.bytes;
   }
 

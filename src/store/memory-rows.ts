@@ -1,3 +1,5 @@
+import { limits } from "../limits.ts";
+import { byteLength } from "../value/utf8.ts";
 import type { Entry } from "./catalog.ts";
 import { MemoryChunks } from "./chunks.ts";
 import { MemoryGarbage } from "./garbage.ts";
@@ -19,8 +21,19 @@ export class MemoryRows implements Rows {
     return Array.from(this.#rows.values(), ({ entry }) => entry);
   }
 
-  infos(names: readonly string[]): readonly VariableInfo[] {
-    return [...new Set(names)].flatMap((name) => this.#rows.get(name)?.info ?? []);
+  info(name: string): VariableInfo | undefined {
+    return this.#rows.get(name)?.info;
+  }
+
+  listed(names: readonly string[]): readonly VariableInfo[] {
+    return [...new Set(names)].flatMap((name) => {
+      const info = this.#rows.get(name)?.info;
+      if (info?.input === undefined) return info ?? [];
+      const isLong = byteLength(JSON.stringify(info.input)) > limits.maxListedInputBytes;
+      if (!isLong) return info;
+      const { input: _, ...rest } = info;
+      return rest;
+    });
   }
 
   stored(name: string): Stored | undefined {

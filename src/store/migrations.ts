@@ -30,15 +30,25 @@ function variableTable(name: string): string {
 }
 
 /** Step n leads from version n + 1 of the schema to n + 2; one that has shipped never changes. */
-const steps: readonly ((sql: Sql) => void)[] = [
-  (sql) => {
+const steps: readonly ((sql: Sql, nowMs: number) => void)[] = [
+  (sql, nowMs) => {
     sql.run(variableTable("variable_2"));
-    sql.run(`INSERT INTO variable_2
-      SELECT name, seq, version, type, bytes, chars, created_at, updated_at, expires_at, pinned, visibility, NULL,
+    sql.run(
+      `INSERT INTO variable_2
+      SELECT name, seq, version, type, bytes, chars, created_at, ?, expires_at, pinned, visibility, NULL,
         tool, input_digest, updated_at, count, media_type,
         CASE WHEN chunks IS NULL THEN 'row' ELSE 'chunks' END, chunks,
         CASE WHEN tool IS NULL THEN '["caller"]' ELSE json_array('tool:' || tool) END, 1,
-        shape, preview, description, tool_call_id, input, NULL, value FROM variable`);
+        shape, preview, description, tool_call_id, input, NULL, value FROM variable`,
+      // Nobody wrote down when it was last used: its idle time begins here.
+      nowMs,
+    );
+    sql.run(
+      `INSERT OR IGNORE INTO meta (key, value)
+       SELECT 'created', coalesce(min(at), ?) FROM (
+         SELECT min(created_at) AS at FROM message UNION ALL SELECT min(created_at) FROM variable_2)`,
+      nowMs,
+    );
     sql.run(`DROP TABLE variable`);
     sql.run(`ALTER TABLE variable_2 RENAME TO variable`);
     sql.run(
@@ -64,7 +74,7 @@ export function migrate(sql: Sql, nowMs: number = Date.now()): void {
   if (version >= VERSION) return;
   sql.transaction(() => {
     if (version === 0) for (const statement of schema) sql.run(statement);
-    else for (const step of steps.slice(version - 1)) step(sql);
+    else for (const step of steps.slice(version - 1)) step(sql, nowMs);
     sql.run(
       `INSERT INTO meta (key, value) VALUES ('schema', ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value`,

@@ -31,8 +31,9 @@ export interface Rows {
   readonly garbage: Garbage;
   /** In any order; reads no value. */
   entries(): readonly Entry[];
-  /** Those that exist, in any order; reads no value. */
-  infos(names: readonly string[]): readonly VariableInfo[];
+  info(name: string): VariableInfo | undefined;
+  /** Those that exist, in any order, without an input of more than `maxListedInputBytes`; reads no value. */
+  listed(names: readonly string[]): readonly VariableInfo[];
   stored(name: string): Stored | undefined;
   /** Inserts or replaces. */
   put(row: Row): void;

@@ -1,3 +1,4 @@
+import { limits } from "../limits.ts";
 import { deepFreeze, type Json } from "../value/json.ts";
 import type { Mark } from "../value/marks.ts";
 import type { Entry } from "./catalog.ts";
@@ -21,7 +22,7 @@ import type { Location, Tombstone, VariableInfo, Visibility } from "./variable-s
 const ENTRY_COLUMNS = `name, seq, version, type, bytes, chars, created_at, accessed_at, expires_at, pinned,
   visibility, run, tool, input_digest`;
 const INFO_COLUMNS = `${ENTRY_COLUMNS}, updated_at, count, media_type, location, sources,
-  trusted, shape, preview, description, tool_call_id, input`;
+  trusted, shape, preview, description, tool_call_id`;
 const NUMBERS_KEY = "numbers";
 /** Some 200 bytes each, and at most 2 MB in what SQLite hands out. */
 const ENTRIES_PER_ROW = 500;
@@ -51,26 +52,30 @@ export class SqlRows implements Rows {
         last,
         ENTRIES_PER_ROW,
       );
-      const part = JSON.parse(textIn(row, "entries")) as SqlValue[][];
-      for (const values of part) entries.push(entryFrom(rowOf(values)));
+      const part = JSON.parse(textIn(row, "entries")) as EntryValues[];
+      for (const values of part) entries.push(entryOf(values));
       if (part.length < ENTRIES_PER_ROW) return entries;
       last = textIn(row, "last");
     }
   }
 
-  infos(names: readonly string[]): readonly VariableInfo[] {
-    const [name] = names;
-    if (name === undefined) return [];
-    if (names.length > 1) return this.#infosOf([...new Set(names)]);
-    return this.#sql.all(`SELECT ${INFO_COLUMNS} FROM variable WHERE name = ?`, name).map(infoFrom);
+  info(name: string): VariableInfo | undefined {
+    const row = firstRow(
+      this.#sql,
+      `SELECT ${INFO_COLUMNS}, input FROM variable WHERE name = ?`,
+      name,
+    );
+    return row === undefined ? undefined : infoFrom(row);
   }
 
-  #infosOf(names: readonly string[]): readonly VariableInfo[] {
+  listed(names: readonly string[]): readonly VariableInfo[] {
     const infos: VariableInfo[] = [];
     for (let from = 0; from < names.length; from += MAX_NAMES) {
       // As JSON: a statement takes a hundred bindings.
       const rows = this.#sql.all(
-        `SELECT ${INFO_COLUMNS} FROM variable WHERE name IN (SELECT value FROM json_each(?))`,
+        `SELECT ${INFO_COLUMNS},
+           CASE WHEN octet_length(input) <= ${limits.maxListedInputBytes} THEN input END AS input
+         FROM variable WHERE name IN (SELECT value FROM json_each(?))`,
         JSON.stringify(names.slice(from, from + MAX_NAMES)),
       );
       for (const row of rows) infos.push(infoFrom(row));
@@ -209,48 +214,60 @@ function inlineValue(body: string | Uint8Array): SqlValue {
   return typeof body === "string" ? body : body.slice().buffer;
 }
 
-const entryColumns = ENTRY_COLUMNS.split(",").map((column) => column.trim());
+/** What `put` wrote, in the order of `ENTRY_COLUMNS`. */
+type EntryValues = readonly [
+  name: string,
+  seq: number,
+  version: number,
+  type: VariableInfo["type"],
+  bytes: number,
+  chars: number,
+  createdAtMs: number,
+  accessedAtMs: number,
+  expiresAtMs: number | null,
+  pinned: number,
+  visibility: Visibility,
+  run: string | null,
+  tool: string | null,
+  inputDigest: string | null,
+];
 
-function rowOf(values: readonly SqlValue[]): SqlRow {
-  const row: Record<string, SqlValue> = {};
-  for (const [index, column] of entryColumns.entries()) row[column] = values[index] ?? null;
-  return row;
-}
-
-function entryFrom(row: SqlRow): Entry {
+function entryOf(values: EntryValues): Entry {
+  const [name, seq, version, type, bytes, chars, createdAtMs, accessedAtMs, ...more] = values;
+  const [expiresAtMs, pinned, visibility, run, tool, inputDigest] = more;
   return {
-    name: textIn(row, "name"),
-    seq: numberIn(row, "seq"),
-    version: numberIn(row, "version"),
-    // The columns with a cast hold what `put` wrote there.
-    type: textIn(row, "type") as VariableInfo["type"],
-    bytes: numberIn(row, "bytes"),
-    chars: numberIn(row, "chars"),
-    createdAtMs: numberIn(row, "created_at"),
-    accessedAtMs: numberIn(row, "accessed_at"),
-    writtenAccessMs: numberIn(row, "accessed_at"),
-    expiresAtMs: optionalNumberIn(row, "expires_at"),
-    pinned: numberIn(row, "pinned") === 1,
-    visibility: textIn(row, "visibility") as Visibility,
-    run: optionalTextIn(row, "run"),
-    tool: optionalTextIn(row, "tool"),
-    inputDigest: optionalTextIn(row, "input_digest"),
+    name,
+    seq,
+    version,
+    type,
+    bytes,
+    chars,
+    createdAtMs,
+    accessedAtMs,
+    writtenAccessMs: accessedAtMs,
+    expiresAtMs: expiresAtMs ?? undefined,
+    pinned: pinned === 1,
+    visibility,
+    run: run ?? undefined,
+    tool: tool ?? undefined,
+    inputDigest: inputDigest ?? undefined,
   };
 }
 
 function infoFrom(row: SqlRow): VariableInfo {
-  const { name, version, type, bytes, chars, tool, pinned, run, visibility, ...times } =
-    entryFrom(row);
+  const tool = optionalTextIn(row, "tool");
+  const expiresAtMs = optionalNumberIn(row, "expires_at");
   const description = optionalTextIn(row, "description");
   const toolCallId = optionalTextIn(row, "tool_call_id");
   const input = optionalTextIn(row, "input");
   return {
-    name,
-    version,
-    type,
+    name: textIn(row, "name"),
+    version: numberIn(row, "version"),
+    // The columns with a cast hold what `put` wrote there.
+    type: textIn(row, "type") as VariableInfo["type"],
     count: numberIn(row, "count"),
-    bytes,
-    chars,
+    bytes: numberIn(row, "bytes"),
+    chars: numberIn(row, "chars"),
     shape: textIn(row, "shape"),
     preview: textIn(row, "preview"),
     mediaType: textIn(row, "media_type"),
@@ -258,13 +275,13 @@ function infoFrom(row: SqlRow): VariableInfo {
     ...(tool === undefined ? {} : { tool }),
     ...(toolCallId === undefined ? {} : { toolCallId }),
     ...(input === undefined ? {} : { input: deepFreeze(JSON.parse(input) as Json) }),
-    createdAt: toIso(times.createdAtMs),
+    createdAt: toIso(numberIn(row, "created_at")),
     updatedAt: toIso(numberIn(row, "updated_at")),
-    accessedAt: toIso(times.accessedAtMs),
-    ...(times.expiresAtMs === undefined ? {} : { expiresAt: toIso(times.expiresAtMs) }),
-    pinned,
-    scope: run === undefined ? "conversation" : "run",
-    visibility,
+    accessedAt: toIso(numberIn(row, "accessed_at")),
+    ...(expiresAtMs === undefined ? {} : { expiresAt: toIso(expiresAtMs) }),
+    pinned: numberIn(row, "pinned") === 1,
+    scope: optionalTextIn(row, "run") === undefined ? "conversation" : "run",
+    visibility: textIn(row, "visibility") as Visibility,
     sources: JSON.parse(textIn(row, "sources")) as string[],
     trusted: numberIn(row, "trusted") === 1,
     location: textIn(row, "location") as Location,

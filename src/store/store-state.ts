@@ -101,14 +101,14 @@ export class StoreState {
     return !entry.pinned && !this.#options.holds.has(entry.name);
   }
 
-  /** Metadata as it is now: access times are written later than they happen. */
-  infos(names: readonly string[]): readonly VariableInfo[] {
-    const found = this.rows.infos(names).map((info) => this.#withAccess(info));
+  /** Metadata as it is now, without inputs that are long: many of them would not fit into one answer. */
+  listed(names: readonly string[]): readonly VariableInfo[] {
+    const found = this.rows.listed(names).map((info) => this.#withAccess(info));
     return found.sort((one, other) => this.#seqOf(one) - this.#seqOf(other));
   }
 
   info(name: string): VariableInfo | undefined {
-    const [info] = this.rows.infos([name]);
+    const info = this.rows.info(name);
     return info === undefined ? undefined : this.#withAccess(info);
   }
 

@@ -145,18 +145,20 @@ export class Variables implements VariableStore {
 
   list({ last, names }: ListOptions = {}): readonly VariableInfo[] {
     const chosen = names === undefined ? undefined : new Set(names);
-    const alive = this.#alive()
-      .map((entry) => entry.name)
-      .filter((name) => chosen?.has(name) ?? true);
-    const count = last === undefined ? alive.length : wholeCount(last);
-    return this.#state.infos(alive.slice(Math.max(alive.length - count, 0)));
+    const count = last === undefined ? Infinity : wholeCount(last);
+    const now = this.#state.now();
+    const newest = this.#state.catalog.newest(
+      count,
+      (entry) => (chosen?.has(entry.name) ?? true) && !this.#state.isDue(entry, now),
+    );
+    return this.#state.listed(newest.map(({ name }) => name));
   }
 
   page({ after = 0, limit }: PageOptions): Page {
     const entries = this.#alive().filter(({ seq }) => seq > after);
     const shown = entries.slice(0, wholeCount(limit));
     const next = entries.length > shown.length ? shown.at(-1)?.seq : undefined;
-    const variables = this.#state.infos(shown.map(({ name }) => name));
+    const variables = this.#state.listed(shown.map(({ name }) => name));
     return { variables, ...(next === undefined ? {} : { next }) };
   }
 
@@ -192,17 +194,18 @@ export class Variables implements VariableStore {
   }
 
   endRun(run: string): readonly Tombstone[] {
-    const ended = [...this.#state.catalog.values()].filter((entry) => entry.run === run);
+    const ended = this.#state.catalog.values().filter((entry) => entry.run === run);
     if (ended.length === 0) return [];
     return this.#state.atomically(() => this.#state.evict(ended, () => "run_ended"));
   }
 
   runs(): readonly string[] {
-    return [...new Set(Array.from(this.#state.catalog.values(), ({ run }) => run ?? []).flat())];
+    return [...new Set(this.#state.catalog.values().flatMap(({ run }) => run ?? []))];
   }
 
   evictDue(nowMs: number, limit: number): readonly Tombstone[] {
-    const due = [...this.#state.catalog.values()]
+    const due = this.#state.catalog
+      .values()
       .filter((entry) => this.#state.isDue(entry, nowMs))
       .slice(0, wholeCount(limit));
     if (due.length === 0) return [];
@@ -260,7 +263,7 @@ export class Variables implements VariableStore {
   /** Oldest first, without those whose time is over. */
   #alive(): readonly Entry[] {
     const now = this.#state.now();
-    return [...this.#state.catalog.values()].filter((entry) => !this.#state.isDue(entry, now));
+    return this.#state.catalog.values().filter((entry) => !this.#state.isDue(entry, now));
   }
 
   #readPath(entry: Entry, path: Path): Awaitable<Reading | undefined> {

@@ -25,7 +25,8 @@ export class Writer {
   /** In a transaction. Over quota others give way, but none of those that are `kept`. */
   put(given: Write, content: Content, kept: ReadonlySet<string>): VariableInfo {
     const { catalog, numbers, bodies, rows, cache } = this.#state;
-    const write = this.#completed(given);
+    const nowMs = this.#state.now();
+    const write = this.#completed(given, nowMs);
     const name = chooseName(
       write,
       (base) => this.#siblings(base),
@@ -34,7 +35,7 @@ export class Writer {
     this.#makeRoom(name, content.about.bytes, kept);
     const before = catalog.get(name) === undefined ? undefined : rows.stored(name);
     if (before !== undefined) bodies.release(before.body);
-    const row = this.#rowOf(name, write, content);
+    const row = this.#rowOf(name, write, { content, nowMs });
     rows.put(row);
     catalog.put(row.entry);
     this.#state.unbury(name);
@@ -46,17 +47,19 @@ export class Writer {
   }
 
   /** What a write that extends a variable does not say is as it was. */
-  #completed(write: Write): Write {
+  #completed(write: Write, nowMs: number): Write {
     const entry = isExtension(write) ? this.#state.alive(String(write.name)) : undefined;
     const existing = entry === undefined ? undefined : this.#state.info(entry.name);
     if (existing === undefined) return write;
-    const run = entry?.run === undefined ? {} : { run: entry.run };
-    return { ...run, ...extending(write, existing, this.#state.now()) };
+    // It stays whose it was: the conversation's does not become a run's by what is added to it.
+    const { run: _, ...extended } = extending(write, existing, nowMs);
+    return entry?.run === undefined ? extended : { ...extended, run: entry.run };
   }
 
-  #rowOf(name: string, write: Write, content: Content): Row {
+  #rowOf(name: string, write: Write, given: { content: Content; nowMs: number }): Row {
+    const { content, nowMs } = given;
     const stored = this.#stored(content);
-    const entry = this.#entryOf(name, write, content);
+    const entry = this.#entryOf(name, write, { ...content.about, nowMs });
     const { createdAtMs, accessedAtMs, expiresAtMs, visibility } = entry;
     const info: VariableInfo = {
       name,
@@ -77,13 +80,17 @@ export class Writer {
     return { entry, info, stored };
   }
 
-  #entryOf(name: string, write: Write, { about }: Content): Entry {
+  #entryOf(
+    name: string,
+    write: Write,
+    about: Content["about"] & { readonly nowMs: number },
+  ): Entry {
     const { catalog, tombstones } = this.#state;
     const previous = catalog.get(name);
-    const now = this.#state.now();
+    const { nowMs: now } = about;
     return {
       name,
-      seq: catalog.nextSeq(),
+      seq: catalog.nextSeq(now),
       version: 1 + (previous?.version ?? tombstones.get(name)?.version ?? 0),
       type: about.type,
       bytes: about.bytes,
@@ -120,9 +127,9 @@ export class Writer {
     if (actual <= maximum) return;
     const nowMs = this.#state.now();
     const isDue = (entry: Entry) => this.#state.isDue(entry, nowMs);
-    const others = [...catalog.values()].filter(
-      (entry) => entry.name !== name && !kept.has(entry.name) && this.#state.mayGo(entry),
-    );
+    const others = catalog
+      .values()
+      .filter((entry) => entry.name !== name && !kept.has(entry.name) && this.#state.mayGo(entry));
     const going = firstToGo(others, { bytes: actual - maximum, isDue });
     if (bytes > maximum || going === undefined) {
       const advice = "Delete variables, or unpin some, and try again.";

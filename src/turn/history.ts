@@ -28,9 +28,14 @@ const MAX_PAGE_CHARS = 8_388_608;
 export class History {
   readonly #sql: Sql;
   readonly #chunks: SqlChunks;
+  readonly #maxPromptChars: number;
+  /** The newest messages, if they were read: the next turn needs them again. */
+  #recent: Recent | undefined;
 
-  constructor(sql: Sql) {
+  /** `maxPromptChars`: of the parts, as JSON, that `window` has together. */
+  constructor(sql: Sql, maxPromptChars: number = limits.maxHistoryChars) {
     this.#sql = sql;
+    this.#maxPromptChars = maxPromptChars;
     this.#chunks = new SqlChunks(sql);
   }
 
@@ -44,6 +49,7 @@ export class History {
     const isLarge = byteLength(body) > limits.maxChunkBytes;
     // An id may be used again after an edit: a key of its own, so that nothing is overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
+    const chars = JSON.stringify(parts).length;
     this.#atomically(() => {
       if (chunks !== null) writeText(this.#chunks, chunks, body);
       this.#sql.run(
@@ -52,32 +58,48 @@ export class History {
         id,
         role,
         Date.parse(createdAt),
-        JSON.stringify(parts).length,
+        chars,
         body.length,
         chunks,
         isLarge ? null : body,
       );
     });
+    if (this.#recent === undefined) return;
+    const recent = [...this.#recent, { chars, message: forPrompt({ ...message, id }) }];
+    const fitting = newestThatFit(recent.map((one) => one.chars).reverse(), this.#maxPromptChars);
+    this.#recent = recent.slice(-fitting);
   }
 
-  /** The newest messages that fit into `maxChars` together, oldest first; none is cut. */
-  window(maxChars: number = limits.maxHistoryChars): readonly StoredMessage[] {
+  /** Rows that `add` writes for it. */
+  rowsFor({ parts, display, metadata }: StoredMessage): number {
+    const bytes = byteLength(JSON.stringify({ parts, display, metadata }));
+    return 1 + (bytes > limits.maxChunkBytes ? Math.ceil(bytes / limits.maxChunkBytes) : 0);
+  }
+
+  /** The newest messages that fit into a prompt together, oldest first; none is cut. */
+  window(): readonly StoredMessage[] {
+    this.#recent ??= this.#readRecent();
+    const messages = this.#recent.map(({ message }) => message);
+    const firstQuestion = messages.findIndex((message) => message.role === "user");
+    return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
+  }
+
+  #readRecent(): Recent {
     const sizes = this.#sql.all(
       `SELECT seq, chars FROM message ORDER BY seq DESC LIMIT ${MAX_WINDOW_MESSAGES}`,
     );
-    let used = 0;
-    let oldest = Infinity;
-    for (const row of sizes) {
-      used += numberIn(row, "chars");
-      if (used > maxChars && oldest !== Infinity) break;
-      oldest = numberIn(row, "seq");
-    }
-    if (oldest === Infinity) return [];
-    const messages = this.#sql
-      .all(`SELECT * FROM message WHERE seq >= ? ORDER BY seq`, oldest)
-      .map((row) => this.#messageFrom(row));
-    const firstQuestion = messages.findIndex((message) => message.role === "user");
-    return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
+    const fitting = newestThatFit(
+      sizes.map((row) => numberIn(row, "chars")),
+      this.#maxPromptChars,
+    );
+    const oldest = sizes[fitting - 1];
+    if (oldest === undefined) return [];
+    return this.#sql
+      .all(`SELECT * FROM message WHERE seq >= ? ORDER BY seq`, numberIn(oldest, "seq"))
+      .map((row) => ({
+        chars: numberIn(row, "chars"),
+        message: forPrompt(this.#messageFrom(row)),
+      }));
   }
 
   /**
@@ -157,6 +179,7 @@ export class History {
   }
 
   #removeAfter(seq: number): void {
+    this.#recent = undefined;
     this.#atomically(() => {
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
         if (typeof chunks === "string") this.#chunks.remove(chunks);
@@ -170,6 +193,7 @@ export class History {
       this.#sql.transaction(work);
     } catch (error) {
       this.#chunks.forget();
+      this.#recent = undefined;
       throw error;
     }
   }
@@ -195,6 +219,24 @@ export class History {
       createdAt: new Date(numberIn(row, "created_at")).toISOString(),
     };
   }
+}
+
+/** Oldest first, each with the characters that it counts for. */
+type Recent = readonly { readonly chars: number; readonly message: StoredMessage }[];
+
+/** How many of the newest messages fit into a prompt together, at least one; sizes newest first. */
+function newestThatFit(sizes: readonly number[], maxChars: number): number {
+  let used = 0;
+  const above = sizes.findIndex((chars, index) => {
+    used += chars;
+    return used > maxChars && index > 0;
+  });
+  return Math.min(above < 0 ? sizes.length : above, MAX_WINDOW_MESSAGES);
+}
+
+/** Without what only people see: that may be megabytes. */
+function forPrompt({ id, role, parts, createdAt }: StoredMessage): StoredMessage {
+  return { id, role, parts, createdAt };
 }
 
 /** A message as an AI SDK client has it. */

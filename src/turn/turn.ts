@@ -212,19 +212,17 @@ class Turn {
   #finish(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
     const { history, emit, signal } = this.#options;
     const { rowsRead, rowsWritten, alarms } = this.#options.cost();
+    const stored = this.#stored(this.#parts.ended());
+    const saysSomething = stored.parts.some((part) => part.type !== "step-start");
+    // The rows in which this is kept count in.
+    const ownRows = saysSomething ? history.rowsFor(stored) : 0;
     const metadata: TurnMetadata = {
       usage: this.#usage,
       savings: this.#savings.savings,
-      // The row in which this is kept counts in.
-      cost: { rowsRead, rowsWritten: rowsWritten + 1, alarms },
+      cost: { rowsRead, rowsWritten: rowsWritten + ownRows, alarms },
     };
     const failure = error === undefined ? {} : { error: error.code };
-    const message = {
-      ...this.#stored(this.#parts.ended()),
-      metadata: { ...metadata, ...failure },
-    };
-    const saysSomething = message.parts.some((part) => part.type !== "step-start");
-    if (saysSomething) history.add(message);
+    if (saysSomething) history.add({ ...stored, metadata: { ...metadata, ...failure } });
     emit({ type: "message-metadata", messageMetadata: metadata });
     if (signal.aborted) emit({ type: "abort" });
     else if (error !== undefined)
@@ -232,7 +230,7 @@ class Turn {
     else emit({ type: "finish", finishReason });
     return {
       metadata,
-      message: toUIMessage(message, "display"),
+      message: toUIMessage({ ...stored, metadata: { ...metadata, ...failure } }, "display"),
       finishReason,
       ...(error === undefined ? {} : { error }),
     };

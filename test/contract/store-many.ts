@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
 import type { Page } from "../../src/store/variable-store.ts";
 import { MINUTE_MS, namesOf, START_MS } from "./store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
@@ -71,6 +72,35 @@ export function manyVariables(at: Testing): void {
     expect(rest.next).toBeUndefined();
   });
 
+  it("are paged to the newest also when the newest before them went and the store woke", async () => {
+    await at.store.saveAll(all.slice(0, 3).map((name) => ({ name, value: 1 })));
+    const [first = "", second = "", third = ""] = all;
+    const { next } = at.store.page({ limit: 2 });
+    const after = next === undefined ? {} : { after: next };
+    at.store.delete(second);
+    at.store.delete(third);
+    at.ground.nowMs += 1;
+    at.fresh();
+    await at.store.save({ name: "new", value: 1 });
+    expect(namesOf(at.store.page({ limit: 2, ...after }).variables)).toEqual(["new"]);
+    expect(namesOf(at.store.list())).toEqual([first, "new"]);
+  });
+
+  it("are listed without inputs that are long", async () => {
+    const input = { query: "é".repeat((limits.maxListedInputBytes - 12) / 2) };
+    const longer = { query: `${input.query}x` };
+    await at.store.saveAll([
+      { name: "a", value: 1, input },
+      { name: "b", value: 2, input: longer },
+    ]);
+    expect(at.store.list().map((info) => info.input)).toEqual([input, undefined]);
+    expect(at.store.page({ limit: 5 }).variables.map((info) => info.input)).toEqual([
+      input,
+      undefined,
+    ]);
+    expect([at.store.info("a")?.input, at.store.info("b")?.input]).toEqual([input, longer]);
+  });
+
   it("are evicted a few at a time, and leave so many tombstones", async () => {
     const names = all.slice(0, 2_500);
     await at.store.saveAll(names.map((name) => ({ name, value: 1, ttlMs: MINUTE_MS })));
@@ -92,7 +122,7 @@ export function manyVariables(at: Testing): void {
       .all(`SELECT name FROM pragma_table_info('variable')`)
       .map((row) => String(row["name"]));
     const values = columns.map((column) =>
-      column === "name" ? `'v' || printf('%063d', i)` : column === "seq" ? "1 + i" : column,
+      column === "name" ? `'v' || printf('%063d', i)` : column === "seq" ? "seq + i" : column,
     );
     sql.run(
       `INSERT INTO variable (${columns.join(", ")})

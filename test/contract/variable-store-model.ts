@@ -118,10 +118,10 @@ export class Model {
     write: ModelWrite & { readonly name: string },
     { previous, base }: { readonly previous: Entry | undefined; readonly base: Entry | undefined },
   ): Entry {
-    const { value, name, path: _path, mode: _mode, ttlMs, pinned, ...said } = write;
+    const { value, name, path: _path, mode: _mode, ttlMs, pinned, run: asked, ...said } = write;
     const sources = said.sources ?? [said.tool === undefined ? "caller" : `tool:${said.tool}`];
     const wished = said.visibility ?? "model";
-    const run = said.run ?? base?.write.run;
+    const run = base === undefined ? asked : base.write.run;
     return {
       name,
       value,

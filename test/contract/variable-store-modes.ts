@@ -82,6 +82,14 @@ export function writeModes(at: Fixture): void {
     expect(at.store.count()).toBe(0);
   });
 
+  it("an extension by a run leaves the conversation its variable", async () => {
+    await at.store.save({ name: "v", value: [1] });
+    const info = await at.store.save({ name: "v", value: 2, mode: "append", run: "run_1" });
+    expect(info.scope).toBe("conversation");
+    expect(at.store.endRun("run_1")).toEqual([]);
+    expect(at.store.read("v")).toEqual([1, 2]);
+  });
+
   it("an extension keeps the guard, and joins the sources", async () => {
     const first = { sources: ["mcp:maps"], trusted: false, visibility: "secret" } as const;
     await at.store.save({ name: "v", value: [1], ...first });

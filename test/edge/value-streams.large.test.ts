@@ -174,7 +174,7 @@ describe("more than 95 MiB", () => {
       for (; sent < 2 * over; sent += piece.length) yield piece.slice();
     }
     const response = await putAs(id, "a", { body: streamOf(endless()), type: TEXT });
-    expect(await problemIn(response, "limit_exceeded")).toMatchObject({
+    expect(await problemIn(response, "body_too_large")).toMatchObject({
       limit: "maxValueBytes",
       maximum: limits.maxValueBytes,
     });

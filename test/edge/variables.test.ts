@@ -321,7 +321,7 @@ describe("large values", () => {
       ["a", JSON.stringify("x".repeat(maximum - 1))],
       ["b", JSON.stringify(["x".repeat(maximum - 3)])],
     ] as const) {
-      const problem = await problemIn(await putText(at(id, name), body), "limit_exceeded");
+      const problem = await problemIn(await putText(at(id, name), body), "body_too_large");
       expect(problem).toMatchObject({ limit: "maxJsonBytes", maximum });
       expect(problem.detail).toContain("application/x-ndjson");
     }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
 import { hasSchema, migrate } from "../../src/store/migrations.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
@@ -118,6 +119,8 @@ function version1(chosen: readonly OldVariable[] = variables) {
   return sql;
 }
 
+const known = (variable: OldVariable) => infoOf(variable, now());
+
 function migrated() {
   const sql = version1();
   migrate(sql, now());
@@ -127,14 +130,14 @@ function migrated() {
 describe("a database of version 1, brought to version 2", { timeout: 60_000 }, () => {
   it("has every variable: in order, values and all that is known of them", () => {
     const { store } = migrated();
-    expect(store.list()).toEqual(alive.map(infoOf));
+    expect(store.list()).toEqual(alive.map(known));
     expect([store.count(), store.page({ limit: 5 }).variables]).toEqual([
       alive.length,
-      alive.slice(0, 5).map(infoOf),
+      alive.slice(0, 5).map(known),
     ]);
     for (const variable of alive) {
       const { name, value } = variable;
-      expect(store.info(name)).toEqual(infoOf(variable));
+      expect(store.info(name)).toEqual(known(variable));
       // Compared as a whole: the difference of two texts of megabytes is slow to print.
       expect([name, isSame(store.read(name), value)]).toEqual([name, true]);
     }
@@ -216,8 +219,10 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
       expect(after).toMatchObject({ version: 2, createdAt: before?.createdAt });
     }
     store.reset(0);
+    const due = variables.find(({ name }) => name === "due_large");
+    const chunksOfLarge = Math.ceil(storedText(due?.value ?? "").length / 349_525);
     const ofMessages = "(SELECT count(*) FROM chunk WHERE id NOT LIKE 'message %')";
-    expect([store.count(), one(sql, ofMessages)]).toEqual([1, chunksOf("due_large")]);
+    expect([store.count(), one(sql, ofMessages)]).toEqual([1, chunksOfLarge]);
   });
 
   it("has its messages, in both forms", () => {
@@ -236,6 +241,16 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     expect(one(sql, "(SELECT count(*) FROM chunk WHERE id LIKE 'message %')")).toBe(0);
   });
 
+  it("began with the oldest that it has, and nothing in it is idle yet", () => {
+    const { sql, store } = migrated();
+    const oldest = Math.min(...[...variables, ...messages].map(({ createdMs }) => createdMs));
+    const created = sql.all(`SELECT value FROM meta WHERE key = 'created'`);
+    expect(created).toEqual([{ value: String(oldest) }]);
+    expect(
+      store.evictDue(now() + limits.variableIdleMs - 1, 100).map(({ reason }) => reason),
+    ).not.toContain("idle");
+  });
+
   it("takes what a small conversation has, without the tables that it never needed", () => {
     const sql = emptySql();
     const old = new Version1(sql);
@@ -244,7 +259,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     migrate(sql, now());
     expect(tablesOf(sql)).toEqual(tablesOf(migratedSql()));
     const store = new SqlStore(sql, { now });
-    expect(store.list()).toEqual([small].map((variable) => variable && infoOf(variable)));
+    expect(store.list()).toEqual([small].map((variable) => variable && known(variable)));
     expect(atOnce(store.save({ name: "large", value: mixed })).location).toBe("chunks");
     expect(isSame(new SqlStore(sql, { now }).read("large"), mixed)).toBe(true);
   });
@@ -331,9 +346,4 @@ function isSame(one: unknown, other: unknown): boolean {
 
 function infoTime(timeMs: number): string {
   return new Date(timeMs).toISOString();
-}
-
-function chunksOf(name: string): number {
-  const text = storedText(variables.find((variable) => variable.name === name)?.value ?? "");
-  return Math.ceil(text.length / 349_525);
 }

@@ -160,8 +160,8 @@ function sizeOf(value: Json) {
 const shapeOf = ({ name }: OldVariable) => `shape of ${name}`;
 const previewOf = ({ name }: OldVariable) => `preview of "${name}"`;
 
-/** All that is to be known of the variable by version 2. */
-export function infoOf(variable: OldVariable): object {
+/** All that is to be known of the variable by version 2, which it came to at `nowMs`. */
+export function infoOf(variable: OldVariable, nowMs: number): object {
   const { value, name, tool, version = 1, pinned = false, createdMs, updatedMs } = variable;
   const { dueMs, seq: _seq, inputDigest: _digest, ...others } = variable;
   const { value: _value, createdMs: _created, updatedMs: _updated, ...said } = others;
@@ -178,7 +178,7 @@ export function infoOf(variable: OldVariable): object {
     location: size.bytes > MAX_ROW_BYTES ? "chunks" : "row",
     createdAt: iso(createdMs),
     updatedAt: iso(updatedMs),
-    accessedAt: iso(updatedMs),
+    accessedAt: iso(nowMs),
     ...(dueMs === undefined ? {} : { expiresAt: iso(dueMs) }),
     scope: "conversation",
     visibility: "model",

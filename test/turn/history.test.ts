@@ -146,51 +146,85 @@ describe("a page", () => {
   });
 });
 
-describe("the window of a prompt", () => {
-  const chat = () =>
-    historyOf(message("q1", 100), message("a1", 200), message("q2", 100), message("a2", 200));
+describe.each(["read anew", "kept since it was read"])("the window of a prompt, %s", (when) => {
+  function windowOf(
+    messages: readonly StoredMessage[],
+    maxChars?: number,
+  ): readonly StoredMessage[] {
+    const sql = new NodeSql();
+    migrate(sql);
+    const history = new History(sql, maxChars);
+    for (const one of messages) {
+      if (when !== "read anew") history.window();
+      history.add(one);
+    }
+    return history.window();
+  }
+
+  const chat = [message("q1", 100), message("a1", 200), message("q2", 100), message("a2", 200)];
 
   it("has all messages that fit, oldest first", () => {
-    expect(ids(chat().window(600))).toEqual(["q1", "a1", "q2", "a2"]);
-    expect(ids(chat().window(1_000))).toEqual(["q1", "a1", "q2", "a2"]);
+    expect(ids(windowOf(chat, 600))).toEqual(["q1", "a1", "q2", "a2"]);
+    expect(ids(windowOf(chat, 1_000))).toEqual(["q1", "a1", "q2", "a2"]);
   });
 
   it("leaves out the oldest, at its budget to the character, and starts with a question", () => {
-    for (const [chars, expected] of [
-      [599, ["q2", "a2"]],
-      [500, ["q2", "a2"]],
-      [300, ["q2", "a2"]],
-    ] as const) {
-      expect(ids(chat().window(chars))).toEqual(expected);
-    }
+    for (const maxChars of [599, 500, 300])
+      expect(ids(windowOf(chat, maxChars))).toEqual(["q2", "a2"]);
   });
 
   it("cuts no message", () => {
-    const history = chat();
-    const window = history.window(300);
-    expect(window).toEqual(history.page({ limit: 2 }).messages);
+    expect(windowOf(chat, 300)).toEqual(chat.slice(2));
   });
 
   it("has the newest question, however long it is", () => {
-    const history = chat();
-    history.add(message("q3", 5_000));
-    expect(ids(history.window(300))).toEqual(["q3"]);
+    expect(ids(windowOf([...chat, message("q3", 5_000)], 300))).toEqual(["q3"]);
+  });
+
+  it("goes on with what fits after a long one", () => {
+    const more = [...chat, message("q3", 5_000), message("a3", 100), message("q4", 100)];
+    expect(ids(windowOf(more, 300))).toEqual(["q4"]);
   });
 
   it("holds 120,000 characters if nobody says otherwise", () => {
     const half = limits.maxHistoryChars / 2;
-    const fits = historyOf(message("q1", half), message("q2", half));
-    expect(ids(fits.window())).toEqual(["q1", "q2"]);
-    const over = historyOf(message("q1", half + 1), message("q2", half));
-    expect(ids(over.window())).toEqual(["q2"]);
+    expect(ids(windowOf([message("q1", half), message("q2", half)]))).toEqual(["q1", "q2"]);
+    expect(ids(windowOf([message("q1", half + 1), message("q2", half)]))).toEqual(["q2"]);
   });
 
-  it("counts what was written, not what it was shown as", () => {
+  it("counts what was written, not what it was shown as, and does not carry that", () => {
     const shown: StoredMessage = { ...message("a1", 100), display: ["x".repeat(100_000)] };
-    const history = historyOf(message("q1", 100), shown, message("q2", 100));
-    expect(ids(history.window(300))).toEqual(["q1", "a1", "q2"]);
+    const window = windowOf([message("q1", 100), shown, message("q2", 100)], 300);
+    expect(window).toEqual([message("q1", 100), message("a1", 100), message("q2", 100)]);
   });
 });
+
+it("keeps a prompt's window up with what is removed", () => {
+  const history = historyOf(message("q1", 100), message("a1", 100), message("q2", 100));
+  expect(ids(history.window())).toEqual(["q1", "a1", "q2"]);
+  history.removeFrom("q2");
+  expect(ids(history.window())).toEqual(["q1", "a1"]);
+  history.removeAnswers("q1");
+  expect(ids(history.window())).toEqual(["q1"]);
+});
+
+it.each([10, limits.maxChunkBytes - 500, limits.maxChunkBytes * 2.5])(
+  "knows the rows that a message of %i characters takes",
+  (chars) => {
+    const sql = new NodeSql();
+    migrate(sql);
+    const written: number[] = [];
+    const counting = { all: sql.all.bind(sql), transaction: sql.transaction.bind(sql) };
+    const run: NodeSql["run"] = (statement, ...bindings) => {
+      if (statement.startsWith("INSERT")) written.push(1);
+      sql.run(statement, ...bindings);
+    };
+    const history = new History({ ...counting, run });
+    const long = answer("a1", "x".repeat(chars));
+    history.add(long);
+    expect(history.rowsFor(long)).toBe(written.length);
+  },
+);
 
 describe("a question that is answered again", () => {
   const asked = () =>
