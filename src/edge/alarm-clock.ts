@@ -13,10 +13,16 @@ export class AlarmClock {
     this.#sql = sql;
   }
 
-  /** To be called before all else where there may be one. True if one is set. */
-  async read(): Promise<boolean> {
-    this.#setForMs = (await this.#storage.getAlarm()) ?? Infinity;
+  get isSet(): boolean {
     return this.#setForMs < Infinity;
+  }
+
+  /**
+   * To be called before all else where there may be an alarm. From then on a write and its alarm are one
+   * commit, because nothing is waited for between them.
+   */
+  async read(): Promise<void> {
+    this.#setForMs = (await this.#storage.getAlarm()) ?? Infinity;
   }
 
   /** It is going off, or has been removed: none is set any more. */

@@ -43,12 +43,14 @@ export class ConversationData {
   readonly events: EventLog;
   readonly #sql: Sql;
   readonly #idleMs: number;
+  readonly #variableIdleMs: number;
 
   constructor({ sql, bucket, retention, onAccess, onEvents }: DataOptions) {
     migrate(sql);
     const { quotaBytes, variableIdleMs, conversationIdleMs } = retention;
     this.#sql = sql;
     this.#idleMs = conversationIdleMs ?? limits.conversationIdleMs;
+    this.#variableIdleMs = variableIdleMs ?? limits.variableIdleMs;
     this.store = new SqlStore(sql, {
       onAccess,
       ...(bucket === undefined ? {} : { bucket }),
@@ -100,6 +102,11 @@ export class ConversationData {
     const dueMs = [this.lastActiveMs + this.#idleMs, this.store.nextDueMs() ?? Infinity];
     if (this.store.hasGarbage()) dueMs.push(Date.now() + SWEEP_AFTER_MS);
     return Math.min(...dueMs);
+  }
+
+  /** After how long without use the first thing here is due. */
+  get shortestIdleMs(): number {
+    return Math.min(this.#idleMs, this.#variableIdleMs);
   }
 
   isIdle(nowMs: number): boolean {

@@ -79,18 +79,11 @@ export class ConversationObject extends DurableObject {
         this.#eventStreams.end();
       },
     });
-    const isNew = !hasSchema(this.#sql);
-    if (!isNew && !this.#deletion.readMark()) this.#wake();
-    if (!isNew) void state.blockConcurrencyWhile(() => this.#rearm());
-  }
-
-  /**
-   * Sees to it that what is there has an alarm. From here on the clock knows it, so that a write and its
-   * alarm are one commit: nothing is waited for between them.
-   */
-  async #rearm(): Promise<void> {
-    const isSet = await this.#alarmClock.read();
-    if (!isSet && this.#data !== undefined) await this.#alarmClock.setBy(this.#data.dueMs);
+    if (!hasSchema(this.#sql)) return;
+    void state.blockConcurrencyWhile(async () => {
+      await this.#alarmClock.read();
+      if (!this.#deletion.readMark()) this.#wake();
+    });
   }
 
   /**
@@ -222,13 +215,18 @@ export class ConversationObject extends DurableObject {
 
   /** What is written from now on is kept. */
   #wake(): ConversationData {
-    this.#data ??= new ConversationData({
+    if (this.#data !== undefined) return this.#data;
+    this.#data = new ConversationData({
       sql: this.#sql,
       bucket: this.#bucket,
       retention: this.#setup.retention,
       onAccess: () => this.#flushAccessSoon(),
       onEvents: (events) => this.#eventStreams.show(events),
     });
+    // In one commit with the tables: whatever comes of this conversation, it ends some day. By then what
+    // is saved in its first moments is due too, so that saving it sets no second alarm.
+    if (!this.#alarmClock.isSet)
+      void this.#alarmClock.setBy(Date.now() + this.#data.shortestIdleMs);
     return this.#data;
   }
 
@@ -259,8 +257,6 @@ export class ConversationObject extends DurableObject {
     const data = this.#wake();
     const before = this.#sql.cost;
     try {
-      // Should the process end in the turn, the conversation still ends some day.
-      await this.#alarmClock.setBy(data.dueMs);
       const spent = () => costSince(before, this.#sql.cost);
       const cost = () => this.#alarmClock.withAlarm(spent(), data.dueMs);
       return await answerTurn(data, { ...run, cost });
