@@ -1,0 +1,40 @@
+import type * as z from "zod";
+import type { Unresolved } from "../reference/expand.ts";
+import type { Awaitable, VariableStore } from "../store/variable-store.ts";
+import type { Json } from "../value/json.ts";
+import type { Labels } from "./labels.ts";
+import type { CallOptions } from "./wrapped-tool.ts";
+
+/**
+ * A tool of the runtime's own, such as `read_variable`: it works on the variables themselves, and its
+ * result is no variable but what the model is shown.
+ */
+export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
+  readonly name: string;
+  readonly description: string;
+  readonly inputSchema: Schema;
+  /** The input is what the model wrote: references in it are not resolved. Throws ByrefErrors. */
+  execute(input: z.infer<Schema>, context: RuntimeToolContext): Awaitable<RuntimeResult>;
+}
+
+export interface RuntimeToolContext {
+  readonly store: VariableStore;
+  /** Labels of all that was resolved so far. */
+  readonly labels: Labels;
+  readonly call: CallOptions;
+  /** Puts values in place of the references in a part of the input. Throws as `resolveReferences` does. */
+  resolve(value: Json): Promise<{ value: Json; unresolved: readonly Unresolved[] }>;
+}
+
+export interface RuntimeResult {
+  /** What the model is shown; a function if the tool changes something: that happens when it is called. */
+  readonly output: Json | (() => Awaitable<Json>);
+  /** Somebody who is not trusted has written some of what is shown. */
+  readonly untrusted?: boolean;
+}
+
+/** One with its types; they are checked here and forgotten in a list. */
+export function runtimeTool<Schema extends z.ZodType>(tool: RuntimeTool<Schema>): RuntimeTool {
+  // The input is parsed with the tool's own schema before it is handed over.
+  return tool as unknown as RuntimeTool;
+}

@@ -1,0 +1,68 @@
+import type { ModelMessage, ToolSet } from "ai";
+import type { ErrorCode } from "../errors.ts";
+import type { Awaitable, VariableInfo } from "../store/variable-store.ts";
+import type { Json } from "../value/json.ts";
+
+/** Any tool that a set may hold. */
+export type AnyTool = ToolSet[string];
+
+/**
+ * A tool as the model is shown it, and the way to run it by reference, in three steps, so that whoever runs
+ * it can write down each: prepared, run, saved. None of them throws for what the model or the tool did.
+ */
+export interface WrappedTool {
+  readonly name: string;
+  /** The same tool with a schema that takes references; it has no `execute`. */
+  readonly shown: AnyTool;
+  /** Resolves the references and asks the policy; nothing has run, and nothing has changed. */
+  prepare(input: Json, options: CallOptions): Promise<Prepared>;
+}
+
+export interface CallOptions {
+  readonly toolCallId: string;
+  readonly messages: readonly ModelMessage[];
+  readonly signal: AbortSignal;
+}
+
+export type Prepared = Ready | Failed;
+
+/** A call that may run, if nobody has to be asked. */
+export interface Ready {
+  readonly kind: "ready";
+  /** With the values in place of their references. */
+  readonly input: Json;
+  /** Characters that the model wrote as references, and that they stood for. */
+  readonly references: ReferenceCount;
+  /** Set if a person has to approve it first. */
+  readonly approval?: { readonly reason: string };
+  run(): Promise<ToolRun>;
+}
+
+/** What came of a call: data, because the model is told of either. */
+export type ToolRun = Done | Failed;
+
+export interface Done {
+  readonly kind: "done";
+  /**
+   * Saves the result as a variable; throws, or rejects with, what the store throws. A result that is
+   * over a limit is not kept: then there is no `info`, and the output says so.
+   */
+  save(): Awaitable<Saved>;
+}
+
+export interface Failed {
+  readonly kind: "failed";
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export interface Saved {
+  readonly info?: VariableInfo;
+  /** What the model, the history and the client see. */
+  readonly output: Json;
+}
+
+export interface ReferenceCount {
+  readonly authoredChars: number;
+  readonly resolvedChars: number;
+}
