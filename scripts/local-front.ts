@@ -1,4 +1,11 @@
-import { createServer, type IncomingHttpHeaders, request, type Server } from "node:http";
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 
 export interface FrontOptions {
   readonly port: number;
@@ -7,6 +14,8 @@ export interface FrontOptions {
   readonly innerPort: number;
   /** Sent along with every request: wrangler's port answers nobody who does not know it. */
   readonly secret: string;
+  /** False while wrangler is being restarted: then nobody is asked. */
+  readonly isUp: () => boolean;
 }
 
 /**
@@ -15,8 +24,9 @@ export interface FrontOptions {
  * would look local. Here such headers are dropped, and the Host that was really sent is passed on.
  */
 export async function startFront(options: FrontOptions): Promise<Server> {
-  const { port, ip, innerPort, secret } = options;
+  const { port, ip, innerPort, secret, isUp } = options;
   const server = createServer((incoming, outgoing) => {
+    if (!isUp()) return refuse(incoming, outgoing);
     const inner = request({
       host: "127.0.0.1",
       port: innerPort,
@@ -31,8 +41,8 @@ export async function startFront(options: FrontOptions): Promise<Server> {
       response.on("error", () => outgoing.destroy());
     });
     inner.on("error", () => {
-      if (!outgoing.headersSent) outgoing.writeHead(502);
-      outgoing.end();
+      if (outgoing.headersSent) outgoing.destroy();
+      else refuse(incoming, outgoing);
     });
     // A client that goes away takes its request with it.
     outgoing.on("close", () => inner.destroy());
@@ -43,6 +53,14 @@ export async function startFront(options: FrontOptions): Promise<Server> {
     server.listen(port, ip, () => done());
   });
   return server;
+}
+
+function refuse(incoming: IncomingMessage, outgoing: ServerResponse): void {
+  const headers = { "content-type": "application/problem+json", "retry-after": "2" };
+  const title = "The local Worker is being restarted";
+  const problem = { type: "urn:byref:restarting", title, status: 503, code: "restarting" };
+  outgoing.writeHead(503, headers).end(JSON.stringify(problem));
+  incoming.resume();
 }
 
 function passedOn(headers: IncomingHttpHeaders): IncomingHttpHeaders {

@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import type { Server } from "node:http";
@@ -6,21 +5,8 @@ import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { settingNames } from "../src/edge/settings.ts";
 import { startFront } from "./local-front.ts";
-
-const root = join(import.meta.dirname, "..");
-const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
-
-/**
- * Nothing is sent home; the explorer, which would show every object to anyone who reaches the port, is
- * off; and the Worker gets the settings file, not this process's environment.
- */
-const WRANGLER_ENVIRONMENT = {
-  WRANGLER_SEND_METRICS: "false",
-  X_LOCAL_EXPLORER: "false",
-  CLOUDFLARE_INCLUDE_PROCESS_ENV: "false",
-  NO_COLOR: "1",
-  CI: "1",
-};
+import { Supervisor } from "./supervisor.ts";
+import { startWrangler } from "./wrangler-process.ts";
 
 export interface LocalWorkerOptions {
   readonly port: number;
@@ -32,6 +18,8 @@ export interface LocalWorkerOptions {
   readonly signal?: AbortSignal;
   /** Listens on this machine's loopback address only, or on every address. */
   readonly listen: "loopback" | "everywhere";
+  /** Told in a line when the Worker stopped answering and is restarted. Default: nobody is. */
+  readonly say?: (line: string) => void;
 }
 
 export interface LocalWorker {
@@ -40,71 +28,45 @@ export interface LocalWorker {
   stop(): Promise<void>;
 }
 
-/** The Worker on local workerd, answering; rejects with what wrangler said if it does not start. */
+/**
+ * The Worker on local workerd, answering; rejects with what wrangler said if it does not start. If it stops
+ * answering it is restarted on the same state: the listener in front stays, and answers 503 meanwhile.
+ */
 export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
-  const { port, listen } = options;
+  const { port, listen, say = () => undefined } = options;
   const ip = listen === "loopback" ? "127.0.0.1" : "0.0.0.0";
   await requireFree(port, ip);
   const innerPort = await freePort();
   const secret = randomBytes(32).toString("hex");
   const stateDir = resolve(options.stateDir);
   const envFile = writeEnvFile(stateDir, { ...options.settings, LOCAL_SECRET: secret });
-  const child = spawn(
-    process.execPath,
-    [
-      wrangler,
-      "dev",
-      `--port=${innerPort}`,
-      "--ip=127.0.0.1",
-      `--persist-to=${stateDir}`,
-      `--env-file=${envFile}`,
-      "--inspector-port=0",
-      "--show-interactive-dev-session=false",
-      "--log-level=log",
-    ],
-    {
-      cwd: root,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, ...WRANGLER_ENVIRONMENT },
-    },
-  );
-  const said = collect(child);
+  const start = () => startWrangler({ port: innerPort, stateDir, envFile });
+  const supervisor = new Supervisor({ start, url: `http://127.0.0.1:${innerPort}/health`, say });
+  const removeEnvFile = () => rmSync(envFile, { force: true });
   // Whatever ends this process, it leaves neither a server nor a file with keys behind.
-  const cleanUp = (family = familyOf(child.pid)) => {
-    for (const pid of family) kill(pid, "SIGKILL");
-    rmSync(envFile, { force: true });
+  const onExit = () => {
+    supervisor.current.kill();
+    removeEnvFile();
   };
-  const onExit = () => cleanUp();
   process.once("exit", onExit);
-  const exited = new Promise<number>((done) => {
-    child.once("exit", (code) => {
-      cleanUp();
-      process.off("exit", onExit);
-      done(code ?? 1);
-    });
-  });
   const stop = async () => {
-    // Those that outlive wrangler would not be found any more.
-    const family = familyOf(child.pid);
-    child.kill("SIGTERM");
-    const timer = setTimeout(() => cleanUp(family), 5_000);
-    await exited;
-    clearTimeout(timer);
-    cleanUp(family);
+    await supervisor.stop();
+    removeEnvFile();
   };
   options.signal?.addEventListener("abort", () => void stop(), { once: true });
   if (options.signal?.aborted === true) void stop();
-  const isReady = await Promise.race([
-    untilHealthy(`http://127.0.0.1:${innerPort}`),
-    exited.then(() => false),
-  ]);
-  if (isReady) {
-    const front = await startFront({ port, ip, innerPort, secret });
-    void exited.then(() => closeFront(front));
-    return { url: `http://localhost:${port}`, exited, stop };
+  if (!(await supervisor.ready())) {
+    await stop();
+    process.off("exit", onExit);
+    throw new Error(`The local Worker did not start.\n${supervisor.current.said()}`);
   }
-  await stop();
-  throw new Error(`The local Worker did not start.\n${said()}`);
+  const front = await startFront({ port, ip, innerPort, secret, isUp: () => supervisor.isUp });
+  const exited = supervisor.watch().finally(() => {
+    process.off("exit", onExit);
+    removeEnvFile();
+    closeFront(front);
+  });
+  return { url: `http://localhost:${port}`, exited, stop };
 }
 
 function closeFront(front: Server): void {
@@ -159,51 +121,4 @@ function quoted(name: string, value: string): string {
     throw new Error(`${name} holds quotes and backslashes that an env file cannot hold together.`);
   }
   return quote + value.replaceAll("$", "\\$") + quote;
-}
-
-function collect(child: ChildProcess): () => string {
-  let text = "";
-  const add = (chunk: Buffer) => {
-    text = (text + chunk.toString()).slice(-8_000);
-  };
-  child.stdout?.on("data", add);
-  child.stderr?.on("data", add);
-  return () => text;
-}
-
-async function untilHealthy(url: string): Promise<boolean> {
-  for (let attempt = 0; attempt < 600; attempt++) {
-    const response = await fetch(`${url}/health`, { signal: AbortSignal.timeout(2_000) }).catch(
-      () => undefined,
-    );
-    if (response?.ok === true) return true;
-    await new Promise((done) => setTimeout(done, 100));
-  }
-  return false;
-}
-
-/**
- * The process and all that it started. They share our process group, so that whoever kills that reaches
- * them too.
- */
-function familyOf(root: number | undefined): readonly number[] {
-  if (root === undefined) return [];
-  const { stdout } = spawnSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" });
-  const pairs = (stdout ?? "").split("\n").map((line) => line.trim().split(/ +/).map(Number));
-  const family = [root];
-  // The list grows while it is walked: children, then their children.
-  for (const parent of family) {
-    for (const [pid, ppid] of pairs) {
-      if (pid !== undefined && ppid === parent && !family.includes(pid)) family.push(pid);
-    }
-  }
-  return family;
-}
-
-function kill(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // It has gone already.
-  }
 }

@@ -1,11 +1,13 @@
 /**
- * Replays recorded tool calls through the real wrapped tool: `npm run replay -- FOLDER`. The folder is
- * read in place (format: `test/support/replay.ts`); nothing of it is kept.
+ * Replays recorded tool calls through the real wrapped tool: `npm run replay -- FOLDER`; with
+ * `--through-mcp` through a running Worker, with a scripted model before it and MCP servers behind it.
+ * The folder is read in place (format: `test/support/replay.ts`); nothing of it is kept.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { lookupIn } from "../src/reference/lookup-in.ts";
 import { Expander } from "../src/reference/expand.ts";
+import { replayThroughMcp } from "../test/support/mcp-replay.ts";
 import { type Failure, replay, type Spelling, type Trace } from "../test/support/replay.ts";
 
 const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
@@ -14,32 +16,70 @@ const CUTS_PER_TEXT = 50;
 const lookup = lookupIn({ byref_absent_1: 1, byref_absent_2: { a: [1, 2] } });
 const folder = process.argv.slice(2).find((argument) => !argument.startsWith("--"));
 if (folder === undefined) {
-  console.error("Say which folder: npm run replay -- FOLDER");
+  console.error("Say which folder: npm run replay -- [--through-mcp] FOLDER");
   process.exit(2);
 }
 
 let failed = 0;
 let passed = 0;
-const rows: string[][] = [];
-for (const file of readdirSync(folder)
+const files = readdirSync(folder)
   .filter((name) => name.endsWith(".jsonl"))
-  .sort()) {
-  const records = readFileSync(join(folder, file), "utf8")
-    .split("\n")
-    .filter((line) => line !== "");
-  const parsed = records.map((line) => JSON.parse(line) as Trace & { text?: string });
-  rows.push(
-    parsed.some((record) => record.text !== undefined)
-      ? await replayTexts(
-          file,
-          parsed.map((record) => record.text ?? ""),
-        )
-      : await replayTraces(file, parsed),
-  );
-}
-printTable(["file", "records", "steps or texts", "references", "failures"], rows);
+  .sort();
+const throughMcp = process.argv.includes("--through-mcp");
+await (throughMcp ? replayServed(files) : replayFiles(files));
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);
+
+type Line = Trace & { readonly text?: string };
+
+function linesOf(file: string): readonly Line[] {
+  return readFileSync(join(folder ?? "", file), "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Line);
+}
+
+async function replayFiles(files: readonly string[]): Promise<void> {
+  const rows: string[][] = [];
+  for (const file of files) {
+    const parsed = linesOf(file);
+    const isTexts = parsed.some((record) => record.text !== undefined);
+    const texts = parsed.map((record) => record.text ?? "");
+    rows.push(isTexts ? await replayTexts(file, texts) : await replayTraces(file, parsed));
+  }
+  printTable(["file", "records", "steps or texts", "references", "failures"], rows);
+}
+
+/** All files together. A text whose dollars mean nothing is a tool's input. */
+async function replayServed(files: readonly string[]): Promise<void> {
+  const lines = files.flatMap((file) => linesOf(file).map((line) => ({ file, line })));
+  const traces = lines.map(({ line }): Trace => {
+    if (line.text === undefined) return line;
+    const input = { text: line.text };
+    return {
+      id: line.id,
+      steps: [{ tool: "take_text", input, refs: [], expect: input, output: "taken" }],
+    };
+  });
+  const { calls, failures, milliseconds } = await replayThroughMcp(traces, (done) => {
+    if (done % 50 === 0) console.error(`${done} of ${traces.length} conversations`);
+  });
+  for (const failure of failures.slice(0, 10))
+    console.error(JSON.stringify(failure).slice(0, 2_000));
+  const rows = files.map((file) => {
+    const own = traces.filter((_, index) => lines[index]?.file === file);
+    const ids = new Set(own.map(({ id }) => id));
+    const steps = own.flatMap((trace) => trace.steps);
+    const references = steps.reduce((sum, step) => sum + step.refs.length, 0);
+    const wrong = failures.filter(({ id }) => ids.has(id)).length;
+    count(steps.length, wrong);
+    return [file, own.length, steps.length, references, wrong].map(String);
+  });
+  printTable(["file", "conversations", "steps", "references", "failures"], rows);
+  const seconds = milliseconds / 1_000;
+  const rate = Math.round(calls / seconds);
+  console.log(`\n${calls} calls came to the servers in ${seconds.toFixed(1)} s: ${rate} a second`);
+}
 
 async function replayTraces(file: string, traces: readonly Trace[]): Promise<string[]> {
   const failures: Failure[] = [];

@@ -28,6 +28,7 @@ try {
     stateDir,
     settings,
     listen,
+    say: (line) => console.log(line),
     signal: stopping.signal,
   });
   console.log(`ready ${worker.url}`);

@@ -1,8 +1,20 @@
 import { orders } from "./agents/orders.ts";
 import { weather } from "./agents/weather.ts";
-import { createRuntime, modelFromSettings } from "./byref.ts";
+import {
+  anthropicModels,
+  createRuntime,
+  mcpTools,
+  modelFromSettings,
+  openaiCompatibleModels,
+  openaiModels,
+  workersAiModels,
+} from "./byref.ts";
 
-const runtime = createRuntime({ agents: [weather, orders], model: modelFromSettings });
+const runtime = createRuntime({
+  agents: [weather, orders],
+  model: modelFromSettings(anthropicModels, openaiModels, openaiCompatibleModels, workersAiModels),
+  mcp: mcpTools,
+});
 
 /** One conversation: bound as `CONVERSATIONS` in wrangler.toml. */
 export class Conversation extends runtime.Conversation {}

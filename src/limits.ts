@@ -37,6 +37,10 @@ export const limits = {
   maxPreviewChars: 300,
   maxListedVariables: 20,
   maxTryPaths: 4,
+  /** An image that the model asks to read is shown to it as such up to this size. */
+  maxShownImageBytes: 1_048_576,
+  /** A longer text of a person's message is kept as a variable. */
+  maxMessageTextChars: 20_000,
   /** Messages of the past that a prompt carries, newest first. */
   maxHistoryChars: 120_000,
 

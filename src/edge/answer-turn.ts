@@ -1,7 +1,8 @@
 import { codeOf, publicMessageOf } from "../errors.ts";
 import type { Cost } from "../turn/cost.ts";
+import type { Facilities } from "../turn/toolbox.ts";
 import { runTurn, type TurnResult } from "../turn/turn.ts";
-import type { Cast } from "./cast.ts";
+import type { Cast, Equipped } from "./cast.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import { questionOf } from "./question.ts";
 import type { TurnRequest } from "./requests.ts";
@@ -13,6 +14,8 @@ export interface TurnRun {
   readonly cast: Cast;
   readonly log: TurnLog;
   readonly signal: AbortSignal;
+  /** What the runtime's own tools work with. */
+  readonly facilities: Facilities;
   /** Of the turn so far. */
   readonly cost: () => Cost;
 }
@@ -23,21 +26,25 @@ export interface TurnRun {
  */
 export async function answerTurn(data: ConversationData, run: TurnRun): Promise<TurnResult> {
   const { store, history, events } = data;
-  const { turn, cast, log, signal, cost } = run;
+  const { turn, cast, log, signal, cost, facilities } = run;
+  let equipped: Equipped | undefined;
   try {
-    const question = questionOf(turn, history);
+    const question = await questionOf(turn, data);
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
     const turnId = crypto.randomUUID();
     events.add({ type: "turn.started", turn: turnId });
     const record = recordTools(events, turnId);
+    equipped = await cast.equip(signal);
     const result = await runTurn(
       {
         ...cast,
+        agent: equipped.agent,
         store,
         history,
         now: Date.now,
         newId: () => crypto.randomUUID(),
         signal,
+        facilities,
         cost: () => withEventRow(cost()),
         emit: (chunk) => {
           record(chunk);
@@ -53,6 +60,9 @@ export async function answerTurn(data: ConversationData, run: TurnRun): Promise<
   } catch (error) {
     log.push({ type: "error", errorText: `${codeOf(error)}: ${publicMessageOf(error)}` });
     throw error;
+  } finally {
+    // Nobody waits for sessions to be ended.
+    void equipped?.close();
   }
 }
 

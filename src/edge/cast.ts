@@ -7,18 +7,33 @@ import type { Settings } from "./settings.ts";
 export interface Cast {
   readonly agent: Agent;
   readonly model: LanguageModel;
+  /** The agent with the tools of its MCP servers, which are asked for them. Never rejects. */
+  readonly equip: (signal: AbortSignal) => Promise<Equipped>;
   /** Takes out what nobody may be told. */
   readonly redact: (text: string) => string;
 }
+
+/** An agent with tools that it has for one turn. */
+export interface Equipped {
+  readonly agent: Agent;
+  /** Ends the connections. Never rejects. No tool may be called afterwards. */
+  close(): Promise<void>;
+}
+
+/** Gives an agent the tools of the servers that the settings name for it. Never rejects. */
+export type Equip = (agent: Agent, settings: Settings, signal: AbortSignal) => Promise<Equipped>;
 
 export interface Company {
   /** The first answers when neither the request nor `AGENT` names one. */
   readonly agents: readonly [Agent, ...Agent[]];
   readonly model: (settings: Settings) => LanguageModel;
+  /** Without it `MCP_SERVERS` cannot be set: a client for MCP costs up to 80 KiB of the Worker. */
+  readonly mcp?: Equip | undefined;
 }
 
-/** Who answers, and with which model. Throws `unknown_agent`. */
-export function castOf({ agents, model }: Company, settings: Settings, name?: string): Cast {
+/** Who answers, and with which model. Throws `unknown_agent` and `bad_configuration`. */
+export function castOf(company: Company, settings: Settings, name?: string): Cast {
+  const { agents, model } = company;
   const wanted = name ?? settings.AGENT ?? agents[0].name;
   const agent = agents.find((candidate) => candidate.name === wanted);
   if (agent === undefined) {
@@ -27,11 +42,22 @@ export function castOf({ agents, model }: Company, settings: Settings, name?: st
   }
   const { INSTRUCTIONS } = settings;
   const instructions = INSTRUCTIONS === undefined ? "" : `${INSTRUCTIONS}\n\n`;
+  const instructed = { ...agent, instructions: `${instructions}${agent.instructions}` };
   return {
-    agent: { ...agent, instructions: `${instructions}${agent.instructions}` },
+    agent: instructed,
     model: model(settings),
+    equip: equipper(instructed, company, settings),
     redact: redactor(settings),
   };
+}
+
+function equipper(agent: Agent, { mcp }: Company, settings: Settings): Cast["equip"] {
+  if (mcp !== undefined) return (signal) => mcp(agent, settings, signal);
+  if (settings.MCP_SERVERS !== undefined) {
+    const message = "MCP_SERVERS is set, and MCP is not built into this Worker.";
+    throw new ByrefError("bad_configuration", message);
+  }
+  return () => Promise.resolve({ agent, close: () => Promise.resolve() });
 }
 
 /** An endpoint may repeat the key that it was sent; nobody else is to read it. */

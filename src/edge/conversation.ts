@@ -20,6 +20,7 @@ import { costSince } from "../turn/cost.ts";
 import type { EventPage } from "../turn/event-log.ts";
 import { type MessageForm, toUIMessage } from "../turn/history.ts";
 import { Queue } from "../turn/queue.ts";
+import type { Facilities } from "../turn/toolbox.ts";
 import type { TurnResult } from "../turn/turn.ts";
 import { AlarmClock } from "./alarm-clock.ts";
 import { answerTurn, type TurnRun } from "./answer-turn.ts";
@@ -31,7 +32,7 @@ import { DurableSql } from "./durable-sql.ts";
 import { EventStreams } from "./event-response.ts";
 import { problem } from "./problem.ts";
 import { putVariable } from "./put-variable.ts";
-import { R2Blobs } from "./r2-blobs.ts";
+import { bucketOf, facilitiesOf } from "./facilities.ts";
 import { nothingToRepeat } from "./question.ts";
 import type { TurnRequest } from "./requests.ts";
 import { etagOf, serveValue } from "./serve-value.ts";
@@ -52,6 +53,7 @@ export class ConversationObject extends DurableObject {
   readonly #setup: ConversationSetup;
   readonly #sql: DurableSql;
   readonly #bucket: Bucket | undefined;
+  readonly #facilities: Facilities;
   readonly #alarmClock: AlarmClock;
   readonly #turns = new Queue();
   readonly #eventStreams = new EventStreams();
@@ -65,10 +67,9 @@ export class ConversationObject extends DurableObject {
     this.#setup = setup;
     this.#sql = new DurableSql(state.storage);
     this.#alarmClock = new AlarmClock(state.storage, this.#sql);
-    // Without a bucket large values stay in SQLite.
-    const { BLOBS: blobs } = env as { readonly BLOBS?: R2Bucket };
-    this.#bucket =
-      blobs === undefined ? undefined : { blobs: new R2Blobs(blobs), prefix: `${state.id}/` };
+    const prefix = `${state.id}/`;
+    this.#bucket = bucketOf(env, prefix);
+    this.#facilities = facilitiesOf(env, prefix);
     this.#deletion = new Deletion({
       storage: state.storage,
       sql: this.#sql,
@@ -252,14 +253,14 @@ export class ConversationObject extends DurableObject {
     return respond(request.headers.get("accept"), { log, result, variables });
   }
 
-  async #runTurn(run: Omit<TurnRun, "cost">): Promise<TurnResult> {
+  async #runTurn(run: Omit<TurnRun, "cost" | "facilities">): Promise<TurnResult> {
     // Making the tables is the conversation's cost, not the turn's.
     const data = this.#wake();
     const before = this.#sql.cost;
     try {
       const spent = () => costSince(before, this.#sql.cost);
       const cost = () => this.#alarmClock.withAlarm(spent(), data.dueMs);
-      return await answerTurn(data, { ...run, cost });
+      return await answerTurn(data, { ...run, cost, facilities: this.#facilities });
     } finally {
       await this.#settle();
       run.log.end();

@@ -1,5 +1,6 @@
 import type { LanguageModel } from "ai";
 import type { Agent } from "../turn/agent.ts";
+import type { Equip } from "./cast.ts";
 import type { Retention } from "./conversation-data.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationSetup } from "./conversation.ts";
@@ -9,8 +10,10 @@ import type { Settings } from "./settings.ts";
 export interface RuntimeOptions {
   /** The first answers when neither the request nor `AGENT` names one. */
   readonly agents: readonly [Agent, ...Agent[]];
-  /** A model, or how to make one from the Worker's settings; called once a turn. */
-  readonly model: LanguageModel | ((settings: Settings) => LanguageModel);
+  /** A model, or how to make one from the Worker's settings and bindings; called once a turn. */
+  readonly model: LanguageModel | ((settings: Settings, env: Cloudflare.Env) => LanguageModel);
+  /** `mcpTools`, for agents with tools of the servers that `MCP_SERVERS` names. Default: none. */
+  readonly mcp?: Equip;
   /** How much variables may be, and how long things stay. Default: `limits.ts`. */
   readonly retention?: Retention;
   /** Who may come in. Default: what `AUTH` says; unset, nobody. */
@@ -30,17 +33,19 @@ export interface Runtime {
 export function createRuntime({
   agents,
   model,
+  mcp,
   retention = {},
   door = settingsDoor,
 }: RuntimeOptions): Runtime {
-  const setup: ConversationSetup = {
+  const setup = (env: Cloudflare.Env): ConversationSetup => ({
     agents,
-    model: typeof model === "function" ? model : () => model,
+    model: typeof model === "function" ? (settings) => model(settings, env) : () => model,
+    mcp,
     retention,
-  };
+  });
   class Conversation extends ConversationObject {
     constructor(state: DurableObjectState, env: Cloudflare.Env) {
-      super(state, env, setup);
+      super(state, env, setup(env));
     }
   }
   return { worker: createApp({ agents, door }), Conversation };

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { IncomingPart } from "../turn/take-in.ts";
 import { isObject } from "../value/json.ts";
 
 const ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -15,7 +16,14 @@ export function requireId(id: string): string {
 const messageId = z.string().min(1).max(128);
 const textPart = z.object({ type: z.literal("text"), text: z.string() });
 
-/** A message as a person's client sends it; parts other than text are refused by name. */
+const filePart = z.object({
+  type: z.literal("file"),
+  mediaType: z.string().min(1).max(255),
+  filename: z.string().max(255).optional(),
+  url: z.string().regex(/^data:/iu, "must be a data URL: nothing is fetched"),
+});
+
+/** A message as a person's client sends it; parts other than text and files are refused by name. */
 const userMessage = z.object({
   id: messageId.optional(),
   role: z.literal("user").default("user"),
@@ -65,7 +73,7 @@ export const interpolateBody = z.object({
 
 export interface UserMessage {
   readonly id?: string;
-  readonly parts: readonly { readonly type: "text"; readonly text: string }[];
+  readonly parts: readonly IncomingPart[];
 }
 
 /** A turn as the Worker hands it to the conversation. */
@@ -75,6 +83,8 @@ export interface TurnRequest {
   readonly isRepeated?: boolean;
   /** The question that is to be answered again, or the message that `message` stands in for. */
   readonly messageId?: string | undefined;
+  /** Of the conversation, as its routes have it. */
+  readonly conversation?: string;
   readonly agent?: string | undefined;
   readonly input?: z.infer<typeof turnFields.input>;
 }
@@ -103,17 +113,20 @@ function idOf(message: unknown): string | undefined {
 export function parseMessage(message: unknown): UserMessage {
   if (typeof message === "string") return { parts: [{ type: "text", text: message }] };
   const { id, parts } = parse(userMessage, message, "message");
-  const texts = parts.map((part, index) => {
-    if (part.type !== "text") {
-      const said = `message.parts.${index} has type ${part.type}; a message may hold text only.`;
-      throw new ByrefError("unsupported_part", said);
-    }
-    return parse(textPart, part, `message.parts.${index}`);
-  });
-  if (texts.every(({ text }) => text === "")) {
+  const known = parts.map((part, index) => partFrom(part, `message.parts.${index}`));
+  if (known.every((part) => part.type === "text" && part.text === "")) {
     throw new ByrefError("bad_request", "message has no text.");
   }
-  return { ...(id === undefined ? {} : { id }), parts: texts };
+  return { ...(id === undefined ? {} : { id }), parts: known };
+}
+
+function partFrom(part: { readonly type: string }, at: string): IncomingPart {
+  if (part.type === "text") return parse(textPart, part, at);
+  const isData = "url" in part && typeof part.url === "string" && /^data:/iu.test(part.url);
+  if (part.type === "file" && isData) return parse(filePart, part, at);
+  const what = part.type === "file" ? "a file that is not a data URL" : `type ${part.type}`;
+  const said = `${at} has ${what}; a message may hold text, and files as data URLs.`;
+  throw new ByrefError("unsupported_part", said);
 }
 
 /** The value, checked; throws `bad_request`, which names each place that is wrong. */

@@ -224,6 +224,10 @@ class Resolver {
   }
 
   #embeddedText(source: string, answer: Found): string {
+    if ((answer.value as unknown) instanceof Uint8Array) {
+      const message = `${source} is bytes and cannot stand inside of a text; pass it alone, as the whole string.`;
+      throw new ReferenceProblem("bad_value", message, { reference: source });
+    }
     const text = renderText(this.#resolved(source, answer));
     this.#chars += text.length;
     check("maxEmbeddedChars", text.length, `Pass ${source} alone, as the whole string.`);

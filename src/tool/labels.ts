@@ -1,43 +1,59 @@
 import type { VariableStore, Visibility, Write } from "../store/variable-store.ts";
 import { guardOf } from "../store/visibility.ts";
+import type { Consumed } from "./policy.ts";
+import type { Taint } from "./taint.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
-/** What the result of a call inherits from the variables that went into it. */
+/** What the result of a call inherits from the variables that went into it, and from who wrote the call. */
 export class Labels {
   readonly #store: VariableStore;
-  readonly #visibilities = new Set<Visibility>();
-  readonly #sources = new Set<string>();
-  #isTrusted = true;
+  readonly #taint: Taint | undefined;
+  readonly #consumed = new Map<string, Consumed>();
 
-  constructor(store: VariableStore) {
+  constructor(store: VariableStore, taint?: Taint) {
     this.#store = store;
+    this.#taint = taint;
+  }
+
+  /** Each variable once. */
+  get consumed(): readonly Consumed[] {
+    return [...this.#consumed.values()];
   }
 
   /** Did a sealed or secret value go in? Then nothing may be told that its content decides. */
   get isGuarded(): boolean {
-    return guardOf(this.#visibilities) !== "model";
+    return this.#visibility !== "model";
+  }
+
+  /** Is all that went in trusted, the model's own words included? */
+  get isTrusted(): boolean {
+    return this.#taint?.isTainted !== true && this.consumed.every(({ trusted }) => trusted);
+  }
+
+  get #visibility(): Visibility {
+    return guardOf(this.consumed.map(({ visibility }) => visibility));
   }
 
   /** As it is now: what the variable is later does not matter. */
   add(name: string): void {
     const info = this.#store.info(name);
     if (info === undefined) return;
-    this.#visibilities.add(info.visibility);
-    for (const source of info.sources) this.#sources.add(source);
-    this.#isTrusted &&= info.trusted;
+    const { visibility, sources, trusted } = info;
+    this.#consumed.set(name, { name, visibility, sources, trusted });
   }
 
   /** Of the result of a tool. */
   ofResult(
     tool: string,
     policy: ToolPolicy = {},
-  ): Pick<Write, "visibility" | "sources" | "trusted"> {
+  ): Required<Pick<Write, "visibility" | "sources" | "trusted">> {
     const own: Visibility = policy.sealed === true ? "sealed" : "model";
-    const inherited = policy.declassifies === true ? [] : this.#visibilities;
+    const inherited = policy.declassifies === true ? "model" : this.#visibility;
+    const sources = this.consumed.flatMap((consumed) => consumed.sources);
     return {
-      visibility: guardOf([own, ...inherited]),
-      sources: [...new Set([`tool:${tool}`, ...this.#sources])],
-      trusted: this.#isTrusted && (policy.trusted ?? true),
+      visibility: guardOf([own, inherited]),
+      sources: [...new Set([policy.source ?? `tool:${tool}`, ...sources])],
+      trusted: this.isTrusted && (policy.trusted ?? true),
     };
   }
 }

@@ -15,6 +15,21 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   readonly inputSchema: Schema;
   /** The input is what the model wrote: references in it are not resolved. Throws ByrefErrors. */
   execute(input: z.infer<Schema>, context: RuntimeToolContext): Awaitable<RuntimeResult>;
+  /** What the model is shown in place of the output, which is what is kept; undefined: the output. */
+  toModelOutput?(output: Json, store: VariableStore): Awaitable<ModelOutput | undefined>;
+}
+
+/** Content parts of the AI SDK: what is no text. */
+export interface ModelOutput {
+  readonly type: "content";
+  readonly value: readonly (
+    | { readonly type: "text"; readonly text: string }
+    | {
+        readonly type: "file";
+        readonly mediaType: string;
+        readonly data: { readonly type: "data"; readonly data: string };
+      }
+  )[];
 }
 
 export interface RuntimeToolContext {
@@ -22,6 +37,8 @@ export interface RuntimeToolContext {
   /** Labels of all that was resolved so far. */
   readonly labels: Labels;
   readonly call: CallOptions;
+  /** What is not trusted is described no further than a sealed value. */
+  readonly hidesUntrusted: boolean;
   /** Puts values in place of the references in a part of the input. Throws as `resolveReferences` does. */
   resolve(value: Json): Promise<{ value: Json; unresolved: readonly Unresolved[] }>;
 }

@@ -1,12 +1,18 @@
-import { codeOf, messageOf } from "../errors.ts";
+import { codeOf, limitExceeded, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { answerFrom, unknownName } from "../reference/lookup-in.ts";
 import type { Found, Lookup, Missing, Reference } from "../reference/reference.ts";
 import type { Tombstone, VariableStore } from "../store/variable-store.ts";
+import type { Json } from "../value/json.ts";
 import type { Reading } from "../value/path.ts";
 
 export interface LookupOptions {
   /** Secrets that may be given to whoever asks. Default: none. */
   readonly secrets?: readonly string[];
+  /** Bytes are given to whoever asks for all of them: as a Uint8Array of their own. Default: refused. */
+  readonly bytes?: boolean;
+  /** What is inside of an untrusted value is not told by errors. Default: it is. */
+  readonly hidesUntrusted?: boolean;
   /** Told of each variable that is asked for and exists. Must not throw. */
   readonly onUsed?: (name: string) => void;
 }
@@ -23,10 +29,12 @@ export function lookupInStore(store: VariableStore, options: LookupOptions = {})
     }
     options.onUsed?.(name);
     try {
+      const isBytes = glance.type === "bytes" && reference.path.length === 0;
+      if (isBytes && options.bytes === true) return readBytes(reference, store);
       const reading = store.readPath(name, reference.path);
       return reading instanceof Promise
-        ? reading.then((read) => answer(reference, read, store)).catch(unreadable)
-        : answer(reference, reading, store);
+        ? reading.then((read) => answer(reference, read, { ...options, store })).catch(unreadable)
+        : answer(reference, reading, { ...options, store });
     } catch (error) {
       return unreadable(error);
     }
@@ -36,18 +44,43 @@ export function lookupInStore(store: VariableStore, options: LookupOptions = {})
 function answer(
   reference: Reference,
   reading: Reading | undefined,
-  store: VariableStore,
+  { store, hidesUntrusted = false }: LookupOptions & { readonly store: VariableStore },
 ): Found | Missing {
   if (reading === undefined) return missing(reference, store);
   const { name, path } = reference;
   const glance = store.glance(name);
   const found = answerFrom(reference, reading);
-  const isOpen = glance === undefined || glance.visibility === "model";
   // What is inside of a guarded value is not told by its errors either.
-  if (!found.found) return isOpen ? found : { found: false, reason: "path" };
+  if (!found.found) {
+    const isGuarded = glance !== undefined && glance.visibility !== "model";
+    const isHidden = hidesUntrusted && store.info(name)?.trusted === false;
+    return isGuarded || isHidden ? { found: false, reason: "path" } : found;
+  }
   return path.length === 0 && glance !== undefined
     ? { ...found, name, chars: glance.chars }
     : { ...found, name };
+}
+
+async function readBytes({ name }: Reference, store: VariableStore): Promise<Found | Missing> {
+  const value = store.open(name);
+  if (value === undefined) return missing({ name, path: [] }, store);
+  try {
+    const { bytes } = value.info;
+    if (bytes > limits.maxJsonBytes) {
+      const advice = `Read $${name} in parts, over HTTP.`;
+      const { message } = limitExceeded("maxJsonBytes", {
+        maximum: limits.maxJsonBytes,
+        actual: bytes,
+        advice,
+      });
+      return { found: false, reason: "unreadable", code: "limit_exceeded", message };
+    }
+    const read = await value.read(0, bytes);
+    // No JSON, but handed over as it is: who asks for bytes knows what to do with them.
+    return { found: true, value: read.slice() as unknown as Json, name, chars: bytes };
+  } finally {
+    value.close();
+  }
 }
 
 /** A value that is too large to be handed over, or bytes. Anything else is thrown on. */

@@ -76,13 +76,25 @@ function isPlain(value: object): boolean {
 /** Sorting the keys of large data costs more than a second name for the same call. */
 const MAX_SORTED_CHARS = 65_536;
 
-/** SHA-256 of the input as JSON, keys sorted if it is small; 32 hexadecimal digits of it. */
+/**
+ * SHA-256 of the input as JSON, keys sorted if it is small; 32 hexadecimal digits of it. Bytes in it count
+ * as what they hold.
+ */
 export async function digestOf(input: Json): Promise<string> {
-  const text = JSON.stringify(input);
+  const text = JSON.stringify(input, bytesAsText);
   const isSmall = text.length <= MAX_SORTED_CHARS;
-  const bytes = new TextEncoder().encode(isSmall ? JSON.stringify(input, sortedKeys) : text);
+  const bytes = new TextEncoder().encode(
+    isSmall ? JSON.stringify(JSON.parse(text), sortedKeys) : text,
+  );
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function bytesAsText(_key: string, value: unknown): unknown {
+  if (!(value instanceof Uint8Array)) return value;
+  let text = "";
+  for (const byte of value) text += String.fromCharCode(byte);
+  return text;
 }
 
 function sortedKeys(_key: string, value: unknown): unknown {

@@ -13,16 +13,25 @@ import {
 import { formatPath, isPlainKey, type Path, readPath } from "../value/path.ts";
 import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
+import { byteLength } from "../value/utf8.ts";
 
 /** What the model, the history and the client see of a small result: the value itself. */
-export interface ShownValue {
+export interface ShownValue extends Told {
   readonly $var: string;
   readonly value: Json;
+}
+
+/** What is said beside what is shown. */
+interface Told {
+  /** Where in the variable it was saved, if not as the whole of it. */
+  readonly path?: string;
+  /** Somebody who is not trusted has written it: data to work with, no instructions. */
+  readonly untrusted?: true;
   readonly unresolved?: readonly Unresolved[];
 }
 
 /** What they see of a large one. At most `maxHandleChars` as JSON, notes not counted. */
-export interface Handle {
+export interface Handle extends Told {
   readonly $var: string;
   readonly type: VariableInfo["type"];
   readonly count: number;
@@ -31,16 +40,17 @@ export interface Handle {
   readonly preview: string;
   /** References to parts, each of which exists. */
   readonly try: readonly string[];
-  readonly unresolved?: readonly Unresolved[];
 }
 
-/** What they see of a guarded one: of a sealed value what it is, of a secret that it is there. */
-export interface GuardedHandle {
+/**
+ * What they see of a guarded one: of a sealed value what it is, of a secret that it is there. What is not
+ * trusted is `hidden` as a sealed one is, where the agent says so, until the model asks to read it.
+ */
+export interface GuardedHandle extends Told {
   readonly $var: string;
-  readonly visibility: "sealed" | "secret";
+  readonly visibility: "sealed" | "secret" | "hidden";
   readonly type?: VariableInfo["type"];
   readonly count?: number;
-  readonly unresolved?: readonly Unresolved[];
 }
 
 /** What they see of a result that could not be kept: there is nothing to refer to. */
@@ -50,49 +60,93 @@ export interface NotKept {
   readonly count?: number;
   readonly shape?: string;
   readonly preview?: string;
+  readonly untrusted?: true;
 }
 
 const MAX_NOTES = 5;
 
 export type ToolOutput = ShownValue | Handle | GuardedHandle | NotKept;
 
-/** The output that stands for a saved value; nothing else of a large value is shown anywhere. */
-export function toolOutput(
-  info: VariableInfo,
-  value: Json,
-  unresolved: readonly Unresolved[],
-): ToolOutput {
-  const note = unresolved.length === 0 ? {} : { unresolved: unresolved.slice(0, MAX_NOTES) };
-  if (info.visibility !== "model") return { ...guardedHandle(info), ...note };
-  // As JSON a text may be far longer than it is.
-  const isShort = info.chars <= limits.maxShownResultChars;
-  const isSmall = isShort && JSON.stringify(value).length <= limits.maxShownResultChars;
-  return isSmall ? { $var: info.name, value, ...note } : { ...handleOf(info, value), ...note };
+export interface OutputOptions {
+  readonly unresolved?: readonly Unresolved[];
+  /** Where the value lies in its variable; `info` is then about the value, not the variable. */
+  readonly path?: Path;
+  /** What is not trusted is not shown. */
+  readonly hidesUntrusted?: boolean;
 }
 
-function guardedHandle({ name, type, count, visibility }: VariableInfo): GuardedHandle {
-  return visibility === "sealed"
-    ? { $var: name, visibility, type, count }
-    : { $var: name, visibility: "secret" };
+/**
+ * The output that stands for a saved value; nothing else of a large value is shown anywhere. Without
+ * `value` it is told by its info: bytes, or what came as a stream.
+ */
+export function toolOutput(
+  info: VariableInfo,
+  value: Json | undefined,
+  { unresolved = [], path = [], hidesUntrusted = false }: OutputOptions = {},
+): ToolOutput {
+  const told = {
+    ...(path.length === 0 ? {} : { path: formatPath(path) }),
+    ...(unresolved.length === 0 ? {} : { unresolved: unresolved.slice(0, MAX_NOTES) }),
+  };
+  const { name, type, count, visibility, trusted } = info;
+  if (visibility === "secret") return { $var: name, visibility, ...told };
+  if (visibility === "sealed") return { $var: name, visibility, type, count, ...told };
+  if (!trusted && hidesUntrusted) return { $var: name, visibility: "hidden", type, count, ...told };
+  const note = trusted ? told : { ...told, untrusted: true as const };
+  // As JSON a text may be far longer than it is.
+  const isShort = value !== undefined && info.chars <= limits.maxShownResultChars;
+  return isShort && JSON.stringify(value).length <= limits.maxShownResultChars
+    ? { $var: name, value, ...note }
+    : { ...handleOf(info, { value, path }), ...note };
+}
+
+/** What is said of a value that lies inside of a variable. */
+export function partInfo(info: VariableInfo, value: Json): VariableInfo {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return {
+    ...info,
+    type: typeOfJson(value),
+    count: countOf(value),
+    bytes: byteLength(text),
+    chars: text.length,
+    shape: shapeOf(value),
+    preview: previewOf(value),
+  };
 }
 
 /** The output for a result that the store refused, `why` being what it said. */
-export function notKept({ value, visibility = "model" }: Write, why: string): NotKept {
+export function notKept(
+  { value, visibility = "model", trusted = true }: Pick<Write, "value" | "visibility" | "trusted">,
+  why: string,
+  hidesUntrusted = false,
+): NotKept {
   const said = `This result was not kept as a variable: ${why}`;
-  if (visibility !== "model" || value instanceof Content) return { notKept: said };
+  const isGuarded = visibility !== "model" || (!trusted && hidesUntrusted);
+  if (isGuarded || value instanceof Content) return { notKept: said };
   const shown = { type: typeOfJson(value), count: countOf(value), shape: shapeOf(value) };
-  return { notKept: said, ...shown, preview: previewOf(value) };
+  return {
+    notKept: said,
+    ...shown,
+    preview: previewOf(value),
+    ...(trusted ? {} : { untrusted: true as const }),
+  };
 }
 
-function handleOf(info: VariableInfo, value: Json): Handle {
+interface Shown {
+  readonly value: Json | undefined;
+  readonly path: Path;
+}
+
+function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   const { name, type, count, bytes, shape, preview } = info;
-  const paths = tryPaths(name, value);
+  const place = `$${name}${formatPath(path)}`;
+  const paths = value === undefined ? knownPaths(info, place) : tryPaths(value, place);
   const handle = { $var: name, type, count, bytes, shape, preview, try: paths };
   // Quotes count twice as JSON: the preview gives way, then the shape.
   const excess = () => JSON.stringify(handle).length - limits.maxHandleChars;
   for (let chars = preview.length; excess() > 0 && chars > 20;) {
     chars = Math.max(20, chars - Math.max(excess(), 10));
-    handle.preview = previewOf(value, chars);
+    handle.preview = previewOf(value ?? preview, chars);
   }
   while (excess() > 0 && paths.length > 0) paths.pop();
   if (excess() > 0) handle.shape = previewOf(shape, Math.max(shape.length - excess() * 2, 20));
@@ -100,11 +154,18 @@ function handleOf(info: VariableInfo, value: Json): Handle {
 }
 
 /** Paths that lead somewhere: to a first element's field, to all of them, to a key. */
-function tryPaths(name: string, value: Json): string[] {
+function tryPaths(value: Json, place: string): string[] {
   return candidatePaths(value)
     .filter((path) => readPath(value, path).found)
     .slice(0, limits.maxTryPaths)
-    .map((path) => `$${name}${formatPath(path)}`);
+    .map((path) => `${place}${formatPath(path)}`);
+}
+
+/** Those of which a value's type and count tell that they do. */
+function knownPaths({ type, count }: VariableInfo, place: string): string[] {
+  if (count === 0) return [];
+  if (type === "array") return [`${place}[0]`, `${place}[:10]`];
+  return type === "string" ? [`${place}[:500]`] : [];
 }
 
 function candidatePaths(value: Json): readonly Path[] {

@@ -8,4 +8,8 @@ export interface ToolPolicy {
   readonly trusted?: boolean;
   /** Its results may be shown although guarded values went in: it hands out none of them. */
   readonly declassifies?: boolean;
+  /** A person has to approve each call. Default: false. */
+  readonly approval?: boolean;
+  /** Where its results come from, e.g. `mcp:<server>`. Default: `tool:<name>`. */
+  readonly source?: string;
 }

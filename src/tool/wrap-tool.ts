@@ -1,84 +1,29 @@
-import { asSchema, jsonSchema, type JSONSchema7, type ModelMessage, type ToolSet } from "ai";
-import { ByrefError, codeOf, type ErrorCode, messageOf } from "../errors.ts";
+import { asSchema, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
+import { ByrefError, codeOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Unresolved } from "../reference/expand.ts";
-import type { Found, Syntax } from "../reference/reference.ts";
+import type { Found } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
-import type { SyntaxName } from "../reference/syntaxes.ts";
-import { nameForCall } from "../store/names.ts";
-import type { Awaitable, VariableInfo, VariableStore, Write } from "../store/variable-store.ts";
 import { renderText } from "../value/render.ts";
-import { clip, deepFreeze, type Json } from "../value/json.ts";
-import { toJson } from "../value/to-json.ts";
+import { deepFreeze, type Json } from "../value/json.ts";
+import { approvalFor } from "./approval.ts";
+import { Labels } from "./labels.ts";
+import type { NamedTool, PreparedCall, Resolved, WrapOptions } from "./prepared-call.ts";
+import { failed, runTool } from "./run-tool.ts";
+import { saveResult } from "./save-result.ts";
+import { parseTarget, splitInput, withTarget } from "./save-target.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
-import { Labels } from "./labels.ts";
-import { notKept, type ToolOutput, toolOutput } from "./tool-output.ts";
-import type { ToolPolicy } from "./tool-policy.ts";
+import { outcomeOf } from "./tool-result.ts";
 import { widenSchema } from "./widen-schema.ts";
-
-/** Any tool that a set may hold. */
-export type AnyTool = ToolSet[string];
-
-/** Names the variable that a result is saved as; its input is the resolved one. */
-export type Naming = (tool: string, input: Json, output: Json) => string;
-
-export interface WrapOptions {
-  readonly store: VariableStore;
-  /** How references are written. Default: dollar only. */
-  readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-  /** What an unknown name in a tool input is. Default: text that stays, and is noted. */
-  readonly unknown?: "keep" | "error";
-  /** Default: the tool's name and its most telling argument, e.g. `get_weather_nyc`. */
-  readonly naming?: Naming;
-  /** Time limit of one call in milliseconds. */
-  readonly toolMs?: number;
-  /** By tool: which secrets it is given, and what its results are. */
-  readonly policies?: Readonly<Record<string, ToolPolicy>>;
-  /** Whoever keeps the variables that the calls use from being evicted; see `VariableStore.holds`. */
-  readonly owner?: string;
-  /** Tools that promise not to change their input: they get the shared, frozen value without a copy. */
-  readonly readonlyTools?: readonly string[];
-}
-
-export interface CallOptions {
-  readonly toolCallId: string;
-  readonly messages: readonly ModelMessage[];
-  readonly signal: AbortSignal;
-}
-
-/** What came of a call: data, because the model is told of either. */
-export type ToolRun =
-  | {
-      readonly kind: "done";
-      /** Characters that the model wrote as references, and that they stood for. */
-      readonly references: ReferenceCount;
-      /**
-       * Saves the result as a variable; throws, or rejects with, what the store throws. A result that is
-       * over a limit is not kept: then there is no `info`, and the output says so.
-       */
-      save(): Awaitable<Saved>;
-    }
-  | { readonly kind: "failed"; readonly code: ErrorCode; readonly message: string };
-
-export interface Saved {
-  readonly info?: VariableInfo;
-  readonly output: ToolOutput;
-}
-
-export interface ReferenceCount {
-  readonly authoredChars: number;
-  readonly resolvedChars: number;
-}
-
-/** A tool as the model is shown it, and the way to run it by reference. */
-export interface WrappedTool {
-  readonly name: string;
-  /** The same tool with a schema that takes references; it has no `execute`. */
-  readonly shown: AnyTool;
-  /** Resolves, checks, executes. Never throws; nothing is saved before `save`. */
-  run(input: Json, options: CallOptions): Promise<ToolRun>;
-}
+import type {
+  AnyTool,
+  CallOptions,
+  Failed,
+  Prepared,
+  ReferenceCount,
+  ToolRun,
+  WrappedTool,
+} from "./wrapped-tool.ts";
 
 /** Every tool of a set by its name. Tools that the provider executes are shown as they are. */
 export async function wrapTools(
@@ -98,63 +43,115 @@ export async function wrapTool(
   tool: AnyTool,
   options: WrapOptions,
 ): Promise<WrappedTool> {
+  if (tool.type === "provider") return { name, shown: tool, prepare: async () => notOurs(name) };
   const schema: JSONSchema7 = await asSchema(tool.inputSchema).jsonSchema;
   const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
-  const isProviders = tool.type === "provider";
+  const widened = widenSchema(schema);
+  const targets = targetsOf(name, options.outputPath);
+  const extended = targets === true ? withTarget(widened, tool.strict === true) : undefined;
   // Without a validator: the resolved input is checked, not the references.
-  const shown = isProviders
-    ? tool
-    : ({ ...rest, inputSchema: jsonSchema(widenSchema(schema)) } as AnyTool);
-  return { name, shown, run: (input, call) => runTool({ name, tool, options }, input, call) };
+  const shown = { ...rest, inputSchema: jsonSchema(extended ?? widened) } as AnyTool;
+  const target = extended === undefined ? targets : true;
+  const named: NamedTool = {
+    name,
+    tool,
+    options,
+    target: target === true && extended === undefined ? false : target,
+  };
+  return { name, shown, prepare: (input, call) => prepare(named, input, call) };
 }
 
-interface Named {
-  readonly name: string;
-  readonly tool: AnyTool;
-  readonly options: WrapOptions;
+/** True: the model says where; a text: there; false: nobody does. */
+function targetsOf(name: string, outputPath: WrapOptions["outputPath"] = false): string | boolean {
+  return typeof outputPath === "boolean" ? outputPath : (outputPath[name] ?? false);
 }
 
-async function runTool(named: Named, given: Json, call: CallOptions): Promise<ToolRun> {
-  const labels = new Labels(named.options.store);
+async function prepare(named: NamedTool, given: Json, call: CallOptions): Promise<Prepared> {
+  const { name, tool, options, target } = named;
+  const labels = new Labels(options.store, options.taint);
   try {
+    if (tool.execute === undefined) throw notExecutable(name);
     // What the model wrote is history: the tool must not change it.
-    const input = deepFreeze(structuredClone(given));
+    const written = deepFreeze(structuredClone(given));
+    const split = target === true ? splitInput(written) : { input: written };
+    const wanted = typeof target === "string" ? target : split.target;
+    const places = wanted === undefined ? undefined : parseTarget(wanted, options.store);
     const references = new Counter();
-    const resolution = await resolve(named, input, { labels, references });
-    try {
-      // A digest of what is guarded would let it be guessed.
-      const digest = await digestOf(labels.isGuarded ? input : resolution.value);
-      const value = await execute(named, resolution, call);
-      return {
-        kind: "done",
-        references,
-        save: () => save(named, { input, resolution, value, digest, labels, call }),
-      };
-    } catch (error) {
-      return labels.isGuarded ? failed(error, withheld(named.name)) : failed(error);
-    }
+    const resolution = await resolve(named, split.input, { labels, references });
+    const checked = await check(named, resolution, labels);
+    // A digest of what is guarded would let it be guessed.
+    const digest = await digestOf(labels.isGuarded ? split.input : resolution.value);
+    const prepared = { ...split, named, call, resolution, checked, labels, digest, places };
+    const decision = await approvalFor(prepared);
+    if (decision.kind === "failed") return decision;
+    const { approval } = decision;
+    return {
+      kind: "ready",
+      input: resolution.value,
+      references,
+      ...(approval === undefined ? {} : { approval }),
+      run: () => run(prepared),
+    };
   } catch (error) {
     return failed(error);
   }
 }
 
-function failed(error: unknown, message: string = shortened(messageOf(error))): ToolRun {
-  const code = codeOf(error);
-  return { kind: "failed", code: code === "internal" ? "tool_failed" : code, message };
+async function check(
+  { name, tool, options }: NamedTool,
+  { value, unresolved }: Resolved,
+  labels: Labels,
+): Promise<unknown> {
+  const isReadonly = options.readonlyTools?.includes(name) ?? false;
+  try {
+    return await checkInput(tool, value, { unresolved, readonly: isReadonly });
+  } catch (error) {
+    if (!labels.isGuarded) throw error;
+    throw new ByrefError(codeOf(error), withheld(name, GIVEN_GUARDED));
+  }
+}
+
+const GIVEN_GUARDED = "it was given a guarded value";
+
+async function run(prepared: PreparedCall): Promise<ToolRun> {
+  const { named, call, labels, checked: input } = prepared;
+  const { name, tool, options } = named;
+  try {
+    const toolMs = options.toolMs ?? limits.toolMs;
+    const takeIn = (returned: unknown) => outcomeOf(returned, prepared.places, options.store);
+    const outcome = await runTool({ name, tool, input, toolMs, call, takeIn });
+    return { kind: "done", save: () => saveResult(prepared, outcome) };
+  } catch (error) {
+    if (labels.isGuarded) return failed(error, withheld(name, GIVEN_GUARDED));
+    return isDoubted(named) ? doubted(named, error) : failed(error);
+  }
+}
+
+function isDoubted({ name, options }: NamedTool): boolean {
+  return options.policies?.[name]?.trusted === false;
+}
+
+/** What a tool says whose results are not trusted is no more to be trusted. */
+function doubted({ name, options }: NamedTool, error: unknown): Failed {
+  if (options.untrusted === "hide") return failed(error, withheld(name, "it is not trusted"));
+  options.taint?.add();
+  return failed(error);
 }
 
 /** What a tool says of a guarded value is guarded too. */
-function withheld(name: string): string {
-  return `${name} failed; what it said is withheld, because it was given a guarded value.`;
+function withheld(name: string, why: string): string {
+  return `${name} failed; what it said is withheld, because ${why}.`;
 }
 
 function resolve(
-  { name, options }: Named,
+  { name, options }: NamedTool,
   input: Json,
   { labels, references }: { readonly labels: Labels; readonly references: Counter },
 ): Promise<Resolved> {
   const { store, syntaxes, unknown, owner, policies } = options;
   const lookup = lookupInStore(store, {
+    bytes: true,
+    hidesUntrusted: options.untrusted === "hide",
     secrets: policies?.[name]?.secrets ?? [],
     onUsed: (used) => {
       labels.add(used);
@@ -168,140 +165,13 @@ function resolve(
   });
 }
 
-interface Resolved {
-  readonly value: Json;
-  readonly unresolved: readonly Unresolved[];
+function notExecutable(name: string): ByrefError {
+  const message = `${name} cannot be executed here: it has no execute function.`;
+  return new ByrefError("unknown_tool", message);
 }
 
-async function execute({ name, tool, options }: Named, resolution: Resolved, call: CallOptions) {
-  if (tool.execute === undefined) {
-    throw new ByrefError(
-      "unknown_tool",
-      `${name} cannot be executed here: it has no execute function.`,
-    );
-  }
-  const checked = await checkInput(tool, resolution.value, {
-    unresolved: resolution.unresolved,
-    readonly: options.readonlyTools?.includes(name) ?? false,
-  });
-  if (call.signal.aborted) throw stopped(name);
-  const toolMs = options.toolMs ?? limits.toolMs;
-  const timeout = new AbortController();
-  const signal = AbortSignal.any([call.signal, timeout.signal]);
-  // The SDK types a tool's input by its schema, which has just checked it.
-  const run = tool.execute as (input: unknown, options: unknown) => unknown;
-  const given = executionOptions(call, signal);
-  const result = lastOf(() => run(checked, given), signal);
-  return toJson(await withTimeout(result, { name, toolMs, timeout, signal: call.signal }));
-}
-
-/** The SDK's second argument. A tool that looks at the messages gets a copy: they are the next prompt. */
-function executionOptions({ toolCallId, messages }: CallOptions, abortSignal: AbortSignal) {
-  return {
-    toolCallId,
-    abortSignal,
-    get messages() {
-      return structuredClone(messages);
-    },
-  };
-}
-
-/** An error may carry all that a server answered; what the model is shown of it is bounded. */
-function shortened(message: string): string {
-  const shown = clip(message, limits.maxShownResultChars);
-  return shown === message ? message : `${shown}… (+${message.length - shown.length} more)`;
-}
-
-/**
- * The result; of a tool that yields results one after the other, the last. One that is not waited for
- * any more is closed when it yields next.
- */
-async function lastOf(run: () => unknown, signal: AbortSignal): Promise<unknown> {
-  const result = await run();
-  if (typeof result !== "object" || result === null || !(Symbol.asyncIterator in result))
-    return result;
-  let last: unknown;
-  for await (const value of result as AsyncIterable<unknown>) {
-    if (signal.aborted) break;
-    last = value;
-  }
-  return last;
-}
-
-interface Deadline {
-  readonly name: string;
-  readonly toolMs: number;
-  readonly timeout: AbortController;
-  readonly signal: AbortSignal;
-}
-
-/** A tool that hangs is told to stop, and not waited for. */
-async function withTimeout<Result>(result: Promise<Result>, deadline: Deadline): Promise<Result> {
-  const { name, toolMs, timeout, signal } = deadline;
-  const { promise: cutOff, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const message = `${name} did not finish within ${toolMs} ms.`;
-    reject(new ByrefError("tool_timeout", message, { toolMs }));
-    timeout.abort();
-  }, toolMs);
-  const stop = () => reject(stopped(name));
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([result, cutOff]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
-  }
-}
-
-function stopped(name: string): ByrefError {
-  return new ByrefError("tool_failed", `${name} was stopped.`);
-}
-
-interface Result {
-  readonly input: Json;
-  readonly resolution: Resolved;
-  readonly value: { readonly value: Json; readonly notes: readonly string[] };
-  readonly digest: string;
-  readonly labels: Labels;
-  readonly call: CallOptions;
-}
-
-function save(named: Named, result: Result): Awaitable<Saved> {
-  const { name, options } = named;
-  const { input, resolution, value, digest, labels, call } = result;
-  const write: Write = {
-    value: value.value,
-    name: { ...nameFor(named, result), inputDigest: digest },
-    tool: name,
-    toolCallId: call.toolCallId,
-    input,
-    ...labels.ofResult(name, options.policies?.[name]),
-    ...(value.notes.length === 0 ? {} : { description: value.notes.join(" ") }),
-  };
-  const kept = (info: VariableInfo): Saved => {
-    if (options.owner !== undefined) options.store.holds.hold(options.owner, info.name);
-    return { info, output: toolOutput(info, value.value, resolution.unresolved) };
-  };
-  const refused = (error: unknown): Saved => {
-    if (codeOf(error) !== "limit_exceeded") throw error;
-    return { output: notKept(write, messageOf(error)) };
-  };
-  try {
-    const saving = options.store.save(write);
-    return saving instanceof Promise ? saving.then(kept).catch(refused) : kept(saving);
-  } catch (error) {
-    return refused(error);
-  }
-}
-
-/** A name is for all to see: it is not made of what is guarded. */
-function nameFor({ name, options }: Named, { resolution, value, labels }: Result) {
-  if (labels.isGuarded) return { base: name, numbered: true };
-  const chosen = options.naming?.(name, resolution.value, value.value);
-  return chosen === undefined
-    ? nameForCall(name, resolution.value)
-    : { base: chosen, numbered: false };
+function notOurs(name: string): Failed {
+  return failed(notExecutable(name));
 }
 
 class Counter implements ReferenceCount {

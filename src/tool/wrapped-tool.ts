@@ -2,6 +2,7 @@ import type { ModelMessage, ToolSet } from "ai";
 import type { ErrorCode } from "../errors.ts";
 import type { Awaitable, VariableInfo } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
+import type { ToolOutput } from "./tool-output.ts";
 
 /** Any tool that a set may hold. */
 export type AnyTool = ToolSet[string];
@@ -33,9 +34,15 @@ export interface Ready {
   readonly input: Json;
   /** Characters that the model wrote as references, and that they stood for. */
   readonly references: ReferenceCount;
-  /** Set if a person has to approve it first. */
-  readonly approval?: { readonly reason: string };
+  /** Set if a person has to approve it first: why, and what would run, as far as it may be shown. */
+  readonly approval?: ApprovalRequest;
   run(): Promise<ToolRun>;
+}
+
+export interface ApprovalRequest {
+  readonly reason: string;
+  /** The resolved input as text, shortened; as the model wrote it if a secret went in. */
+  readonly input: string;
 }
 
 /** What came of a call: data, because the model is told of either. */
@@ -59,7 +66,7 @@ export interface Failed {
 export interface Saved {
   readonly info?: VariableInfo;
   /** What the model, the history and the client see. */
-  readonly output: Json;
+  readonly output: ToolOutput | Json;
 }
 
 export interface ReferenceCount {

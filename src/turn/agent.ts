@@ -1,8 +1,9 @@
 import type { ToolSet } from "ai";
 import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
+import type { Policy } from "../tool/policy.ts";
 import type { ToolPolicy } from "../tool/tool-policy.ts";
-import type { Naming } from "../tool/wrap-tool.ts";
+import type { Naming } from "../tool/prepared-call.ts";
 
 /** What running a tool again after a crash would do. */
 export type Effects = "none" | "idempotent" | "once";
@@ -27,6 +28,17 @@ export interface Agent {
   };
   /** By tool: which secrets it is given, and what its results are. Default: none, shown and trusted. */
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
+  /** Decides of each call before it runs. Default: all may. */
+  readonly policy?: Policy;
+  /** What is not trusted: shown and marked as such (default), or hidden until the model asks to read it. */
+  readonly untrusted?: "show" | "hide";
+  /** The model may say where a result is saved (true), or the caller does, by tool. Default: neither. */
+  readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
+  /**
+   * The runtime's own tools that the model is given when there are variables: `read_variable` and its
+   * like. Default: all.
+   */
+  readonly variableTools?: boolean | readonly string[];
   /** Tools that promise not to change their input: they get the stored value without a copy. */
   readonly readonlyTools?: readonly string[];
   /** Names the variables that results are saved as. Default: tool and most telling argument. */

@@ -13,6 +13,8 @@ export interface StoredMessage {
   /** The texts as the person saw them, one for each text part; absent if they are the same. */
   readonly display?: readonly string[];
   readonly metadata?: unknown;
+  /** The model had been shown what is not trusted when it wrote this. */
+  readonly tainted?: boolean;
   readonly createdAt: string;
 }
 
@@ -41,11 +43,11 @@ export class History {
 
   /** One row written; a message of over a megabyte takes a row more for each. */
   add(message: StoredMessage): void {
-    const { role, parts, display, metadata, createdAt } = message;
+    const { role, parts, display, metadata, tainted, createdAt } = message;
     // Ids are cursors: one that a client sends twice names the first message only. Ours are new anyway.
     const isTaken = role === "user" && this.has(message.id);
     const id = isTaken ? crypto.randomUUID() : message.id;
-    const body = JSON.stringify({ parts, display, metadata });
+    const body = JSON.stringify({ parts, display, metadata, tainted });
     const isLarge = byteLength(body) > limits.maxChunkBytes;
     // An id may be used again after an edit: a key of its own, so that nothing is overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
@@ -71,8 +73,8 @@ export class History {
   }
 
   /** Rows that `add` writes for it. */
-  rowsFor({ parts, display, metadata }: StoredMessage): number {
-    const bytes = byteLength(JSON.stringify({ parts, display, metadata }));
+  rowsFor({ parts, display, metadata, tainted }: StoredMessage): number {
+    const bytes = byteLength(JSON.stringify({ parts, display, metadata, tainted }));
     return 1 + (bytes > limits.maxChunkBytes ? Math.ceil(bytes / limits.maxChunkBytes) : 0);
   }
 
@@ -215,7 +217,7 @@ export class History {
     return {
       id: textIn(row, "id"),
       role: textIn(row, "role") as StoredMessage["role"],
-      ...(JSON.parse(body) as Pick<StoredMessage, "parts" | "display" | "metadata">),
+      ...(JSON.parse(body) as Pick<StoredMessage, "parts" | "display" | "metadata" | "tainted">),
       createdAt: new Date(numberIn(row, "created_at")).toISOString(),
     };
   }
@@ -235,8 +237,8 @@ function newestThatFit(sizes: readonly number[], maxChars: number): number {
 }
 
 /** Without what only people see: that may be megabytes. */
-function forPrompt({ id, role, parts, createdAt }: StoredMessage): StoredMessage {
-  return { id, role, parts, createdAt };
+function forPrompt({ id, role, parts, tainted, createdAt }: StoredMessage): StoredMessage {
+  return { id, role, parts, ...(tainted === undefined ? {} : { tainted }), createdAt };
 }
 
 /** A message as an AI SDK client has it. */

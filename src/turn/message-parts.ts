@@ -62,6 +62,9 @@ export class MessageParts {
       case "tool-output-error":
         this.#toolOutput(chunk);
         return;
+      case "tool-approval-request":
+        this.#approval(chunk);
+        return;
       case "file":
       case "reasoning-file":
       case "source-url":
@@ -129,6 +132,14 @@ export class MessageParts {
       part[field] = providerMetadata;
     }
     Object.assign(part, rest);
+  }
+
+  #approval(chunk: Extract<UIMessageChunk, { type: "tool-approval-request" }>): void {
+    const { toolCallId, approvalId: id, approvalDescriptor: descriptor } = chunk;
+    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    if (part === undefined) return;
+    part.state = "approval-requested";
+    part.approval = { id, ...(descriptor === undefined ? {} : { descriptor }) };
   }
 
   #toolOutput(

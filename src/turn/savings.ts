@@ -1,7 +1,7 @@
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import type { VariableStore } from "../store/variable-store.ts";
 import { variableIn } from "../tool/tool-output.ts";
-import type { ReferenceCount } from "../tool/wrap-tool.ts";
+import type { ReferenceCount } from "../tool/wrapped-tool.ts";
 
 /** What passing by reference saved in a turn, in characters; counted, not guessed. */
 export interface Savings {
@@ -74,6 +74,10 @@ function charsOf(part: unknown): number {
   if ("text" in part && typeof part.text === "string") return part.text.length;
   if ("input" in part) return JSON.stringify(part.input ?? null).length;
   const output = toolOutputIn(part);
+  if (isContent(part) && Array.isArray(output)) {
+    // An image has no characters.
+    return output.reduce<number>((sum, item) => sum + charsOf(item), 0);
+  }
   if (output !== undefined)
     return typeof output === "string" ? output.length : JSON.stringify(output).length;
   return 0;
@@ -84,6 +88,13 @@ function toolOutputIn(part: unknown): unknown {
   const { output } = part;
   if (typeof output !== "object" || output === null || !("value" in output)) return undefined;
   return output.value;
+}
+
+/** Is the output made of content parts? */
+function isContent(part: object): boolean {
+  const output = "output" in part ? part.output : undefined;
+  const isObject = typeof output === "object" && output !== null;
+  return isObject && "type" in output && output.type === "content";
 }
 
 function hasValue(output: unknown): boolean {

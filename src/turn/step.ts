@@ -11,7 +11,6 @@ import {
 } from "ai";
 import { ByrefError, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { WrappedTool } from "../tool/wrap-tool.ts";
 import { clip, type Json } from "../value/json.ts";
 import type { SavingsCounter } from "./savings.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -80,11 +79,6 @@ export async function callModel(
     // An endpoint that was not read to its end is let go.
     reader?.cancel().catch(() => undefined);
   }
-}
-
-/** The tools of an agent as the model is shown them. */
-export function shownTools(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
-  return Object.fromEntries(Array.from(tools, ([name, tool]) => [name, tool.shown]));
 }
 
 async function readParts(

@@ -17,7 +17,9 @@ import {
 import { limits } from "../limits.ts";
 import type { Change, VariableStore } from "../store/variable-store.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
-import { type ToolRun, type WrapOptions, type WrappedTool, wrapTools } from "../tool/wrap-tool.ts";
+import type { WrapOptions } from "../tool/prepared-call.ts";
+import { Taint } from "../tool/taint.ts";
+import type { Prepared, Ready } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
 import type { Cost } from "./cost.ts";
 import { Answer } from "./answer.ts";
@@ -25,7 +27,8 @@ import { type History, type StoredMessage, toUIMessage } from "./history.ts";
 import { MessageParts } from "./message-parts.ts";
 import { instructionsFor, toModelMessages, withVariables } from "./prompt.ts";
 import { type Savings, SavingsCounter } from "./savings.ts";
-import { callModel, shownTools, type StepContext, type ToolCall } from "./step.ts";
+import { callModel, type StepContext, type ToolCall } from "./step.ts";
+import { type Facilities, Toolbox } from "./toolbox.ts";
 import { addUsage, type Usage } from "./usage.ts";
 
 export interface TurnOptions {
@@ -42,6 +45,8 @@ export interface TurnOptions {
   readonly signal: AbortSignal;
   /** What the turn has cost so far. */
   readonly cost: () => Cost;
+  /** What the runtime's own tools work with. Default: those that need nothing more. */
+  readonly facilities?: Facilities;
   /** Receives the chunks as the client sees them, in order. Must not throw. */
   readonly emit: (chunk: UIMessageChunk) => void;
 }
@@ -77,6 +82,7 @@ class Turn {
   readonly #parts = new MessageParts();
   readonly #answer: Answer;
   readonly #savings: SavingsCounter;
+  readonly #taint: Taint;
   readonly #id: string;
   #usage: Usage = {};
 
@@ -85,6 +91,8 @@ class Turn {
     this.#options = options;
     this.#id = newId();
     this.#savings = new SavingsCounter(store);
+    const past = options.history.window();
+    this.#taint = new Taint(past.some(({ tainted }) => tainted === true));
     const { syntaxes, inCode, inUrls } = agent.references ?? {};
     const hold = (name: string) => store.holds.hold(this.#id, name);
     this.#answer = new Answer(lookupInStore(store, { onUsed: hold }), {
@@ -123,17 +131,15 @@ class Turn {
   /** Calls the model until it asks for no more tools. */
   async #steps(): Promise<FinishReason> {
     const { agent, model, store, history, signal } = this.#options;
-    const tools = await wrapTools(agent.tools, {
-      ...wrapOptionsFor(agent),
-      store,
-      owner: this.#id,
-    });
-    const shown = shownTools(tools);
-    const past = await toModelMessages(history.window(), shown);
-    const context: StepContext = {
+    const tools = await Toolbox.open(
+      agent,
+      { ...wrapOptionsFor(agent), store, owner: this.#id, taint: this.#taint },
+      this.#options.facilities ?? {},
+    );
+    const past = await toModelMessages(history.window(), tools.all);
+    const context: Omit<StepContext, "tools"> = {
       model,
       instructions: instructionsFor(agent),
-      tools: shown,
       savings: this.#savings,
       signal,
       redact: this.#options.redact ?? ((text) => text),
@@ -141,16 +147,21 @@ class Turn {
     };
     for (let step = 1; ; step++) {
       signal.throwIfAborted();
-      const messages = [...past, ...(await this.#ownMessages(shown))];
+      const messages = [...past, ...(await this.#ownMessages(tools.all))];
       await this.#write({ type: "start-step" });
-      const result = await callModel(context, withVariables(messages, store));
+      const prompt = withVariables(messages, {
+        store,
+        taint: this.#taint,
+        hidesUntrusted: agent.untrusted === "hide",
+      });
+      const result = await callModel({ ...context, tools: tools.shown }, prompt);
       this.#usage = addUsage(this.#usage, result.usage);
       // An answer that was cut off or filtered may hold half a call: as in the SDK, nothing runs.
       const isWhole = result.finishReason === "stop" || result.finishReason === "tool-calls";
-      if (isWhole) await this.#runTools(result.calls, tools, messages);
+      const waits = isWhole && (await this.#runTools(result.calls, tools, messages));
       await this.#write({ type: "finish-step" });
       const hasCalls = result.calls.length + result.invalidCalls > 0;
-      if (!isWhole || !hasCalls) return result.finishReason;
+      if (!isWhole || !hasCalls || waits) return result.finishReason;
       if (step === limits.maxSteps) throw tooManySteps(step);
     }
   }
@@ -161,32 +172,54 @@ class Turn {
     return parts.length === 0 ? Promise.resolve([]) : toModelMessages([this.#stored(parts)], shown);
   }
 
-  /** All calls run at the same time; results are saved and shown in the order of the calls. */
+  /**
+   * All calls are prepared before any runs, so that each sees the variables as they were; then all run at
+   * the same time. Results are saved and shown in the order of the calls. True if a call waits for a
+   * person.
+   */
   async #runTools(
     calls: readonly ToolCall[],
-    tools: ReadonlyMap<string, WrappedTool>,
+    tools: Toolbox,
     messages: readonly ModelMessage[],
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { signal } = this.#options;
-    const runs = calls.map(({ toolName, toolCallId, input }) =>
-      tools.get(toolName)?.run(input, { toolCallId, messages, signal }),
+    const prepared = await Promise.all(
+      calls.map(async (call) => {
+        const tool = tools.get(call.toolName);
+        const { toolCallId, input } = call;
+        return { call, ready: await tool?.prepare(input, { toolCallId, messages, signal }) };
+      }),
     );
-    for (const [index, call] of calls.entries()) {
-      const run = await runs[index];
-      signal.throwIfAborted();
-      if (run !== undefined) await this.#finishCall(call, run);
+    signal.throwIfAborted();
+    const running = prepared.map(({ call, ready }) => ({ call, ready, run: started(ready) }));
+    for (const { call, ready, run } of running) {
+      if (ready?.kind === "failed") await this.#failCall(call.toolCallId, ready);
+      else if (ready !== undefined) await this.#finishCall(call.toolCallId, ready, run);
     }
+    return running.some(({ ready }) => ready?.kind === "ready" && ready.approval !== undefined);
   }
 
-  async #finishCall({ toolCallId }: ToolCall, run: ToolRun): Promise<void> {
-    if (run.kind === "failed") return this.#failCall(toolCallId, run.code, run.message);
+  async #finishCall(
+    toolCallId: string,
+    { approval, references }: Ready,
+    running: ReturnType<Ready["run"]> | undefined,
+  ): Promise<void> {
+    if (running === undefined) {
+      const approvalId = this.#options.newId();
+      const descriptor = { approvalDescriptor: approval };
+      await this.#write({ type: "tool-approval-request", approvalId, toolCallId, ...descriptor });
+      return;
+    }
+    const run = await running;
+    this.#options.signal.throwIfAborted();
+    if (run.kind === "failed") return this.#failCall(toolCallId, run);
     try {
       const saving = run.save();
       const { output } = saving instanceof Promise ? await saving : saving;
-      this.#savings.addReferences(run.references);
+      this.#savings.addReferences(references);
       await this.#write({ type: "tool-output-available", toolCallId, output });
     } catch (error) {
-      await this.#failCall(toolCallId, codeOf(error), messageOf(error));
+      await this.#failCall(toolCallId, { code: codeOf(error), message: messageOf(error) });
     }
   }
 
@@ -199,7 +232,10 @@ class Turn {
     this.#options.emit({ type: "data-variable", data, transient: true });
   }
 
-  async #failCall(toolCallId: string, code: ErrorCode, message: string): Promise<void> {
+  async #failCall(
+    toolCallId: string,
+    { code, message }: { readonly code: ErrorCode; readonly message: string },
+  ): Promise<void> {
     await this.#write({ type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` });
   }
 
@@ -245,15 +281,25 @@ class Turn {
       role: "assistant",
       parts,
       ...(isSame ? {} : { display }),
+      ...(this.#taint.isTainted ? { tainted: true } : {}),
       createdAt: new Date(this.#options.now()).toISOString(),
     };
   }
 }
 
+/** Undefined for a call that must not run, or not yet. */
+function started(ready: Prepared | undefined): ReturnType<Ready["run"]> | undefined {
+  return ready?.kind === "ready" && ready.approval === undefined ? ready.run() : undefined;
+}
+
 function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
-  const { naming, readonlyTools, policies, references: { syntaxes, unknown } = {} } = agent;
+  const { naming, readonlyTools, policies, policy, untrusted, outputPath } = agent;
+  const { syntaxes, unknown } = agent.references ?? {};
   return {
     ...(policies === undefined ? {} : { policies }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(untrusted === undefined ? {} : { untrusted }),
+    ...(outputPath === undefined ? {} : { outputPath }),
     ...(naming === undefined ? {} : { naming }),
     ...(readonlyTools === undefined ? {} : { readonlyTools }),
     ...(syntaxes === undefined ? {} : { syntaxes }),

@@ -55,22 +55,30 @@ function idleAt(info: { readonly accessedAt: string }): number {
 }
 
 describe("the alarm", () => {
-  it("is armed without a ttl, for the moment at which what was written is unused too long", async () => {
+  it("is armed once, for when the first thing in a new conversation is unused too long", async () => {
     const [id, other] = [newId(), newId()];
+    const before = Date.now();
     const info = await put(id, "a", 1);
-    expect(await alarmOf(id)).toBe(idleAt(info));
+    const due = (await alarmOf(id)) ?? 0;
+    expect(due).toBeGreaterThanOrEqual(before + limits.variableIdleMs);
+    expect(due).toBeLessThanOrEqual(idleAt(info));
     await put(id, "a", 2);
     await put(id, "b", 2);
     await ask(id, "Weather in NYC?");
-    expect(await alarmOf(id)).toBe(idleAt(info));
-    // Without a variable it is the conversation that goes.
-    const before = Date.now();
+    expect(await alarmOf(id)).toBe(due);
     await ask(other, "Who are you?");
-    const due = (await alarmOf(other)) ?? 0;
-    expect(due).toBeGreaterThanOrEqual(before + limits.conversationIdleMs);
+    const first = await alarmOf(other);
+    await ask(other, "Weather in NYC?");
+    expect(await alarmOf(other)).toBe(first);
+  });
+
+  it("waits for the conversation to be unused where there is no variable", async () => {
+    const id = newId();
+    await ask(id, "Who are you?");
+    await runDurableObjectAlarm(objectOf(id));
+    const due = (await alarmOf(id)) ?? 0;
+    expect(due).toBeGreaterThan(Date.now() + limits.conversationIdleMs - 60_000);
     expect(due).toBeLessThanOrEqual(Date.now() + limits.conversationIdleMs);
-    const [weather] = (await ask(other, "Weather in NYC?")).variables;
-    expect(await alarmOf(other)).toBe(idleAt(weather ?? info));
   });
 
   it("is never armed by what only reads", async () => {

@@ -28,7 +28,7 @@ const FORM = "application/x-www-form-urlencoded";
 const question = { role: "user", parts: [{ type: "text", text: "Hello" }] };
 const chat = (more: object) => json({ id, messages: [question], ...more });
 const parts = (...parts: readonly unknown[]) => json({ message: { role: "user", parts } });
-const file = { type: "file", mediaType: "image/png", url: "data:image/png;base64,AA==" };
+const file = { type: "file", mediaType: "image/png", url: "https://example.com/a.png" };
 
 const bodies: readonly Row[] = [
   ["broken JSON", "bad_json", CHAT, text('{"id": "x", ', "application/json")],

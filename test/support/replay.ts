@@ -69,7 +69,9 @@ async function callThrough(
     ...(typeof label === "string" ? { naming: () => label } : {}),
   });
   const signal = new AbortController().signal;
-  const run = await wrapped.run(input, { toolCallId: "call", messages: [], signal });
+  const ready = await wrapped.prepare(input, { toolCallId: "call", messages: [], signal });
+  if (ready.kind === "failed") return { code: ready.code, message: ready.message };
+  const run = await ready.run();
   if (run.kind === "failed") return { code: run.code, message: run.message };
   if (step.labels === undefined) await run.save();
   for (const name of step.labels ?? [])
@@ -83,7 +85,14 @@ function entryOf(output: Json, name: string): Json {
 
 /** The step's input as a model writes it, references in one syntax. */
 function written(step: Step, spelling: Spelling): Json {
-  const sources = step.refs.map(({ name, path }) => spell(name, path.map(toSegment), spelling));
+  return writtenWith(
+    step,
+    step.refs.map(({ name, path }) => spell(name, path.map(toSegment), spelling)),
+  );
+}
+
+/** The step's input with these texts for its references. */
+export function writtenWith(step: Step, sources: readonly string[]): Json {
   const write = (value: Json): Json => {
     if (typeof value === "string") return value.replaceAll(/⟦(\d+)⟧/g, (_, k) => sources[k] ?? "");
     if (isJsonArray(value)) return value.map(write);
@@ -93,7 +102,7 @@ function written(step: Step, spelling: Spelling): Json {
   return write(step.input);
 }
 
-function toSegment(step: string | number) {
+export function toSegment(step: string | number) {
   return typeof step === "number" ? { index: step } : { key: step };
 }
 

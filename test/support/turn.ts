@@ -9,7 +9,7 @@ import {
 import { migrate } from "../../src/store/migrations.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import type { Naming } from "../../src/tool/wrap-tool.ts";
+import type { Naming } from "../../src/tool/prepared-call.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { History, type StoredMessage } from "../../src/turn/history.ts";
 import { runTurn, type TurnResult } from "../../src/turn/turn.ts";

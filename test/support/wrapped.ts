@@ -1,20 +1,37 @@
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import {
-  type AnyTool,
-  type ToolRun,
-  type WrapOptions,
-  wrapTool,
-} from "../../src/tool/wrap-tool.ts";
+import type { WrapOptions } from "../../src/tool/prepared-call.ts";
+import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import type {
+  AnyTool,
+  CallOptions,
+  ReferenceCount,
+  ToolRun,
+  WrappedTool,
+} from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 
 export const call = { toolCallId: "call_1", messages: [], signal: new AbortController().signal };
+
+/** Prepares and runs; nobody is asked, and a call that would have to be is not run. */
+export async function run(
+  wrapped: WrappedTool,
+  input: Json,
+  options: CallOptions = call,
+): Promise<ToolRun & { readonly references?: ReferenceCount }> {
+  const ready = await wrapped.prepare(input, options);
+  if (ready.kind === "failed") return ready;
+  if (ready.approval !== undefined) throw new Error(`Somebody is asked: ${ready.approval.reason}`);
+  const { references } = ready;
+  const done = await ready.run();
+  return done.kind === "done" ? { ...done, references } : done;
+}
 
 /** Runs a tool named `act` once and saves what it gave, if it gave something. */
 export async function runOnce(act: AnyTool, input: Json, options: Partial<WrapOptions> = {}) {
   const store = options.store ?? new MemoryStore();
   const wrapped = await wrapTool("act", act, { ...options, store });
-  const run = await wrapped.run(input, call);
-  return { run, saved: run.kind === "done" ? await run.save() : undefined, store };
+  const ran = await run(wrapped, input);
+  return { run: ran, saved: ran.kind === "done" ? await ran.save() : undefined, store };
 }
 
 /** A store with variables of these names. */
@@ -25,6 +42,6 @@ export async function storeWith(variables: Readonly<Record<string, Json>>): Prom
 }
 
 /** What a call failed with; undefined if it did not. */
-export function failureOf(run: ToolRun) {
-  return run.kind === "failed" ? run : undefined;
+export function failureOf(ran: ToolRun) {
+  return ran.kind === "failed" ? ran : undefined;
 }

@@ -3,9 +3,10 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import { wrapTool, type WrapOptions } from "../../src/tool/wrap-tool.ts";
+import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import type { WrapOptions } from "../../src/tool/prepared-call.ts";
 import type { Json } from "../../src/value/json.ts";
-import { call, runOnce, storeWith } from "../support/wrapped.ts";
+import { run, runOnce, storeWith } from "../support/wrapped.ts";
 
 describe("the name of a result", () => {
   const echo = tool({ inputSchema: z.any(), execute: (input: Json) => input });
@@ -76,17 +77,17 @@ describe("the name of a result", () => {
   it("is not given before it is saved, nor if the store refuses", async () => {
     const store = new MemoryStore();
     const wrapped = await wrapTool("act", echo, { store });
-    const run = await wrapped.run({ id: "a" }, call);
+    const ran = await run(wrapped, { id: "a" });
     expect(store.count()).toBe(0);
     const full: VariableStore = Object.assign(new MemoryStore(), {
-      save: () => {
+      saveAll: () => {
         throw new Error("Full.");
       },
     });
-    const refused = await (await wrapTool("act", echo, { store: full })).run({}, call);
+    const refused = await run(await wrapTool("act", echo, { store: full }), {});
     const saving = async () => refused.kind === "done" && refused.save();
     await expect(saving()).rejects.toThrow("Full.");
-    if (run.kind === "done") await run.save();
+    if (ran.kind === "done") await ran.save();
     expect(store.count()).toBe(1);
   });
 });

@@ -17,7 +17,7 @@ async function outputOf(
 ): Promise<{ output: ToolOutput; store: MemoryStore }> {
   const store = new MemoryStore();
   const info = await store.save({ name, value });
-  return { output: toolOutput(info, (await store.read(name)) ?? null, []), store };
+  return { output: toolOutput(info, (await store.read(name)) ?? null), store };
 }
 
 function isHandle(output: ToolOutput): output is Handle {
@@ -50,10 +50,10 @@ describe("a small result", () => {
     const unresolved = [{ reference: "$x", code: "variable_unknown" as const }];
     const store = new MemoryStore();
     const small = await store.save({ name: "small", value: 1 });
-    expect(toolOutput(small, 1, unresolved)).toEqual({ $var: "small", value: 1, unresolved });
+    expect(toolOutput(small, 1, { unresolved })).toEqual({ $var: "small", value: 1, unresolved });
     const value = listOf(2_000);
     const large = await store.save({ name: "large", value });
-    expect(toolOutput(large, value, unresolved)).toMatchObject({ $var: "large", unresolved });
+    expect(toolOutput(large, value, { unresolved })).toMatchObject({ $var: "large", unresolved });
   });
 });
 

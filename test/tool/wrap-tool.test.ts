@@ -3,8 +3,9 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import { limits } from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { type AnyTool, wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
-import { call, failureOf, runOnce, storeWith } from "../support/wrapped.ts";
+import { wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
+import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
+import { call, failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
 
 /** A tool that keeps what it is given, whatever it is. */
 function taking<Input>(inputSchema: z.ZodType<Input>) {
@@ -223,8 +224,8 @@ describe("a call", () => {
       },
     });
     const wrapped = await wrapTool("act", act, { store: new MemoryStore() });
-    const run = await wrapped.run({}, { ...call, signal: controller.signal });
-    expect(run).toEqual({ kind: "failed", code: "tool_failed", message: "act was stopped." });
+    const stopped = await run(wrapped, {}, { ...call, signal: controller.signal });
+    expect(stopped).toEqual({ kind: "failed", code: "tool_failed", message: "act was stopped." });
     expect(seen?.aborted).toBe(true);
   });
 

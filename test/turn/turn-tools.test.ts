@@ -119,10 +119,10 @@ describe("a tool that does not do what it should is an error that the model sees
     ["returns a cycle", cycle, "bad_value: A value that contains itself cannot be kept"],
     ["returns a function", () => () => 1, "bad_value: A function cannot be kept"],
     ["returns a symbol", () => Symbol("x"), "bad_value: A symbol cannot be kept"],
-    ["returns bytes", () => new Uint8Array(3), "bad_value: Bytes cannot be kept"],
+    ["returns bytes in JSON", () => [new Uint8Array(3)], "bad_value: Bytes cannot be kept"],
     ["returns what cannot be read", unreadable, "bad_value: An object that cannot be read (No.)"],
     ["returns what is too deep", () => deep(201), "limit_exceeded: maxDepth is at most 200"],
-    ["returns too much", () => "x".repeat(17_000_000), "limit_exceeded: maxJsonBytes"],
+    ["returns too much", () => ["x".repeat(17_000_000)], "limit_exceeded: maxJsonBytes"],
     ["breaks while it yields", breaking, "tool_failed: Half way."],
   ])("%s", async (_, execute, message) => {
     const turn = await acting(execute);

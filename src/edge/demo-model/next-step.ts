@@ -193,13 +193,17 @@ function inability(toolName: string, offered: OfferedTools): string {
 }
 
 function abilities(offered: OfferedTools): string {
-  const [able, others] = [offered.filter(isKnown), offered.filter((tool) => !isKnown(tool))];
+  const able = offered.filter(isKnown);
+  const others = offered.filter((tool) => !isKnown(tool) && !RUNTIME_TOOL.test(tool.name));
   const names = others.map((tool) => tool.name).join(", ");
   const rest = names === "" ? "" : `\n\nAlso offered, but beyond a demo model: ${names}.`;
   if (able.length === 0)
     return `I can: only say this, because no tool that I know is offered.${rest}`;
   return `I can:\n\n${able.map(ability).join("\n")}${rest}`;
 }
+
+/** Tools on variables are nobody's purpose. */
+const RUNTIME_TOOL = /_variables?$|^run_code$/u;
 
 function ability(tool: OfferedTools[number]): string {
   const purpose = tool.type === "function" ? firstSentence(tool.description ?? "") : "";

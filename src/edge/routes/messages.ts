@@ -50,14 +50,14 @@ export function messageRoutes() {
 
 /** Hands the turn to its conversation; only what a turn needs goes there. */
 async function runTurn(context: Context<AppEnv>, id: string, turn: TurnRequest) {
-  const body = JSON.stringify(turn);
+  const body = JSON.stringify({ ...turn, conversation: requireId(id) });
   const actual = byteLength(body);
   if (actual > limits.maxMessageBytes) {
     const sizes = { maximum: limits.maxMessageBytes, actual };
     throw limitExceeded("maxMessageBytes", { ...sizes, advice: "Put long data into a variable." });
   }
   const accept = context.req.header("accept") ?? "text/event-stream";
-  const response = await conversationOf(context, requireId(id)).fetch("http://conversation/turn", {
+  const response = await conversationOf(context, id).fetch("http://conversation/turn", {
     method: "POST",
     headers: { accept, "content-type": "application/json" },
     body,

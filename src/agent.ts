@@ -1,0 +1,14 @@
+export { type ExpandingOptions, expandStream } from "./agent/expand-stream.ts";
+export { type InstructionStyle, withGuide } from "./agent/guide.ts";
+export { type ListingOptions, listingVariables } from "./agent/list-variables.ts";
+export {
+  type StoreForCall,
+  type ToolVariablesOptions,
+  withToolVariables,
+} from "./agent/with-tool-variables.ts";
+export { type VariableOutput, type WithVariables, wrapTools } from "./agent/wrap-tools.ts";
+export { MemoryStore } from "./store/memory-store.ts";
+export type { VariableInfo, VariableStore } from "./store/variable-store.ts";
+export type { Naming, WrapOptions } from "./tool/prepared-call.ts";
+export { lookupInStore } from "./tool/store-lookup.ts";
+export type { GuardedHandle, Handle, NotKept, ShownValue } from "./tool/tool-output.ts";

@@ -1,0 +1,85 @@
+import type { TextStreamPart, ToolSet } from "ai";
+import type { VariableStore } from "../store/variable-store.ts";
+import { isObject } from "../value/json.ts";
+import { expanderFor, expandStream } from "./expand-stream.ts";
+
+/** What is changed of `GenerateTextResult`. */
+interface Answered {
+  readonly text: string;
+  readonly output: unknown;
+}
+
+/** What is changed of `StreamTextResult`. */
+interface Streamed<Tools extends ToolSet> {
+  readonly stream: ReadableStream<TextStreamPart<Tools>>;
+  readonly text: PromiseLike<string>;
+  readonly output: PromiseLike<unknown>;
+  readonly partialOutputStream: unknown;
+  readonly elementStream: unknown;
+}
+
+/**
+ * The same result with `text` and `output` expanded. All else is what the SDK recorded, by reference:
+ * `steps`, `content`, `responseMessages`, to be kept as history.
+ */
+export async function expandedResult<Result extends Answered>(
+  result: Result,
+  store: VariableStore,
+): Promise<Result> {
+  const text = await expanded(result.text, store);
+  // Reading it throws where there is none.
+  const output = await Promise.resolve()
+    .then(() => result.output)
+    .then((value) => ({ value: expandedIn(value, store) }))
+    .catch(() => undefined);
+  return Object.create(result, {
+    text: { value: text },
+    ...(output === undefined ? {} : { output: { value: await output.value } }),
+  }) as Result;
+}
+
+/**
+ * The same result with its streams, `text` and `output` expanded, and with them the responses that are
+ * made of them. What is partial (`partialOutputStream`, `elementStream`) stays as the model wrote it.
+ */
+export function expandedStreamResult<Tools extends ToolSet, Result extends Streamed<Tools>>(
+  result: Result,
+  store: VariableStore,
+): Result {
+  const stream = () => result.stream.pipeThrough<TextStreamPart<Tools>>(expandStream<Tools>(store));
+  // The SDK's methods make responses of `this.stream`, which is then ours. What splits the stream has
+  // to do so where the SDK does.
+  return Object.create(result, {
+    stream: { get: stream },
+    fullStream: { get: stream },
+    text: { get: () => result.text.then((text) => expanded(text, store)) },
+    output: { get: () => result.output.then((output) => expandedIn(output, store)) },
+    partialOutputStream: { get: () => result.partialOutputStream },
+    experimental_partialOutputStream: { get: () => result.partialOutputStream },
+    elementStream: { get: () => result.elementStream },
+  }) as Result;
+}
+
+async function expanded(text: string, store: VariableStore): Promise<string> {
+  const expander = expanderFor(store);
+  const pieces: string[] = [];
+  const emit = (piece: string) => void pieces.push(piece);
+  await expander.write(text, emit);
+  await expander.flush(emit);
+  return pieces.join("");
+}
+
+/** Every text in the value: a structured answer keeps its types. */
+async function expandedIn<Value>(value: Value, store: VariableStore): Promise<Value> {
+  return (await expandedDeep(value, store)) as Value;
+}
+
+async function expandedDeep(value: unknown, store: VariableStore): Promise<unknown> {
+  if (typeof value === "string") return expanded(value, store);
+  if (Array.isArray(value)) return Promise.all(value.map((item) => expandedDeep(item, store)));
+  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const entries = Object.entries(value).map(
+    async ([key, inner]) => [key, await expandedDeep(inner, store)] as const,
+  );
+  return Object.fromEntries(await Promise.all(entries));
+}

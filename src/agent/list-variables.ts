@@ -1,0 +1,45 @@
+import type { ModelMessage, PrepareStepFunction, ToolSet } from "ai";
+import type { VariableStore } from "../store/variable-store.ts";
+import { Taint } from "../tool/taint.ts";
+import { withVariables } from "../turn/prompt.ts";
+import { type InstructionStyle, withGuide } from "./guide.ts";
+
+export interface ListingOptions<
+  Tools extends ToolSet = ToolSet,
+  Context extends Record<string, unknown> = Record<string, unknown>,
+> {
+  readonly store: VariableStore;
+  /** What a step is prepared by besides; it does not see the lists. */
+  readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
+  readonly instructionStyle?: InstructionStyle;
+  /** Told when the list shows what is not trusted; see `WrapOptions`. */
+  readonly taint?: Taint;
+  readonly untrusted?: "show" | "hide";
+}
+
+/** A `prepareStep` that shows each step the variables as they are then. */
+export function listingVariables<
+  Tools extends ToolSet = ToolSet,
+  Context extends Record<string, unknown> = Record<string, unknown>,
+>(options: ListingOptions<Tools, Context>): PrepareStepFunction<Tools, Context> {
+  const { store, prepareStep, instructionStyle, taint = new Taint(), untrusted } = options;
+  const surroundings = { store, taint, hidesUntrusted: untrusted === "hide" };
+  // The SDK carries the messages of a step over to the next: each list is to be seen once.
+  const lists = new WeakSet<ModelMessage>();
+  return async (step) => {
+    const own = step.messages.filter((message) => !lists.has(message));
+    const prepared = await prepareStep?.({ ...step, messages: own });
+    const messages = prepared?.messages ?? own;
+    const listed = withVariables(messages, surroundings);
+    const list = listed.length > messages.length ? listed.at(-1) : undefined;
+    if (list !== undefined) lists.add(list);
+    const instructions = prepared?.instructions ?? prepared?.system;
+    return {
+      ...prepared,
+      messages: listed,
+      ...(instructions === undefined
+        ? {}
+        : { instructions: withGuide(instructions, instructionStyle) }),
+    };
+  };
+}

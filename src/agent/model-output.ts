@@ -1,0 +1,40 @@
+import type { Tool } from "ai";
+import type { AnyTool } from "../tool/wrapped-tool.ts";
+import { isObject } from "../value/json.ts";
+
+type ToModelOutput = NonNullable<Tool["toModelOutput"]>;
+type ModelOutput = Awaited<ReturnType<ToModelOutput>>;
+
+/**
+ * How the model is shown what a call gave: as JSON, which is what the SDK does by itself. A tool with a
+ * `toModelOutput` of its own is asked for small values, with the variable's name in front of what it says.
+ */
+export function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefined {
+  if (toModelOutput === undefined) return undefined;
+  const own = toModelOutput as ToModelOutput;
+  return async ({ output, ...call }) => {
+    const given: unknown = output;
+    // Somebody's history from before its tools were wrapped.
+    if (!isObject(given) || !("$var" in given || "notKept" in given)) {
+      return own({ ...call, output: given });
+    }
+    if (!("value" in given)) return { type: "json", value: given as JsonValue };
+    const said = await own({ ...call, output: given.value });
+    return named(String(given.$var), said);
+  };
+}
+
+type JsonValue = Extract<ModelOutput, { type: "json" }>["value"];
+
+function named(name: string, said: ModelOutput): ModelOutput {
+  switch (said.type) {
+    case "text":
+      return { ...said, value: `$${name}: ${said.value}` };
+    case "json":
+      return { ...said, value: { $var: name, value: said.value } };
+    case "content":
+      return { ...said, value: [{ type: "text", text: `$${name}:` }, ...said.value] };
+    default:
+      return said;
+  }
+}

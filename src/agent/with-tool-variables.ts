@@ -1,0 +1,176 @@
+import {
+  type GenerateTextResult,
+  type ModelMessage,
+  type OutputInterface as Output,
+  type StreamTextResult,
+  ToolLoopAgent,
+  type ToolLoopAgentSettings,
+  type ToolSet,
+} from "ai";
+import { MemoryStore } from "../store/memory-store.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { WrapOptions } from "../tool/prepared-call.ts";
+import { Taint } from "../tool/taint.ts";
+import { resolvedApproval } from "./approval.ts";
+import { expandedResult, expandedStreamResult } from "./expanded-result.ts";
+import { type InstructionStyle, withGuide } from "./guide.ts";
+import { listingVariables } from "./list-variables.ts";
+import { type WithVariables, wrapTools } from "./wrap-tools.ts";
+import { asWritten } from "./written-text.ts";
+
+/** Finds the store of the conversation that a call belongs to, by the call's own `options`. */
+export type StoreForCall<CallOptions> = (call: { readonly options?: CallOptions }) => VariableStore;
+
+type Context = Record<string, unknown>;
+
+export interface ToolVariablesOptions<CallOptions = never> extends Omit<WrapOptions, "store"> {
+  /** How much the model is told about references. Default: `full`. */
+  readonly instructionStyle?: InstructionStyle;
+  /**
+   * Where the variables are: of one conversation, or how to find that of a call's. Default: one
+   * `MemoryStore` for the wrapped agent. Everybody who talks to an agent with one store shares its
+   * variables: a server wraps an agent for each conversation, or passes a function.
+   */
+  readonly store?: VariableStore | StoreForCall<CallOptions>;
+}
+
+/**
+ * The agent by reference. Results of tools are saved as variables, references in tool inputs are
+ * resolved, and text is expanded for whoever called; what the SDK records for the next step, in
+ * `responseMessages` and in `steps`, stays by reference. Each step is shown the variables as they are
+ * then. The agent that was passed in is not changed.
+ */
+export function withToolVariables<
+  CallOptions = never,
+  Tools extends ToolSet = Record<never, never>,
+  Own extends Context = Context,
+  Answer extends Output = never,
+>(
+  agent: ToolLoopAgent<CallOptions, Tools, Own, Answer>,
+  options: ToolVariablesOptions<CallOptions> = {},
+): ToolLoopAgent<CallOptions, WithVariables<Tools>, Own, Answer> {
+  return new VariableAgent<CallOptions, Tools, Own, Answer>(settingsOf(agent), options);
+}
+
+/** An agent keeps its settings where only TypeScript hides them; the version of `ai` is pinned. */
+function settingsOf<CallOptions, Tools extends ToolSet, Own extends Context, Answer extends Output>(
+  agent: ToolLoopAgent<CallOptions, Tools, Own, Answer>,
+): ToolLoopAgentSettings<CallOptions, Tools, Own, Answer> {
+  const { settings } = agent as unknown as {
+    settings?: ToolLoopAgentSettings<CallOptions, Tools, Own, Answer>;
+  };
+  if (settings === undefined) throw new TypeError("withToolVariables takes a ToolLoopAgent.");
+  return settings;
+}
+
+/** In one call; what is left goes in the next. */
+const MAX_EVICTIONS = 1_000;
+
+class VariableAgent<
+  CallOptions,
+  Tools extends ToolSet,
+  Own extends Context,
+  Answer extends Output,
+> extends ToolLoopAgent<CallOptions, WithVariables<Tools>, Own, Answer> {
+  readonly #settings: ToolLoopAgentSettings<CallOptions, Tools, Own, Answer>;
+  readonly #options: ToolVariablesOptions<CallOptions>;
+  readonly #ownStore = new MemoryStore();
+  readonly #taints = new WeakMap<VariableStore, Taint>();
+  readonly #tools: WithVariables<Tools>;
+
+  constructor(
+    settings: ToolLoopAgentSettings<CallOptions, Tools, Own, Answer>,
+    options: ToolVariablesOptions<CallOptions>,
+  ) {
+    // Only for what the class itself is asked for: each call has an agent of its own.
+    super(settings as unknown as Settings<CallOptions, Tools, Own, Answer>);
+    this.#settings = settings;
+    this.#options = options;
+    const store = typeof options.store === "object" ? options.store : this.#ownStore;
+    this.#tools = wrapTools(settings.tools ?? ({} as Tools), { ...options, store });
+  }
+
+  /** By reference; with a store for each call these are for schemas only. */
+  override get tools(): WithVariables<Tools> {
+    return this.#tools;
+  }
+
+  override async generate(
+    call: Parameters<Base<CallOptions, Tools, Own, Answer>["generate"]>[0],
+  ): Promise<GenerateTextResult<WithVariables<Tools>, Own, Answer>> {
+    const store = await this.#storeFor(call);
+    return expandedResult(await this.#agentWith(store).generate(call), store);
+  }
+
+  override async stream(
+    call: Parameters<Base<CallOptions, Tools, Own, Answer>["stream"]>[0],
+  ): Promise<StreamTextResult<WithVariables<Tools>, Own, Answer>> {
+    const store = await this.#storeFor(call);
+    return expandedStreamResult(await this.#agentWith(store).stream(call), store);
+  }
+
+  async #storeFor({ options }: { readonly options?: CallOptions }): Promise<VariableStore> {
+    const { store = this.#ownStore } = this.#options;
+    const found =
+      typeof store === "function" ? store(options === undefined ? {} : { options }) : store;
+    // There is no alarm here: what is due goes when somebody comes.
+    found.evictDue(Date.now(), MAX_EVICTIONS);
+    if (found.hasGarbage()) await found.sweep();
+    return found;
+  }
+
+  #agentWith(store: VariableStore): Base<CallOptions, Tools, Own, Answer> {
+    const { prepareCall } = this.#settings;
+    const prepare = async (given: Prepared) => {
+      const prepared = prepareCall === undefined ? given : await prepareCall(given as never);
+      return this.#prepared(prepared as Prepared, store);
+    };
+    const settings = { ...this.#settings, prepareCall: prepare };
+    return new ToolLoopAgent(settings as unknown as Settings<CallOptions, Tools, Own, Answer>);
+  }
+
+  /** What was once read in a conversation stays in its prompts. */
+  #taintOf(store: VariableStore): Taint {
+    const taint = this.#taints.get(store) ?? new Taint();
+    this.#taints.set(store, taint);
+    return taint;
+  }
+
+  /** What a call was prepared to, by reference. */
+  #prepared(prepared: Prepared, store: VariableStore): Prepared {
+    const { instructionStyle = "full", store: _store, ...options } = this.#options;
+    const taint = options.taint ?? this.#taintOf(store);
+    const { tools, instructions, prepareStep, toolApproval, messages, prompt } = prepared;
+    return {
+      ...prepared,
+      ...(tools === undefined ? {} : { tools: wrapTools(tools, { ...options, store, taint }) }),
+      ...(toolApproval === undefined
+        ? {}
+        : { toolApproval: resolvedApproval(toolApproval, store) }),
+      ...(messages === undefined ? {} : { messages: asWritten(messages) }),
+      ...(Array.isArray(prompt) ? { prompt: asWritten(prompt) } : {}),
+      instructions: withGuide(instructions, instructionStyle),
+      prepareStep: listingVariables({ ...options, store, taint, prepareStep, instructionStyle }),
+    };
+  }
+}
+
+type Base<
+  CallOptions,
+  Tools extends ToolSet,
+  Own extends Context,
+  Answer extends Output,
+> = ToolLoopAgent<CallOptions, WithVariables<Tools>, Own, Answer>;
+
+type Settings<
+  CallOptions,
+  Tools extends ToolSet,
+  Own extends Context,
+  Answer extends Output,
+> = ToolLoopAgentSettings<CallOptions, WithVariables<Tools>, Own, Answer>;
+
+/** What we look at of a call that is prepared; the rest passes. */
+type Prepared = Pick<
+  ToolLoopAgentSettings<never, ToolSet>,
+  "tools" | "instructions" | "prepareStep" | "toolApproval"
+> & { readonly messages?: ModelMessage[]; readonly prompt?: string | ModelMessage[] };

@@ -1,0 +1,23 @@
+import { AnthropicLanguageModel } from "@ai-sdk/anthropic/internal";
+import { type ModelProvider, withoutTrailingSlash } from "../model.ts";
+
+const BASE_URL = "https://api.anthropic.com/v1";
+
+/**
+ * `anthropic:<model>`: the Messages API. `MODEL_BASE_URL` may be that of an AI Gateway, `…/anthropic`.
+ * The model's class and not `createAnthropic`, which brings 17 KiB of other things along and reads
+ * variables of the environment that are not ours.
+ */
+export const anthropicModels: ModelProvider = {
+  name: "anthropic",
+  model: (id, { MODEL_BASE_URL = BASE_URL, MODEL_API_KEY = "" }) =>
+    new AnthropicLanguageModel(id, {
+      provider: "anthropic.messages",
+      baseURL: withoutTrailingSlash(MODEL_BASE_URL),
+      headers: { "anthropic-version": "2023-06-01", "x-api-key": MODEL_API_KEY },
+      supportedUrls: () => ({ "image/*": [ANY_URL], "application/pdf": [ANY_URL] }),
+    }),
+};
+
+/** What the endpoint fetches itself. */
+const ANY_URL = /^https?:\/\/.*$/;

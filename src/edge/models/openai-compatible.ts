@@ -1,0 +1,16 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import type { ModelProvider } from "../model.ts";
+
+/** `openai-compatible:<model>`: any endpoint that speaks chat completions, at `MODEL_BASE_URL`. */
+export const openaiCompatibleModels: ModelProvider = {
+  name: "openai-compatible",
+  model(id, { MODEL_BASE_URL = "", MODEL_API_KEY }) {
+    const provider = createOpenAICompatible({
+      name: "openai-compatible",
+      baseURL: MODEL_BASE_URL,
+      includeUsage: true,
+      ...(MODEL_API_KEY === undefined ? {} : { apiKey: MODEL_API_KEY }),
+    });
+    return provider(id);
+  },
+};

@@ -1,0 +1,113 @@
+const MAX_REDIRECTS = 3;
+/** One answer of a server, as it is sent. */
+const MAX_ANSWER_BYTES = 33_554_432;
+/** To end a session. */
+const DELETE_MS = 2_000;
+const MAX_REFUSAL_CHARS = 1_000;
+
+/**
+ * The `fetch` of an MCP client in a Worker. It opens no stream that would outlive the turn; follows
+ * redirects within the origin only, for headers hold keys; bounds answers; and sees to it that a stream
+ * that ends or breaks before its answer is answered with an error, which the client would wait for.
+ */
+export const mcpFetch: typeof fetch = async (input: RequestInfo | URL, init: RequestInit = {}) => {
+  // The stream of the server's own messages: nobody would read it. 405 is how servers say they have none.
+  if (init.method === "GET") return new Response(null, { status: 405 });
+  const url = new URL(input instanceof Request ? input.url : input);
+  const send = (signal = init.signal) => fetchWithin(url, { ...init, ...(signal && { signal }) });
+  if (init.method === "DELETE") return withTimeLimit(DELETE_MS, send);
+  const response = await send();
+  if (response.status === 400 || response.status === 404) return refusal(response);
+  if (response.body === null || !response.ok) return response;
+  const { status, headers } = response;
+  const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
+  const ending = isStream ? { id: idOf(init.body) } : undefined;
+  // The body is decoded already: headers that tell how it was sent must not come along.
+  const kept = ["content-type", "mcp-session-id"].flatMap((name) => {
+    const value = headers.get(name);
+    return value === null ? [] : [[name, value] as [string, string]];
+  });
+  return new Response(bounded(response.body, ending), { status, headers: kept });
+};
+
+/** Aborts the work's signal when the time is over, or with `signal`. No timer is left behind. */
+export async function withTimeLimit<Result>(
+  milliseconds: number,
+  work: (signal: AbortSignal) => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const limit = new AbortController();
+  const abort = () => limit.abort(new Error(`There was no answer within ${milliseconds} ms.`));
+  const timer = setTimeout(abort, milliseconds);
+  try {
+    return await work(
+      signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
+  let target = url;
+  for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+    const response = await fetch(target.href, { ...init, redirect: "manual" });
+    if (response.status < 300 || response.status > 399) return response;
+    await response.body?.cancel();
+    const location = response.headers.get("location");
+    // Other redirects would make a GET of it.
+    const keepsMethod = response.status === 307 || response.status === 308;
+    const next = location === null || !keepsMethod ? undefined : new URL(location, target);
+    if (next?.origin !== url.origin) throw new Error("The server redirects to somewhere else.");
+    target = next;
+  }
+  throw new Error(`The server redirects more than ${MAX_REDIRECTS} times.`);
+}
+
+/** As text, so that the client reports the status; the same words as JSON-RPC would hide it. */
+async function refusal({ status, body }: Response): Promise<Response> {
+  const text = body === null ? "" : await new Response(bounded(body)).text();
+  return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
+}
+
+/** A request's id stands at its end. Undefined for a notification. */
+function idOf(body: RequestInit["body"]): string | undefined {
+  return typeof body === "string" ? /"id":(\d+)\}$/.exec(body.slice(-40))?.[1] : undefined;
+}
+
+/** With `ending`, whatever happens to the stream, it ends well, and with an answer to the request. */
+function bounded(
+  body: ReadableStream<Uint8Array>,
+  ending?: { readonly id: string | undefined },
+): ReadableStream<Uint8Array> {
+  const reader = body.getReader();
+  let bytes = 0;
+  const end = (controller: ReadableStreamDefaultController<Uint8Array>, why: string) => {
+    // For a request that has its answer already, the client does not heed it.
+    if (ending?.id !== undefined) controller.enqueue(errorEvent(ending.id, why));
+    controller.close();
+  };
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const read = await reader.read();
+        if (read.done) return end(controller, "The server ended its answer too early.");
+        bytes += read.value.byteLength;
+        if (bytes <= MAX_ANSWER_BYTES) return controller.enqueue(read.value);
+        const error = new Error(`The server's answer is longer than ${MAX_ANSWER_BYTES} bytes.`);
+        reader.cancel(error).catch(() => undefined);
+        throw error;
+      } catch (error) {
+        if (ending === undefined) throw error;
+        end(controller, error instanceof Error ? error.message : "The connection broke.");
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+}
+
+function errorEvent(id: string, message: string): Uint8Array {
+  const answer = { jsonrpc: "2.0", id: Number(id), error: { code: -32_000, message } };
+  // What was cut off before it is closed by an empty line.
+  return new TextEncoder().encode(`\n\nevent: message\ndata: ${JSON.stringify(answer)}\n\n`);
+}

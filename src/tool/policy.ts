@@ -1,0 +1,79 @@
+import type { Visibility } from "../store/variable-store.ts";
+import type { Json } from "../value/json.ts";
+
+/** A variable that went into a call, as it was then. */
+export interface Consumed {
+  readonly name: string;
+  readonly visibility: Visibility;
+  readonly sources: readonly string[];
+  readonly trusted: boolean;
+}
+
+/** A call that is about to run. */
+export interface PolicyCall {
+  readonly tool: string;
+  /** As the model wrote it, references kept. */
+  readonly input: Json;
+  /** With the values in place of the references: guarded ones too. */
+  readonly resolved: Json;
+  /** The variables that it refers to, each once. */
+  readonly references: readonly Consumed[];
+  /** The model has been shown what somebody wrote who is not trusted: its own words count as theirs. */
+  readonly tainted: boolean;
+}
+
+export type Decision =
+  | "allow"
+  /** The model is told the reason. */
+  | { readonly deny: string }
+  /** A person is told the reason, and approves the call or does not. */
+  | { readonly ask: string };
+
+/** Decides of each call before it runs. If it throws, the call is denied. */
+export type Policy = (call: PolicyCall) => Decision | Promise<Decision>;
+
+/**
+ * These tools run without a person's approval only on trusted arguments, in a turn in which the model
+ * has been shown nothing that is not trusted. `*` stands for any characters.
+ */
+export function requireTrusted(tools: readonly string[]): Policy {
+  return ({ tool, references, tainted }) => {
+    if (!tools.some((pattern) => matches(pattern, tool))) return "allow";
+    const doubted = references.filter(({ trusted }) => !trusted);
+    if (doubted.length > 0) {
+      const names = doubted.map(({ name, sources }) => `$${name} (${sources.join(", ")})`);
+      return { ask: `${tool} is given what is not trusted: ${names.join(", ")}.` };
+    }
+    return tainted
+      ? { ask: `${tool} is called after the model has read what is not trusted.` }
+      : "allow";
+  };
+}
+
+/** Cost: the product of both lengths at most. */
+function matches(pattern: string, name: string): boolean {
+  const [first = "", ...others] = pattern.split("*");
+  if (others.length === 0) return pattern === name;
+  if (!name.startsWith(first)) return false;
+  const last = others.pop() ?? "";
+  let at = first.length;
+  for (const part of others) {
+    const found = name.indexOf(part, at);
+    if (found < 0) return false;
+    at = found + part.length;
+  }
+  return name.length - last.length >= at && name.endsWith(last);
+}
+
+/** The strictest of several policies: a denial, else a question, else leave. */
+export function allOf(...policies: readonly Policy[]): Policy {
+  return async (call) => {
+    let strictest: Decision = "allow";
+    for (const policy of policies) {
+      const decision = await policy(call);
+      if (typeof decision === "object" && "deny" in decision) return decision;
+      if (strictest === "allow") strictest = decision;
+    }
+    return strictest;
+  };
+}

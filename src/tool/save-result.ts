@@ -1,0 +1,114 @@
+import { ByrefError, codeOf, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { Content, valueIn } from "../store/content.ts";
+import { nameForCall } from "../store/names.ts";
+import type { AutomaticName, Awaitable, VariableInfo, Write } from "../store/variable-store.ts";
+import type { Json } from "../value/json.ts";
+import type { Place } from "./save-target.ts";
+import { notKept, partInfo, toolOutput } from "./tool-output.ts";
+import type { Outcome } from "./tool-result.ts";
+import type { PreparedCall } from "./prepared-call.ts";
+import type { Saved } from "./wrapped-tool.ts";
+
+/** Saves what a call gave: under the name that it gets, or in the places that it chose, all or none. */
+export function saveResult(prepared: PreparedCall, outcome: Outcome): Awaitable<Saved> {
+  const { options } = prepared.named;
+  const { places, writes } = writesFor(prepared, outcome);
+  const refused = (error: unknown): Saved => {
+    const [write] = writes;
+    if (codeOf(error) !== "limit_exceeded" || write === undefined) throw error;
+    const output = notKept(write, messageOf(error), options.untrusted === "hide");
+    if ("untrusted" in output) options.taint?.add();
+    return { output };
+  };
+  const kept = (infos: readonly VariableInfo[]) => savedOf(prepared, outcome, { infos, places });
+  try {
+    const saving = options.store.saveAll(writes);
+    return saving instanceof Promise ? saving.then(kept).catch(refused) : kept(saving);
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+interface Written {
+  readonly infos: readonly VariableInfo[];
+  readonly places: readonly Place[];
+}
+
+function savedOf(
+  prepared: PreparedCall,
+  { value }: Outcome,
+  { infos, places }: Written,
+): Awaitable<Saved> {
+  const { store, owner } = prepared.named.options;
+  const [info] = infos;
+  if (info === undefined) throw new ByrefError("internal", "A result is saved somewhere.");
+  if (owner !== undefined) for (const { name } of infos) store.holds.hold(owner, name);
+  const json = value instanceof Content ? valueIn(value) : value;
+  const shown = (known: Json | undefined) => shownOf(prepared, { info, places }, known);
+  // Records that came as a stream are read again if they are few.
+  const isSmall = info.chars <= limits.maxShownResultChars && info.type !== "bytes";
+  if (json !== undefined || !isSmall) return shown(json);
+  const reading = store.read(info.name);
+  return reading instanceof Promise ? reading.then(shown) : shown(reading);
+}
+
+function shownOf(
+  prepared: PreparedCall,
+  { info, places }: { readonly info: VariableInfo; readonly places: readonly Place[] },
+  json: Json | undefined,
+): Saved {
+  const { untrusted, taint } = prepared.named.options;
+  const path = places[0]?.path ?? [];
+  const about = path.length > 0 && json !== undefined ? partInfo(info, json) : info;
+  const output = toolOutput(about, json, {
+    unresolved: prepared.resolution.unresolved,
+    path,
+    hidesUntrusted: untrusted === "hide",
+  });
+  if ("untrusted" in output) taint?.add();
+  return { info, output };
+}
+
+function writesFor(prepared: PreparedCall, outcome: Outcome) {
+  const { named, input, labels, call, description: said } = prepared;
+  const { name, options } = named;
+  const { value, notes, places } = outcome;
+  const description = [said ?? "", ...notes].filter((text) => text !== "").join(" ");
+  const write: Write = {
+    value,
+    tool: name,
+    toolCallId: call.toolCallId,
+    input,
+    ...labels.ofResult(name, options.policies?.[name]),
+    ...(description === "" ? {} : { description }),
+  };
+  if (places.length === 0) {
+    return { places, writes: [{ ...write, name: nameFor(prepared, value) }] };
+  }
+  return {
+    places,
+    writes: places.map((place) => ({ ...write, name: place.name, path: place.path })),
+  };
+}
+
+/** A name is for all to see: it is not made of what is guarded. */
+function nameFor(
+  { named, resolution, input, labels, digest }: PreparedCall,
+  value: Json | Content,
+) {
+  const { name, options } = named;
+  const automatic = (base: { base: string; numbered: boolean }): AutomaticName => ({
+    ...base,
+    inputDigest: digest,
+  });
+  if (labels.isGuarded) return automatic({ base: name, numbered: true });
+  const hides = options.untrusted === "hide";
+  if (hides && !labels.isTrusted) return automatic(nameForCall(name, input));
+  const isTrusted = labels.ofResult(name, options.policies?.[name]).trusted;
+  const shown = value instanceof Content ? null : value;
+  const chosen = hides && !isTrusted ? undefined : options.naming?.(name, resolution.value, shown);
+  return automatic(
+    chosen === undefined ? nameForCall(name, resolution.value) : { base: chosen, numbered: false },
+  );
+}

@@ -1,0 +1,129 @@
+import type { JSONSchema7 } from "ai";
+import { ByrefError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { dagger } from "../reference/dagger.ts";
+import { dollar } from "../reference/dollar.ts";
+import { type Reference, type Syntax, wholeView } from "../reference/reference.ts";
+import { target } from "../reference/target.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { isObject, type Json } from "../value/json.ts";
+
+/** Where a call says that its result is to be saved: a parameter that the runtime takes out again. */
+export const OUTPUT_PATH = "_outputPath";
+export const DESCRIPTION = "_description";
+
+/** What is written: one place, one of several, or all of several. */
+export interface SaveTarget {
+  readonly operator: "first" | "all";
+  readonly places: readonly Place[];
+}
+
+export interface Place extends Reference {
+  readonly source: string;
+}
+
+const syntaxes: readonly Syntax[] = [dollar, dagger, target];
+
+/**
+ * `$report`, `†state.user.summary`, `variable:report`; `a || b` is one of them, `a && b` all. Throws
+ * `bad_path` or `bad_alternatives`, and `bad_name` for what cannot be written.
+ */
+export function parseTarget(text: string, store: VariableStore): SaveTarget {
+  const operators = new Set(text.match(/\|\||&&/g));
+  if (operators.size > 1) {
+    throw new ByrefError("bad_alternatives", `${text} mixes || and &&; use one of them.`);
+  }
+  const places = text.split(/\|\||&&/).map((part) => placeIn(part.trim()));
+  for (const place of places) requireWritable(place, store);
+  return { operator: operators.has("||") ? "first" : "all", places };
+}
+
+function placeIn(text: string): Place {
+  for (const syntax of syntaxes) {
+    if (!text.startsWith(syntax.opening)) continue;
+    const match = syntax.match(wholeView(text, 0));
+    if (match.kind !== "whole" || match.end !== text.length) continue;
+    const { name, path } = match.reference;
+    const isPlace = path.every((segment) => "key" in segment || "index" in segment);
+    if (isPlace) return { name, path, source: text };
+  }
+  const message = `"${text.slice(0, 80)}" is no place to save to: write $name, $name.key or variable:name.key.`;
+  throw new ByrefError("bad_path", message);
+}
+
+function requireWritable({ name }: Place, store: VariableStore): void {
+  if (name === "input") {
+    throw new ByrefError(
+      "bad_name",
+      "$input is the caller's and cannot be written; choose another name.",
+    );
+  }
+  if (store.glance(name)?.visibility === "secret") {
+    throw new ByrefError("variable_secret", `$${name} is secret and cannot be written here.`);
+  }
+}
+
+/** The places that are written: with `||` the one that the tool names, or the first. */
+export function chosenPlaces({ operator, places }: SaveTarget, named?: string): readonly Place[] {
+  if (operator === "all") return places;
+  const chosen =
+    named === undefined ? places[0] : places.find(({ source }) => source === named.trim());
+  if (chosen !== undefined) return [chosen];
+  const known = places.map(({ source }) => source).join(", ");
+  throw new ByrefError("bad_path", `The tool chose ${named ?? "nothing"}, not one of ${known}.`);
+}
+
+/** What a tool returns to say which of its places it means: `{_outputPath, value}`. */
+export function outcomeIn(result: unknown): {
+  readonly named?: string | undefined;
+  readonly value: unknown;
+} {
+  if (!isObject(result) || Object.keys(result).length !== 2 || !("value" in result)) {
+    return { value: result };
+  }
+  const named = result[OUTPUT_PATH];
+  return typeof named === "string" ? { named, value: result.value } : { value: result };
+}
+
+/** The schema with the two parameters; undefined where a tool has one of its own, or takes no object. */
+export function withTarget(schema: JSONSchema7, isStrict: boolean): JSONSchema7 | undefined {
+  const { properties = {}, required = [] } = schema;
+  if (schema.type !== "object" || OUTPUT_PATH in properties || DESCRIPTION in properties) {
+    return undefined;
+  }
+  const type: JSONSchema7["type"] = isStrict ? ["string", "null"] : "string";
+  const added: Record<string, JSONSchema7> = {
+    [OUTPUT_PATH]: { type, description: "save the result as, e.g. $report or $state.user" },
+    [DESCRIPTION]: { type, description: "what the saved result is" },
+  };
+  return {
+    ...schema,
+    properties: { ...properties, ...added },
+    ...(isStrict ? { required: [...required, OUTPUT_PATH, DESCRIPTION] } : {}),
+  };
+}
+
+export interface Split {
+  readonly input: Json;
+  readonly target?: string;
+  readonly description?: string;
+}
+
+/** The input without the two parameters. Throws `bad_path` if they are no text. */
+export function splitInput(given: Json): Split {
+  if (!isObject(given)) return { input: given };
+  const { [OUTPUT_PATH]: target, [DESCRIPTION]: description, ...rest } = given;
+  const path = textOf(target, OUTPUT_PATH);
+  const said = textOf(description, DESCRIPTION);
+  return {
+    input: rest,
+    ...(path === undefined ? {} : { target: path }),
+    ...(said === undefined ? {} : { description: said.slice(0, limits.maxDescriptionChars) }),
+  };
+}
+
+function textOf(value: unknown, name: string): string | undefined {
+  if (value === undefined || value === null || value === "") return undefined;
+  if (typeof value === "string") return value;
+  throw new ByrefError("bad_path", `${name} must be text.`);
+}

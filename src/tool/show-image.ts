@@ -1,0 +1,53 @@
+import { limits } from "../limits.ts";
+import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
+import type { Json, JsonObject } from "../value/json.ts";
+import type { ModelOutput } from "./runtime-tool.ts";
+
+/** Those that the providers of the AI SDK take. */
+const IMAGE = /^image\/(?:png|jpeg|webp|gif)$/u;
+
+/** May a model be shown it as an image? */
+export function isShowable({ mediaType, bytes, visibility }: VariableInfo): boolean {
+  return visibility === "model" && IMAGE.test(mediaType) && bytes <= limits.maxShownImageBytes;
+}
+
+/** What is kept of an image that a model has asked for: which it was, never its bytes. */
+export function aboutImage({ name, version, type, bytes, mediaType }: VariableInfo): Json {
+  return { reference: `$${name}`, type, bytes, mediaType, version, image: true };
+}
+
+/** The image itself, as long as it is the one that was asked for. */
+export async function imageIn(
+  output: JsonObject,
+  store: VariableStore,
+): Promise<ModelOutput | undefined> {
+  const name = String(output.reference).slice(1);
+  const info = store.info(name);
+  if (info === undefined || !isShowable(info) || info.version !== output.version) return undefined;
+  const open = store.open(name);
+  if (open === undefined) return undefined;
+  try {
+    const data = base64(await open.read(0, info.bytes));
+    const { mediaType } = info;
+    return {
+      type: "content",
+      value: [
+        { type: "text", text: JSON.stringify(output) },
+        { type: "file", mediaType, data: { type: "data", data } },
+      ],
+    };
+  } finally {
+    open.close();
+  }
+}
+
+/** In steps: a call takes only so many arguments. */
+function base64(bytes: Uint8Array): string {
+  let text = "";
+  for (let from = 0; from < bytes.length; from += STEP) {
+    text += String.fromCharCode(...bytes.subarray(from, from + STEP));
+  }
+  return btoa(text);
+}
+
+const STEP = 8_192;

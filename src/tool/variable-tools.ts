@@ -1,0 +1,28 @@
+import { deleteVariable } from "./delete-variable.ts";
+import { exportVariable, type Files } from "./export-variable.ts";
+import { listVariables } from "./list-variables.ts";
+import { readVariable } from "./read-variable.ts";
+import type { RuntimeTool } from "./runtime-tool.ts";
+import { searchVariable } from "./search-variable.ts";
+import { setVariable } from "./set-variable.ts";
+
+export interface VariableToolsOptions {
+  /** Without it nothing can be exported, and `export_variable` is not in the list. */
+  readonly files?: Files;
+  /** What one search may do; see `SearchOptions`. */
+  readonly maxSearchWork?: number;
+}
+
+/** The tools with which a model looks into variables and writes them. */
+export function variableTools(options: VariableToolsOptions = {}): readonly RuntimeTool[] {
+  const { files, maxSearchWork } = options;
+  const maxWork = maxSearchWork === undefined ? {} : { maxWork: maxSearchWork };
+  return [
+    listVariables,
+    readVariable,
+    searchVariable(maxWork),
+    setVariable,
+    deleteVariable,
+    ...(files === undefined ? [] : [exportVariable(files)]),
+  ];
+}

@@ -1,0 +1,90 @@
+import type { ToolSet } from "ai";
+import type { VariableStore } from "../store/variable-store.ts";
+import { codeTool } from "../tool/code-tool.ts";
+import type { WrapOptions } from "../tool/prepared-call.ts";
+import type { RuntimeTool } from "../tool/runtime-tool.ts";
+import type { Sandbox } from "../tool/sandbox.ts";
+import type { Files } from "../tool/export-variable.ts";
+import { variableTools } from "../tool/variable-tools.ts";
+import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
+import { wrapTools } from "../tool/wrap-tool.ts";
+import type { WrappedTool } from "../tool/wrapped-tool.ts";
+import type { Agent } from "./agent.ts";
+
+/** What the runtime's own tools need of where they run. */
+export interface Facilities {
+  /** Without one there is no `run_code`. */
+  readonly sandbox?: Sandbox;
+  /** Without one there is no `export_variable`. */
+  readonly files?: Files;
+}
+
+/** The tools of a turn: the agent's, and the runtime's own for as long as there is something for them. */
+export class Toolbox {
+  readonly #store: VariableStore;
+  readonly #agents: ReadonlyMap<string, WrappedTool>;
+  readonly #own: ReadonlyMap<string, WrappedTool>;
+
+  /** The agent's tool goes before one of the runtime's of the same name. */
+  static async open(agent: Agent, options: WrapOptions, facilities: Facilities): Promise<Toolbox> {
+    const agents = await wrapTools(agent.tools, options);
+    const own = ownTools(options, { ...facilities, callable: agents });
+    const chosen = own.filter(({ name }) => isChosen(name, agent) && !agents.has(name));
+    return new Toolbox(options.store, agents, await wrapRuntimeTools(chosen, options));
+  }
+
+  private constructor(
+    store: VariableStore,
+    agents: ReadonlyMap<string, WrappedTool>,
+    own: ReadonlyMap<string, WrappedTool>,
+  ) {
+    this.#store = store;
+    this.#agents = agents;
+    this.#own = own;
+  }
+
+  get(name: string): WrappedTool | undefined {
+    return this.#agents.get(name) ?? this.#own.get(name);
+  }
+
+  /** As the model is shown them now. */
+  get shown(): ToolSet {
+    return this.#store.count() === 0 ? setOf(this.#agents) : this.all;
+  }
+
+  /** All that a message may speak of. */
+  get all(): ToolSet {
+    return { ...setOf(this.#agents), ...setOf(this.#own) };
+  }
+}
+
+function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
+  return Object.fromEntries(Array.from(tools, ([name, tool]) => [name, tool.shown]));
+}
+
+function ownTools(
+  { untrusted, toolMs }: WrapOptions,
+  {
+    sandbox,
+    files,
+    callable,
+  }: Facilities & { readonly callable: ReadonlyMap<string, WrappedTool> },
+): readonly RuntimeTool[] {
+  const hidesUntrusted = untrusted === "hide";
+  const code =
+    sandbox === undefined
+      ? []
+      : [
+          codeTool({
+            sandbox,
+            tools: () => callable,
+            hidesUntrusted,
+            ...(toolMs === undefined ? {} : { timeMs: toolMs }),
+          }),
+        ];
+  return [...variableTools(files === undefined ? {} : { files }), ...code];
+}
+
+function isChosen(name: string, { variableTools: chosen = true }: Agent): boolean {
+  return typeof chosen === "boolean" ? chosen : chosen.includes(name);
+}

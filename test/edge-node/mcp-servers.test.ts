@@ -1,0 +1,66 @@
+import { tool } from "ai";
+import { afterEach, describe, expect, it } from "vitest";
+import * as z from "zod";
+import { castOf } from "../../src/edge/cast.ts";
+import { demoModel } from "../../src/edge/demo-model.ts";
+import { mcpTools } from "../../src/edge/mcp-servers.ts";
+import { readSettings, type Settings } from "../../src/edge/settings.ts";
+import type { Agent } from "../../src/turn/agent.ts";
+import { type RunningMcpServer, startMcpServer } from "../support/mcp-server.ts";
+import { offering } from "../support/mcp-tools.ts";
+
+const agent: Agent = {
+  name: "clerk",
+  description: "",
+  instructions: "Help.",
+  tools: { act: tool({ inputSchema: z.object({}), execute: () => "own" }) },
+  effects: { get: "idempotent" },
+  policies: { act: { sealed: true }, get: { trusted: true } },
+  readonlyTools: ["act"],
+};
+const company = { agents: [agent] as const, model: () => demoModel() };
+let server: RunningMcpServer;
+
+afterEach(() => server?.down());
+
+async function settingsFor(more: object = {}): Promise<Settings> {
+  server = await startMcpServer(["act", "get", "read_variable"].map((name) => offering(name)));
+  const servers = [{ name: "shop", url: server.url, ...more }];
+  return readSettings({ MCP_SERVERS: JSON.stringify(servers) });
+}
+
+async function equipped(settings: Settings): Promise<Agent> {
+  const cast = castOf({ ...company, mcp: mcpTools }, settings);
+  const { agent, close } = await cast.equip(new AbortController().signal);
+  await close();
+  return agent;
+}
+
+describe("an agent with MCP servers", () => {
+  it("keeps its own tools, and the runtime's keep their names", async () => {
+    const { tools } = await equipped(await settingsFor());
+    expect(Object.keys(tools)).toEqual(["act", "shop_act", "get", "shop_read_variable"]);
+    expect(tools.act).toBe(agent.tools.act);
+  });
+
+  it("says of a server's tools what counts, before the settings and the server", async () => {
+    const settings = await settingsFor({ tools: { "*": { sealed: true, trusted: false } } });
+    const { policies, effects, readonlyTools } = await equipped(settings);
+    expect(policies?.act).toEqual({ sealed: true });
+    expect(policies?.get).toEqual({ sealed: true, trusted: true, source: "mcp:shop" });
+    expect(policies?.shop_act).toEqual({ sealed: true, trusted: false, source: "mcp:shop" });
+    expect(effects).toMatchObject({ get: "idempotent", shop_act: "once" });
+    expect(readonlyTools).toEqual(["act", "shop_act", "get", "shop_read_variable"]);
+  });
+
+  it("has none of a server that is for others", async () => {
+    const { tools } = await equipped(await settingsFor({ agents: ["somebody"] }));
+    expect(Object.keys(tools)).toEqual(["act"]);
+    expect(server.requests).toEqual([]);
+  });
+
+  it("cannot be had where MCP is not built in", async () => {
+    const settings = await settingsFor();
+    expect(() => castOf(company, settings)).toThrow("not built into this Worker");
+  });
+});

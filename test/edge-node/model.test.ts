@@ -1,0 +1,70 @@
+import { expect, it } from "vitest";
+import { type ModelProvider, modelFromSettings } from "../../src/edge/model.ts";
+import { readSettings } from "../../src/edge/settings.ts";
+import { codeOf, messageOf } from "../../src/errors.ts";
+import { scriptedModel } from "../support/scripted-model.ts";
+
+const key = "sk-test-0123456789-never-to-be-seen";
+// Bindings that no test here looks into.
+const env = {} as Cloudflare.Env;
+
+function failure(work: () => unknown): { code: string; message: string } | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return { code: codeOf(error), message: messageOf(error) };
+  }
+}
+
+it("gives the demo model without any provider", () => {
+  expect(modelFromSettings()(readSettings({}), env)).toMatchObject({ modelId: "demo" });
+});
+
+it("gives the provider that MODEL names the rest of it, the settings and the bindings", () => {
+  const model = scriptedModel([]);
+  const asked: unknown[] = [];
+  const openai: ModelProvider = {
+    name: "openai",
+    model: (...all) => {
+      asked.push(...all);
+      return model;
+    },
+  };
+  const settings = readSettings({ MODEL: "openai:ft:one:two", MODEL_API_KEY: key });
+  expect(modelFromSettings(openai)(settings, env)).toBe(model);
+  expect(asked).toEqual(["ft:one:two", settings, env]);
+});
+
+it("says which kinds of model are built in when MODEL names another", () => {
+  const openai: ModelProvider = { name: "openai", model: () => scriptedModel([]) };
+  const settings = readSettings({ MODEL: "anthropic:one", MODEL_API_KEY: key });
+  expect(failure(() => modelFromSettings(openai)(settings, env))).toEqual({
+    code: "bad_configuration",
+    message:
+      "MODEL names a kind of model that is not built into this Worker; there are: demo, openai:<model>.",
+  });
+});
+
+it.each([
+  { MODEL: "anthropic:one" },
+  { MODEL: "openai:one" },
+  { MODEL: "openai-compatible:one", MODEL_API_KEY: key },
+  { MODEL: "openai" },
+  { MODEL: "openai:" },
+  { MODEL: "gemini:one", MODEL_API_KEY: key },
+  { MODEL: "openai:one", MODEL_API_KEY: key, MODEL_BASE_URL: `file:///${key}` },
+])("does not take %j, and says so without any value", (given) => {
+  const failed = failure(() => readSettings(given));
+  expect(failed?.code).toBe("bad_configuration");
+  expect(failed?.message).toMatch(/^MODEL(?:_API_KEY|_BASE_URL)? must be /);
+  expect(failed?.message).not.toContain(key);
+});
+
+it.each([
+  { MODEL: "workers-ai:@cf/meta/llama" },
+  { MODEL: "anthropic:one", MODEL_API_KEY: key },
+  { MODEL: "openai-compatible:one", MODEL_BASE_URL: "http://localhost:1/v1" },
+])("takes %j", (given) => {
+  expect(readSettings(given)).toMatchObject(given);
+});

@@ -1,0 +1,254 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { JsonObject } from "../../src/value/json.ts";
+import {
+  type ChatCompletions,
+  type ChatStep,
+  startChatCompletions,
+} from "../support/chat-completions.ts";
+import {
+  failure,
+  type RunningMcpServer,
+  startMcpServer,
+  structured,
+  textResult,
+} from "../support/mcp-server.ts";
+import { type Server, startInVain, startServer } from "../support/server.ts";
+import { chunksIn, post, textIn } from "../support/turn-client.ts";
+
+const token = "Bearer mcp-0123456789-never-to-be-seen";
+let endpoint: ChatCompletions;
+let shop: RunningMcpServer;
+let mail: RunningMcpServer;
+/** Takes requests and never answers. */
+let silent: RunningMcpServer;
+let silentRequests = 0;
+let server: Server;
+let conversation: string;
+let count = 0;
+
+const order = {
+  id: 7,
+  lines: [
+    { sku: "A", quantity: 2 },
+    { sku: "B", quantity: 40 },
+  ],
+};
+
+beforeAll(async () => {
+  endpoint = await startChatCompletions();
+  shop = await startMcpServer(
+    [
+      { name: "get_order", answer: () => structured(order), annotations: { readOnlyHint: true } },
+      { name: "list", answer: () => textResult("[1, 2]") },
+      { name: "refuse", answer: () => failure("No such order.") },
+      {
+        name: "draw",
+        answer: () => ({ content: [{ type: "image", data: "AAEC/w==", mimeType: "image/png" }] }),
+      },
+      { name: "wait", answer: () => new Promise<never>(() => undefined) },
+      { name: "run_code", answer: () => textResult("not the runtime's own") },
+      { name: "get_weather", answer: () => textResult("not the agent's own") },
+    ],
+    { sessions: true },
+  );
+  mail = await startMcpServer([
+    { name: "send_mail", answer: (input) => textResult(`sent ${String(input.subject)}`) },
+    { name: "list", answer: () => textResult("[3]") },
+  ]);
+  silent = await startMcpServer();
+  silent.intercept(() => {
+    silentRequests++;
+    return true;
+  });
+  server = await startServer({
+    MODEL: "openai-compatible:test-model",
+    MODEL_BASE_URL: endpoint.url,
+    MCP_SERVERS: JSON.stringify([
+      {
+        name: "shop",
+        url: shop.url,
+        headers: { authorization: token },
+        tools: { "get_*": { trusted: true } },
+      },
+      { name: "mail", url: mail.url, agents: ["weather"] },
+      { name: "silent", url: silent.url },
+      { name: "nowhere", url: "http://127.0.0.1:9/mcp?key=mcp-0123456789" },
+    ]),
+  });
+});
+
+afterAll(async () => {
+  await server?.stop();
+  await Promise.all([endpoint?.down(), shop?.down(), mail?.down(), silent?.down()]);
+});
+
+beforeEach(() => {
+  conversation = `${server.url}/conversations/mcp-${++count}`;
+  for (const { calls } of [shop, mail]) calls.length = 0;
+});
+
+const calls = (...list: readonly (readonly [string, JsonObject])[]): ChatStep => ({
+  kind: "calls",
+  calls: list.map(([name, input]) => ({ name, input })),
+});
+
+async function play(script: readonly ChatStep[], agent?: string) {
+  endpoint.play(script);
+  const response = await post(conversation, "Go.", agent === undefined ? {} : { agent });
+  return chunksIn(await response.text());
+}
+
+const offered = () => endpoint.requests[0]?.body.tools.map((tool) => tool.function.name);
+
+describe("a turn with tools of MCP servers", () => {
+  it("offers them beside the agent's own, those with the same name under their servers'", async () => {
+    await play([{ kind: "text", text: "Hello." }]);
+    expect(offered()).toEqual([
+      "get_weather",
+      "compare_weather",
+      "get_order",
+      "shop_list",
+      "refuse",
+      "draw",
+      "wait",
+      "shop_run_code",
+      "shop_get_weather",
+      "send_mail",
+      "mail_list",
+    ]);
+  });
+
+  it("offers an agent the servers that are meant for it", async () => {
+    await play([{ kind: "text", text: "Hello." }], "orders");
+    expect(offered()).toEqual(expect.arrayContaining(["list", "get_order"]));
+    expect(offered()).not.toContain("send_mail");
+  });
+
+  it("gives the servers the values that references stand for", async () => {
+    const chunks = await play([
+      calls(["get_order", { id: 7 }], ["shop_list", {}], ["mail_list", {}]),
+      calls([
+        "send_mail",
+        {
+          subject: "Order $get_order_7.id",
+          body: "$get_order_7",
+          quantities: "$get_order_7.lines[*].quantity",
+          lists: ["$shop_list_1", "$mail_list_1[0]"],
+        },
+      ]),
+      { kind: "text", text: "Sent, and $get_order_7.lines[1].sku was in it." },
+    ]);
+    expect(mail.calls.at(-1)).toEqual({
+      tool: "send_mail",
+      input: { subject: "Order 7", body: order, quantities: [2, 40], lists: [[1, 2], 3] },
+    });
+    expect(textIn(chunks)).toBe("Sent, and B was in it.");
+    expect(shop.calls.map(({ tool }) => tool).sort()).toEqual(["get_order", "list"]);
+  });
+
+  it("keeps an image as bytes", async () => {
+    await play([calls(["draw", {}]), { kind: "text", text: "There." }]);
+    const value = await fetch(`${conversation}/variables/draw_1`);
+    expect(value.headers.get("content-type")).toBe("image/png");
+    expect([...new Uint8Array(await value.arrayBuffer())]).toEqual([0, 1, 2, 255]);
+  });
+
+  it("knows that what they gave is not to be trusted, and whose it is", async () => {
+    await play([
+      calls(["get_order", { id: 7 }], ["shop_list", {}]),
+      { kind: "text", text: "Done." },
+    ]);
+    const infos = await Promise.all(
+      ["get_order_7", "shop_list_1"].map(async (name) =>
+        (await fetch(`${conversation}/variables/${name}/info`)).json(),
+      ),
+    );
+    expect(infos).toEqual([
+      expect.objectContaining({ sources: ["mcp:shop"], trusted: true }),
+      expect.objectContaining({ sources: ["mcp:shop"], trusted: false }),
+    ]);
+  });
+
+  it("shows what a server's error says", async () => {
+    const chunks = await play([calls(["refuse", {}]), { kind: "text", text: "Well." }]);
+    const errors = chunks.filter(({ type }) => type === "tool-output-error");
+    expect(errors).toEqual([expect.objectContaining({ errorText: "tool_failed: No such order." })]);
+  });
+
+  it("ends the sessions that it opened", async () => {
+    await play([calls(["get_order", { id: 1 }]), { kind: "text", text: "Done." }]);
+    await expect.poll(() => shop.sessions.size).toBe(0);
+  });
+
+  it("stops a call whose conversation is deleted", async () => {
+    const stopped = Promise.withResolvers<void>();
+    shop.intercept((_request, response) => {
+      response.once("close", () => {
+        if (!response.writableFinished) stopped.resolve();
+      });
+      return false;
+    });
+    const turn = play([calls(["wait", {}])]);
+    await expect.poll(() => shop.calls).toHaveLength(1);
+    await fetch(conversation, { method: "DELETE" });
+    await stopped.promise;
+    await turn;
+    shop.intercept(() => false);
+  });
+
+  it("sends the headers, and writes them nowhere", async () => {
+    const chunks = await play([calls(["get_order", { id: 1 }]), { kind: "text", text: "Done." }]);
+    expect(shop.requests.at(-1)?.headers.authorization).toBe(token);
+    expect(JSON.stringify(chunks)).not.toContain("mcp-0123456789");
+    expect(server.output()).not.toContain("mcp-0123456789");
+  });
+});
+
+it("waits for a server that does not answer once, and then no more for a while", async () => {
+  await play([{ kind: "text", text: "Hello." }]);
+  const before = silentRequests;
+  expect(before).toBeGreaterThan(0);
+  const began = performance.now();
+  await play([{ kind: "text", text: "Hello." }]);
+  expect(performance.now() - began).toBeLessThan(2_500);
+  expect(silentRequests).toBe(before);
+});
+
+describe("when a server goes down", () => {
+  afterEach(async () => {
+    await mail.up();
+  });
+
+  it("the call fails, the turn does not, and the next one goes without its tools", async () => {
+    await play([{ kind: "text", text: "Hello." }]);
+    expect(offered()).toContain("send_mail");
+    await mail.down();
+    const chunks = await play([
+      calls(["send_mail", { subject: "x" }], ["get_order", { id: 1 }]),
+      { kind: "text", text: "$get_order_1.id of them." },
+    ]);
+    expect(chunks.map(({ type }) => type)).toEqual(
+      expect.arrayContaining(["tool-output-error", "tool-output-available", "finish"]),
+    );
+    expect(textIn(chunks)).toBe("7 of them.");
+    await play([{ kind: "text", text: "Hello." }]);
+    expect(offered()).toContain("get_order");
+    expect(offered()).not.toContain("send_mail");
+  });
+});
+
+it.each([
+  ["{", "MCP_SERVERS is not JSON"],
+  ["{}", 'MCP_SERVERS must be a JSON array: [{"name": "<name>", "url": "<url>"}]'],
+  ['[{"name": "a b", "url": "http://a"}]', "MCP_SERVERS.0.name must be a name of"],
+  ['[{"name": "a"}]', "MCP_SERVERS.0.url must be a URL, http or https"],
+  ['[{"name": "a", "url": "http://u:secret@a"}]', "MCP_SERVERS.0.url must hold no user"],
+  ['[{"name": "a", "url": "http://a", "headers": {"k": 1}}]', "MCP_SERVERS.0.headers must be"],
+  ['[{"name": "a", "url": "http://a", "tools": {"*": {"seal": true}}}]', 'key: "seal"'],
+  ['[{"name": "a", "url": "http://a"}, {"name": "a", "url": "http://b"}]', "a name of its own"],
+])("does not start with MCP_SERVERS=%s, and says why", async (MCP_SERVERS, why) => {
+  const { code, output } = await startInVain({ MCP_SERVERS });
+  expect(code).toBe(1);
+  expect(output).toContain(why);
+  expect(output).not.toContain("secret");
+});

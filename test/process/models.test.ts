@@ -1,0 +1,243 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { anthropicMessages } from "../support/anthropic-messages.ts";
+import {
+  type EndpointRequest,
+  type EndpointStep,
+  INPUT_TOKENS,
+  type ModelEndpoint,
+  OUTPUT_TOKENS,
+  type Protocol,
+  startModelEndpoint,
+} from "../support/model-endpoint.ts";
+import { openaiResponses } from "../support/openai-responses.ts";
+import { type Server, startInVain, startServer } from "../support/server.ts";
+import { chunksIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";
+
+const key = "sk-test-0123456789-never-to-be-seen";
+
+const question = "Compare NYC and London.";
+const input = { city1: "$get_weather_nyc", city2: "$get_weather_london" };
+const script: readonly EndpointStep[] = [
+  {
+    kind: "calls",
+    calls: [
+      { name: "get_weather", input: { location: "NYC" } },
+      { name: "get_weather", input: { location: "London" } },
+    ],
+  },
+  { kind: "calls", calls: [{ name: "compare_weather", input }] },
+  { kind: "text", text: "So: $compare_weather_1.summary In $get_weather_nyc.city, anyway." },
+];
+
+/** What a request of each protocol has in common with those of the other. */
+interface Reading {
+  readonly tools: readonly { readonly name: string; readonly schema: unknown }[];
+  readonly instructions: string;
+  readonly asked: readonly string[];
+  readonly calls: readonly { readonly name: string; readonly input: unknown }[];
+  /** By the calls' ids. */
+  readonly results: Readonly<Record<string, unknown>>;
+}
+
+interface Kind {
+  readonly name: string;
+  readonly protocol: Protocol;
+  /** Of the endpoint: as an AI Gateway has it. */
+  readonly base: string;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly settings: object;
+  readonly firstCall: string;
+  read(body: EndpointRequest["body"]): Reading;
+  failure(message: string): object;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const list = (value: unknown) => (Array.isArray(value) ? (value as readonly Fields[]) : []);
+const parsed = (value: unknown) => JSON.parse(String(value)) as unknown;
+const joined = (content: unknown) =>
+  typeof content === "string"
+    ? content
+    : list(content)
+        .map(({ text }) => text ?? "")
+        .join("");
+
+const kinds: readonly Kind[] = [
+  {
+    name: "anthropic",
+    protocol: anthropicMessages,
+    base: "/v1/acct/gw/anthropic",
+    path: "/v1/acct/gw/anthropic/messages",
+    headers: { "x-api-key": key, "anthropic-version": "2023-06-01" },
+    settings: { model: "test-model", stream: true, max_tokens: expect.any(Number) },
+    firstCall: "toolu_1_0",
+    read({ system, messages, tools }) {
+      const blocks = list(messages).flatMap(({ role, content }) =>
+        list(content).map((block) => ({ role, ...block }) as Fields),
+      );
+      const of = (type: string) => blocks.filter((block) => block.type === type);
+      return {
+        tools: list(tools).map((tool) => ({ name: String(tool.name), schema: tool.input_schema })),
+        instructions: joined(system),
+        asked: of("text")
+          .filter(({ role }) => role === "user")
+          .map(({ text }) => String(text)),
+        calls: of("tool_use").map((block) => ({ name: String(block.name), input: block.input })),
+        results: Object.fromEntries(
+          of("tool_result").map((block) => [block.tool_use_id, parsed(joined(block.content))]),
+        ),
+      };
+    },
+    failure: (message) => ({ type: "error", error: { type: "some_error", message } }),
+  },
+  {
+    name: "openai",
+    protocol: openaiResponses,
+    base: "/v1/acct/gw/openai/",
+    path: "/v1/acct/gw/openai/responses",
+    headers: { authorization: `Bearer ${key}` },
+    settings: { model: "test-model", stream: true, store: false },
+    firstCall: "call_1_0",
+    read({ input: items, tools }) {
+      const of = (type: string) => list(items).filter((item) => item.type === type);
+      const by = (role: string) => list(items).filter((item) => item.role === role);
+      return {
+        tools: list(tools).map((tool) => ({ name: String(tool.name), schema: tool.parameters })),
+        instructions: [...by("system"), ...by("developer")].map((m) => joined(m.content)).join(""),
+        asked: by("user").map(({ content }) => joined(content)),
+        calls: of("function_call").map((item) => ({
+          name: String(item.name),
+          input: parsed(item.arguments),
+        })),
+        results: Object.fromEntries(
+          of("function_call_output").map((item) => [item.call_id, parsed(joined(item.output))]),
+        ),
+      };
+    },
+    failure: (message) => ({ error: { message, type: "some_error", code: null, param: null } }),
+  },
+];
+
+describe.each(kinds)("a model of $name", (kind) => {
+  let endpoint: ModelEndpoint;
+  let server: Server;
+  let body: string;
+  let requests: readonly EndpointRequest[];
+  const reading = (call: number) => kind.read(requests[call]?.body ?? {});
+
+  beforeAll(async () => {
+    endpoint = await startModelEndpoint(kind.protocol);
+    server = await startServer({
+      MODEL: `${kind.name}:test-model`,
+      MODEL_BASE_URL: `${endpoint.url}${kind.base}`,
+      MODEL_API_KEY: key,
+    });
+    endpoint.play(script);
+    const response = await post(`${server.url}/conversations/compared`, question);
+    body = await response.text();
+    ({ requests } = endpoint);
+  });
+
+  afterAll(async () => {
+    await server?.stop();
+    await endpoint?.stop();
+  });
+
+  it("is asked under MODEL_BASE_URL, with the key, for a stream", () => {
+    expect(requests.map(({ path }) => path)).toEqual(Array(3).fill(kind.path));
+    for (const request of requests) {
+      expect(request.headers).toMatchObject(kind.headers);
+      expect(request.body).toMatchObject(kind.settings);
+    }
+    expect(reading(0).instructions).toMatch(/^You report the weather\./);
+    expect(reading(0).asked).toEqual([question]);
+  });
+
+  it("is offered the tools with schemas that take references", () => {
+    const { tools } = reading(0);
+    expect(tools.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(["get_weather", "compare_weather"]),
+    );
+    const types = expect.arrayContaining(["object", "string"]);
+    expect(tools.find(({ name }) => name === "compare_weather")?.schema).toMatchObject({
+      type: "object",
+      properties: { city1: { type: types }, city2: { type: types } },
+    });
+  });
+
+  it("sees handles as results, its own references as inputs, and the list of variables", () => {
+    const second = reading(1);
+    expect(second.results[kind.firstCall]).toMatchObject({
+      $var: "get_weather_nyc",
+      value: { city: "New York" },
+    });
+    expect(second.asked.at(-1)).toMatch(/^<variables>\n\$get_weather_nyc: object/);
+    expect(reading(2).calls.at(-1)).toEqual({ name: "compare_weather", input });
+  });
+
+  it("streams an answer in which references are replaced, however they are cut", async () => {
+    const chunks = chunksIn(body);
+    const text = textIn(chunks);
+    expect(text).toMatch(/^So: .+°C.+ In New York, anyway\.$/);
+    expect(text).not.toContain("$");
+    expect(chunks.at(-1)).toEqual({ type: "finish", finishReason: "stop" });
+    const stored = await messagesOf(`${server.url}/conversations/compared`, { form: "reference" });
+    expect(textOf(stored.at(-1))).toContain("$compare_weather_1.summary");
+  });
+
+  it("has its tokens added up", () => {
+    const metadata = chunksIn(body).findLast((chunk) => chunk.type === "message-metadata");
+    expect(metadata?.messageMetadata).toMatchObject({
+      usage: { inputTokens: 3 * INPUT_TOKENS, outputTokens: 3 * OUTPUT_TOKENS },
+    });
+  });
+
+  it("is carried the whole conversation in the next turn, by reference", async () => {
+    endpoint.play([{ kind: "text", text: "Fine." }]);
+    await (await post(`${server.url}/conversations/compared`, "Thanks. How are you?")).text();
+    const [request] = endpoint.requests;
+    const { calls, results } = kind.read(request?.body ?? {});
+    expect(calls).toHaveLength(3);
+    expect(Object.keys(results)).toHaveLength(3);
+    expect(JSON.stringify(request?.body)).toContain("So: $compare_weather_1.summary");
+    expect(JSON.stringify(request?.body)).not.toContain("item_reference");
+  });
+
+  it.each([401, 429, 500])("fails with model_failed at %d, and keeps the key", async (status) => {
+    const step = { kind: "status", status, body: kind.failure(`No: ${key} is not good.`) } as const;
+    endpoint.play(() => step);
+    const conversation = `${server.url}/conversations/failed-${status}`;
+    const accept = "application/json";
+    const response = await post(conversation, "How are you?", { accept });
+    const said = await response.text();
+    expect(response.status).toBe(502);
+    expect(JSON.parse(said)).toMatchObject({
+      code: "model_failed",
+      detail: expect.stringContaining("No: [secret] is not good."),
+    });
+    const messages = await messagesOf(conversation);
+    expect(`${said}${JSON.stringify(messages)}${server.output()}`).not.toContain(key);
+  });
+});
+
+describe("a configuration that cannot work", () => {
+  it.each([
+    {
+      settings: { MODEL: "anthropic:test-model" },
+      says: "MODEL_API_KEY must be set: an anthropic model needs a key.",
+    },
+    {
+      settings: { MODEL: "openai:test-model" },
+      says: "MODEL_API_KEY must be set: an openai model needs a key.",
+    },
+    {
+      settings: { MODEL: "nonsense:test-model", MODEL_API_KEY: key },
+      says: "MODEL must be demo, anthropic:<model>, openai:<model>, openai-compatible:<model> or workers-ai:<model>.",
+    },
+  ])("does not start with $settings.MODEL and says what to set", async ({ settings, says }) => {
+    const { code, output } = await startInVain(settings);
+    expect(code).toBe(1);
+    expect(output).toContain(`bad_configuration: ${says}`);
+    expect(output).not.toContain(key);
+  });
+});

@@ -1,0 +1,103 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
+import { type Server, startServer } from "../support/server.ts";
+import { post } from "../support/turn-client.ts";
+
+const RESTARTS_WITHIN_MS = 45_000;
+
+describe("run_code on a local Worker", () => {
+  let endpoint: ChatCompletions;
+  let server: Server;
+  let conversation: string;
+
+  beforeAll(async () => {
+    endpoint = await startChatCompletions();
+    server = await startServer({
+      MODEL: "openai-compatible:test-model",
+      MODEL_BASE_URL: endpoint.url,
+      MODEL_API_KEY: "sk-test",
+    });
+    conversation = `${server.url}/conversations/code`;
+    await fetch(`${conversation}/variables/orders`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify([{ total: 3 }, { total: 4 }]),
+    });
+  });
+
+  afterAll(async () => {
+    await server?.stop();
+    await endpoint?.down();
+  });
+
+  const variables = ["orders"];
+  const runs = (code: string) =>
+    ({ kind: "calls", calls: [{ name: "run_code", input: { code, variables } }] }) as const;
+
+  const ask = async (question: string) => {
+    const response = await post(conversation, question, { accept: "text/plain" });
+    return { status: response.status, text: await response.text() };
+  };
+
+  const valueOf = async (name: string): Promise<unknown> =>
+    (await fetch(`${conversation}/variables/${name}`)).json();
+
+  it("gives what the code makes of the variables", async () => {
+    const code =
+      "vars.sum = orders.reduce((sum, { total }) => sum + total, 0); return orders.length";
+    endpoint.play([runs(code), { kind: "text", text: "$sum in $run_code_1 orders." }]);
+    expect(await ask("How much?")).toEqual({ status: 200, text: "7 in 2 orders." });
+    const [, second] = endpoint.requests;
+    const result = second?.body.messages.find(({ role }) => role === "tool");
+    expect(JSON.parse(result?.content ?? "")).toEqual({
+      returned: { $var: "run_code_1", value: 2 },
+      vars: [{ $var: "sum", value: 7 }],
+    });
+  });
+
+  it("reaches nobody on the network", async () => {
+    let requests = 0;
+    const listener = createServer((_, response) => {
+      requests++;
+      response.end("reached");
+    });
+    await new Promise<void>((done) => listener.listen(0, "127.0.0.1", done));
+    const { port } = listener.address() as AddressInfo;
+    const code = `const url = "http://127.0.0.1:${port}/";
+      const said = [];
+      const attempt = async (work) => said.push(await Promise.resolve().then(work).then(String, () => "refused"));
+      await attempt(async () => (await fetch(url)).text());
+      await attempt(async () => (await import("cloudflare:sockets")).connect("127.0.0.1:${port}").opened);
+      await attempt(() => void navigator.sendBeacon(url, "x"));
+      await attempt(() => void new WebSocket(url.replace("http", "ws")));
+      await attempt(() => void new EventSource(url));
+      await scheduler.wait(300);
+      return said.slice(0, 2);`;
+    endpoint.play([runs(code), { kind: "text", text: "Done." }]);
+    expect(await ask("Try it")).toEqual({ status: 200, text: "Done." });
+    expect(await valueOf("run_code_2")).toEqual(["refused", "refused"]);
+    expect(requests).toBe(0);
+    listener.close();
+  });
+
+  // No CPU limit holds in a local workerd: such code stops all of it.
+  it.each(["for (;;);", "for (;;) await null;"])("comes back after %s", async (code) => {
+    endpoint.play(() => runs(code));
+    const startedAt = performance.now();
+    const restarts = () => server.output().split("is restarted").length;
+    const before = restarts();
+    const asking = ask("Go on").catch(() => undefined);
+    await vi.waitFor(() => expect(restarts()).toBe(before + 1), { timeout: RESTARTS_WITHIN_MS });
+    endpoint.play(() => ({ kind: "text", text: "There are $orders[1].total." }));
+    await vi.waitFor(async () => expect(await valueOf("orders")).toHaveLength(2), {
+      timeout: RESTARTS_WITHIN_MS,
+      interval: 200,
+    });
+    console.log(`answered again after ${Math.round(performance.now() - startedAt)} ms`);
+    await asking;
+    expect(await ask("And now?")).toEqual({ status: 200, text: "There are 4." });
+    expect(await valueOf("sum")).toBe(7);
+  });
+});

@@ -1,0 +1,188 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ListToolsRequestSchema,
+  type Tool,
+} from "@modelcontextprotocol/sdk/types.js";
+import type { JsonObject } from "../../src/value/json.ts";
+
+/** A tool that the server offers. */
+export interface OfferedTool {
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema?: Tool["inputSchema"];
+  readonly annotations?: Tool["annotations"];
+  readonly answer: (input: JsonObject, signal: AbortSignal) => Result | Promise<Result>;
+}
+
+export type Result = CallToolResult;
+
+export interface McpCall {
+  readonly tool: string;
+  readonly input: JsonObject;
+}
+
+export interface McpRequest {
+  readonly method: string;
+  readonly rpc: string | undefined;
+  readonly headers: IncomingMessage["headers"];
+}
+
+export interface McpServerOptions {
+  /** Gives sessions and wants them. Default: without. */
+  readonly sessions?: boolean;
+  /** Answers with JSON instead of streams. */
+  readonly json?: boolean;
+  /** Tools in one page of the list. Default: all. */
+  readonly pageSize?: number;
+}
+
+export interface RunningMcpServer {
+  readonly url: string;
+  /** Calls that came to a tool, oldest first. */
+  readonly calls: McpCall[];
+  readonly requests: McpRequest[];
+  /** Sessions that are open. */
+  readonly sessions: ReadonlyMap<string, unknown>;
+  offer(tools: readonly OfferedTool[]): void;
+  /** Answers requests itself from now on, if it returns true. */
+  intercept(handler: (request: IncomingMessage, response: ServerResponse) => boolean): void;
+  /** Every session is forgotten, as by a restart. */
+  forget(): void;
+  /** Connections are refused from now on. */
+  down(): Promise<void>;
+  /** At the same address as before. */
+  up(): Promise<void>;
+}
+
+/** An MCP server of the official SDK, over streamable HTTP, on the loopback address. */
+export async function startMcpServer(
+  offered: readonly OfferedTool[] = [],
+  options: McpServerOptions = {},
+): Promise<RunningMcpServer> {
+  const state = new State(offered, options);
+  const server = createServer((request, response) => {
+    state.handle(request, response).catch((error: unknown) => {
+      response.destroy(error instanceof Error ? error : undefined);
+    });
+  });
+  const listen = (port: number) =>
+    new Promise<void>((done, fail) => {
+      server.once("error", fail);
+      server.listen(port, "127.0.0.1", done);
+    });
+  await listen(0);
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    calls: state.calls,
+    requests: state.requests,
+    sessions: state.sessions,
+    offer: (tools) => {
+      state.offered = tools;
+    },
+    intercept: (handler) => {
+      state.intercept = handler;
+    },
+    forget: () => state.sessions.clear(),
+    up: () => listen(port),
+    down: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+class State {
+  readonly calls: McpCall[] = [];
+  readonly requests: McpRequest[] = [];
+  readonly sessions = new Map<string, StreamableHTTPServerTransport>();
+  offered: readonly OfferedTool[];
+  intercept: (request: IncomingMessage, response: ServerResponse) => boolean = () => false;
+  readonly #options: McpServerOptions;
+
+  constructor(offered: readonly OfferedTool[], options: McpServerOptions) {
+    this.offered = offered;
+    this.#options = options;
+  }
+
+  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (this.intercept(request, response)) return;
+    const body = await readJson(request);
+    const { method = "", headers } = request;
+    this.requests.push({ method, rpc: body?.method, headers });
+    const transport = await this.#transportFor(request, body?.method === "initialize");
+    if (transport === undefined) {
+      const error = { code: -32_000, message: "No such session" };
+      response.writeHead(404, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", error, id: null }));
+      return;
+    }
+    await transport.handleRequest(request, response, body);
+  }
+
+  async #transportFor(request: IncomingMessage, isInitialize: boolean) {
+    const { sessions: keepsSessions = false, json = false } = this.#options;
+    const id = request.headers["mcp-session-id"];
+    if (keepsSessions && !isInitialize) return this.sessions.get(String(id));
+    const transport = new StreamableHTTPServerTransport({
+      enableJsonResponse: json,
+      ...(keepsSessions
+        ? {
+            sessionIdGenerator: () => crypto.randomUUID(),
+            onsessioninitialized: (id: string) => void this.sessions.set(id, transport),
+            onsessionclosed: (id: string) => void this.sessions.delete(id),
+          }
+        : {}),
+    });
+    // The SDK's own class does not fit its own interface under exactOptionalPropertyTypes.
+    await this.#server().connect(transport as Parameters<Server["connect"]>[0]);
+    return transport;
+  }
+
+  #server(): Server {
+    const server = new Server({ name: "test", version: "1.0.0" }, { capabilities: { tools: {} } });
+    server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
+      const start = Number(params?.cursor ?? 0);
+      const end = start + (this.#options.pageSize ?? this.offered.length);
+      const tools = this.offered.slice(start, end).map(({ answer: _answer, ...tool }) => ({
+        inputSchema: { type: "object" as const },
+        ...tool,
+      }));
+      return { tools, ...(end < this.offered.length ? { nextCursor: String(end) } : {}) };
+    });
+    server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
+      const tool = this.offered.find(({ name }) => name === params.name);
+      // As the SDK's own McpServer says it.
+      if (tool === undefined) return failure(`MCP error -32602: Tool ${params.name} not found`);
+      // What came as JSON is JSON.
+      const input = (params.arguments ?? {}) as JsonObject;
+      this.calls.push({ tool: params.name, input });
+      return tool.answer(input, signal);
+    });
+    return server;
+  }
+}
+
+export function textResult(text: string): Result {
+  return { content: [{ type: "text", text }] };
+}
+
+export function structured(value: JsonObject): Result {
+  return { content: [{ type: "text", text: "see structuredContent" }], structuredContent: value };
+}
+
+export function failure(text: string): Result {
+  return { ...textResult(text), isError: true };
+}
+
+async function readJson(request: IncomingMessage): Promise<{ method?: string } | undefined> {
+  let text = "";
+  for await (const chunk of request.setEncoding("utf8")) text += chunk;
+  return text === "" ? undefined : (JSON.parse(text) as { method?: string });
+}

@@ -1,0 +1,111 @@
+import { codeOf, messageOf } from "../../src/errors.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { VariableStore, Write } from "../../src/store/variable-store.ts";
+import { type CodeToolOptions, codeTool } from "../../src/tool/code-tool.ts";
+import { Labels } from "../../src/tool/labels.ts";
+import type { RuntimeResult } from "../../src/tool/runtime-tool.ts";
+import type { Sandbox } from "../../src/tool/sandbox.ts";
+import type { ApprovalRequest, CallOptions, WrappedTool } from "../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../src/value/json.ts";
+
+export interface CodeCall extends Pick<CodeToolOptions, "timeMs"> {
+  readonly store?: VariableStore;
+  readonly variables?: readonly string[];
+  readonly outputs?: readonly string[];
+  readonly tools?: readonly WrappedTool[];
+  readonly signal?: AbortSignal;
+  /** As the agent has it. */
+  readonly hidesUntrusted?: boolean;
+}
+
+/** What came of a call of `run_code`, its result saved. */
+export type CodeOutcome =
+  | { readonly output: Record<string, Json>; readonly untrusted: boolean }
+  | { readonly code: string; readonly message: string; readonly details: unknown };
+
+/** Calls `run_code` once, as a turn does it, on a store. */
+export async function runCode(
+  sandbox: Sandbox,
+  code: string,
+  call: CodeCall = {},
+): Promise<CodeOutcome> {
+  const { store = new MemoryStore(), variables = [], outputs, tools = [], ...more } = call;
+  const { signal = new AbortController().signal, hidesUntrusted = false, ...options } = more;
+  const named = new Map(tools.map((tool) => [tool.name, tool]));
+  const tool = codeTool({ sandbox, tools: () => named, ...options });
+  const input = { code, variables, ...(outputs === undefined ? {} : { outputs }) };
+  try {
+    const result = await tool.execute(tool.inputSchema.parse(input), {
+      store,
+      labels: new Labels(store),
+      call: { toolCallId: "call_1", messages: [], signal },
+      hidesUntrusted,
+      resolve: async (value) => ({ value, unresolved: [] }),
+    });
+    return { output: await shownBy(result), untrusted: result.untrusted === true };
+  } catch (error) {
+    const details: unknown = Reflect.get(Object(error), "details");
+    return { code: codeOf(error), message: messageOf(error), details };
+  }
+}
+
+async function shownBy({ output }: RuntimeResult): Promise<Record<string, Json>> {
+  const shown = typeof output === "function" ? await output() : output;
+  return shown as Record<string, Json>;
+}
+
+/** The value that the code returned, as the model is shown it; throws what it failed with. */
+export function returnedBy(outcome: CodeOutcome): unknown {
+  if (!("output" in outcome)) throw new Error(`${outcome.code}: ${outcome.message}`);
+  return Reflect.get(Object(outcome.output.returned), "value");
+}
+
+/** What the call failed with; throws if it did not. */
+export function failureOf(outcome: CodeOutcome) {
+  if ("output" in outcome) throw new Error(`It succeeded: ${JSON.stringify(outcome.output)}`);
+  return outcome;
+}
+
+export interface FakeToolOptions extends Pick<Write, "visibility" | "trusted"> {
+  readonly name: string;
+  readonly approval?: ApprovalRequest;
+}
+
+/** A tool that is prepared, run and saved as wrapped ones are, and remembers its inputs. */
+export function fakeTool(
+  store: VariableStore,
+  { name, approval, ...write }: FakeToolOptions,
+  act: (input: Json) => Json | Promise<Json>,
+): WrappedTool & { readonly inputs: readonly Json[]; readonly calls: readonly CallOptions[] } {
+  const inputs: Json[] = [];
+  const calls: CallOptions[] = [];
+  return {
+    name,
+    inputs,
+    calls,
+    shown: { inputSchema: { "~standard": {} } } as unknown as WrappedTool["shown"],
+    prepare: async (input, call) => ({
+      kind: "ready",
+      input,
+      references: { authoredChars: 0, resolvedChars: 0 },
+      ...(approval === undefined ? {} : { approval }),
+      run: async () => {
+        inputs.push(input);
+        calls.push(call);
+        try {
+          const value = await act(input);
+          return {
+            kind: "done",
+            save: async () => {
+              const automatic = { base: name, numbered: true, inputDigest: JSON.stringify(input) };
+              const info = await store.save({ value, name: automatic, tool: name, ...write });
+              return { info, output: { $var: info.name } };
+            },
+          };
+        } catch (error) {
+          return { kind: "failed", code: "tool_failed", message: messageOf(error) };
+        }
+      },
+    }),
+  };
+}

@@ -1,0 +1,249 @@
+import { describe, expect, it } from "vitest";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { codeTool } from "../../src/tool/code-tool.ts";
+import { Labels } from "../../src/tool/labels.ts";
+import type { SandboxAnswer } from "../../src/tool/sandbox.ts";
+import { failureOf, fakeTool, returnedBy, runCode } from "../support/run-code.ts";
+import { giving, scriptedSandbox } from "../support/scripted-sandbox.ts";
+import { storeWith } from "../support/wrapped.ts";
+
+describe("what the sandbox is given", () => {
+  it("is the code, and the variables as JSON text", async () => {
+    const store = await storeWith({ rows: [{ id: 1 }], title: "a" });
+    const sandbox = giving(1);
+    await runCode(sandbox, "return $rows", { store, variables: ["rows", "$title", "rows"] });
+    expect(sandbox.jobs).toMatchObject([
+      {
+        code: "return $rows",
+        values: [
+          ["rows", '[{"id":1}]'],
+          ["title", '"a"'],
+        ],
+        large: [],
+        timeMs: 60_000,
+      },
+    ]);
+  });
+
+  it("is of large variables what they are", async () => {
+    const store = await storeWith({ text: "x".repeat(5_000_000) });
+    const sandbox = scriptedSandbox(async ({ read }) => {
+      const answer = await read("text", "[3:6]");
+      return { returned: "text" in answer ? answer.text : "null" };
+    });
+    const outcome = await runCode(sandbox, "return text.slice(3, 6)", {
+      store,
+      variables: ["text"],
+    });
+    expect(returnedBy(outcome)).toBe("xxx");
+    expect(sandbox.jobs[0]?.large).toEqual([
+      ["text", '{"type":"string","count":5000000,"bytes":5000000}'],
+    ]);
+  });
+
+  it("is not more than can cross at once", async () => {
+    const large = "x".repeat(4_000_000);
+    const store = await storeWith({ a: large, b: large, c: large, d: large });
+    const outcome = await runCode(giving(1), "1", { store, variables: ["a", "b", "c", "d"] });
+    expect(failureOf(outcome).code).toBe("limit_exceeded");
+  });
+
+  it("reads no variable that the call did not name", async () => {
+    const store = await storeWith({ other: 1 });
+    const answers: SandboxAnswer[] = [];
+    const sandbox = scriptedSandbox(async ({ read }) => {
+      answers.push(await read("other", ""), await read("__proto__", ""));
+      return {};
+    });
+    await runCode(sandbox, "1", { store });
+    expect(answers).toEqual([
+      { error: "variable_unknown: other is not among this call's variables." },
+      { error: "variable_unknown: __proto__ is not among this call's variables." },
+    ]);
+  });
+});
+
+describe("what it answers", () => {
+  it.each([
+    ["no JSON", { returned: "{" }, "bad_value"],
+    ["nothing at all", { returned: "" }, "bad_value"],
+    ["more than a value may be", { returned: `"${"x".repeat(17_000_000)}"` }, "limit_exceeded"],
+    [
+      "more arrays than memory has room for",
+      { returned: `[${"[],".repeat(1_000_001)}1]` },
+      "limit_exceeded",
+    ],
+    ["brackets beyond depth", { returned: "[".repeat(300) + "]".repeat(300) }, "limit_exceeded"],
+    ["a name that is none", { assigned: [["../x", "1"] as const] }, "bad_name"],
+    ["the name input", { assigned: [["input", "1"] as const] }, "bad_name"],
+  ])("is refused, and nothing is kept: %s", async (_, answer, code) => {
+    const store = new MemoryStore();
+    const outcome = await runCode(
+      scriptedSandbox(() => answer),
+      "1",
+      { store },
+    );
+    expect(failureOf(outcome).code).toBe(code);
+    expect(store.count()).toBe(0);
+  });
+
+  it("may be full of brackets inside of text", async () => {
+    const text = '[{"'.repeat(600_000);
+    const store = new MemoryStore();
+    await runCode(giving(text), "1", { store });
+    expect(await store.read("run_code_1")).toBe(text);
+  });
+
+  it("may be that it is broken", async () => {
+    const sandbox = scriptedSandbox(() => Promise.reject(new Error("no isolate")));
+    expect(failureOf(await runCode(sandbox, "1"))).toMatchObject({
+      code: "tool_failed",
+      message: "no isolate",
+    });
+  });
+});
+
+describe("what is kept", () => {
+  it("is kept when the output is asked for, and not before", async () => {
+    const store = new MemoryStore();
+    const tool = codeTool({ sandbox: giving([1], { total: 2 }), tools: () => new Map() });
+    const call = { toolCallId: "call_1", messages: [], signal: new AbortController().signal };
+    const resolve = async (value: never) => ({ value, unresolved: [] });
+    const context = { store, labels: new Labels(store), call, hidesUntrusted: false };
+    const input = { code: "1", variables: [] };
+    const { output } = await tool.execute(input, { ...context, resolve });
+    expect(store.count()).toBe(0);
+    // At once: the caller may have to commit it with something else.
+    expect(typeof output === "function" && output()).toEqual({
+      returned: { $var: "run_code_1", value: [1] },
+      vars: [{ $var: "total", value: 2 }],
+    });
+    expect(store.info("total")).toMatchObject({ tool: "run_code", toolCallId: "call_1", input });
+  });
+
+  it("is a new version if the same call is made again, and another variable if another is", async () => {
+    const store = new MemoryStore();
+    for (const code of ["a", "b", "a"]) await runCode(giving(code), code, { store });
+    expect(store.list().map(({ name, version }) => [name, version])).toEqual([
+      ["run_code_2", 1],
+      ["run_code_1", 2],
+    ]);
+  });
+
+  it("is told as not kept where there is no room", async () => {
+    const store = new MemoryStore({ quotaBytes: 1_000 });
+    const outcome = await runCode(giving("x".repeat(2_000), { a: 1 }), "1", { store });
+    expect(outcome).toMatchObject({
+      output: {
+        returned: { notKept: expect.any(String) },
+        vars: [{ notKept: expect.any(String) }],
+      },
+    });
+    expect(store.count()).toBe(0);
+  });
+
+  it("inherits the sources and the trust of all that the code was given", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "a", value: 1, sources: ["mcp:mail"], trusted: false });
+    await store.save({ name: "b", value: 1, sources: ["caller"] });
+    await runCode(giving(1, { c: 1 }), "1", { store, variables: ["a", "b"] });
+    for (const name of ["run_code_1", "c"]) {
+      const sources = ["tool:run_code", "mcp:mail", "caller"];
+      expect(store.info(name)).toMatchObject({ sources, trusted: false });
+    }
+  });
+});
+
+describe("tool calls from code", () => {
+  it("are not made where something went in that is not trusted: they would look like the model's", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "mail", value: "x", trusted: false });
+    const read = fakeTool(store, { name: "read", trusted: false }, () => "y");
+    const send = fakeTool(store, { name: "send" }, () => "sent");
+    const sandbox = scriptedSandbox(async ({ call }) => {
+      const answers = [await call("read", "{}"), await call("send", '{"text":"y"}')];
+      return { returned: JSON.stringify(answers) };
+    });
+    const why =
+      "cannot be called: the code was given values that are not trusted; call it directly, with references.";
+    const tools = [read, send];
+    const given = await runCode(sandbox, "1", { store, variables: ["mail"], tools });
+    expect(returnedBy(given)).toEqual([
+      { error: `tool_failed: read ${why}` },
+      { error: `tool_failed: send ${why}` },
+    ]);
+    const fetched = await runCode(sandbox, "2", { store, tools });
+    expect(returnedBy(fetched)).toEqual([{ text: '"y"' }, { error: `tool_failed: send ${why}` }]);
+    expect(send.inputs).toEqual([]);
+  });
+
+  it("are not made once the run is over, or stopped", async () => {
+    const store = new MemoryStore();
+    const ping = fakeTool(store, { name: "ping" }, () => 1);
+    const stop = new AbortController();
+    const stopped = scriptedSandbox(async ({ call }) => {
+      stop.abort();
+      const answer = await call("ping", "{}");
+      return { returned: JSON.stringify(answer) };
+    });
+    await runCode(stopped, "1", { store, tools: [ping], signal: stop.signal });
+    const sandbox = giving(1);
+    await runCode(sandbox, "1", { store, tools: [ping] });
+    const late = await sandbox.jobs[0]?.call("ping", "{}");
+    expect(late).toEqual({ error: "tool_failed: The run is over." });
+    expect(ping.inputs).toEqual([]);
+  });
+
+  it("keep a result that came in time, and none that came too late", async () => {
+    const store = new MemoryStore();
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const slow = fakeTool(store, { name: "slow" }, () => promise);
+    let pending: Promise<SandboxAnswer> | undefined;
+    const sandbox = scriptedSandbox((job) => {
+      pending = job.call("slow", "{}");
+      return {};
+    });
+    await runCode(sandbox, "1", { store, tools: [slow] });
+    resolve(1);
+    expect(await pending).toEqual({ error: "tool_failed: The run is over." });
+    expect(store.count()).toBe(0);
+  });
+
+  it.each(["", "{", "[]", "7", "null"])("take an object: %j is none", async (input) => {
+    const store = new MemoryStore();
+    const ping = fakeTool(store, { name: "ping" }, () => 1);
+    const sandbox = scriptedSandbox(async ({ call }) => ({
+      returned: JSON.stringify(await call("ping", input)),
+    }));
+    const outcome = await runCode(sandbox, "1", { store, tools: [ping] });
+    expect(returnedBy(outcome)).toEqual({
+      error: "invalid_tool_input: ping takes one object.",
+    });
+    expect(ping.inputs).toEqual([]);
+  });
+});
+
+describe("where a guarded value went in", () => {
+  it.each([
+    ["a broken sandbox", () => Promise.reject(new Error("4711"))],
+    ["what is no JSON", () => ({ returned: "4711 {" })],
+    ["what is too large", () => ({ returned: `"${"4711".repeat(5_000_000)}"` })],
+    ["an error", () => ({ error: { kind: "thrown" as const, message: "4711", line: 4_711 } })],
+    ["the console", () => ({ returned: "1", console: "4711" })],
+    ["a name", () => ({ assigned: [["n4711", "1"] as const] })],
+  ])("nothing is told by %s", async (_, script) => {
+    const store = new MemoryStore();
+    await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
+    const outcome = await runCode(scriptedSandbox(script), "1", { store, variables: ["pin"] });
+    expect(JSON.stringify(outcome)).not.toContain("4711");
+    expect(store.list().map(({ visibility }) => visibility)).not.toContain("model");
+  });
+
+  it("time that ran out is told as that", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
+    const sandbox = scriptedSandbox(() => ({ error: { kind: "timeout", message: "late" } }));
+    const outcome = await runCode(sandbox, "1", { store, variables: ["pin"] });
+    expect(failureOf(outcome).code).toBe("tool_timeout");
+  });
+});

@@ -1,0 +1,254 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, vi } from "vitest";
+import { McpDirectory } from "../../src/tool/mcp-tools.ts";
+import { failure, type OfferedTool, textResult } from "../support/mcp-server.ts";
+import { endServersAfterEach, offering, open, run, start } from "../support/mcp-tools.ts";
+
+endServersAfterEach();
+
+const quiet = { warn: () => undefined };
+const never = () => new Promise<never>(() => undefined);
+
+describe("a server that is down", () => {
+  it("costs its tools only, and is said once, without its address and headers", async () => {
+    let now = 0;
+    const warn = vi.fn<(message: string) => void>();
+    const up = await start([offering("here")]);
+    const down = await start([offering("gone")]);
+    const servers = [
+      { name: "up", url: up.url },
+      { name: "broken", url: `${down.url}?key=0123456789`, headers: { "x-key": "abcdefghij" } },
+    ];
+    await down.down();
+    const directory = new McpDirectory({ now: () => now, warn });
+    for (let minute = 0; minute < 3; minute++) {
+      expect(Object.keys((await open(directory, servers)).tools)).toEqual(["here"]);
+      now += 60_000;
+    }
+    expect(warn).toHaveBeenCalledTimes(1);
+    expect(warn.mock.calls[0]?.[0]).toMatch(/^MCP server broken cannot be asked for its tools: /);
+    expect(warn.mock.calls[0]?.[0]).not.toMatch(/0123456789|abcdefghij|127\.0\.0\.1/);
+    await down.up();
+    expect(Object.keys((await open(directory, servers)).tools)).toEqual(["here", "gone"]);
+  });
+
+  it("is not asked again at once", async () => {
+    let now = 0;
+    const server = await start([]);
+    let asked = 0;
+    server.intercept((_request, response) => {
+      asked++;
+      response.writeHead(503).end();
+      return true;
+    });
+    const directory = new McpDirectory({ ...quiet, now: () => now });
+    const servers = [{ name: "one", url: server.url }];
+    await open(directory, servers);
+    const before = asked;
+    now += 29_999;
+    await open(directory, servers);
+    expect(asked).toBe(before);
+    now += 1;
+    await open(directory, servers);
+    expect(asked).toBeGreaterThan(before);
+  });
+
+  it("is waited for three seconds, together with all others", async () => {
+    const slow = await Promise.all([start([]), start([])]);
+    for (const server of slow) server.intercept(() => true);
+    const began = performance.now();
+    const { tools } = await open(
+      new McpDirectory(quiet),
+      slow.map(({ url }, index) => ({ name: `slow_${index}`, url })),
+    );
+    expect(tools).toEqual({});
+    const took = performance.now() - began;
+    expect(took).toBeGreaterThan(2_900);
+    expect(took).toBeLessThan(5_500);
+  });
+
+  it("is not taken for down because the turn was stopped", async () => {
+    const server = await start([offering("act")]);
+    const directory = new McpDirectory();
+    const servers = [{ name: "one", url: server.url }];
+    const stopped = await open(directory, servers, { signal: AbortSignal.abort() });
+    expect(stopped.tools).toEqual({});
+    expect(Object.keys((await open(directory, servers)).tools)).toEqual(["act"]);
+  });
+});
+
+describe("a call that fails", () => {
+  const headers = { authorization: "Bearer secret-token-1234" };
+
+  it("says what the server said, without what it was sent", async () => {
+    const server = await start([offering("act")]);
+    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url, headers }]);
+    server.intercept((request, response) => {
+      response.writeHead(500).end(`${request.headers.authorization} is not welcome`);
+      return true;
+    });
+    const said = await run(tools, "act").catch((error: Error) => error.message);
+    expect(said).toMatch(/^MCP server one: .*HTTP 500.*\[secret\] is not welcome$/);
+    expect(said).not.toContain("secret-token");
+  });
+
+  it("says so too if it is the tool that repeats them", async () => {
+    const { url } = await start([offering("act", failure("token secret-token-1234 has expired"))]);
+    const tools = await open(new McpDirectory(), [{ name: "one", url, headers }]);
+    await expect(run(tools, "act")).rejects.toThrow("token [secret] has expired");
+  });
+
+  it("fails at once when the answer's stream ends before the answer", async () => {
+    const server = await start([offering("act")]);
+    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
+    for (const isBroken of [false, true]) {
+      server.intercept((request, response) => {
+        request.resume();
+        response.writeHead(200, { "content-type": "text/event-stream" });
+        response.write('data: {"jsonrpc": "2.0", "id":', () => {
+          if (isBroken) response.destroy();
+          else response.end();
+        });
+        return true;
+      });
+      await expect(run(tools, "act")).rejects.toMatchObject({ code: "tool_failed" });
+    }
+  });
+
+  it("tells the server to stop when the turn is stopped", async () => {
+    const heard = Promise.withResolvers<void>();
+    const slow: OfferedTool = {
+      name: "slow",
+      answer: (_input, signal) => {
+        signal.addEventListener("abort", () => heard.resolve());
+        return never();
+      },
+    };
+    const server = await start([slow]);
+    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
+    const closed = Promise.withResolvers<void>();
+    server.intercept((_request, response) => {
+      response.once("close", () => closed.resolve());
+      return false;
+    });
+    const stop = new AbortController();
+    const call = run(tools, "slow", { signal: stop.signal });
+    await vi.waitFor(() => expect(server.calls).toHaveLength(1));
+    stop.abort();
+    await expect(call).rejects.toThrow("aborted");
+    await closed.promise;
+  });
+
+  it("cannot be made when the turn is over", async () => {
+    const { url } = await start([offering("act")]);
+    const tools = await open(new McpDirectory(), [{ name: "one", url }]);
+    await tools.close();
+    await expect(run(tools, "act")).rejects.toThrow("over");
+  });
+});
+
+describe("a session", () => {
+  it("is one turn's: made with its first call, shared by the others, ended with it", async () => {
+    const server = await start([offering("act")], { sessions: true });
+    const directory = new McpDirectory();
+    const servers = [{ name: "one", url: server.url }];
+    await (await directory.open(servers, { taken: [], signal: AbortSignal.any([]) })).close();
+    await vi.waitFor(() => expect(server.sessions.size).toBe(0));
+    const [one, two] = [await open(directory, servers), await open(directory, servers)];
+    expect(server.sessions.size).toBe(0);
+    await Promise.all([run(one, "act"), run(one, "act"), run(two, "act")]);
+    await run(one, "act");
+    expect(server.sessions.size).toBe(2);
+    await one.close();
+    await two.close();
+    await vi.waitFor(() => expect(server.sessions.size).toBe(0));
+  });
+
+  it("is made anew when the server has forgotten it, and the call is made once", async () => {
+    const server = await start([offering("act")], { sessions: true });
+    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
+    await run(tools, "act");
+    server.forget();
+    await Promise.all([run(tools, "act"), run(tools, "act")]);
+    expect(server.calls).toHaveLength(3);
+  });
+
+  it("is not asked for where a server gives none: a call is one request", async () => {
+    const server = await start([offering("act")]);
+    const directory = new McpDirectory();
+    const servers = [{ name: "one", url: server.url }];
+    await open(directory, servers);
+    const before = server.requests.length;
+    const tools = await open(directory, servers);
+    await run(tools, "act");
+    await tools.close();
+    expect(server.requests.slice(before).map(({ rpc }) => rpc)).toEqual(["tools/call"]);
+  });
+});
+
+describe("a tool that is none", () => {
+  const nested = (depth: number): Record<string, unknown> =>
+    depth === 0 ? {} : { type: "object", properties: { a: nested(depth - 1) } };
+
+  it.each<readonly [string, Record<string, unknown>]>([
+    ["whose schema is broken", { a: null }],
+    ["whose schema's alternatives are none", { a: { anyOf: 3 } }],
+    ["whose schema is deeper than 100", { a: nested(100) }],
+    ["whose schema is longer than 65,536", { a: { description: "x".repeat(65_536) } }],
+  ])("%s is left out", async (_what, properties) => {
+    const inputSchema = {
+      type: "object" as const,
+      properties: properties as Record<string, object>,
+    };
+    const { url } = await start([{ ...offering("bad"), inputSchema }, offering("good")]);
+    const { tools } = await open(new McpDirectory(), [{ name: "one", url }]);
+    expect(Object.keys(tools)).toEqual(["good"]);
+  });
+});
+
+describe("a redirect", () => {
+  async function redirecting(location: (path: string) => string, status = 307) {
+    const server = createServer((request, response) => {
+      request.resume();
+      response.writeHead(status, { location: location(request.url ?? "") }).end();
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    const { port } = server.address() as AddressInfo;
+    const close = () => {
+      server.close();
+      server.closeAllConnections();
+    };
+    return { url: `http://127.0.0.1:${port}/mcp`, close };
+  }
+
+  it("to another origin is not followed: the headers are not for it", async () => {
+    const other = await start([offering("act")]);
+    const server = await redirecting(() => other.url);
+    const headers = { authorization: "Bearer secret-token-1234" };
+    const servers = [{ name: "one", url: server.url, headers }];
+    expect((await open(new McpDirectory(quiet), servers)).tools).toEqual({});
+    expect(other.requests).toEqual([]);
+    server.close();
+  });
+
+  it("within the origin is", async () => {
+    const server = await start([offering("act", textResult("moved"))]);
+    server.intercept((request, response) => {
+      if (request.url !== "/old") return false;
+      request.resume();
+      response.writeHead(308, { location: "/mcp" }).end();
+      return true;
+    });
+    const url = server.url.replace("/mcp", "/old");
+    const tools = await open(new McpDirectory(), [{ name: "one", url }]);
+    expect(await run(tools, "act")).toBe("moved");
+  });
+
+  it("in circles ends", async () => {
+    const server = await redirecting((path) => path);
+    const { tools } = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
+    expect(tools).toEqual({});
+    server.close();
+  });
+});

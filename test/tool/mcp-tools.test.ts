@@ -1,0 +1,246 @@
+import { asSchema } from "ai";
+import { describe, expect, it } from "vitest";
+import { McpDirectory } from "../../src/tool/mcp-tools.ts";
+import {
+  failure,
+  type Result,
+  type RunningMcpServer,
+  structured,
+  textResult,
+} from "../support/mcp-server.ts";
+import { endServersAfterEach, offering, open, run, start } from "../support/mcp-tools.ts";
+
+endServersAfterEach();
+
+/** One server with one tool that gives the result; what the call becomes. */
+async function valueOf(result: Result): Promise<unknown> {
+  const { url } = await start([offering("act", result)]);
+  const tools = await open(new McpDirectory(), [{ name: "one", url }]);
+  return run(tools, "act");
+}
+
+describe("what an agent gets", () => {
+  it("offers the tools with the server's descriptions and schemas", async () => {
+    const inputSchema = {
+      type: "object" as const,
+      properties: { id: { type: "integer" } },
+      required: ["id"],
+    };
+    const { url } = await start([{ ...offering("get_order"), description: "One.", inputSchema }]);
+    const { tools } = await open(new McpDirectory(), [{ name: "shop", url }]);
+    expect(tools.get_order?.description).toBe("One.");
+    expect(await asSchema(tools.get_order?.inputSchema).jsonSchema).toMatchObject(inputSchema);
+  });
+
+  it.each([{}, { sessions: true }, { json: true }, { sessions: true, json: true }])(
+    "hands the input over as it is and gives the value back (%o)",
+    async (options) => {
+      const server = await start([offering("act", structured({ total: 3 }))], options);
+      const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
+      const input = { text: "ä $x 😀", list: [1, null, { deep: true }] };
+      expect(await run(tools, "act", { input })).toEqual({ total: 3 });
+      expect(server.calls).toEqual([{ tool: "act", input }]);
+    },
+  );
+
+  it("reads every page of a list", async () => {
+    const names = Array.from({ length: 7 }, (_, index) => `tool_${index}`);
+    const { url } = await start(
+      names.map((name) => offering(name)),
+      { pageSize: 3 },
+    );
+    const { tools } = await open(new McpDirectory(), [{ name: "one", url }]);
+    expect(Object.keys(tools)).toEqual(names);
+  });
+
+  it("takes effects from the annotations", async () => {
+    const { url } = await start([
+      { ...offering("read"), annotations: { readOnlyHint: true, idempotentHint: true } },
+      { ...offering("put"), annotations: { idempotentHint: true } },
+      { ...offering("add"), annotations: { readOnlyHint: false } },
+      offering("silent"),
+    ]);
+    const { effects } = await open(new McpDirectory(), [{ name: "one", url }]);
+    expect(effects).toEqual({ read: "none", put: "idempotent", add: "once", silent: "once" });
+  });
+
+  it("sends the headers of the settings with every request", async () => {
+    const server = await start([offering("act")]);
+    const headers = { authorization: "Bearer key-123456" };
+    const tools = await open(new McpDirectory(), [{ name: "one", url: server.url, headers }]);
+    await run(tools, "act");
+    const sent = server.requests.map((request) => request.headers.authorization);
+    expect(sent.length).toBeGreaterThan(2);
+    expect(new Set(sent)).toEqual(new Set(["Bearer key-123456"]));
+  });
+});
+
+describe("names", () => {
+  it("stay the server's own while they are unique", async () => {
+    const one = await start([offering("list"), offering("get_a")]);
+    const two = await start([offering("list"), offering("get_b")]);
+    const tools = await open(new McpDirectory(), [
+      { name: "one", url: one.url },
+      { name: "two", url: two.url },
+    ]);
+    expect(Object.keys(tools.tools)).toEqual(["one_list", "get_a", "two_list", "get_b"]);
+    await run(tools, "two_list");
+    expect([one.calls.length, two.calls]).toEqual([0, [{ tool: "list", input: {} }]]);
+  });
+
+  it("give way to the agent's own tools, and to one another", async () => {
+    const { url } = await start(["act", "a.b", "a/b", "get-it"].map((name) => offering(name)));
+    const { tools } = await open(new McpDirectory(), [{ name: "one", url }], {
+      taken: ["act", "one_act", "get-it"],
+    });
+    expect(Object.keys(tools)).toEqual(["one_act_2", "a_b", "a_b_2", "one_get_it"]);
+  });
+
+  it("stay the same while a server is down that has the same names", async () => {
+    let now = 0;
+    const one = await start([offering("list")]);
+    const two = await start([offering("list")]);
+    const servers = [
+      { name: "one", url: one.url },
+      { name: "two", url: two.url },
+    ];
+    const directory = new McpDirectory({ now: () => now, warn: () => undefined });
+    await open(directory, servers);
+    await two.down();
+    now += 300_000;
+    expect(Object.keys((await open(directory, servers)).tools)).toEqual(["one_list"]);
+    await two.up();
+  });
+
+  it("are what every provider takes", async () => {
+    const { url } = await start([offering("ä".repeat(10)), offering("x".repeat(100))]);
+    const { tools } = await open(new McpDirectory(), [{ name: "one", url }]);
+    for (const name of Object.keys(tools)) expect(name).toMatch(/^[\w-]{1,64}$/);
+    expect(Object.keys(tools)).toHaveLength(2);
+  });
+});
+
+describe("a result's value", () => {
+  const image = { type: "image" as const, data: "AAEC/w==", mimeType: "image/png" };
+  const link = { type: "resource_link" as const, uri: "file:///a", name: "a" };
+  const text = (text: string) => ({ type: "text" as const, text });
+
+  it.each<readonly [string, Result, unknown]>([
+    ["structuredContent", structured({ a: [1] }), { a: [1] }],
+    ["a single text's JSON", textResult(' {"a": [1, "x"]} '), { a: [1, "x"] }],
+    ["a number as JSON", textResult("14.0"), 14],
+    ["the text, if only a part is JSON", textResult('Got: {"a": 1}'), 'Got: {"a": 1}'],
+    ["an empty text", textResult(""), ""],
+    ["null for nothing", { content: [] }, null],
+    ["the list of several contents", { content: [text("1"), text("2")] }, [text("1"), text("2")]],
+    ["a link, as it is", { content: [link] }, [link]],
+    ["a link beside a text", { content: [text("see"), link] }, [text("see"), link]],
+    ["an image beside a text", { content: [text("see"), image] }, [text("see"), image]],
+  ])("is %s", async (_what, result, value) => {
+    expect(await valueOf(result)).toEqual(value);
+  });
+
+  it.each<readonly [string, Result, string]>([
+    ["image", { content: [image] }, "image/png"],
+    ["sound", { content: [{ ...image, type: "audio", mimeType: "audio/wav" }] }, "audio/wav"],
+    [
+      "binary resource",
+      { content: [{ type: "resource", resource: { uri: "x:/", blob: "AAEC/w==" } }] },
+      "application/octet-stream",
+    ],
+  ])("is the bytes of a single %s", async (_what, result, mediaType) => {
+    expect(await valueOf(result)).toEqual({ bytes: new Uint8Array([0, 1, 2, 255]), mediaType });
+  });
+
+  it("is none if the tool says that it failed: that is thrown, shortened", async () => {
+    await expect(valueOf(failure("No such order."))).rejects.toMatchObject({
+      code: "tool_failed",
+      message: "No such order.",
+    });
+    const long = await valueOf(failure("x".repeat(100_000))).catch((error: Error) => error.message);
+    expect(long).toHaveLength(1_000);
+  });
+});
+
+describe("labels", () => {
+  it("are untrusted and of the server unless the settings say otherwise", async () => {
+    const names = ["get_order", "get_mail", "send_mail", "other"];
+    const { url } = await start(names.map((name) => offering(name)));
+    const { policies } = await open(new McpDirectory(), [
+      {
+        name: "shop",
+        url,
+        tools: {
+          "get_*": { trusted: true },
+          "*mail": { sealed: true, trusted: false },
+          "s*_*l": { approval: true },
+          nothing: { approval: true },
+        },
+      },
+    ]);
+    const source = "mcp:shop";
+    expect(policies).toEqual({
+      get_order: { source, trusted: true },
+      get_mail: { source, trusted: false, sealed: true },
+      send_mail: { source, trusted: false, sealed: true, approval: true },
+      other: { source, trusted: false },
+    });
+  });
+
+  it.each([
+    ["*", true],
+    ["a*a", true],
+    ["abca", true],
+    ["*b*c*", true],
+    ["**", true],
+    ["abc", false],
+    ["a*b", false],
+    ["abca*a", false],
+    ["", false],
+    ["A*", false],
+    ["a.*", false],
+  ])("go by the pattern %j for abca: %s", async (pattern, isMeant) => {
+    const { url } = await start([offering("abca")]);
+    const server = { name: "one", url, tools: { [pattern]: { sealed: true } } };
+    const { policies } = await open(new McpDirectory(), [server]);
+    expect(policies.abca?.sealed).toBe(isMeant ? true : undefined);
+  });
+});
+
+describe("the list of tools", () => {
+  const lists = (server: RunningMcpServer) =>
+    server.requests.filter(({ rpc }) => rpc === "tools/list").length;
+
+  it("is asked for again after five minutes", async () => {
+    let now = 0;
+    const server = await start([offering("old")]);
+    const servers = [{ name: "one", url: server.url }];
+    const directory = new McpDirectory({ now: () => now });
+    await open(directory, servers);
+    server.offer([offering("new")]);
+    now += 299_999;
+    expect(Object.keys((await open(directory, servers)).tools)).toEqual(["old"]);
+    expect(lists(server)).toBe(1);
+    now += 1;
+    expect(Object.keys((await open(directory, servers)).tools)).toEqual(["new"]);
+  });
+
+  it("is asked for again after the server did not know a tool", async () => {
+    const server = await start([offering("old")]);
+    const servers = [{ name: "one", url: server.url }];
+    const directory = new McpDirectory();
+    const tools = await open(directory, servers);
+    server.offer([offering("new")]);
+    await expect(run(tools, "old")).rejects.toThrow("not found");
+    expect(Object.keys((await open(directory, servers)).tools)).toEqual(["new"]);
+  });
+
+  it("belongs to the address and the headers that it was asked with", async () => {
+    const server = await start([offering("act")]);
+    const directory = new McpDirectory();
+    for (const key of ["key-one", "key-two", "key-one"]) {
+      await open(directory, [{ name: "one", url: server.url, headers: { key } }]);
+    }
+    expect(lists(server)).toBe(2);
+  });
+});

@@ -1,0 +1,219 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { allOf, type Policy, type PolicyCall, requireTrusted } from "../../src/tool/policy.ts";
+import type { WrapOptions } from "../../src/tool/prepared-call.ts";
+import { Taint } from "../../src/tool/taint.ts";
+import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import type { Json } from "../../src/value/json.ts";
+import { call } from "../support/wrapped.ts";
+
+async function store() {
+  const made = new MemoryStore();
+  await made.save({ name: "mine", value: ["a"], sources: ["caller"] });
+  await made.save({ name: "mail", value: "From afar.", sources: ["mcp:mail"], trusted: false });
+  await made.save({ name: "ssn", value: "078", visibility: "sealed" });
+  await made.save({ name: "key", value: "k-1", visibility: "secret" });
+  return made;
+}
+
+async function prepare(input: Json, options: Partial<WrapOptions> = {}) {
+  let runs = 0;
+  const send = tool({ inputSchema: z.any(), execute: () => ++runs });
+  const wrapped = await wrapTool("send_email", send, { store: await store(), ...options });
+  const ready = await wrapped.prepare(input, call);
+  return { ready, runs: () => runs };
+}
+
+describe("a policy", () => {
+  it("is asked before the tool runs, with all that it may judge by", async () => {
+    const asked: PolicyCall[] = [];
+    const policy: Policy = (given) => {
+      asked.push(given);
+      return "allow";
+    };
+    const input = { to: "$mine[0]", text: "$mail and $mail, $ssn" };
+    const { ready, runs } = await prepare(input, { policy, taint: new Taint(true) });
+    expect(ready).toMatchObject({ kind: "ready" });
+    expect(runs()).toBe(0);
+    expect(asked).toEqual([
+      {
+        tool: "send_email",
+        input,
+        resolved: { to: "a", text: "From afar. and From afar., 078" },
+        references: [
+          { name: "mine", visibility: "model", sources: ["caller"], trusted: true },
+          { name: "mail", visibility: "model", sources: ["mcp:mail"], trusted: false },
+          { name: "ssn", visibility: "sealed", sources: ["caller"], trusted: true },
+        ],
+        tainted: true,
+      },
+    ]);
+  });
+
+  it("may deny a call, and the model is told why", async () => {
+    const { ready } = await prepare({}, { policy: () => ({ deny: "it is Sunday." }) });
+    expect(ready).toEqual({
+      kind: "failed",
+      code: "tool_denied",
+      message: "send_email was not allowed: it is Sunday.",
+    });
+  });
+
+  it("may ask a person, who sees what would run", async () => {
+    const policy: Policy = async () => ({ ask: "Is this meant?" });
+    const { ready } = await prepare({ to: "$mine[0]", ssn: "$ssn" }, { policy });
+    expect(ready).toMatchObject({
+      approval: { reason: "Is this meant?", input: '{"to":"a","ssn":"078"}' },
+    });
+  });
+
+  it("that fails denies", async () => {
+    for (const policy of [
+      () => {
+        throw new Error("No net.");
+      },
+      () => Promise.reject(new Error("No net.")),
+    ]) {
+      const { ready } = await prepare({}, { policy });
+      expect(ready).toMatchObject({ kind: "failed", code: "tool_denied" });
+    }
+  });
+
+  it("shows a person no secret, and no bytes", async () => {
+    const policy: Policy = () => ({ ask: "?" });
+    const policies = { send_email: { secrets: ["key"] } };
+    const { ready } = await prepare({ key: "$key" }, { policy, policies });
+    expect(ready).toMatchObject({ approval: { input: '{"key":"$key"}' } });
+  });
+
+  it("is not asked of a call that could not run", async () => {
+    let asked = 0;
+    const policy = () => {
+      asked++;
+      return "allow" as const;
+    };
+    await prepare({ a: "$mine.b.c" }, { policy });
+    expect(asked).toBe(0);
+  });
+});
+
+describe("several policies", () => {
+  const ask: Policy = () => ({ ask: "1" });
+  const askToo: Policy = () => ({ ask: "2" });
+  const deny: Policy = () => ({ deny: "no." });
+  const allow: Policy = () => "allow";
+  const of = async (...policies: Policy[]) =>
+    allOf(...policies)({ tool: "t", input: 1, resolved: 1, references: [], tainted: false });
+
+  it("are as strict as the strictest", async () => {
+    expect(await of()).toBe("allow");
+    expect(await of(allow, allow)).toBe("allow");
+    expect(await of(allow, ask, askToo, allow)).toEqual({ ask: "1" });
+    expect(await of(ask, deny, allow)).toEqual({ deny: "no." });
+  });
+});
+
+describe("requireTrusted", () => {
+  const policy = requireTrusted(["send_*", "pay"]);
+  const decide = (tool: string, { trusted = true, tainted = false } = {}) =>
+    policy({
+      tool,
+      input: 1,
+      resolved: 1,
+      references: [{ name: "x", visibility: "model", sources: ["mcp:web"], trusted }],
+      tainted,
+    });
+
+  it("lets trusted arguments through in an untainted turn", async () => {
+    expect(await decide("send_email")).toBe("allow");
+    expect(await decide("pay")).toBe("allow");
+  });
+
+  it("asks for what is not trusted, and says where it comes from", async () => {
+    const asked = await decide("send_email", { trusted: false });
+    expect(asked).toEqual({ ask: "send_email is given what is not trusted: $x (mcp:web)." });
+  });
+
+  it("asks when the model has read what is not trusted", async () => {
+    expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
+  });
+
+  it("is about no other tool", async () => {
+    for (const name of ["resend_email", "pay_all", "sen", "xpay", "Send_x"]) {
+      expect(await decide(name, { trusted: false, tainted: true })).toBe("allow");
+    }
+  });
+
+  it("takes a star for any characters, wherever it stands", async () => {
+    const asks = async (pattern: string, name: string) => {
+      const decision = await requireTrusted([pattern])({
+        tool: name,
+        input: 1,
+        resolved: 1,
+        references: [],
+        tainted: true,
+      });
+      return decision !== "allow";
+    };
+    for (const [pattern, name, expected] of [
+      ["*", "", true],
+      ["*", "x", true],
+      ["a*a", "a", false],
+      ["a*a", "aa", true],
+      ["a*b*c", "a_b_b_c", true],
+      ["a*b*c", "a_c_b", false],
+      ["*_mail", "send_mail", true],
+      ["*_mail", "send_mails", false],
+      ["**", "anything", true],
+      ["a.c", "abc", false],
+    ] as const) {
+      expect([pattern, name, await asks(pattern, name)]).toEqual([pattern, name, expected]);
+    }
+  });
+});
+
+describe("needsApproval", () => {
+  const asking = async (needsApproval: unknown, input: Json) => {
+    const made = {
+      inputSchema: z.object({ n: z.number().default(7) }),
+      execute: () => 1,
+      needsApproval,
+    };
+    const wrapped = await wrapTool("act", made as never, { store: await store() });
+    const ready = await wrapped.prepare(input, call);
+    return ready.kind === "ready" && ready.approval !== undefined;
+  };
+
+  it("of a tool is obeyed", async () => {
+    expect(await asking(true, {})).toBe(true);
+    expect(await asking(false, {})).toBe(false);
+    expect(await asking(undefined, {})).toBe(false);
+  });
+
+  it("is asked with the resolved input, as the tool would get it", async () => {
+    const seen: unknown[] = [];
+    const above = (input: unknown) => {
+      seen.push(input);
+      return (input as { n: number }).n > 5;
+    };
+    const variables = await store();
+    await variables.save({ name: "five", value: 5 });
+    const made = { inputSchema: z.object({ n: z.number().default(7) }), execute: () => 1 };
+    const wrapped = await wrapTool("act", { ...made, needsApproval: above } as never, {
+      store: variables,
+    });
+    expect(await wrapped.prepare({ n: "$five" }, call)).not.toHaveProperty("approval");
+    expect(await wrapped.prepare({}, call)).toHaveProperty("approval");
+    expect(seen).toEqual([{ n: 5 }, { n: 7 }]);
+  });
+
+  it("that fails means yes", async () => {
+    const fails = () => {
+      throw new Error("?");
+    };
+    expect(await asking(fails, {})).toBe(true);
+    expect(await asking(() => Promise.reject(new Error("?")), {})).toBe(true);
+  });
+});

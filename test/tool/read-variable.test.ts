@@ -1,0 +1,265 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { bytesContent } from "../../src/store/content.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { Json } from "../../src/value/json.ts";
+import { CountedSql, MIB } from "../contract/store-fixture.ts";
+import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
+
+type Fields = Readonly<Record<string, Json>>;
+const MAX = 8_000;
+
+async function toolsWith(value: Json, store = new MemoryStore()) {
+  await store.save({ name: "v", value });
+  return new Tools(store);
+}
+
+function read(tools: Tools, input: Readonly<Record<string, Json>>): Promise<Fields> {
+  return tools.fields("read_variable", { name: "v", ...input });
+}
+
+/** Everything that is there, put together from the pieces that the calls in `next` and `after` give. */
+async function walked(tools: Tools, input: Fields): Promise<Json> {
+  const piece = await read(tools, input);
+  expect(charsOf(piece)).toBeLessThanOrEqual(MAX);
+  const { next, after, value, type, offset, keys } = piece;
+  if (keys !== undefined) return walkedKeys(tools, input, piece);
+  const isWhole = next === undefined && offset === undefined;
+  if (isWhole && after === undefined) return value ?? null;
+  const isPieceOfAsked = after === undefined;
+  if (isPieceOfAsked && type === "string") {
+    const rest = next === undefined ? "" : await walked(tools, next as Fields);
+    return `${value as string}${rest as string}`;
+  }
+  if (isPieceOfAsked && value !== undefined) {
+    const rest = next === undefined ? [] : await walked(tools, next as Fields);
+    return [...(value as Json[]), ...(rest as Json[])];
+  }
+  // An element that is too large by itself.
+  const element =
+    type === "string"
+      ? `${value as string}${next === undefined ? "" : ((await walked(tools, next as Fields)) as string)}`
+      : await walked(tools, next as Fields);
+  const behind = after === undefined ? [] : await walked(tools, after as Fields);
+  return [element, ...(behind as Json[])];
+}
+
+async function walkedKeys(tools: Tools, input: Fields, piece: Fields): Promise<Json> {
+  const entries: [string, Json][] = [];
+  for (const key of Object.keys(piece["keys"] as Fields)) {
+    const path = `${(input["path"] as string | undefined) ?? ""}[${JSON.stringify(key)}]`;
+    entries.push([key, await walked(tools, { path })]);
+  }
+  const rest = piece["next"] === undefined ? {} : await walked(tools, piece["next"] as Fields);
+  return { ...Object.fromEntries(entries), ...(rest as Fields) };
+}
+
+describe.each(stores)("read_variable on $title", ({ open }) => {
+  it("shows a small value whole, by any way of naming it", async () => {
+    const tools = new Tools(open());
+    await tools.store.save({ name: "orders", value: [{ id: 7, tags: ["a"] }] });
+    const whole = {
+      reference: "$orders",
+      type: "array",
+      count: 1,
+      value: [{ id: 7, tags: ["a"] }],
+    };
+    for (const name of ["orders", "$orders", "${orders}", "variable:orders", " orders "]) {
+      expect(await tools.fields("read_variable", { name })).toEqual(whole);
+    }
+    const id = { reference: "$orders[0].id", type: "number", value: 7 };
+    expect(await tools.fields("read_variable", { name: "$orders[0].id" })).toEqual(id);
+    expect(await tools.fields("read_variable", { name: "$orders[0]", path: ".id" })).toEqual(id);
+    expect(await tools.fields("read_variable", { name: "orders[0]", path: "id" })).toEqual(id);
+    expect(await tools.fields("read_variable", { name: "orders", path: "$[0].id" })).toEqual(id);
+  });
+
+  it("shows 7,999 and 8,000 characters whole, and cuts 8,001", async () => {
+    const frame = charsOf({ reference: "$v", type: "string", count: 1_234, value: "" });
+    for (const [chars, isWhole] of [
+      [7_999, true],
+      [8_000, true],
+      [8_001, false],
+    ] as const) {
+      const text = "x".repeat(chars - frame);
+      const store = open();
+      await store.save({ name: "v", value: text });
+      const piece = await read(new Tools(store), {});
+      expect(piece["next"] === undefined).toBe(isWhole);
+      expect(piece["value"] === text).toBe(isWhole);
+      expect(charsOf(piece)).toBeLessThanOrEqual(MAX);
+      if (isWhole) expect(charsOf(piece)).toBe(chars);
+    }
+  });
+
+  it("cuts arrays and objects behind the same bound", async () => {
+    for (const wrap of [(text: string) => [text], (text: string) => ({ text })]) {
+      const shown = wrap("");
+      const type = Array.isArray(shown) ? "array" : "object";
+      const frame = charsOf({ reference: "$v", type, count: 1, value: shown });
+      for (const chars of [7_999, 8_000, 8_001]) {
+        const store = open();
+        await store.save({ name: "v", value: wrap("x".repeat(chars - frame)) });
+        const piece = await read(new Tools(store), {});
+        expect(piece["reference"] === "$v" && piece["value"] !== undefined).toBe(chars <= MAX);
+        expect(charsOf(piece)).toBeLessThanOrEqual(MAX);
+      }
+    }
+  });
+
+  it("gives, call by call, exactly all of a value", async () => {
+    const rows = Array.from({ length: 900 }, (_, id) => ({ id, name: `Name ${id} 😀` }));
+    const values: Json[] = [
+      rows,
+      "a😀\n\u0001".repeat(6_000),
+      { deep: { rows, text: '"'.repeat(9_000) }, more: 1 },
+      [1, "y".repeat(20_000), rows, [], { rows }],
+      Object.fromEntries(rows.map(({ id }) => [`a "key" ${id}`, id])),
+    ];
+    for (const value of values) {
+      const store = open();
+      await store.save({ name: "v", value });
+      expect(await walked(new Tools(store), {})).toEqual(value);
+    }
+  });
+
+  it("goes on in pieces of the size that was asked for", async () => {
+    const store = open();
+    await store.save({ name: "v", value: [0, 1, 2, 3, 4, 5, 6] });
+    const tools = new Tools(store);
+    const piece = await read(tools, { path: "[1:6]", offset: 1, limit: 2 });
+    expect(piece).toMatchObject({ value: [2, 3], offset: 1, count: 5 });
+    expect(piece["next"]).toEqual({ name: "v", path: "[1:6]", offset: 3, limit: 2 });
+    expect(await walked(tools, { limit: 2 })).toEqual([0, 1, 2, 3, 4, 5, 6]);
+    expect(await read(tools, { offset: 9 })).toMatchObject({ value: [], count: 7 });
+  });
+
+  it("finds the element behind [*] that is too large to be shown", async () => {
+    const store = open();
+    const long = "z".repeat(9_000);
+    await store.save({ name: "v", value: [{ a: 1 }, { b: 1 }, { a: long }, { a: 2 }] });
+    const tools = new Tools(store);
+    expect(await read(tools, { path: "[*].a", offset: 1 })).toMatchObject({
+      reference: "$v[2].a",
+      after: { name: "v", path: "[*].a", offset: 2 },
+    });
+    expect(await walked(tools, { path: "[*].a" })).toEqual([1, long, 2]);
+  });
+
+  it("says of bytes what they are", async () => {
+    const store = open();
+    await store.save({ name: "v", value: bytesContent(new Uint8Array(9), "image/png") });
+    const piece = await read(new Tools(store), {});
+    expect(piece).toMatchObject({ type: "bytes", bytes: 9, mediaType: "image/png" });
+  });
+
+  it("shows nothing of what is guarded, gone or unknown", async () => {
+    const store = open();
+    await store.save({ name: "key", value: { hidden: "s3cr3t" }, visibility: "secret" });
+    await store.save({ name: "seal", value: { hidden: "s3cr3t" }, visibility: "sealed" });
+    await store.save({ name: "orders", value: 1, run: "r", tool: "list_orders", input: { a: 1 } });
+    store.endRun("r");
+    await store.save({ name: "weather", value: 1 });
+    const tools = new Tools(store);
+    for (const [name, code, said] of [
+      ["key", "variable_secret", "secret"],
+      ["seal", "variable_sealed", "sealed"],
+      ["$seal.nothing", "variable_sealed", "sealed"],
+      ["orders", "variable_evicted", 'list_orders({"a":1})'],
+      ["wether", "variable_unknown", "Did you mean weather?"],
+    ] as const) {
+      const error = await tools.call("read_variable", { name }).catch((error: unknown) => error);
+      expect(error).toMatchObject({ code });
+      expect(String(error)).toContain(said);
+      expect(JSON.stringify(error) + String(error)).not.toMatch(/s3cr3t|hidden/);
+    }
+  });
+
+  it("says which keys there are where a path leads nowhere, and refuses what is no path", async () => {
+    const store = open();
+    await store.save({ name: "v", value: { total: 1 } });
+    const tools = new Tools(store);
+    await expect(read(tools, { path: ".totl" })).rejects.toMatchObject({
+      code: "path_not_found",
+      message: expect.stringContaining("Did you mean total?") as string,
+    });
+    await expect(read(tools, { path: "a b" })).rejects.toMatchObject({ code: "bad_path" });
+    await expect(read(tools, { path: `["${"k".repeat(5_000)}"]` })).rejects.toMatchObject({
+      code: "bad_path",
+    });
+    await expect(tools.call("read_variable", { name: "a b" })).rejects.toMatchObject({
+      code: "bad_name",
+    });
+    await expect(read(tools, { path: ".total", offset: 1 })).rejects.toMatchObject({
+      code: "invalid_tool_input",
+    });
+  });
+
+  it("tells that it shows what nobody trusted has written", async () => {
+    const store = open();
+    await store.save({ name: "v", value: "mail", trusted: false });
+    await store.save({ name: "w", value: "mine" });
+    const tools = new Tools(store);
+    expect((await tools.call("read_variable", { name: "v" })).untrusted).toBe(true);
+    expect((await tools.call("read_variable", { name: "w" })).untrusted).toBe(false);
+  });
+});
+
+describe("read_variable of anything", () => {
+  it("is bounded, and adds up to the value", async () => {
+    const key = fc.string({ maxLength: 12, unit: "grapheme" }).filter((key) => !/[\r\n]/.test(key));
+    const { value } = fc.letrec<{ value: Json }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 3 },
+        fc.string({ maxLength: 30, unit: "binary" }),
+        fc.string({ maxLength: 30 }).map((text) => text.repeat(500)),
+        fc.integer(),
+        fc.constant(null),
+        fc.array(tie("value"), { maxLength: 6 }),
+        fc
+          .array(fc.record({ id: fc.integer() }), { maxLength: 5 })
+          .map((rows) => Array.from({ length: 200 }, () => rows).flat()),
+        fc.dictionary(key, tie("value"), { maxKeys: 5, noNullPrototype: true }),
+      ),
+    }));
+    await fc.assert(
+      fc.asyncProperty(value, async (value) => {
+        const copy = JSON.parse(JSON.stringify(value)) as Json;
+        const tools = await toolsWith(copy);
+        expect(await walked(tools, {})).toEqual(copy);
+      }),
+      { numRuns: 150 },
+    );
+  });
+});
+
+describe("read_variable of a large value", () => {
+  it("loads only the part of a text or of records that it shows", async () => {
+    const sql = new CountedSql();
+    migrate(sql);
+    const store = new SqlStore(sql, {});
+    const records = Array.from(
+      { length: 60_000 },
+      (_, id) => `{"id":${id},"text":"${"x".repeat(120)}"}\n`,
+    );
+    const received = await store.receive(
+      new Blob([records.join("")]).stream(),
+      "application/x-ndjson",
+    );
+    await store.save({ name: "v", value: received });
+    await store.save({ name: "text", value: "😀abc".repeat(1_000_000) });
+    const tools = new Tools(store);
+    const before = sql.bytesRead;
+    const rows = await read(tools, { offset: 50_000, limit: 3 });
+    expect((rows["value"] as { id: number }[]).map(({ id }) => id)).toEqual([
+      50_000, 50_001, 50_002,
+    ]);
+    const element = await read(tools, { path: "[40000].text", offset: 100 });
+    expect(element["value"]).toBe("x".repeat(20));
+    const text = await tools.fields("read_variable", { name: "text", offset: 2_000_001, limit: 5 });
+    expect(text["value"]).toBe("abc😀a");
+    expect(sql.bytesRead - before).toBeLessThan(6 * MIB);
+  });
+});

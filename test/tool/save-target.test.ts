@@ -1,0 +1,199 @@
+import { jsonSchema, tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { Json } from "../../src/value/json.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { WrapOptions } from "../../src/tool/prepared-call.ts";
+import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
+import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";
+
+const report = { total: 3 };
+const act = tool({ inputSchema: z.object({ id: z.string() }), execute: () => report });
+const choosing: Partial<WrapOptions> = { outputPath: true };
+
+function runTo(path: Json, options: Partial<WrapOptions> = {}) {
+  return runOnce(act, { id: "x", _outputPath: path }, { ...choosing, ...options });
+}
+
+describe("a result that is saved where the model says", () => {
+  it.each([
+    ["$report", "report", report],
+    ["${report}", "report", report],
+    ["variable:report", "report", report],
+    ["†state.user.summary", "state", { user: { summary: report } }],
+    ["$state['a key'].b", "state", { "a key": { b: report } }],
+    [" $report ", "report", report],
+  ])("%s", async (path, name, value) => {
+    const { store, saved } = await runTo(path);
+    expect(await store.read(name)).toEqual(value);
+    expect(saved?.info).toMatchObject({ name, tool: "act", input: { id: "x" } });
+    expect(store.count()).toBe(1);
+  });
+
+  it("is what it always is where the model says nothing", async () => {
+    for (const input of [
+      { id: "x" },
+      { id: "x", _outputPath: null },
+      { id: "x", _outputPath: "" },
+    ]) {
+      const { store } = await runOnce(act, input, choosing);
+      expect(await store.read("act_x")).toEqual(report);
+    }
+  });
+
+  it("keeps what the model says that it is", async () => {
+    const input = { id: "x", _outputPath: "$r", _description: "Of today." };
+    const { saved } = await runOnce(act, input, choosing);
+    expect(saved?.info?.description).toBe("Of today.");
+  });
+
+  it("goes into what is there, and tells the model of the part", async () => {
+    const store = await storeWith({ state: { user: { name: "Ada" }, list: [1, 2] } });
+    const { saved } = await runTo("$state.user.report", { store });
+    expect(saved?.output).toEqual({ $var: "state", path: ".user.report", value: report });
+    await runTo("$state.list[-1]", { store });
+    expect(await store.read("state")).toEqual({
+      user: { name: "Ada", report },
+      list: [1, report],
+    });
+  });
+
+  it("is told by shape and paths that exist where it is large", async () => {
+    const rows = Array.from({ length: 400 }, (_, id) => ({ id }));
+    const large = tool({ inputSchema: z.object({}), execute: () => rows });
+    const { saved, store } = await runOnce(large, { _outputPath: "$state.rows" }, choosing);
+    expect(saved?.output).toMatchObject({
+      $var: "state",
+      path: ".rows",
+      type: "array",
+      count: 400,
+    });
+    const paths = expect.arrayContaining(["$state.rows[0].id"]);
+    expect(saved?.output).toMatchObject({ try: paths });
+    expect(await store.read("state")).toEqual({ rows });
+  });
+});
+
+describe("several places", () => {
+  it("with && are all written, or none", async () => {
+    const { store } = await runTo("†state.user.summary && †audit.summary");
+    expect(await store.read("state")).toEqual({ user: { summary: report } });
+    expect(await store.read("audit")).toEqual({ summary: report });
+    const blocked = await storeWith({ audit: 5 });
+    const saving = runTo("†state.summary && †audit.summary", { store: blocked });
+    await expect(saving).rejects.toThrow(/is in the way/u);
+    expect([await blocked.read("audit"), blocked.count()]).toEqual([5, 1]);
+  });
+
+  it("with || are one: the first, or the one that the tool names", async () => {
+    const first = await runTo("†ok.user || †failed.user");
+    expect(await first.store.read("ok")).toEqual({ user: report });
+    expect(first.store.count()).toBe(1);
+    const chooses = tool({
+      inputSchema: z.object({}),
+      execute: () => ({ _outputPath: "†failed.user", value: "No." }),
+    });
+    const other = await runOnce(chooses, { _outputPath: "†ok.user || †failed.user" }, choosing);
+    expect(await other.store.read("failed")).toEqual({ user: "No." });
+    expect(other.store.count()).toBe(1);
+  });
+
+  it("of which the tool names another are an error, and nothing is written", async () => {
+    const chooses = tool({
+      inputSchema: z.object({}),
+      execute: () => ({ _outputPath: "$input", value: 1 }),
+    });
+    const { run, store } = await runOnce(chooses, { _outputPath: "$a || $b" }, choosing);
+    expect(failureOf(run)).toMatchObject({ code: "bad_path" });
+    expect(store.count()).toBe(0);
+  });
+});
+
+describe("a place that cannot be written", () => {
+  const secret = async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "key", value: "k", visibility: "secret" });
+    return store;
+  };
+
+  it.each([
+    ["report", "bad_path"],
+    ["† state.x", "bad_path"],
+    ["state.x", "bad_path"],
+    ["$rows[*].id", "bad_path"],
+    ["$rows[0:3]", "bad_path"],
+    ["$a $b", "bad_path"],
+    ["$a || ", "bad_path"],
+    ["$a || $b && $c", "bad_alternatives"],
+    ["$input", "bad_name"],
+    ["$input.a", "bad_name"],
+    ["$a && $input", "bad_name"],
+    ["$key", "variable_secret"],
+    ["$key.part", "variable_secret"],
+    [5, "bad_path"],
+    [["$a"], "bad_path"],
+  ])("is refused before the tool runs: %j", async (path, code) => {
+    let runs = 0;
+    const counted = tool({ inputSchema: z.object({}), execute: () => ++runs });
+    const store = await secret();
+    const { run } = await runOnce(counted, { _outputPath: path as Json }, { ...choosing, store });
+    expect([failureOf(run)?.code, runs, store.count()]).toEqual([code, 0, 1]);
+  });
+});
+
+describe("the parameter", () => {
+  const schemaOf = async (
+    inputSchema: object,
+    options: Partial<WrapOptions> & { strict?: true },
+  ) => {
+    const { strict, ...rest } = options;
+    const made = { ...tool({ inputSchema: jsonSchema(inputSchema), execute: () => 1 }) };
+    const given = strict === undefined ? made : { ...made, strict };
+    const { shown } = await wrapTool("act", given as AnyTool, {
+      store: new MemoryStore(),
+      ...rest,
+    });
+    return (shown.inputSchema as { jsonSchema: { properties: object; required?: string[] } })
+      .jsonSchema;
+  };
+  const plain = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
+
+  it("is there only where it is turned on, for all tools or for one", async () => {
+    expect(Object.keys((await schemaOf(plain, {})).properties)).toEqual(["id"]);
+    const keys = ["id", "_outputPath", "_description"];
+    expect(Object.keys((await schemaOf(plain, choosing)).properties)).toEqual(keys);
+    const one = { outputPath: { act: true } };
+    expect(Object.keys((await schemaOf(plain, one)).properties)).toEqual(keys);
+    const another = { outputPath: { other: true } };
+    expect(Object.keys((await schemaOf(plain, another)).properties)).toEqual(["id"]);
+  });
+
+  it("is required, and may be null, in a strict schema", async () => {
+    const schema = await schemaOf(plain, { ...choosing, strict: true });
+    expect(schema.required).toEqual(["id", "_outputPath", "_description"]);
+    expect(schema.properties).toMatchObject({ _outputPath: { type: ["string", "null"] } });
+  });
+
+  it("is the tool's own where the tool has one, and the tool gets it", async () => {
+    const own = { type: "object", properties: { _outputPath: { type: "string" } } };
+    expect((await schemaOf(own, choosing)).properties).toEqual(own.properties);
+    const echo = tool({ inputSchema: jsonSchema<object>(own as never), execute: (input) => input });
+    const { store } = await runOnce(echo, { _outputPath: "$report" }, choosing);
+    expect(store.info("report")).toBeUndefined();
+    expect(store.count()).toBe(1);
+  });
+
+  it("that the caller has fixed is not the model's to choose, and not in its schema", async () => {
+    const fixed = { outputPath: { act: "†state.report" } };
+    expect(Object.keys((await schemaOf(plain, fixed)).properties)).toEqual(["id"]);
+    const { store } = await runOnce(act, { id: "x" }, fixed);
+    expect(await store.read("state")).toEqual({ report });
+  });
+
+  it("is taken out before the tool's schema and its name for the variable see it", async () => {
+    const strictly = tool({ inputSchema: z.strictObject({ id: z.string() }), execute: (i) => i });
+    const { saved } = await runOnce(strictly, { id: "x", _outputPath: "$r" }, choosing);
+    expect(saved?.output).toEqual({ $var: "r", value: { id: "x" } });
+  });
+});

@@ -1,0 +1,305 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { parsePath } from "../../src/reference/grammar.ts";
+import { bytesContent } from "../../src/store/content.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import { matcherFor } from "../../src/tool/matcher.ts";
+import type { Json } from "../../src/value/json.ts";
+import { CountedSql, MIB } from "../contract/store-fixture.ts";
+import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
+
+interface Found {
+  readonly matches: readonly { readonly reference: string; readonly excerpt: string }[];
+  readonly total?: number;
+  readonly found?: number;
+  readonly stopped?: string;
+  readonly more?: string;
+  readonly next?: Readonly<Record<string, Json>>;
+}
+
+async function search(tools: Tools, input: Readonly<Record<string, Json>>): Promise<Found> {
+  const fields = await tools.fields("search_variable", { name: "v", ...input });
+  expect(charsOf(fields)).toBeLessThanOrEqual(8_000);
+  return fields as unknown as Found;
+}
+
+async function toolsWith(value: Json, options = {}) {
+  const store = new MemoryStore();
+  await store.save({ name: "v", value });
+  return new Tools(store, options);
+}
+
+function referencesIn({ matches }: Found): readonly string[] {
+  return matches.map(({ reference }) => reference);
+}
+
+/** What a reported reference stands for. */
+async function valueAt(tools: Tools, reference: string): Promise<Json> {
+  const path = parsePath(reference.slice("$v".length));
+  const reading = path === undefined ? undefined : await tools.store.readPath("v", path);
+  if (reading?.found !== true) throw new Error(`${reference} leads nowhere.`);
+  return reading.value;
+}
+
+/** All references, call by call. */
+async function allOf(tools: Tools, input: Readonly<Record<string, Json>>) {
+  const references: string[] = [];
+  for (let next: typeof input | undefined = input; next !== undefined;) {
+    const found = await search(tools, next);
+    references.push(...referencesIn(found));
+    next = found.next;
+  }
+  return references;
+}
+
+describe.each(stores)("search_variable on $title", ({ open }) => {
+  it("finds strings, keys and numbers, in any case, with what stands around them", async () => {
+    const tools = new Tools(open());
+    const value = [
+      { name: "Ada", born: 1815 },
+      { name: `${"x".repeat(300)}ada${"y".repeat(300)}`, "is ada?": [true] },
+    ];
+    await tools.store.save({ name: "v", value });
+    const found = await search(tools, { query: "ADA" });
+    expect(found.total).toBe(3);
+    expect(found.next).toBeUndefined();
+    expect(referencesIn(found)).toEqual(["$v[0].name", "$v[1].name", '$v[1]["is ada?"]']);
+    expect(found.matches[1]?.excerpt).toMatch(/^…x{40}aday{100}…$/);
+    expect(referencesIn(await search(tools, { query: "181" }))).toEqual(["$v[0].born"]);
+    expect((await search(tools, { query: "ADA", match_case: true })).total).toBe(0);
+    expect(referencesIn(await search(tools, { query: "^a.a$", pattern: true }))).toEqual([
+      "$v[0].name",
+    ]);
+  });
+
+  it("searches below a path only, also one with [*]", async () => {
+    const tools = new Tools(open());
+    const rows = [{ a: "key", b: "key" }, { b: "key" }, { a: "key" }];
+    await tools.store.save({ name: "v", value: { rows } });
+    const paths = async (path: string) => referencesIn(await search(tools, { query: "key", path }));
+    expect(await paths(".rows[*].a")).toEqual(["$v.rows[0].a", "$v.rows[2].a"]);
+    expect(await paths(".rows[1:]")).toEqual(["$v.rows[1:][0].b", "$v.rows[1:][1].a"]);
+    expect(await paths(".rows[0].b")).toEqual(["$v.rows[0].b[0:3]"]);
+    await tools.store.save({ name: "v", value: rows });
+    expect(await paths("[1:][*].a")).toEqual(["$v[2].a"]);
+    await expect(paths(".nothing")).rejects.toMatchObject({ code: "path_not_found" });
+  });
+
+  it("finds lines in a text, as slices that hold the match", async () => {
+    const tools = new Tools(open());
+    const text = "😀 first\nerror: one\nfine\nerror: two\n";
+    await tools.store.save({ name: "v", value: text });
+    const found = await search(tools, { query: "^error: \\w+$", pattern: true });
+    expect(found.matches).toEqual([
+      { reference: "$v[8:18]", excerpt: "error: one" },
+      { reference: "$v[24:34]", excerpt: "error: two" },
+    ]);
+    expect(await valueAt(tools, "$v[24:34]")).toBe("error: two");
+  });
+
+  it("shows at most top_k, counts all, and says how to go on", async () => {
+    const tools = new Tools(open());
+    const value = Array.from({ length: 95 }, (_, id) => ({ id, note: `hit ${id}` }));
+    await tools.store.save({ name: "v", value });
+    const found = await search(tools, { query: "hit" });
+    expect([found.matches.length, found.total]).toEqual([10, 95]);
+    expect(found.next).toEqual({ name: "v", query: "hit", offset: 10 });
+    const all = value.map(({ id }) => `$v[${id}].note`);
+    expect(await allOf(tools, { query: "hit" })).toEqual(all);
+    expect(await allOf(tools, { query: "hit", top_k: 50 })).toEqual(all);
+    await tools.store.save({ name: "v", value: "a hit\n".repeat(95) });
+    expect(await allOf(tools, { query: "hit" })).toHaveLength(95);
+    await tools.store.save({ name: "v", value: [value, "hit"] });
+    const nested = await search(tools, { query: "hit" });
+    expect(nested).toMatchObject({ total: 96, more: expect.stringContaining("$v[0] has 85 more") });
+    expect(referencesIn(await search(tools, nested.next ?? {}))).toEqual(["$v[1]"]);
+  });
+
+  it("refuses what is guarded, bytes, and empty queries", async () => {
+    const store = open();
+    await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
+    await store.save({ name: "seal", value: "s3cr3t", visibility: "sealed" });
+    await store.save({ name: "image", value: bytesContent(new Uint8Array(3), "image/png") });
+    await store.save({ name: "v", value: "mail", trusted: false });
+    const tools = new Tools(store);
+    const refused = async (name: string, code: string) =>
+      expect(tools.call("search_variable", { name, query: "s3cr3t" })).rejects.toMatchObject({
+        code,
+      });
+    await refused("key", "variable_secret");
+    await refused("seal", "variable_sealed");
+    await refused("image", "bad_value");
+    await refused("nothing", "variable_unknown");
+    await expect(search(tools, { query: "" })).rejects.toMatchObject({
+      code: "invalid_tool_input",
+    });
+    expect(await tools.call("search_variable", { name: "v", query: "zzz" })).toMatchObject({
+      untrusted: true,
+      output: { total: 0 },
+    });
+  });
+});
+
+describe("what is found", () => {
+  it("lies where the reference leads, whatever the keys are", async () => {
+    const text = fc.string({
+      unit: fc.constantFrom("a", "B", ".", '"', "\\", "'", "\n", "😀", "]"),
+    });
+    const { value } = fc.letrec<{ value: Json }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 4 },
+        text,
+        fc.integer(),
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.dictionary(text, tie("value"), { maxKeys: 4, noNullPrototype: true }),
+      ),
+    }));
+    await fc.assert(
+      fc.asyncProperty(value, async (value) => {
+        const copy = JSON.parse(JSON.stringify(value)) as Json;
+        const tools = await toolsWith(copy);
+        for (const input of [{ query: "ab" }, { query: "a[.b]|😀+", pattern: true }]) {
+          const { matches } = await search(tools, { ...input, top_k: 50 });
+          for (const { reference } of matches) {
+            const there = await valueAt(tools, reference);
+            const key = reference.replaceAll(/\\(.)/g, "$1");
+            const isInside = (text: string) =>
+              input.query === "ab" ? /ab/i.test(text) : /a[.b]|😀/iu.test(text);
+            const written = JSON.stringify(there, null, 1).replaceAll(/\\(["\\])/g, "$1");
+            expect(isInside(written) || isInside(key), reference).toBe(true);
+          }
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("is what a regular expression would find", () => {
+    const atom = fc.constantFrom(
+      "a",
+      "b",
+      ".",
+      "[ab]",
+      "[^a]",
+      "\\d",
+      "\\w",
+      "^",
+      "$",
+      "😀",
+      "\\n",
+    );
+    const pattern = fc.letrec<{ node: string }>((tie) => ({
+      node: fc.oneof(
+        { maxDepth: 4, withCrossShrink: true },
+        atom,
+        fc.tuple(tie("node"), tie("node")).map((parts) => parts.join("")),
+        fc.tuple(tie("node"), tie("node")).map((parts) => `(${parts.join("|")})`),
+        fc
+          .tuple(tie("node"), fc.constantFrom("*", "+", "?", "{2}", "{1,2}", "{2,}"))
+          .map(([node, count]) => `(${node})${count}`),
+      ),
+    })).node;
+    const text = fc.string({
+      unit: fc.constantFrom("a", "b", "A", "1", "\n", "😀", " "),
+      maxLength: 12,
+    });
+    fc.assert(
+      fc.property(pattern, text, fc.boolean(), (source, text, matchCase) => {
+        const expression = new RegExp(source.replaceAll("(", "(?:"), matchCase ? "mu" : "imu");
+        fc.pre(!expression.test(""));
+        const found = matcherFor(source, { isPattern: true, matchCase }).find(text, 0);
+        expect(found !== undefined).toBe(expression.test(text));
+        if (found === undefined) return;
+        const { start, end } = found;
+        expect(text.slice(0, end).isWellFormed() && text.slice(start, end).isWellFormed()).toBe(
+          true,
+        );
+        // Between the two ends something matches, and nothing ends earlier but at a line's end.
+        expect(expression.test(text.slice(start, end))).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("the cost", () => {
+  it("of a hostile pattern is that of the text", async () => {
+    const text = "a".repeat(400_000);
+    for (const query of [
+      "((((a*)*)*)*)*b",
+      "(a|a)*b",
+      "(a|aa)+$b",
+      "(.*)(.*)(.*)(.*)x",
+      "a{50}b",
+    ]) {
+      const matcher = matcherFor(query, { isPattern: true, matchCase: false });
+      expect(matcher.find(text, 0)).toBeUndefined();
+      expect(matcher.work).toBeLessThan(text.length * 2);
+    }
+    const patterns = [
+      "((((a*)*)*)*",
+      "a)",
+      "[a",
+      "a{9999}",
+      "(?=a)",
+      "(a)\\1",
+      "*",
+      "((a{50}){50})",
+      "a*",
+    ];
+    for (const query of patterns) {
+      expect(() => matcherFor(query, { isPattern: true, matchCase: false })).toThrow(/pattern/i);
+    }
+    expect(matcherFor("((((a*)*)*)*", { isPattern: false, matchCase: false }).find(text, 0)).toBe(
+      undefined,
+    );
+  });
+
+  it("is bounded: a search stops, and goes on where it stopped", async () => {
+    const rows = Array.from(
+      { length: 500 },
+      (_, id) => `${"x".repeat(1_000)}${id % 100 === 0 ? "!" : ""}`,
+    );
+    const tools = await toolsWith(rows, { maxSearchWork: 200_000 });
+    const first = await search(tools, { query: "!" });
+    expect(first.stopped).toContain("before");
+    expect(first.found).toBeLessThan(5);
+    const all = [0, 100, 200, 300, 400].map((id) => `$v[${id}]`);
+    expect(await allOf(tools, { query: "!" })).toEqual(all);
+    const inText = await toolsWith(rows.join("\n"), { maxSearchWork: 200_000 });
+    expect(await allOf(inText, { query: "!" })).toHaveLength(5);
+    const oneLine = await toolsWith(`${rows.join("")}${"y".repeat(600_000)}!`);
+    expect(await allOf(oneLine, { query: "!" })).toHaveLength(6);
+  });
+
+  it("is bounded inside of one long string, too", async () => {
+    const text = Array.from({ length: 300_000 }, (_, at) => "ab"[(at * at * 7 + (at >> 3)) % 2]);
+    const value = [{ text: text.join("") }, "cx"];
+    const tools = await toolsWith(value, { maxSearchWork: 100_000 });
+    const hostile = { query: "(a|b)*a(a|b){8}c|cx", pattern: true };
+    const found = await search(tools, hostile);
+    expect(found.stopped).toContain("in $v[0], which is too large");
+    expect(await allOf(tools, hostile)).toEqual(["$v[1]"]);
+  });
+
+  it("in memory is that of a part: records and text are read slice by slice", async () => {
+    const sql = new CountedSql();
+    migrate(sql);
+    const store = new SqlStore(sql, {});
+    const lines = Array.from(
+      { length: 200_000 },
+      (_, id) => `{"id":${id},"text":"${"x".repeat(100)}"}\n`,
+    );
+    const stream = new Blob(lines).stream();
+    await store.save({ name: "v", value: await store.receive(stream, "application/x-ndjson") });
+    // More than can be read as a whole.
+    await expect(async () => store.read("v")).rejects.toMatchObject({ code: "limit_exceeded" });
+    const tools = new Tools(store);
+    expect(await allOf(tools, { query: "199998" })).toEqual(["$v[199998].id"]);
+    const before = sql.bytesRead;
+    expect(await allOf(tools, { query: "199998", offset: 199_990 })).toEqual(["$v[199998].id"]);
+    expect(sql.bytesRead - before).toBeLessThan(3 * MIB);
+  });
+});

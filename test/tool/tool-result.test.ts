@@ -1,0 +1,228 @@
+import { jsonSchema, tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { limits } from "../../src/limits.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
+import { failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { wrapTool } from "../../src/tool/wrap-tool.ts";
+
+const bytes = new Uint8Array([1, 2, 254, 255]);
+
+function returning(result: () => unknown): AnyTool {
+  return { inputSchema: z.object({}), execute: result } as AnyTool;
+}
+
+async function bytesOf(store: VariableStore, name: string): Promise<Uint8Array> {
+  const open = store.open(name);
+  if (open === undefined) throw new Error("It is not there.");
+  try {
+    return await open.read(0, open.info.bytes);
+  } finally {
+    open.close();
+  }
+}
+
+describe("bytes that a tool returns", () => {
+  const OCTETS = "application/octet-stream";
+
+  it.each<[string, () => unknown, string]>([
+    ["a Uint8Array", () => bytes, OCTETS],
+    ["a view of a larger buffer", () => new Uint8Array([9, ...bytes, 9]).subarray(1, 5), OCTETS],
+    ["a DataView", () => new DataView(bytes.buffer), OCTETS],
+    ["an ArrayBuffer", () => bytes.buffer, OCTETS],
+    ["a Blob", () => new Blob([bytes], { type: "image/png" }), "image/png"],
+    ["a File", () => new File([bytes], "a.bin"), OCTETS],
+    ["bytes with their media type", () => ({ bytes, mediaType: "audio/mpeg" }), "audio/mpeg"],
+    ["a stream", () => new Blob([bytes]).stream(), OCTETS],
+    [
+      "a Response",
+      () => new Response(bytes, { headers: { "content-type": "image/gif" } }),
+      "image/gif",
+    ],
+  ])("are kept as they are: %s", async (_, result, mediaType) => {
+    const { saved, store } = await runOnce(returning(result), {});
+    expect(saved?.info).toMatchObject({ type: "bytes", count: 4, mediaType });
+    expect(saved?.output).toMatchObject({ $var: "act_1", type: "bytes", bytes: 4, try: [] });
+    expect([...(await bytesOf(store, "act_1"))]).toEqual([...bytes]);
+  });
+
+  it("are a copy: the tool may go on using its own", async () => {
+    const own = bytes.slice();
+    const { store } = await runOnce(
+      returning(() => own),
+      {},
+    );
+    own.fill(0);
+    expect([...(await bytesOf(store, "act_1"))]).toEqual([...bytes]);
+  });
+});
+
+describe("a Response that a tool returns", () => {
+  const answering = (body: string | null, type: string, status = 200) =>
+    runOnce(
+      returning(() => new Response(body, { status, headers: { "content-type": type } })),
+      {},
+    );
+
+  it.each([
+    ['{"a": [1]}', "application/json", { a: [1] }],
+    ["Hällo.", "text/plain; charset=utf-8", "Hällo."],
+    ['{"a":1}\n{"a":2}\n', "application/x-ndjson", [{ a: 1 }, { a: 2 }]],
+  ])("is taken in by its content type: %s", async (body, type, value) => {
+    const { store, saved } = await answering(body, type);
+    expect(await store.read("act_1")).toEqual(value);
+    expect(saved?.output).toEqual({ $var: "act_1", value });
+  });
+
+  it("that is an error is the tool's error", async () => {
+    const { run: ran, store } = await answering("secret stack", "text/plain", 503);
+    expect(failureOf(ran)).toMatchObject({ code: "tool_failed" });
+    expect(failureOf(ran)?.message).toContain("503");
+    expect(store.count()).toBe(0);
+  });
+
+  it("without a body is null; one that is not what it says is refused", async () => {
+    const { store } = await answering(null, "", 204);
+    expect(await store.read("act_1")).toBeNull();
+    const { run: ran } = await answering("{", "application/json");
+    expect(failureOf(ran)).toMatchObject({ code: "bad_json" });
+  });
+
+  it("of records is told by shape, count and paths that exist", async () => {
+    const lines = Array.from({ length: 20_000 }, (_, id) => `{"id":${id},"name":"row ${id}"}\n`);
+    const { saved, store } = await answering(lines.join(""), "application/x-ndjson");
+    expect(saved?.output).toMatchObject({
+      type: "array",
+      count: 20_000,
+      shape: "{id: number, name: string}[]",
+      try: ["$act_1[0]", "$act_1[:10]"],
+    });
+    expect(await store.readPath("act_1", [{ index: 19_999 }])).toMatchObject({
+      value: { id: 19_999 },
+    });
+  });
+});
+
+it("keeps a text that is longer than JSON may be", { timeout: 60_000 }, async () => {
+  const text = "0123456789".repeat(limits.maxJsonBytes / 10 + 1);
+  const { saved, store } = await runOnce(
+    returning(() => text),
+    {},
+  );
+  expect(saved?.info).toMatchObject({ type: "string", count: text.length });
+  expect(saved?.output).toMatchObject({ try: ["$act_1[:500]"] });
+  const end = await store.readPath("act_1", [{ from: -5 }]);
+  expect(end).toMatchObject({ found: true, value: text.slice(-5) });
+});
+
+describe("bytes that a tool is given", () => {
+  const withBytes = async () => {
+    const store = new MemoryStore();
+    const value = await store.receive(new Blob([bytes]).stream(), "image/png");
+    await store.save({ name: "photo", value });
+    return store;
+  };
+  const echo = tool({ inputSchema: z.any(), execute: (input: unknown) => input });
+
+  it("are a Uint8Array of its own, where the reference is the whole of the argument", async () => {
+    const store = await withBytes();
+    let seen: unknown;
+    const act = tool({
+      inputSchema: z.object({ image: z.instanceof(Uint8Array) }),
+      execute: ({ image }) => {
+        seen = image.slice();
+        image.fill(0);
+        return image.length;
+      },
+    });
+    // zod has no JSON Schema for bytes: the model is shown another.
+    const shown = jsonSchema<{ image: Uint8Array }>(
+      { type: "object", properties: { image: { type: "string" } } },
+      {
+        validate: async (value) => {
+          const { success, data } = z.object({ image: z.instanceof(Uint8Array) }).safeParse(value);
+          return success ? { success, value: data } : { success: false, error: new Error("No.") };
+        },
+      },
+    );
+    const { saved } = await runOnce(
+      { ...act, inputSchema: shown } as AnyTool,
+      { image: "$photo" },
+      { store },
+    );
+    expect(saved?.output).toMatchObject({ value: 4 });
+    expect(seen).toEqual(bytes);
+    expect([...(await bytesOf(store, "photo"))]).toEqual([...bytes]);
+  });
+
+  it("cannot stand inside of a text, nor be cut", async () => {
+    const store = await withBytes();
+    const embedded = await runOnce(echo, { text: "See $photo!" }, { store });
+    expect(failureOf(embedded.run)).toMatchObject({ code: "bad_value" });
+    expect(failureOf(embedded.run)?.message).toContain("pass it alone");
+    const part = await runOnce(echo, { text: "$photo[0]" }, { store });
+    expect(failureOf(part.run)).toMatchObject({ code: "bad_value" });
+  });
+
+  it("make the same call the same name", async () => {
+    const store = await withBytes();
+    const size = tool({ inputSchema: z.any(), execute: () => 1 });
+    const first = await runOnce(size, { image: "$photo" }, { store });
+    const again = await runOnce(size, { image: "$photo" }, { store });
+    expect([first.saved?.info?.name, again.saved?.info]).toMatchObject([
+      "act_1",
+      { name: "act_1", version: 2 },
+    ]);
+    const value = await store.receive(new Blob([bytes, bytes]).stream(), "image/png");
+    await store.save({ name: "photo", value });
+    const other = await runOnce(size, { image: "$photo" }, { store });
+    expect(other.saved?.info?.name).toBe("act_2");
+  });
+});
+
+describe("what the SDK lets a tool do", () => {
+  it("onInputAvailable is told the resolved input before the tool runs", async () => {
+    const order: unknown[] = [];
+    const act = tool({
+      inputSchema: z.object({ ids: z.array(z.number()), all: z.boolean().default(true) }),
+      onInputAvailable: ({ input, toolCallId }) => void order.push([toolCallId, input]),
+      execute: ({ ids }) => order.push(ids),
+    });
+    const store = await storeWith({ rows: [{ id: 1 }, { id: 2 }] });
+    await runOnce(act, { ids: "$rows[*].id" }, { store });
+    expect(order).toEqual([
+      ["call_1", { ids: [1, 2], all: true }],
+      [1, 2],
+    ]);
+  });
+
+  it("messages with a URL or bytes in them are copied for a tool that looks", async () => {
+    const url = new URL("https://example.com/a.png");
+    const data = new Uint8Array([1]);
+    let seen: unknown;
+    const act = tool({
+      inputSchema: z.object({}),
+      execute: (_, { messages }) => {
+        seen = messages;
+        return 1;
+      },
+    });
+    const messages = [
+      {
+        role: "user" as const,
+        content: [
+          { type: "file" as const, data: url, mediaType: "image/png" },
+          { type: "file" as const, data, mediaType: "image/png" },
+        ],
+      },
+    ];
+    const wrapped = await wrapTool("act", act, { store: new MemoryStore() });
+    const signal = new AbortController().signal;
+    const ran = await run(wrapped, {}, { toolCallId: "c", messages, signal });
+    expect(ran.kind).toBe("done");
+    expect(seen).toEqual(messages);
+    expect((seen as typeof messages)[0]).not.toBe(messages[0]);
+  });
+});

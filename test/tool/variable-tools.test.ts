@@ -1,0 +1,320 @@
+import { asSchema } from "ai";
+import { describe, expect, it } from "vitest";
+import { bytesContent } from "../../src/store/content.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { Files } from "../../src/tool/export-variable.ts";
+import type { FileContent } from "../../src/tool/file-content.ts";
+import { variableTools } from "../../src/tool/variable-tools.ts";
+import type { Json } from "../../src/value/json.ts";
+import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
+
+type Labelled = Parameters<Files["write"]>[2];
+
+/** A sink that keeps what it is given. */
+function sink() {
+  const written: { path: string; content: FileContent; labels: Labelled }[] = [];
+  const files: Files = {
+    write(path, content, labels) {
+      written.push({ path, content, labels });
+      return { path, bytes: "text" in content ? content.text.length : content.bytes.length };
+    },
+  };
+  return { files, written };
+}
+
+const none: Files = { write: () => ({ path: "", bytes: 0 }) };
+
+it("are described in fewer than 2,500 characters together", async () => {
+  const shown = await Promise.all(
+    variableTools({ files: none }).map(async ({ name, description, inputSchema }) => ({
+      name,
+      description,
+      inputSchema: await asSchema(inputSchema).jsonSchema,
+    })),
+  );
+  expect(charsOf(shown as unknown as Json)).toBeLessThan(2_500);
+});
+
+it("export nothing where there is no place for files", () => {
+  const names = variableTools().map(({ name }) => name);
+  expect(names).toEqual([
+    "list_variables",
+    "read_variable",
+    "search_variable",
+    "set_variable",
+    "delete_variable",
+  ]);
+});
+
+describe.each(stores)("list_variables on $title", ({ open }) => {
+  it("tells what may be told of each, newest last", async () => {
+    const store = open();
+    await store.save({ name: "orders", value: [{ id: 1 }], description: "All of them" });
+    await store.save({ name: "seal", value: { s3cr3t: 1 }, visibility: "sealed", trusted: false });
+    await store.save({ name: "key", value: "s3cr3t", visibility: "secret", trusted: false });
+    const { output, untrusted } = await new Tools(store).call("list_variables", {});
+    expect(output).toEqual({
+      variables: [
+        {
+          name: "orders",
+          type: "array",
+          count: 1,
+          shape: "{id: number}[]",
+          preview: '[{"id":1}]',
+          description: "All of them",
+        },
+        { name: "seal", visibility: "sealed", type: "object", count: 1 },
+        { name: "key", visibility: "secret" },
+      ],
+    });
+    expect(untrusted).toBe(false);
+    await store.save({ name: "mail", value: "hello", trusted: false });
+    expect((await new Tools(store).call("list_variables", {})).untrusted).toBe(true);
+    expect((await new Tools(store).call("list_variables", { last_n: 1 })).untrusted).toBe(true);
+  });
+
+  it("shows nothing of what is untrusted where that is hidden, until it is read", async () => {
+    const store = open();
+    await store.save({ name: "mail", value: { "do this": "evil" }, trusted: false });
+    const tools = new Tools(store, { hidesUntrusted: true });
+    expect(await tools.call("list_variables", {})).toEqual({
+      output: { variables: [{ name: "mail", visibility: "hidden", type: "object", count: 1 }] },
+      untrusted: false,
+    });
+    for (const [name, more] of [
+      ["read_variable", {}],
+      ["search_variable", { query: "evil" }],
+    ] as const) {
+      const lost = tools.call(name, { name: "mail", path: ".do", ...more });
+      await expect(lost).rejects.toMatchObject({ code: "path_not_found" });
+      await expect(lost).rejects.not.toThrow(/do this/);
+    }
+    expect((await tools.call("read_variable", { name: "mail" })).untrusted).toBe(true);
+  });
+
+  it("shows 20, at most 100, in 8,000 characters, and says how many more there are", async () => {
+    const store = open();
+    for (let id = 0; id < 130; id++) {
+      const value = { "a long key 😀": `"\u0001${"text ".repeat(100)}` };
+      const name = `v_${"x".repeat(50)}${id}`;
+      await store.save({ name, value, description: '"'.repeat(500) });
+    }
+    const tools = new Tools(store);
+    const twenty = await tools.fields("list_variables", {});
+    expect(twenty["variables"]).toHaveLength(20);
+    expect(twenty["more"]).toContain("+110");
+    const most = await tools.fields("list_variables", { last_n: 100 });
+    expect((most["variables"] as Json[]).length).toBeGreaterThan(60);
+    expect((most["variables"] as { name: string }[]).at(-1)?.name).toContain("129");
+    for (const output of [twenty, most]) expect(charsOf(output)).toBeLessThanOrEqual(8_000);
+    await expect(tools.call("list_variables", { last_n: 101 })).rejects.toThrow(/100/);
+  });
+});
+
+describe.each(stores)("set_variable on $title", ({ open }) => {
+  it("makes a variable of values and references, when its output is asked for", async () => {
+    const store = open();
+    await store.save({ name: "orders", value: [1, 2, 3], trusted: false, tool: "list_orders" });
+    const tools = new Tools(store);
+    const value = { first: "$orders[0:2]", text: "of $orders[2]", other: "$nobody" };
+    const prepared = await tools.prepare("set_variable", { name: "$report", value });
+    expect(store.count()).toBe(1);
+    expect(typeof prepared.output).toBe("function");
+    const shown = await tools.fields("set_variable", { name: "$report", value, ttl: 60 });
+    expect(shown).toMatchObject({ $var: "report", type: "object", count: 3, version: 1 });
+    expect(JSON.stringify(shown["unresolved"])).toContain("$nobody");
+    const saved = { first: [1, 2], text: "of 3", other: "$nobody" };
+    expect(await store.read("report")).toEqual(saved);
+    expect(store.info("report")).toMatchObject({
+      trusted: false,
+      visibility: "model",
+      tool: "set_variable",
+      toolCallId: "call_1",
+      sources: ["tool:set_variable", "tool:list_orders"],
+      expiresAt: expect.any(String) as string,
+    });
+  });
+
+  it("appends, merges, numbers, and writes to a place below a name", async () => {
+    const store = open();
+    const tools = new Tools(store);
+    await tools.call("set_variable", { name: "list", value: [1] });
+    await tools.call("set_variable", { name: "list", value: 2, mode: "append" });
+    await tools.call("set_variable", { name: "variable:doc.a.b", value: 1 });
+    await tools.call("set_variable", { name: "doc", value: { a: { c: 2 } }, mode: "merge" });
+    const numbered = { name: "list", value: 0, mode: "new" };
+    expect(await tools.fields("set_variable", numbered)).toMatchObject({ $var: "list_000" });
+    expect(await store.read("list")).toEqual([1, 2]);
+    expect(await store.read("doc")).toEqual({ a: { b: 1, c: 2 } });
+    const wrong = { name: "list", value: 1, mode: "merge" };
+    await expect(tools.call("set_variable", wrong)).rejects.toMatchObject({ code: "bad_value" });
+    expect(store.info("list")?.version).toBe(2);
+  });
+
+  it("keeps guards, and tells nothing of what is guarded", async () => {
+    const store = open();
+    await store.save({ name: "seal", value: { hidden: "s3cr3t" }, visibility: "sealed" });
+    await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
+    const tools = new Tools(store);
+    const copy = await tools.fields("set_variable", { name: "copy", value: "$seal.hidden" });
+    expect(copy).toEqual({
+      $var: "copy",
+      visibility: "sealed",
+      type: "string",
+      count: 6,
+      version: 1,
+    });
+    await tools.call("set_variable", { name: "mine", value: { a: 1 } });
+    await tools.call("set_variable", { name: "mine.b", value: "$copy" });
+    expect(store.info("mine")?.visibility).toBe("sealed");
+    for (const [input, code] of [
+      [{ name: "key", value: 1 }, "variable_secret"],
+      [{ name: "key.a", value: 1 }, "variable_secret"],
+      [{ name: "input", value: 1 }, "bad_name"],
+      [{ name: "x", value: "$key" }, "variable_secret"],
+      [{ name: "x", value: "$seal.nothing" }, "path_not_found"],
+      [{ name: "seal.hidden.deep", value: 1 }, "bad_value"],
+      [{ name: "seal", value: 1, mode: "append" }, "bad_value"],
+      [{ name: "list[*]", value: 1 }, "bad_path"],
+    ] as const) {
+      const error = await tools.call("set_variable", input).catch((error: unknown) => error);
+      expect(error).toMatchObject({ code });
+      expect(JSON.stringify(error) + String(error)).not.toMatch(/s3cr3t|object|string is/);
+    }
+    expect(await store.read("seal")).toEqual({ hidden: "s3cr3t" });
+  });
+});
+
+describe.each(stores)("delete_variable on $title", ({ open }) => {
+  it("deletes when its output is asked for, but not what is secret or pinned", async () => {
+    const store = open();
+    await store.save({ name: "v", value: 1 });
+    await store.save({ name: "pinned", value: 1, pinned: true });
+    await store.save({ name: "key", value: 1, visibility: "secret" });
+    const tools = new Tools(store);
+    await tools.prepare("delete_variable", { name: "$v" });
+    expect(store.count()).toBe(3);
+    expect(await tools.fields("delete_variable", { name: "$v" })).toEqual({ deleted: "v" });
+    for (const [name, code] of [
+      ["v", "variable_unknown"],
+      ["pinned", "bad_request"],
+      ["key", "variable_secret"],
+      ["pinned.a", "bad_path"],
+    ] as const) {
+      await expect(tools.call("delete_variable", { name })).rejects.toMatchObject({ code });
+    }
+    expect(store.count()).toBe(2);
+  });
+});
+
+describe.each(stores)("export_variable on $title", ({ open }) => {
+  it("writes a file in the format that its name or the call asks for", async () => {
+    const store = open();
+    const rows = [
+      { id: 1, note: 'a "b", c' },
+      { id: 2, extra: "x|y\nz", note: null },
+    ];
+    await store.save({ name: "rows", value: rows });
+    await store.save({ name: "text", value: "as it is" });
+    await store.save({ name: "image", value: bytesContent(new Uint8Array([1, 2]), "image/png") });
+    const { files, written } = sink();
+    const tools = new Tools(store, { files });
+    const prepared = await tools.prepare("export_variable", { name: "rows", file: "a.csv" });
+    expect([typeof prepared.output, written.length]).toEqual(["function", 0]);
+    const exported = async (input: Readonly<Record<string, Json>>) => {
+      await tools.call("export_variable", input);
+      return written.at(-1)?.content;
+    };
+    expect(await exported({ name: "rows", file: "file:out/a.csv" })).toEqual({
+      text: 'id,note,extra\r\n1,"a ""b"", c",\r\n2,,"x|y\nz"\r\n',
+      mediaType: "text/csv",
+    });
+    expect(written.at(-1)?.path).toBe("out/a.csv");
+    expect(await exported({ name: "rows", file: "a.md" })).toEqual({
+      text: '| id | note | extra |\n| --- | --- | --- |\n| 1 | a "b", c |  |\n| 2 |  | x\\|y z |\n',
+      mediaType: "text/markdown",
+    });
+    const json = { text: JSON.stringify(rows), mediaType: "application/json" };
+    expect(await exported({ name: "rows", file: "a.txt", format: "json" })).toEqual(json);
+    expect(await exported({ name: "rows", file: "a" })).toEqual(json);
+    expect(await exported({ name: "$rows[1].extra", file: "a.txt" })).toMatchObject({
+      text: "x|y\nz",
+    });
+    expect(await exported({ name: "text", file: "notes" })).toMatchObject({
+      mediaType: "text/plain",
+    });
+    const image = { bytes: new Uint8Array([1, 2]), mediaType: "image/png" };
+    expect(await exported({ name: "image", file: "a.png" })).toEqual(image);
+    const text = { name: "text", file: "a.csv" };
+    await expect(exported(text)).rejects.toMatchObject({ code: "bad_value" });
+  });
+
+  it("keeps to where it is put", async () => {
+    const store = open();
+    await store.save({ name: "v", value: 1 });
+    const tools = new Tools(store, { files: none });
+    const inside = ["a", "file:a/b.json", "ä/ö.txt", "x".repeat(200)];
+    for (const file of inside) await tools.call("export_variable", { name: "v", file });
+    const outside = [
+      "",
+      "/a",
+      "../a",
+      "a/../b",
+      "a//b",
+      "a/",
+      "./a",
+      "a\\b",
+      "a\nb",
+      "x".repeat(201),
+    ];
+    for (const file of outside) {
+      const exporting = tools.call("export_variable", { name: "v", file });
+      await expect(exporting, file).rejects.toMatchObject({ code: "bad_path" });
+    }
+  });
+
+  it("hands the guards on, and refuses secrets", async () => {
+    const store = open();
+    await store.save({ name: "seal", value: { hidden: 1 }, visibility: "sealed", trusted: false });
+    await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
+    const { files, written } = sink();
+    const tools = new Tools(store, { files });
+    const file = "a.json";
+    expect(await tools.fields("export_variable", { name: "seal", file })).toEqual({
+      file: "file:a.json",
+    });
+    expect(written[0]?.labels).toMatchObject({ visibility: "sealed", trusted: false });
+    const nothing = tools.call("export_variable", { name: "seal", path: ".x", file });
+    await expect(nothing).rejects.toMatchObject({ code: "path_not_found" });
+    await expect(nothing).rejects.not.toThrow(/hidden/);
+    const secret = tools.call("export_variable", { name: "key", file });
+    await expect(secret).rejects.toMatchObject({ code: "variable_secret" });
+    expect(written).toHaveLength(1);
+  });
+});
+
+it("never show a secret or sealed value, whatever tool is asked", async () => {
+  const store = new MemoryStore();
+  await store.save({ name: "seal", value: [{ hidden: "s3cr3t" }], visibility: "sealed" });
+  await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
+  const tools = new Tools(store, { files: none });
+  const said: string[] = [];
+  for (const name of ["seal", "key", "$seal[0].hidden", "$seal[5]", "$key.hidden"]) {
+    for (const [tool, more] of [
+      ["list_variables", {}],
+      ["read_variable", {}],
+      ["search_variable", { query: "s3" }],
+      ["export_variable", { file: "a.csv" }],
+      ["set_variable", { value: name, mode: "append" }],
+    ] as const) {
+      const outcome = tools.call(tool, { name, ...more });
+      said.push(
+        await outcome.then(
+          JSON.stringify,
+          (error: Error) => `${error.message} ${JSON.stringify(error)}`,
+        ),
+      );
+    }
+  }
+  expect(said.join("\n")).not.toMatch(/s3cr3t|hidden: |\{"hidden/);
+});
