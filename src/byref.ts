@@ -2,6 +2,7 @@ export { createRuntime, type Runtime, type RuntimeOptions } from "./edge/create-
 export { demoModel } from "./edge/demo-model.ts";
 export { type Door, settingsDoor } from "./edge/doors.ts";
 export { mcpTools } from "./edge/mcp-servers.ts";
+export { runCode } from "./edge/run-code.ts";
 export { modelFromSettings, type ModelProvider } from "./edge/model.ts";
 export { anthropicModels } from "./edge/models/anthropic.ts";
 export { openaiModels } from "./edge/models/openai.ts";

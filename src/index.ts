@@ -7,6 +7,7 @@ import {
   modelFromSettings,
   openaiCompatibleModels,
   openaiModels,
+  runCode,
   workersAiModels,
 } from "./byref.ts";
 
@@ -14,6 +15,7 @@ const runtime = createRuntime({
   agents: [weather, orders],
   model: modelFromSettings(anthropicModels, openaiModels, openaiCompatibleModels, workersAiModels),
   mcp: mcpTools,
+  code: runCode,
 });
 
 /** One conversation: bound as `CONVERSATIONS` in wrangler.toml. */

@@ -1,11 +1,27 @@
-import type { LanguageModel } from "ai";
-import { weather } from "../../src/agents/weather.ts";
+import { type LanguageModel, tool } from "ai";
+import * as z from "zod";
 import { createRuntime } from "../../src/byref.ts";
 
 declare const model: LanguageModel;
 
 /** The smallest Worker that an application writes: its own model, its own agent. Only measured. */
-const runtime = createRuntime({ agents: [weather], model });
+const runtime = createRuntime({
+  model,
+  agents: [
+    {
+      name: "clock",
+      description: "Knows the time.",
+      instructions: "Tell the time.",
+      tools: {
+        tell_time: tool({
+          description: "The time now.",
+          inputSchema: z.object({ zone: z.string() }),
+          execute: ({ zone }) => new Date().toLocaleTimeString("en", { timeZone: zone }),
+        }),
+      },
+    },
+  ],
+});
 
 export class Conversation extends runtime.Conversation {}
 

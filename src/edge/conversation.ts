@@ -15,6 +15,7 @@ import type {
   VariableInfo,
   VariableStore,
 } from "../store/variable-store.ts";
+import type { MakeCodeTool } from "../tool/code-tool.ts";
 import { evictionMessage, lookupInStore } from "../tool/store-lookup.ts";
 import { costSince } from "../turn/cost.ts";
 import type { EventPage } from "../turn/event-log.ts";
@@ -43,6 +44,8 @@ import { respond } from "./turn-response.ts";
 /** What an application gives a conversation to work with. */
 export interface ConversationSetup extends Company {
   readonly retention: Retention;
+  /** Without it there is no `run_code`. */
+  readonly code?: MakeCodeTool | undefined;
 }
 
 /**
@@ -69,7 +72,7 @@ export class ConversationObject extends DurableObject {
     this.#alarmClock = new AlarmClock(state.storage, this.#sql);
     const prefix = `${state.id}/`;
     this.#bucket = bucketOf(env, prefix);
-    this.#facilities = facilitiesOf(env, prefix);
+    this.#facilities = { ...facilitiesOf(env, prefix), code: setup.code };
     this.#deletion = new Deletion({
       storage: state.storage,
       sql: this.#sql,

@@ -1,4 +1,5 @@
 import type { LanguageModel } from "ai";
+import type { MakeCodeTool } from "../tool/code-tool.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { Equip } from "./cast.ts";
 import type { Retention } from "./conversation-data.ts";
@@ -14,6 +15,8 @@ export interface RuntimeOptions {
   readonly model: LanguageModel | ((settings: Settings, env: Cloudflare.Env) => LanguageModel);
   /** `mcpTools`, for agents with tools of the servers that `MCP_SERVERS` names. Default: none. */
   readonly mcp?: Equip;
+  /** `runCode`, for models that may run code where a Worker Loader is bound. Default: none may. */
+  readonly code?: (env: Cloudflare.Env) => MakeCodeTool | undefined;
   /** How much variables may be, and how long things stay. Default: `limits.ts`. */
   readonly retention?: Retention;
   /** Who may come in. Default: what `AUTH` says; unset, nobody. */
@@ -34,6 +37,7 @@ export function createRuntime({
   agents,
   model,
   mcp,
+  code,
   retention = {},
   door = settingsDoor,
 }: RuntimeOptions): Runtime {
@@ -41,6 +45,7 @@ export function createRuntime({
     agents,
     model: typeof model === "function" ? (settings) => model(settings, env) : () => model,
     mcp,
+    code: code?.(env),
     retention,
   });
   class Conversation extends ConversationObject {

@@ -1,13 +1,11 @@
 import type { Bucket } from "../store/bodies.ts";
 import type { Files } from "../tool/export-variable.ts";
 import type { Facilities } from "../turn/toolbox.ts";
-import { loaderSandbox } from "./loader-sandbox.ts";
 import { R2Blobs } from "./r2-blobs.ts";
 
-/** The bindings that a conversation can do without. */
+/** What a conversation can do without. */
 interface Bindings {
   readonly BLOBS?: R2Bucket;
-  readonly LOADER?: WorkerLoader;
 }
 
 /** Where a conversation's large values lie. Without a bucket they stay in SQLite. */
@@ -16,13 +14,10 @@ export function bucketOf(env: Cloudflare.Env, prefix: string): Bucket | undefine
   return bucket === undefined ? undefined : { blobs: new R2Blobs(bucket), prefix };
 }
 
-/** What the bindings offer to the tools of a turn. */
+/** What the bucket offers to the tools of a turn. */
 export function facilitiesOf(env: Cloudflare.Env, prefix: string): Facilities {
-  const { BLOBS: bucket, LOADER: loader } = env as Bindings;
-  return {
-    ...(loader === undefined ? {} : { sandbox: loaderSandbox(loader) }),
-    ...(bucket === undefined ? {} : { files: filesIn(bucket, prefix) }),
-  };
+  const { BLOBS: bucket } = env as Bindings;
+  return bucket === undefined ? {} : { files: filesIn(bucket, prefix) };
 }
 
 /** A conversation's folder in the bucket; a file carries the guards of what is in it. */

@@ -1,19 +1,9 @@
+import { runtimeToolNames } from "../tool/variable-tools.ts";
 import { McpDirectory } from "../tool/mcp-tools.ts";
 import type { Equip } from "./cast.ts";
 
 /** As long as the isolate lives: what is known of the servers, but no connection. */
 const directory = new McpDirectory();
-
-/** Names that a server's tool must not take: an agent's tool goes before one of the runtime's. */
-const RUNTIME_TOOLS = [
-  "read_variable",
-  "list_variables",
-  "search_variable",
-  "set_variable",
-  "delete_variable",
-  "export_variable",
-  "run_code",
-];
 
 /**
  * The agent with the tools of those servers of `MCP_SERVERS` that are meant for it and answer. Imported by
@@ -22,7 +12,7 @@ const RUNTIME_TOOLS = [
 export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
   const servers = MCP_SERVERS.filter(({ agents }) => agents?.includes(agent.name) ?? true);
   if (servers.length === 0) return { agent, close: () => Promise.resolve() };
-  const taken = [...Object.keys(agent.tools), ...RUNTIME_TOOLS];
+  const taken = [...Object.keys(agent.tools), ...runtimeToolNames];
   const mcp = await directory.open(servers, { taken, signal });
   // What the application says of a server's tool goes before what the settings say.
   const policies = Object.fromEntries(

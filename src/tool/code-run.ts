@@ -63,7 +63,7 @@ export class CodeRun {
     const tool = this.#toolNamed(name);
     const input = inputFrom(name, inputText);
     const toolCallId = `${context.call.toolCallId}/${this.#calls}`;
-    const options: CallOptions = { ...context.call, toolCallId };
+    const options: CallOptions = { ...context.call, toolCallId, madeOf: context.labels };
     const prepared = await tool.prepare(input, options);
     if (prepared.kind === "failed") throw new ByrefError(prepared.code, prepared.message);
     if (prepared.approval !== undefined) {
@@ -120,18 +120,10 @@ export class CodeRun {
     }
   }
 
-  /**
-   * What the code passes is made of what it was given, and bears no mark of that: a tool could be told what
-   * is guarded, and one that runs on trusted arguments alone would take untrusted ones for the model's own.
-   */
+  /** That a tool is called, and how often, could tell what is guarded. */
   #requireHarmless(name: string): void {
-    const { labels } = this.#options.context;
-    if (labels.isGuarded) {
-      const why = "the code was given sealed values";
-      throw new ByrefError("tool_failed", `${name} cannot be called: ${why}.`);
-    }
-    if (labels.consumed.every(({ trusted }) => trusted)) return;
-    const why = "the code was given values that are not trusted; call it directly, with references";
+    if (!this.#options.context.labels.isGuarded) return;
+    const why = "the code was given sealed values";
     throw new ByrefError("tool_failed", `${name} cannot be called: ${why}.`);
   }
 }

@@ -20,9 +20,10 @@ export interface CodeToolOptions {
   readonly tools: () => ReadonlyMap<string, WrappedTool>;
   /** Wall-clock time of one run, its tool calls included. Default: as any tool. */
   readonly timeMs?: number;
-  /** What is made of untrusted values is hidden, whatever the agent says. Default: as the agent says. */
-  readonly hidesUntrusted?: boolean;
 }
+
+/** Makes the tool where there is a sandbox. */
+export type MakeCodeTool = (options: Omit<CodeToolOptions, "sandbox">) => RuntimeTool;
 
 const NAME = "run_code";
 const MAX_CODE_CHARS = 65_536;
@@ -33,7 +34,7 @@ const MAX_CONSOLE_CHARS = 2_000;
 const DESCRIPTION = `Runs JavaScript on variables, apart and without network: for what is computed, filtered, joined or sorted, without reading it.
 "code" is the body of an async function: it may await, and return JSON. "variables" names those that it uses; it has each under its name, as its plain value. One of more than 4 MiB is instead {type, count, bytes, read(path), slice(from, to)}: await rows.slice(0, 1000), await rows.read("[0].total").
 What it returns is kept as a variable, and so is what it assigns: vars.totals = …. You see their handles, and the console (console.log, 2,000 characters).
-Tools are functions: await tools.name({…}) gives the result's value; not if a variable is sealed or untrusted. $name means nothing in code.
+Tools are functions: await tools.name({…}) gives the result's value; not if a variable is sealed. $name means nothing in code.
 With a sealed variable you see no console and no error, and "outputs" must list the names in vars that are to be kept.`;
 
 const inputSchema = z.object({
@@ -45,12 +46,7 @@ const inputSchema = z.object({
 type Input = z.infer<typeof inputSchema>;
 
 /** `run_code`: the model's own JavaScript on variables, in a sandbox. */
-export function codeTool({
-  sandbox,
-  tools,
-  timeMs = limits.toolMs,
-  hidesUntrusted = false,
-}: CodeToolOptions): RuntimeTool {
+export function codeTool({ sandbox, tools, timeMs = limits.toolMs }: CodeToolOptions): RuntimeTool {
   return runtimeTool({
     name: NAME,
     description: DESCRIPTION,
@@ -63,8 +59,7 @@ export function codeTool({
       const run = new CodeRun({ sandbox, tools: tools(), context, timeMs }, names);
       const result = await run.run(input.code, inputs);
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
-      const hides = hidesUntrusted || context.hidesUntrusted;
-      const shown = { input, result, context, hidesUntrusted: hides };
+      const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
       return isWithheld(shown) ? withheldResult(shown) : openResult(shown);
     },
   });

@@ -10,9 +10,11 @@ export class Labels {
   readonly #taint: Taint | undefined;
   readonly #consumed = new Map<string, Consumed>();
 
-  constructor(store: VariableStore, taint?: Taint) {
+  /** `madeOf`: what went into the input before it was one. */
+  constructor(store: VariableStore, taint?: Taint, madeOf?: Labels) {
     this.#store = store;
     this.#taint = taint;
+    for (const consumed of madeOf?.consumed ?? []) this.#consumed.set(consumed.name, consumed);
   }
 
   /** Each variable once. */

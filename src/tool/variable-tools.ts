@@ -13,6 +13,17 @@ export interface VariableToolsOptions {
   readonly maxSearchWork?: number;
 }
 
+/** What the runtime's own tools are called, `run_code` included: no server's tool may take one's place. */
+export const runtimeToolNames: readonly string[] = [
+  "list_variables",
+  "read_variable",
+  "search_variable",
+  "set_variable",
+  "delete_variable",
+  "export_variable",
+  "run_code",
+];
+
 /** The tools with which a model looks into variables and writes them. */
 export function variableTools(options: VariableToolsOptions = {}): readonly RuntimeTool[] {
   const { files, maxSearchWork } = options;

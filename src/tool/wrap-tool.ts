@@ -68,7 +68,7 @@ function targetsOf(name: string, outputPath: WrapOptions["outputPath"] = false):
 
 async function prepare(named: NamedTool, given: Json, call: CallOptions): Promise<Prepared> {
   const { name, tool, options, target } = named;
-  const labels = new Labels(options.store, options.taint);
+  const labels = new Labels(options.store, options.taint, call.madeOf);
   try {
     if (tool.execute === undefined) throw notExecutable(name);
     // What the model wrote is history: the tool must not change it.
@@ -77,7 +77,10 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
     const wanted = typeof target === "string" ? target : split.target;
     const places = wanted === undefined ? undefined : parseTarget(wanted, options.store);
     const references = new Counter();
-    const resolution = await resolve(named, split.input, { labels, references });
+    const isValue = call.madeOf !== undefined;
+    const resolution = isValue
+      ? { value: split.input, unresolved: [] }
+      : await resolve(named, split.input, { labels, references });
     const checked = await check(named, resolution, labels);
     // A digest of what is guarded would let it be guessed.
     const digest = await digestOf(labels.isGuarded ? split.input : resolution.value);

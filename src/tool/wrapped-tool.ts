@@ -2,6 +2,7 @@ import type { ModelMessage, ToolSet } from "ai";
 import type { ErrorCode } from "../errors.ts";
 import type { Awaitable, VariableInfo } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
+import type { Labels } from "./labels.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
 /** Any tool that a set may hold. */
@@ -23,6 +24,11 @@ export interface CallOptions {
   readonly toolCallId: string;
   readonly messages: readonly ModelMessage[];
   readonly signal: AbortSignal;
+  /**
+   * Set for a call that code makes: the input is values already, in which nothing is a reference, and
+   * these are the labels of what they are made of.
+   */
+  readonly madeOf?: Labels;
 }
 
 export type Prepared = Ready | Failed;

@@ -1,9 +1,8 @@
 import type { ToolSet } from "ai";
 import type { VariableStore } from "../store/variable-store.ts";
-import { codeTool } from "../tool/code-tool.ts";
+import type { MakeCodeTool } from "../tool/code-tool.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
-import type { Sandbox } from "../tool/sandbox.ts";
 import type { Files } from "../tool/export-variable.ts";
 import { variableTools } from "../tool/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
@@ -13,8 +12,8 @@ import type { Agent } from "./agent.ts";
 
 /** What the runtime's own tools need of where they run. */
 export interface Facilities {
-  /** Without one there is no `run_code`. */
-  readonly sandbox?: Sandbox;
+  /** Without it there is no `run_code`. */
+  readonly code?: MakeCodeTool | undefined;
   /** Without one there is no `export_variable`. */
   readonly files?: Files;
 }
@@ -63,26 +62,14 @@ function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
 }
 
 function ownTools(
-  { untrusted, toolMs }: WrapOptions,
-  {
-    sandbox,
-    files,
-    callable,
-  }: Facilities & { readonly callable: ReadonlyMap<string, WrappedTool> },
+  { toolMs }: WrapOptions,
+  { code, files, callable }: Facilities & { readonly callable: ReadonlyMap<string, WrappedTool> },
 ): readonly RuntimeTool[] {
-  const hidesUntrusted = untrusted === "hide";
-  const code =
-    sandbox === undefined
-      ? []
-      : [
-          codeTool({
-            sandbox,
-            tools: () => callable,
-            hidesUntrusted,
-            ...(toolMs === undefined ? {} : { timeMs: toolMs }),
-          }),
-        ];
-  return [...variableTools(files === undefined ? {} : { files }), ...code];
+  const tools = variableTools(files === undefined ? {} : { files });
+  if (code === undefined) return tools;
+  const time = toolMs === undefined ? {} : { timeMs: toolMs };
+  const runCode = code({ tools: () => callable, ...time });
+  return [...tools, runCode];
 }
 
 function isChosen(name: string, { variableTools: chosen = true }: Agent): boolean {

@@ -285,6 +285,23 @@ describe("an agent's own hooks", () => {
     expect(model.prompts[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nResults of tools/);
   });
 
+  it("decide of all approvals in one place by what would run", async () => {
+    const asked: unknown[] = [];
+    const agent = new ToolLoopAgent({
+      model: agentModel(steps),
+      tools,
+      toolApproval: ({ toolCall }) => {
+        asked.push(toolCall.input);
+        return toolCall.toolName === "compare" ? { type: "denied", reason: "No." } : undefined;
+      },
+    });
+    const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
+    expect(asked.at(-1)).toEqual({ first: weather, limit: 20 });
+    const recorded = JSON.stringify(result.responseMessages);
+    expect(recorded).toContain('"first":"$get_weather_nyc"');
+    expect(recorded).not.toContain("497,498,499");
+  });
+
   it("decide of approvals by what would run", async () => {
     const asked: unknown[] = [];
     const model = agentModel(steps);

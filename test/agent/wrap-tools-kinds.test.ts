@@ -2,9 +2,9 @@ import {
   asSchema,
   dynamicTool,
   generateText,
-  type InferAgentUIMessage,
   type InferToolInput,
   type InferToolOutput,
+  type InferUITools,
   jsonSchema,
   type ModelMessage,
   streamText,
@@ -229,10 +229,8 @@ it("keeps the types of inputs and outputs", () => {
   expectTypeOf(wrapped).toExtend<ToolSet>();
 
   const agent = new ToolLoopAgent({ model: agentModel([]), tools: wrapped });
-  type Message = InferAgentUIMessage<typeof agent>;
-  type FindPart = Extract<Message["parts"][number], { type: "tool-find" }>;
-  const zz: FindPart["output"] = 1;
-  expectTypeOf<NonNullable<FindPart["output"]>>().toEqualTypeOf<VariableOutput<{ hits: number }>>();
+  type InClient = InferUITools<Wrapped>["find"];
+  expectTypeOf<InClient["output"]>().toEqualTypeOf<VariableOutput<{ hits: number }>>();
   type Result = Awaited<ReturnType<typeof agent.generate>>;
   type Found = Extract<Result["staticToolResults"][number], { toolName: "find" }>;
   expectTypeOf<Found["input"]["query"]>().toEqualTypeOf<string>();

@@ -15,14 +15,24 @@ function processesOn(stateDir: string) {
   const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid=,args="]).toString().split("\n");
   const all = lines.map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? []);
   const own = all.filter(([, , , args = ""]) => args.includes(`--persist-to=${stateDir}`));
-  const family = new Set(own.map(([, pid]) => Number(pid)));
+  const wranglers = own.map(([, pid]) => Number(pid));
+  const family = new Set(wranglers);
   for (let before = 0; before < family.size;) {
     before = family.size;
     for (const [, pid, parent] of all) if (family.has(Number(parent))) family.add(Number(pid));
   }
-  return all.flatMap(([, pid, , args = ""]) =>
-    family.has(Number(pid)) && /\/workerd\b.* serve /.test(args) ? [Number(pid)] : [],
-  );
+  const isWorker = ([, pid, , args = ""]: readonly string[]) =>
+    family.has(Number(pid)) && /\/workerd\b.* serve /.test(args);
+  return { wranglers, workers: all.filter(isWorker).map(([, pid]) => Number(pid)) };
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function health(server: Server): Promise<number | undefined> {
@@ -32,14 +42,17 @@ function health(server: Server): Promise<number | undefined> {
   );
 }
 
-/** Waits until it answers again; the statuses that were seen meanwhile. */
-async function untilUp(server: Server): Promise<ReadonlySet<number | undefined>> {
-  const seen = new Set<number | undefined>();
+/** Waits for the next restart, and until it answers again; the statuses that were seen meanwhile. */
+async function restarted(server: Server, work: () => void): Promise<ReadonlySet<number>> {
+  const restarts = () => server.output().split("it is restarted").length;
+  const before = restarts();
+  const seen = new Set<number>();
+  work();
   await vi.waitFor(
     async () => {
       const status = await health(server);
-      seen.add(status);
-      expect([status, server.output()]).toEqual([200, expect.stringContaining("restarted")]);
+      if (status !== undefined) seen.add(status);
+      expect([restarts(), status]).toEqual([before + 1, 200]);
     },
     { timeout: RESTARTS_WITHIN_MS, interval: 100 },
   );
@@ -74,15 +87,16 @@ describe("a local Worker that stops answering", () => {
   // As code does that never lets go of its thread: it holds its port and says nothing.
   it("is restarted on the same state, while the port answers 503", async () => {
     const before = await read();
-    const workers = workersOn(stateDir);
+    const { workers } = processesOn(stateDir);
     expect(workers).not.toEqual([]);
     const stoppedAt = performance.now();
-    for (const pid of workers) process.kill(pid, "SIGSTOP");
-    const seen = await untilUp(server);
+    const seen = await restarted(server, () => {
+      for (const pid of workers) process.kill(pid, "SIGSTOP");
+    });
     console.log(`answered again after ${Math.round(performance.now() - stoppedAt)} ms`);
-    expect([...seen].filter((status) => status !== undefined).toSorted()).toEqual([200, 503]);
+    expect([...seen].toSorted()).toEqual([200, 503]);
     expect(await read()).toEqual(before);
-    expect(workersOn(stateDir).filter((pid) => workers.includes(pid))).toEqual([]);
+    expect(workers.filter(isRunning)).toEqual([]);
     const lines = server.output().split("\n");
     expect(lines.filter((line) => line.includes("restarted"))).toEqual([
       "The Worker does not answer; it is restarted on the same state.",
@@ -91,15 +105,25 @@ describe("a local Worker that stops answering", () => {
     expect(envFilesIn(stateDir)).toHaveLength(1);
   });
 
-  it("is restarted as well if it is gone", async () => {
+  it("is restarted if wrangler is gone, which leaves its Workers behind", async () => {
     const before = await read();
-    const linesBefore = server.output().length;
-    for (const pid of workersOn(stateDir)) process.kill(pid, "SIGKILL");
-    await vi.waitFor(() => expect(server.output().length).toBeGreaterThan(linesBefore), {
-      timeout: RESTARTS_WITHIN_MS,
+    const { wranglers, workers } = processesOn(stateDir);
+    await restarted(server, () => {
+      for (const pid of wranglers) process.kill(pid, "SIGKILL");
     });
-    await untilUp(server);
+    expect(server.output()).toContain("The Worker has ended; it is restarted on the same state.");
     expect(await read()).toEqual(before);
+    await vi.waitFor(() => expect(workers.filter(isRunning)).toEqual([]));
+  });
+
+  // Out of memory, workerd puts an end to itself.
+  it("comes back if it is gone, whoever brings it back", async () => {
+    const before = await read();
+    for (const pid of processesOn(stateDir).workers) process.kill(pid, "SIGKILL");
+    await vi.waitFor(async () => expect(await read()).toEqual(before), {
+      timeout: RESTARTS_WITHIN_MS,
+      interval: 200,
+    });
   });
 
   it("is stopped as ever afterwards, and leaves nothing behind", async () => {

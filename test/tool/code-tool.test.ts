@@ -1,11 +1,22 @@
+import { tool } from "ai";
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { codeTool } from "../../src/tool/code-tool.ts";
 import { Labels } from "../../src/tool/labels.ts";
+import type { Policy } from "../../src/tool/policy.ts";
 import type { SandboxAnswer } from "../../src/tool/sandbox.ts";
+import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import { failureOf, fakeTool, returnedBy, runCode } from "../support/run-code.ts";
 import { giving, scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { storeWith } from "../support/wrapped.ts";
+
+const echo = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
+
+/** What the code got, as text. */
+async function textOf(answer: Promise<SandboxAnswer>): Promise<string> {
+  return JSON.stringify(JSON.stringify(await answer));
+}
 
 describe("what the sandbox is given", () => {
   it("is the code, and the variables as JSON text", async () => {
@@ -155,26 +166,28 @@ describe("what is kept", () => {
 });
 
 describe("tool calls from code", () => {
-  it("are not made where something went in that is not trusted: they would look like the model's", async () => {
+  it("bear the labels of what went in, and nothing in them is a reference", async () => {
     const store = new MemoryStore();
-    await store.save({ name: "mail", value: "x", trusted: false });
-    const read = fakeTool(store, { name: "read", trusted: false }, () => "y");
-    const send = fakeTool(store, { name: "send" }, () => "sent");
+    await store.save({ name: "mail", value: "x", trusted: false, sources: ["mcp:mail"] });
+    await store.save({ name: "mine", value: "y" });
+    const given: unknown[] = [];
+    const policy: Policy = ({ input, references }) => {
+      given.push({ input, names: references.map(({ name }) => name) });
+      return references.every(({ trusted }) => trusted) ? "allow" : { ask: "?" };
+    };
+    const send = await wrapTool("send", echo, { store, policy });
     const sandbox = scriptedSandbox(async ({ call }) => {
-      const answers = [await call("read", "{}"), await call("send", '{"text":"y"}')];
-      return { returned: JSON.stringify(answers) };
+      return { returned: await textOf(call("send", '{"text":"$mine and $mail"}')) };
     });
-    const why =
-      "cannot be called: the code was given values that are not trusted; call it directly, with references.";
-    const tools = [read, send];
-    const given = await runCode(sandbox, "1", { store, variables: ["mail"], tools });
-    expect(returnedBy(given)).toEqual([
-      { error: `tool_failed: read ${why}` },
-      { error: `tool_failed: send ${why}` },
+    const trusted = await runCode(sandbox, "1", { store, variables: ["mine"], tools: [send] });
+    expect(returnedBy(trusted)).toContain("$mine and $mail");
+    expect(store.info("send_mine_and_mail")).toMatchObject({ trusted: true });
+    const doubted = await runCode(sandbox, "2", { store, variables: ["mail"], tools: [send] });
+    expect(returnedBy(doubted)).toContain("needs a person's approval");
+    expect(given).toEqual([
+      { input: { text: "$mine and $mail" }, names: ["mine"] },
+      { input: { text: "$mine and $mail" }, names: ["mail"] },
     ]);
-    const fetched = await runCode(sandbox, "2", { store, tools });
-    expect(returnedBy(fetched)).toEqual([{ text: '"y"' }, { error: `tool_failed: send ${why}` }]);
-    expect(send.inputs).toEqual([]);
   });
 
   it("are not made once the run is over, or stopped", async () => {

@@ -4,7 +4,7 @@ import { bytesContent } from "../../src/store/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { Files } from "../../src/tool/export-variable.ts";
 import type { FileContent } from "../../src/tool/file-content.ts";
-import { variableTools } from "../../src/tool/variable-tools.ts";
+import { runtimeToolNames, variableTools } from "../../src/tool/variable-tools.ts";
 import type { Json } from "../../src/value/json.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
 
@@ -33,6 +33,12 @@ it("are described in fewer than 2,500 characters together", async () => {
     })),
   );
   expect(charsOf(shown as unknown as Json)).toBeLessThan(2_500);
+});
+
+it("have the names that no server's tool may take", () => {
+  const files = { write: () => ({ path: "a", bytes: 1 }) };
+  const names = variableTools({ files }).map(({ name }) => name);
+  expect([...names, "run_code"]).toEqual(runtimeToolNames);
 });
 
 it("export nothing where there is no place for files", () => {

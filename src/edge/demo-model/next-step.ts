@@ -1,5 +1,6 @@
 import type { JSONObject, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { findCity } from "../../agents/climate-normals.ts";
+import { runtimeToolNames } from "../../tool/variable-tools.ts";
 import { type Conversation, isObject, type Outcome, type Variable } from "./read-conversation.ts";
 import type { Intent, OrderGoal } from "./understand.ts";
 
@@ -194,16 +195,13 @@ function inability(toolName: string, offered: OfferedTools): string {
 
 function abilities(offered: OfferedTools): string {
   const able = offered.filter(isKnown);
-  const others = offered.filter((tool) => !isKnown(tool) && !RUNTIME_TOOL.test(tool.name));
+  const others = offered.filter((tool) => !isKnown(tool) && !runtimeToolNames.includes(tool.name));
   const names = others.map((tool) => tool.name).join(", ");
   const rest = names === "" ? "" : `\n\nAlso offered, but beyond a demo model: ${names}.`;
   if (able.length === 0)
     return `I can: only say this, because no tool that I know is offered.${rest}`;
   return `I can:\n\n${able.map(ability).join("\n")}${rest}`;
 }
-
-/** Tools on variables are nobody's purpose. */
-const RUNTIME_TOOL = /_variables?$|^run_code$/u;
 
 function ability(tool: OfferedTools[number]): string {
   const purpose = tool.type === "function" ? firstSentence(tool.description ?? "") : "";

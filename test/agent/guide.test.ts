@@ -1,0 +1,27 @@
+import { expect, it } from "vitest";
+import { withGuide } from "../../src/agent.ts";
+
+const guide = withGuide(undefined);
+
+it("is all there is where there are no instructions", () => {
+  expect(guide).toMatch(/^Results of tools are kept as variables\./);
+  expect(withGuide("")).toBe(guide);
+});
+
+it("stands behind a text, and is one message more behind messages", () => {
+  const cached = {
+    role: "system",
+    content: "Be brief.",
+    providerOptions: { a: { b: 1 } },
+  } as const;
+  expect(withGuide("Be brief.")).toBe(`Be brief.\n\n${String(guide)}`);
+  expect(withGuide(cached)).toEqual([cached, { role: "system", content: guide }]);
+  expect(withGuide([cached, cached])).toHaveLength(3);
+});
+
+it.each(["full", "minimal"] as const)("is said once, however often it is added (%s)", (style) => {
+  const once = withGuide("Be brief.", style);
+  expect(withGuide(once, style)).toBe(once);
+  const messages = withGuide([{ role: "system", content: "Be brief." }], style);
+  expect(withGuide(messages, style)).toBe(messages);
+});
