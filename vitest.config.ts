@@ -6,6 +6,9 @@ const LARGE = "test/**/*.large.test.ts";
 /** Machines are slow at times; no test depends on how fast it is. */
 const PATIENT_MS = 30_000;
 
+/** A server a file: one at a time. */
+const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false };
+
 export default defineConfig({
   test: {
     projects: [
@@ -30,7 +33,7 @@ export default defineConfig({
         test: {
           name: "large",
           include: [LARGE],
-          exclude: ["test/edge/**"],
+          exclude: ["test/edge/**", "test/process/**"],
           testTimeout: 4 * PATIENT_MS,
         },
       },
@@ -46,9 +49,15 @@ export default defineConfig({
         test: {
           name: "process",
           include: ["test/process/**/*.test.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          fileParallelism: false,
+          exclude: [LARGE],
+          ...PROCESS,
+        },
+      },
+      {
+        test: {
+          name: "large-process",
+          include: ["test/process/**/*.large.test.ts"],
+          ...PROCESS,
         },
       },
     ],

@@ -78,20 +78,22 @@ interface Deadline {
 /** A tool that hangs is told to stop, and not waited for. */
 async function withTimeout<Result>(result: Promise<Result>, deadline: Deadline): Promise<Result> {
   const { name, toolMs, timeout, signal } = deadline;
-  const { promise: cutOff, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const message = `${name} did not finish within ${toolMs} ms.`;
-    reject(new ByrefError("tool_timeout", message, { toolMs }));
-    timeout.abort();
-  }, toolMs);
-  const stop = () => reject(stopped(name));
-  signal.addEventListener("abort", stop, { once: true });
-  try {
-    return await Promise.race([result, cutOff]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
-  }
+  let cleanUp = () => {};
+  // Not `Promise.withResolvers`: Node 20 has none.
+  const cutOff = new Promise<never>((_, reject) => {
+    const timer = setTimeout(() => {
+      const message = `${name} did not finish within ${toolMs} ms.`;
+      reject(new ByrefError("tool_timeout", message, { toolMs }));
+      timeout.abort();
+    }, toolMs);
+    const stop = () => reject(stopped(name));
+    signal.addEventListener("abort", stop, { once: true });
+    cleanUp = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", stop);
+    };
+  });
+  return Promise.race([result, cutOff]).finally(cleanUp);
 }
 
 function stopped(name: string): ByrefError {

@@ -1,3 +1,4 @@
+import { runtimeToolNames } from "../../src/tool/variable-tools.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type ChatBody,
@@ -97,7 +98,14 @@ describe("a turn with tool calls by reference", () => {
       type: "object",
       properties: { city1: { type: types }, city2: { type: types } },
     });
-    expect(requests[2]?.body.tools).toEqual(tools);
+  });
+
+  it("offers the runtime's own tools when there are variables for them, behind the others", () => {
+    const names = (request: number) =>
+      requests[request]?.body.tools?.map((tool) => tool.function.name) ?? [];
+    expect(names(0)).toHaveLength(2);
+    expect(names(2).slice(0, 2)).toEqual(names(0));
+    expect(names(2).slice(2)).toEqual([...runtimeToolNames]);
   });
 
   it("answers calls with handles, and shows the model its own references", () => {
