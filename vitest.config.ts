@@ -11,6 +11,8 @@ const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: fal
 
 export default defineConfig({
   test: {
+    // By default one core stays idle; most machines that run these have two.
+    maxWorkers: 2,
     projects: [
       {
         test: {
