@@ -13,6 +13,7 @@ export type RemoteConversation = Pick<DurableObjectStub, "fetch"> & {
 type RemoteMethod =
   | "about"
   | "setTitle"
+  | "stop"
   | "deleteAll"
   | "readMessages"
   | "listEvents"

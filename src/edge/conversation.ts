@@ -16,11 +16,10 @@ import type {
   VariableStore,
 } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
-import { evictionMessage, lookupInStore } from "../tool/store-lookup.ts";
+import { lookupInStore } from "../tool/store-lookup.ts";
 import { costSince } from "../turn/cost.ts";
 import type { EventPage } from "../turn/event-log.ts";
 import { type MessageForm, toUIMessage } from "../turn/history.ts";
-import { Queue } from "../turn/queue.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import type { TurnResult } from "../turn/turn.ts";
 import { AlarmClock } from "./alarm-clock.ts";
@@ -38,8 +37,9 @@ import { nothingToRepeat } from "./question.ts";
 import type { TurnRequest } from "./requests.ts";
 import { etagOf, serveValue } from "./serve-value.ts";
 import { readSettings } from "./settings.ts";
-import { TurnLog } from "./turn-log.ts";
 import { respond } from "./turn-response.ts";
+import { Turns } from "./turns.ts";
+import { missingVariable, secretVariable } from "./variable-errors.ts";
 
 /** What an application gives a conversation to work with. */
 export interface ConversationSetup extends Company {
@@ -58,7 +58,7 @@ export class ConversationObject extends DurableObject {
   readonly #bucket: Bucket | undefined;
   readonly #facilities: Facilities;
   readonly #alarmClock: AlarmClock;
-  readonly #turns = new Queue();
+  readonly #turns = new Turns();
   readonly #eventStreams = new EventStreams();
   readonly #deletion: Deletion;
   /** Undefined until something is written: reading makes no conversation. */
@@ -80,6 +80,7 @@ export class ConversationObject extends DurableObject {
       alarmClock: this.#alarmClock,
       onMarked: () => {
         this.#data = undefined;
+        this.#turns.forget();
         this.#eventStreams.end();
       },
     });
@@ -100,9 +101,10 @@ export class ConversationObject extends DurableObject {
       const [, what, name = ""] = new URL(request.url).pathname.split("/");
       if (what === "turn") return await this.#takeTurn(request);
       if (what === "events") return this.#streamEvents(request);
+      if (what === "stream") return this.#turns.watch(afterIn(request));
       if (request.method === "PUT") return await this.#putVariable(name, request);
       const info = this.variableInfo(name);
-      if (info.visibility === "secret") throw isSecret(name);
+      if (info.visibility === "secret") throw secretVariable(name);
       return await serveValue(this.#store, info, request);
     } catch (error) {
       return problem(error);
@@ -138,13 +140,19 @@ export class ConversationObject extends DurableObject {
   }
 
   about(): ConversationInfo & { readonly status: "idle" | "running" } {
-    const status = this.#turns.length > 0 ? "running" : "idle";
+    const status = this.#turns.isRunning ? "running" : "idle";
     return { ...this.#existing().info, status };
   }
 
   setTitle(title: string): ReturnType<ConversationObject["about"]> {
     this.#existing().setTitle(title);
     return this.about();
+  }
+
+  /** Stops the turn that runs: no further model call or tool. False if none runs. */
+  stop(): boolean {
+    this.#existing();
+    return this.#turns.stop();
   }
 
   /** All of it, everywhere: rows, large values, log and alarm. What runs is stopped first. */
@@ -178,7 +186,7 @@ export class ConversationObject extends DurableObject {
 
   variableInfo(name: string): VariableInfo {
     const info = this.#store.info(name);
-    if (info === undefined) throw this.#missing(name);
+    if (info === undefined) throw missingVariable(name, this.#store);
     return info;
   }
 
@@ -193,7 +201,7 @@ export class ConversationObject extends DurableObject {
   ): Promise<VariableInfo> {
     this.#require(name, conditions);
     const info = this.#store.update(name, changes);
-    if (info === undefined) throw this.#missing(name);
+    if (info === undefined) throw missingVariable(name, this.#store);
     await this.#settle();
     return info;
   }
@@ -247,11 +255,12 @@ export class ConversationObject extends DurableObject {
     // Said at once where it can be: once the stream has begun there is no status any more.
     const asksAgain = turn.isRepeated === true && turn.message === undefined;
     if (asksAgain && this.#data?.history.newest() === undefined) throw nothingToRepeat();
-    const log = new TurnLog();
-    // A turn that still waits is stopped too: what it was said to is gone.
-    const result = this.#deletion.stoppably((signal) =>
-      this.#turns.run(() => this.#runTurn({ turn, cast, log, signal })),
+    // A turn that still waits is stopped too by a deletion: what it was said to is gone.
+    const stopping = new AbortController();
+    const { log, result: running } = this.#turns.take(stopping.signal, (slot) =>
+      this.#runTurn({ turn, cast, ...slot }),
     );
+    const result = this.#deletion.stoppable(stopping, running);
     const variables = () => this.#store.list({ last: limits.maxPageSize });
     return respond(request.headers.get("accept"), { log, result, variables });
   }
@@ -285,8 +294,7 @@ export class ConversationObject extends DurableObject {
   }
 
   #streamEvents(request: Request): Response {
-    const after = Number(new URL(request.url).searchParams.get("after") ?? 0);
-    return this.#eventStreams.open((options) => this.listEvents(options), after);
+    return this.#eventStreams.open((options) => this.listEvents(options), afterIn(request) ?? 0);
   }
 
   /** Writes what is to be known of a change, sees to what it left behind, and arms the alarm. */
@@ -315,14 +323,6 @@ export class ConversationObject extends DurableObject {
     const info = this.#store.info(name);
     requireConditions(conditions, info === undefined ? undefined : etagOf(info));
   }
-
-  #missing(name: string): ByrefError {
-    const tombstone = this.#store.tombstone(name);
-    if (tombstone === undefined) {
-      return new ByrefError("variable_not_found", `There is no variable ${name}.`);
-    }
-    return new ByrefError("variable_evicted", evictionMessage(tombstone), { tombstone });
-  }
 }
 
 /** What a conversation in which nothing was written yet has. */
@@ -337,6 +337,8 @@ const ALARM_PAUSE_MS = 1_000;
 /** After a pass that failed. */
 const ALARM_RETRY_MS = 60_000;
 
-function isSecret(name: string): ByrefError {
-  return new ByrefError("variable_secret", `${name} is secret: its value is never handed out.`);
+/** The Worker has checked it. */
+function afterIn(request: Request): number | undefined {
+  const after = new URL(request.url).searchParams.get("after");
+  return after === null ? undefined : Number(after);
 }

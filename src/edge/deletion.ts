@@ -39,7 +39,11 @@ export class Deletion {
   /** Work that a deletion stops. */
   stoppably<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const stopping = new AbortController();
-    const running = work(stopping.signal);
+    return this.stoppable(stopping, work(stopping.signal));
+  }
+
+  /** The same for work that has begun. */
+  stoppable<Result>(stopping: AbortController, running: Promise<Result>): Promise<Result> {
     this.#running.set(stopping, running);
     return running.finally(() => this.#running.delete(stopping));
   }

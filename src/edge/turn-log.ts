@@ -13,9 +13,15 @@ export class TurnLog {
   readonly #frames: string[] = [];
   readonly #waiting = new Set<() => void>();
   #isEnded = false;
+  #firstId = ATTEMPT_FRAMES + 1;
+
+  /** Which attempt of the conversation this is, from 1: no two have frames of the same id. */
+  begin(attempt: number): void {
+    this.#firstId = attempt * ATTEMPT_FRAMES + 1;
+  }
 
   push(chunk: UIMessageChunk): void {
-    const id = ATTEMPT_FRAMES + this.#frames.length + 1;
+    const id = this.#firstId + this.#frames.length;
     this.#chunks.push(chunk);
     this.#frames.push(`id: ${id}\ndata: ${JSON.stringify(chunk)}\n\n`);
     this.#wake();
@@ -26,13 +32,13 @@ export class TurnLog {
     this.#wake();
   }
 
-  /** The UI message stream as server-sent events. */
-  eventStream(): ReadableStream<Uint8Array> {
-    return this.#watch(
-      (from) => this.#frames.slice(from).join(""),
-      "data: [DONE]\n\n",
-      ": waiting\n\n",
-    );
+  /** The UI message stream as server-sent events: all of it, or what follows the frame of this id. */
+  eventStream(after = 0): ReadableStream<Uint8Array> {
+    const first = Math.min(Math.max(after - this.#firstId + 1, 0), this.#frames.length);
+    return this.#watch(first, (from) => this.#frames.slice(from).join(""), {
+      last: "data: [DONE]\n\n",
+      keepAlive: ": waiting\n\n",
+    });
   }
 
   /** The answer's text alone; an error ends it with a line that says so. */
@@ -44,16 +50,19 @@ export class TurnLog {
       hasText ||= chunk.type === "text-delta";
       return gap + textOf(chunk);
     };
-    return this.#watch((from) => this.#chunks.slice(from).map(write).join(""), "", "");
+    return this.#watch(0, (from) => this.#chunks.slice(from).map(write).join(""), {
+      last: "",
+      keepAlive: "",
+    });
   }
 
   #watch(
+    first: number,
     write: (from: number) => string,
-    last: string,
-    keepAlive: string,
+    { last, keepAlive }: { readonly last: string; readonly keepAlive: string },
   ): ReadableStream<Uint8Array> {
     const encoder = new StreamEncoder();
-    let next = 0;
+    let next = first;
     return new ReadableStream<Uint8Array>({
       pull: async (controller) => {
         for (;;) {

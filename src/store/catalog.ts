@@ -21,6 +21,9 @@ export interface Entry {
   readonly inputDigest: string | undefined;
 }
 
+/** Writes of one moment stay behind those of the next, and a seq has at most 15 digits. */
+const SEQS_PER_MS = 100;
+
 /** All variables of a conversation by name and by age. Some 200 bytes of memory for each. */
 export class Catalog {
   /** Oldest first: a Map keeps the order of insertion. */
@@ -64,7 +67,7 @@ export class Catalog {
 
   /** Greater than every other; by the clock, so that it is so after deletes and a new start as well. */
   nextSeq(nowMs: number): number {
-    this.#newestSeq = Math.max(this.#newestSeq + 1, Math.trunc(nowMs));
+    this.#newestSeq = Math.max(this.#newestSeq + 1, Math.trunc(nowMs) * SEQS_PER_MS);
     return this.#newestSeq;
   }
 

@@ -257,7 +257,10 @@ class Turn {
       savings: this.#savings.savings,
       cost: { rowsRead, rowsWritten: rowsWritten + ownRows, alarms },
     };
-    const failure = error === undefined ? {} : { error: error.code };
+    const failure = {
+      ...(error === undefined ? {} : { error: error.code }),
+      ...(signal.aborted ? { stopped: true } : {}),
+    };
     if (saysSomething) history.add({ ...stored, metadata: { ...metadata, ...failure } });
     emit({ type: "message-metadata", messageMetadata: metadata });
     if (signal.aborted) emit({ type: "abort" });

@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type HonoRequest } from "hono";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { pageSize, parse, titleBody, wholeNumberIn } from "../requests.ts";
@@ -24,11 +24,22 @@ export function conversationRoutes() {
     return context.body(null, 204);
   });
 
+  routes.post("/:id/stop", async (context) => {
+    const stopped = await conversationOf(context, context.req.param("id")).stop();
+    return context.json({ stopped });
+  });
+
+  routes.get("/:id/stream", async (context) => {
+    const after = afterIn(context.req);
+    const query = after === undefined ? "" : `?after=${after}`;
+    const conversation = conversationOf(context, context.req.param("id"));
+    const response = await conversation.fetch(`http://conversation/stream${query}`);
+    return new Response(response.body, response);
+  });
+
   routes.get("/:id/events", async (context) => {
-    const { after: afterText, limit } = context.req.query();
-    // A client that connects again sends its old address, and behind it what it has had since.
-    const asked = context.req.header("last-event-id") ?? afterText;
-    const after = wholeNumberIn(asked, "after", { min: 0 }) ?? 0;
+    const { limit } = context.req.query();
+    const after = afterIn(context.req) ?? 0;
     const conversation = conversationOf(context, context.req.param("id"));
     if (context.req.header("accept")?.includes("text/event-stream") !== true) {
       return context.json(await conversation.listEvents({ after, limit: pageSize(limit) }));
@@ -38,4 +49,10 @@ export function conversationRoutes() {
   });
 
   return routes;
+}
+
+/** A client that connects again sends its old address, and behind it what it has had since. */
+function afterIn(request: HonoRequest): number | undefined {
+  const asked = request.header("last-event-id") ?? request.query("after");
+  return wholeNumberIn(asked, "after", { min: 0 });
 }
