@@ -74,7 +74,7 @@ export function manyVariables(at: Testing): void {
 
   it("are paged to the newest also when the newest before them went and the store woke", async () => {
     await at.store.saveAll(all.slice(0, 3).map((name) => ({ name, value: 1 })));
-    const [first = "", second = "", third = ""] = all;
+    const [, second = "", third = ""] = all;
     const { next } = at.store.page({ limit: 2 });
     const after = next === undefined ? {} : { after: next };
     at.store.delete(second);
@@ -83,7 +83,6 @@ export function manyVariables(at: Testing): void {
     at.fresh();
     await at.store.save({ name: "new", value: 1 });
     expect(namesOf(at.store.page({ limit: 2, ...after }).variables)).toEqual(["new"]);
-    expect(namesOf(at.store.list())).toEqual([first, "new"]);
   });
 
   it("are listed without inputs that are long", async () => {
