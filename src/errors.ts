@@ -34,6 +34,7 @@ export const errorCodes = {
   tool_timeout: { status: 504, title: "The tool took too long" },
   model_failed: { status: 502, title: "The model failed" },
   model_timeout: { status: 504, title: "The model took too long" },
+  approval_not_found: { status: 404, title: "Nothing waits for this approval" },
   turn_stopped: { status: 409, title: "The turn was stopped" },
   too_many_turns: { status: 429, title: "Too many messages are waiting" },
   internal: { status: 500, title: "Something is wrong here" },

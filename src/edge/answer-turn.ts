@@ -1,7 +1,8 @@
 import { codeOf, publicMessageOf } from "../errors.ts";
 import type { Cost } from "../turn/cost.ts";
 import type { Facilities } from "../turn/toolbox.ts";
-import { runTurn, type TurnResult } from "../turn/turn.ts";
+import { waitingCalls } from "../turn/waiting.ts";
+import { resumeTurn, runTurn, type TurnOptions, type TurnResult } from "../turn/turn.ts";
 import type { Cast, Equipped } from "./cast.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import { questionOf } from "./question.ts";
@@ -29,30 +30,31 @@ export async function answerTurn(data: ConversationData, run: TurnRun): Promise<
   const { turn, cast, log, signal, cost, facilities } = run;
   let equipped: Equipped | undefined;
   try {
-    const question = await questionOf(turn, data);
+    const { approvals } = turn;
+    const question = approvals === undefined ? await questionOf(turn, data) : undefined;
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
     const turnId = crypto.randomUUID();
     events.add({ type: "turn.started", turn: turnId });
-    const record = recordTools(events, turnId);
+    const record = recordTools(events, turnId, waitingCalls(history.newest()).values());
     equipped = await cast.equip(signal);
-    const result = await runTurn(
-      {
-        ...cast,
-        agent: equipped.agent,
-        store,
-        history,
-        now: Date.now,
-        newId: () => crypto.randomUUID(),
-        signal,
-        facilities,
-        cost: () => withEventRow(cost()),
-        emit: (chunk) => {
-          record(chunk);
-          log.push(chunk);
-        },
+    const options: TurnOptions = {
+      ...cast,
+      agent: equipped.agent,
+      store,
+      history,
+      now: Date.now,
+      newId: () => crypto.randomUUID(),
+      signal,
+      facilities,
+      cost: () => withEventRow(cost()),
+      emit: (chunk) => {
+        record(chunk);
+        log.push(chunk);
       },
-      question,
-    );
+    };
+    const result = await (approvals === undefined
+      ? runTurn(options, question)
+      : resumeTurn(options, approvals));
     const code = result.error?.code;
     const type = code === undefined ? "turn.done" : "turn.failed";
     events.add({ turn: turnId, type, ...(code === undefined ? {} : { code }) });

@@ -22,6 +22,7 @@ import type { EventPage } from "../turn/event-log.ts";
 import { type MessageForm, toUIMessage } from "../turn/history.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import type { TurnResult } from "../turn/turn.ts";
+import { decidedIn, waitingCalls } from "../turn/waiting.ts";
 import { AlarmClock } from "./alarm-clock.ts";
 import { answerTurn, type TurnRun } from "./answer-turn.ts";
 import { castOf, type Company } from "./cast.ts";
@@ -29,7 +30,7 @@ import { type Conditions, requireConditions } from "./conditions.ts";
 import { ConversationData, type ConversationInfo, type Retention } from "./conversation-data.ts";
 import { Deletion } from "./deletion.ts";
 import { DurableSql } from "./durable-sql.ts";
-import { EventStreams } from "./event-response.ts";
+import { afterIn, EventStreams } from "./event-response.ts";
 import { problem } from "./problem.ts";
 import { putVariable } from "./put-variable.ts";
 import { bucketOf, facilitiesOf } from "./facilities.ts";
@@ -139,9 +140,10 @@ export class ConversationObject extends DurableObject {
     await this.#alarmClock.setBy(hasMore ? now : Math.max(data.dueMs, now + ALARM_PAUSE_MS));
   }
 
-  about(): ConversationInfo & { readonly status: "idle" | "running" } {
-    const status = this.#turns.isRunning ? "running" : "idle";
-    return { ...this.#existing().info, status };
+  about(): ConversationInfo & { readonly status: "idle" | "running" | "waiting" } {
+    const { info, history } = this.#existing();
+    const rest = waitingCalls(history.newest()).size > 0 ? "waiting" : "idle";
+    return { ...info, status: this.#turns.isRunning ? "running" : rest };
   }
 
   setTitle(title: string): ReturnType<ConversationObject["about"]> {
@@ -251,10 +253,15 @@ export class ConversationObject extends DurableObject {
     // The Worker made this body from what it had validated.
     const turn = (await request.json()) as TurnRequest;
     await this.#deletion.whenDone();
-    const cast = castOf(this.#setup, readSettings({ ...this.env }), turn.agent);
+    const newest = this.#data?.history.newest();
     // Said at once where it can be: once the stream has begun there is no status any more.
     const asksAgain = turn.isRepeated === true && turn.message === undefined;
-    if (asksAgain && this.#data?.history.newest() === undefined) throw nothingToRepeat();
+    if (asksAgain && newest === undefined) throw nothingToRepeat();
+    const { approvals } = turn;
+    if (approvals !== undefined && !this.#turns.isRunning) decidedIn(newest, approvals);
+    // What has waited goes on with the agent that it was asked of, and no other.
+    const agent = approvals === undefined ? turn.agent : newest?.agent;
+    const cast = castOf(this.#setup, readSettings({ ...this.env }), agent);
     // A turn that still waits is stopped too by a deletion: what it was said to is gone.
     const stopping = new AbortController();
     const { log, result: running } = this.#turns.take(stopping.signal, (slot) =>
@@ -336,9 +343,3 @@ const ALARM_PAUSE_MS = 1_000;
 
 /** After a pass that failed. */
 const ALARM_RETRY_MS = 60_000;
-
-/** The Worker has checked it. */
-function afterIn(request: Request): number | undefined {
-  const after = new URL(request.url).searchParams.get("after");
-  return after === null ? undefined : Number(after);
-}

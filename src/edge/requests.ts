@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { IncomingPart } from "../turn/take-in.ts";
+import type { Approval } from "../turn/tool-calls.ts";
 import { isObject } from "../value/json.ts";
 
 const ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -62,6 +63,16 @@ export const changesBody = z
   })
   .refine((changes) => Object.keys(changes).length > 0, "must change something");
 
+const MAX_REASON_CHARS = 1_000;
+
+/** `POST …/approvals/:approval`. */
+export const approvalBody = z.object({
+  approved: z.boolean(),
+  reason: z.string().max(MAX_REASON_CHARS).optional(),
+});
+
+const respondedPart = approvalBody.extend({ id: z.string() });
+
 /** `PATCH /conversations/:id`. */
 export const titleBody = z.strictObject({ title: z.string().max(limits.maxTitleChars) });
 
@@ -83,6 +94,8 @@ export interface TurnRequest {
   readonly isRepeated?: boolean;
   /** The question that is to be answered again, or the message that `message` stands in for. */
   readonly messageId?: string | undefined;
+  /** What a person has decided of calls that wait; then there is no message. */
+  readonly approvals?: readonly Approval[];
   /** Of the conversation, as its routes have it. */
   readonly conversation?: string;
   readonly agent?: string | undefined;
@@ -96,6 +109,9 @@ export interface TurnRequest {
 export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   const { agent, input, trigger, messages } = body;
   const last = messages.at(-1);
+  if (trigger === "submit-message" && isObject(last) && last.role === "assistant") {
+    return { approvals: approvalsIn(last) };
+  }
   if (trigger === "submit-message") {
     return { agent, input, message: parseMessage(last), messageId: body.messageId ?? undefined };
   }
@@ -103,6 +119,26 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   const isQuestion = isObject(last) && last.role === "user";
   const message = isQuestion ? { message: parseMessage(last) } : {};
   return { agent, input, isRepeated: true, messageId: idOf(last), ...message };
+}
+
+/** Of what a client says of an answer nothing is believed but what its person has decided. */
+function approvalsIn(message: Readonly<Record<string, unknown>>): readonly Approval[] {
+  const parts = Array.isArray(message.parts) ? (message.parts as readonly unknown[]) : [];
+  const approvals = parts.flatMap((part) => {
+    if (!isObject(part) || part.state !== "approval-responded") return [];
+    const decided = respondedPart.safeParse(part.approval);
+    return decided.success ? [approvalOf(decided.data.id, decided.data)] : [];
+  });
+  if (approvals.length > 0) return approvals;
+  throw new ByrefError("bad_request", "The last message is an answer, and approves nothing.");
+}
+
+/** A decision as `POST …/approvals/:approval` or a client's part has it. */
+export function approvalOf(
+  approvalId: string,
+  { approved, reason }: z.infer<typeof approvalBody>,
+): Approval {
+  return { approvalId, approved, ...(reason === undefined ? {} : { reason }) };
 }
 
 function idOf(message: unknown): string | undefined {

@@ -1,10 +1,15 @@
 import type { UIMessageChunk } from "ai";
 import { errorCodes } from "../errors.ts";
 import type { EventLog } from "../turn/event-log.ts";
+import type { ToolCall } from "../turn/step.ts";
 
 /** Notes in the log which tools a turn calls and what comes of it, from the chunks that it emits. */
-export function recordTools(events: EventLog, turn: string): (chunk: UIMessageChunk) => void {
-  const tools = new Map<string, string>();
+export function recordTools(
+  events: EventLog,
+  turn: string,
+  waiting: Iterable<ToolCall>,
+): (chunk: UIMessageChunk) => void {
+  const tools = new Map(Array.from(waiting, ({ toolCallId, toolName }) => [toolCallId, toolName]));
   return (chunk) => {
     if (chunk.type === "tool-input-available") {
       const { toolName: tool, toolCallId } = chunk;

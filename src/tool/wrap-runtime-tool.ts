@@ -8,7 +8,7 @@ import type { WrapOptions } from "./prepared-call.ts";
 import { failed, runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { lookupInStore } from "./store-lookup.ts";
-import { checkInput } from "./tool-input.ts";
+import { checkInput, digestOf } from "./tool-input.ts";
 import type {
   AnyTool,
   CallOptions,
@@ -68,6 +68,7 @@ async function prepare(
       input: given,
       // What it resolves itself counts where it is saved.
       references: { authoredChars: 0, resolvedChars: 0 },
+      pin: await digestOf(given),
       ...(decided.approval === undefined ? {} : { approval: decided.approval }),
       run: () => run({ tool, options }, input, call),
     };

@@ -92,6 +92,7 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
       kind: "ready",
       input: resolution.value,
       references,
+      pin: labels.isGuarded ? await digestOf(resolution.value) : digest,
       ...(approval === undefined ? {} : { approval }),
       run: () => run(prepared),
     };

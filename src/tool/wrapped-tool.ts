@@ -42,6 +42,8 @@ export interface Ready {
   readonly references: ReferenceCount;
   /** Set if a person has to approve it first: why, and what would run, as far as it may be shown. */
   readonly approval?: ApprovalRequest;
+  /** A digest of the resolved input: what is approved is what runs. For nobody to see. */
+  readonly pin: string;
   run(): Promise<ToolRun>;
 }
 

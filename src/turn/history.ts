@@ -15,6 +15,10 @@ export interface StoredMessage {
   readonly metadata?: unknown;
   /** The model had been shown what is not trusted when it wrote this. */
   readonly tainted?: boolean;
+  /** Of the calls that wait for a person, by approval: the pin of the input that would run. */
+  readonly waiting?: Readonly<Record<string, string>>;
+  /** Whose message it is, where it is to go on. */
+  readonly agent?: string;
   readonly createdAt: string;
 }
 
@@ -43,11 +47,11 @@ export class History {
 
   /** One row written; a message of over a megabyte takes a row more for each. */
   add(message: StoredMessage): void {
-    const { role, parts, display, metadata, tainted, createdAt } = message;
+    const { role, parts, createdAt } = message;
     // Ids are cursors: one that a client sends twice names the first message only. Ours are new anyway.
     const isTaken = role === "user" && this.has(message.id);
     const id = isTaken ? crypto.randomUUID() : message.id;
-    const body = JSON.stringify({ parts, display, metadata, tainted });
+    const body = bodyOf(message);
     const isLarge = byteLength(body) > limits.maxChunkBytes;
     // An id may be used again after an edit: a key of its own, so that nothing is overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
@@ -72,9 +76,17 @@ export class History {
     this.#recent = recent.slice(-fitting);
   }
 
+  /** In the place of the newest, which has the same id. */
+  replaceNewest(message: StoredMessage): void {
+    this.#atomically(() => {
+      this.removeFrom(message.id);
+      this.add(message);
+    });
+  }
+
   /** Rows that `add` writes for it. */
-  rowsFor({ parts, display, metadata, tainted }: StoredMessage): number {
-    const bytes = byteLength(JSON.stringify({ parts, display, metadata, tainted }));
+  rowsFor(message: StoredMessage): number {
+    const bytes = byteLength(bodyOf(message));
     return 1 + (bytes > limits.maxChunkBytes ? Math.ceil(bytes / limits.maxChunkBytes) : 0);
   }
 
@@ -217,10 +229,14 @@ export class History {
     return {
       id: textIn(row, "id"),
       role: textIn(row, "role") as StoredMessage["role"],
-      ...(JSON.parse(body) as Pick<StoredMessage, "parts" | "display" | "metadata" | "tainted">),
+      ...(JSON.parse(body) as Omit<StoredMessage, "id" | "role" | "createdAt">),
       createdAt: new Date(numberIn(row, "created_at")).toISOString(),
     };
   }
+}
+
+function bodyOf(message: StoredMessage): string {
+  return JSON.stringify({ ...message, id: undefined, role: undefined, createdAt: undefined });
 }
 
 /** Oldest first, each with the characters that it counts for. */

@@ -1,20 +1,35 @@
 import type { UIMessage, UIMessageChunk } from "ai";
+import { isObject } from "../value/json.ts";
 
 export type MessagePart = UIMessage["parts"][number];
 type Fields = Record<string, unknown>;
+
+/** What a message has so far. */
+interface Written {
+  readonly parts: readonly MessagePart[];
+  readonly display?: readonly string[];
+}
 
 /**
  * An assistant message as it grows: what a stock client makes of the same chunks. Texts are kept as the
  * model wrote them; as the person saw them they are in `display`, one for each text part.
  */
 export class MessageParts {
-  readonly #parts: Fields[] = [];
-  readonly #display: string[] = [];
+  readonly #parts: Fields[];
+  readonly #display: string[];
   /** Parts that are being written, by kind and id. */
   readonly #open = new Map<string, Fields>();
   /** Where the text of an id is shown: until the id is used again. */
   readonly #shownAt = new Map<string, number>();
-  #stepStart = 0;
+  #stepStart: number;
+
+  /** A new message, or one that goes on where it waited. */
+  constructor({ parts, display }: Written = { parts: [] }) {
+    this.#parts = parts.map((part) => ({ ...part }));
+    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    this.#display = [...(display ?? texts)];
+    this.#stepStart = this.#parts.length;
+  }
 
   get parts(): readonly MessagePart[] {
     // Every object in here was made below, from chunks of the SDK, with the fields of its part type.
@@ -64,6 +79,12 @@ export class MessageParts {
         return;
       case "tool-approval-request":
         this.#approval(chunk);
+        return;
+      case "tool-approval-response":
+        this.#answer(chunk);
+        return;
+      case "tool-output-denied":
+        this.#deny(chunk.toolCallId);
         return;
       case "file":
       case "reasoning-file":
@@ -140,6 +161,20 @@ export class MessageParts {
     if (part === undefined) return;
     part.state = "approval-requested";
     part.approval = { id, ...(descriptor === undefined ? {} : { descriptor }) };
+  }
+
+  #answer(chunk: Extract<UIMessageChunk, { type: "tool-approval-response" }>): void {
+    const { approvalId, approved, reason } = chunk;
+    for (const part of this.#parts) {
+      if (!isObject(part.approval) || part.approval.id !== approvalId) continue;
+      part.state = "approval-responded";
+      part.approval = { ...part.approval, approved, ...(reason === undefined ? {} : { reason }) };
+    }
+  }
+
+  #deny(toolCallId: string): void {
+    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    if (part !== undefined) part.state = "output-denied";
   }
 
   #toolOutput(

@@ -38,18 +38,27 @@ export function toModelMessages(
   tools: ToolSet,
 ): Promise<ModelMessage[]> {
   const uiMessages = messages.map((message) =>
-    withHandles(withObjectInputs(toUIMessage(message, "reference"))),
+    withHandles(withPlainCalls(toUIMessage(message, "reference"))),
   );
   return convertToModelMessages(uiMessages, { tools, ignoreIncompleteToolCalls: true });
 }
 
-/** Input that was broken JSON is kept as text; providers take objects only, as the SDK's loop knows. */
-function withObjectInputs(message: UIMessage): UIMessage {
-  const parts = message.parts.map((part) =>
-    isToolUIPart(part) && part.state === "output-error" && typeof part.input === "string"
-      ? { ...part, input: {} }
-      : part,
-  );
+/**
+ * Input that was broken JSON is kept as text; providers take objects only, as the SDK's loop knows. Who
+ * approved a call is nothing for the model; that it was denied is an error of the tool's.
+ */
+function withPlainCalls(message: UIMessage): UIMessage {
+  const parts = message.parts.map((part): UIMessage["parts"][number] => {
+    if (!isToolUIPart(part)) return part;
+    const { approval, ...call } = part;
+    if (part.state === "output-denied") {
+      const why = approval?.reason === undefined ? "" : ` ${approval.reason}`;
+      const errorText = `tool_denied: The person did not allow this call.${why}`;
+      return { ...call, state: "output-error", errorText } as unknown as typeof part;
+    }
+    const isBroken = part.state === "output-error" && typeof part.input === "string";
+    return { ...call, ...(isBroken ? { input: {} } : {}) } as unknown as typeof part;
+  });
   return { ...message, parts };
 }
 

@@ -11,7 +11,6 @@ import {
   codeOf,
   type ErrorCode,
   limitExceeded,
-  messageOf,
   publicMessageOf,
 } from "../errors.ts";
 import { limits } from "../limits.ts";
@@ -19,7 +18,6 @@ import type { Change, VariableStore } from "../store/variable-store.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import { Taint } from "../tool/taint.ts";
-import type { Prepared, Ready } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
 import type { Cost } from "./cost.ts";
 import { Answer } from "./answer.ts";
@@ -27,8 +25,10 @@ import { type History, type StoredMessage, toUIMessage } from "./history.ts";
 import { MessageParts } from "./message-parts.ts";
 import { instructionsFor, toModelMessages, withVariables } from "./prompt.ts";
 import { type Savings, SavingsCounter } from "./savings.ts";
-import { callModel, type StepContext, type ToolCall } from "./step.ts";
+import { callModel, type StepContext } from "./step.ts";
 import { type Facilities, Toolbox } from "./toolbox.ts";
+import { type Approval, ToolCalls } from "./tool-calls.ts";
+import { type Decided, decidedIn, waitingCalls } from "./waiting.ts";
 import { addUsage, type Usage } from "./usage.ts";
 
 export interface TurnOptions {
@@ -77,19 +77,39 @@ export async function runTurn(options: TurnOptions, question?: StoredMessage): P
   return turn.run();
 }
 
+/**
+ * Goes on with the newest message where its calls have waited for a person; rejects with
+ * `approval_not_found` if none of them does. If some still wait, the model is not called yet.
+ */
+export async function resumeTurn(
+  options: TurnOptions,
+  approvals: readonly Approval[],
+): Promise<TurnResult> {
+  const message = options.history.newest();
+  const decided = decidedIn(message, approvals);
+  const turn = new Turn(options, message);
+  return turn.run(decided);
+}
+
 class Turn {
   readonly #options: TurnOptions;
-  readonly #parts = new MessageParts();
+  readonly #parts: MessageParts;
   readonly #answer: Answer;
   readonly #savings: SavingsCounter;
   readonly #taint: Taint;
   readonly #id: string;
+  /** What this turn goes on with, if it has waited. */
+  readonly #resumed: StoredMessage | undefined;
+  readonly #waiting: Record<string, string>;
   #usage: Usage = {};
 
-  constructor(options: TurnOptions) {
+  constructor(options: TurnOptions, resumed?: StoredMessage) {
     const { agent, store, newId, emit } = options;
     this.#options = options;
-    this.#id = newId();
+    this.#resumed = resumed;
+    this.#waiting = { ...resumed?.waiting };
+    this.#parts = new MessageParts(resumed);
+    this.#id = resumed?.id ?? newId();
     this.#savings = new SavingsCounter(store);
     const past = options.history.window();
     this.#taint = new Taint(past.some(({ tainted }) => tainted === true));
@@ -108,14 +128,14 @@ class Turn {
     });
   }
 
-  async run(): Promise<TurnResult> {
+  async run(decided: readonly Decided[] = []): Promise<TurnResult> {
     const { store, emit } = this.#options;
     emit({ type: "start", messageId: this.#id });
     const stopObserving = store.observe((change) => this.#tellChange(change));
     let finishReason: FinishReason = "error";
     let error: TurnResult["error"];
     try {
-      finishReason = await this.#steps();
+      finishReason = await this.#steps(decided);
       await this.#answer.flush();
     } catch (thrown) {
       await this.#answer.flush().catch(() => undefined);
@@ -129,14 +149,15 @@ class Turn {
   }
 
   /** Calls the model until it asks for no more tools. */
-  async #steps(): Promise<FinishReason> {
+  async #steps(decided: readonly Decided[]): Promise<FinishReason> {
     const { agent, model, store, history, signal } = this.#options;
     const tools = await Toolbox.open(
       agent,
       { ...wrapOptionsFor(agent), store, owner: this.#id, taint: this.#taint },
       this.#options.facilities ?? {},
     );
-    const past = await toModelMessages(history.window(), tools.all);
+    const others = history.window().filter(({ id }) => id !== this.#id);
+    const past = await toModelMessages(others, tools.all);
     const context: Omit<StepContext, "tools"> = {
       model,
       instructions: instructionsFor(agent),
@@ -145,6 +166,21 @@ class Turn {
       redact: this.#options.redact ?? ((text) => text),
       write: (chunk) => this.#write(chunk),
     };
+    const calls = new ToolCalls({
+      tools,
+      signal,
+      newId: this.#options.newId,
+      onWaiting: (approvalId, pin) => {
+        this.#waiting[approvalId] = pin;
+      },
+      onReferences: (references) => this.#savings.addReferences(references),
+      write: (chunk) => this.#write(chunk),
+    });
+    for (const { call, approval } of decided) {
+      delete this.#waiting[approval.approvalId];
+      await calls.decide(call, approval, past);
+    }
+    if (this.#hasWaiting()) return "tool-calls";
     for (let step = 1; ; step++) {
       signal.throwIfAborted();
       const messages = [...past, ...(await this.#ownMessages(tools.all))];
@@ -158,7 +194,7 @@ class Turn {
       this.#usage = addUsage(this.#usage, result.usage);
       // An answer that was cut off or filtered may hold half a call: as in the SDK, nothing runs.
       const isWhole = result.finishReason === "stop" || result.finishReason === "tool-calls";
-      const waits = isWhole && (await this.#runTools(result.calls, tools, messages));
+      const waits = isWhole && (await calls.run(result.calls, messages));
       await this.#write({ type: "finish-step" });
       const hasCalls = result.calls.length + result.invalidCalls > 0;
       if (!isWhole || !hasCalls || waits) return result.finishReason;
@@ -166,61 +202,14 @@ class Turn {
     }
   }
 
+  #hasWaiting(): boolean {
+    return waitingCalls(this.#stored(this.#parts.parts)).size > 0;
+  }
+
   /** What this turn has said and done so far, for the model. */
   #ownMessages(shown: ToolSet): Promise<ModelMessage[]> {
     const { parts } = this.#parts;
     return parts.length === 0 ? Promise.resolve([]) : toModelMessages([this.#stored(parts)], shown);
-  }
-
-  /**
-   * All calls are prepared before any runs, so that each sees the variables as they were; then all run at
-   * the same time. Results are saved and shown in the order of the calls. True if a call waits for a
-   * person.
-   */
-  async #runTools(
-    calls: readonly ToolCall[],
-    tools: Toolbox,
-    messages: readonly ModelMessage[],
-  ): Promise<boolean> {
-    const { signal } = this.#options;
-    const prepared = await Promise.all(
-      calls.map(async (call) => {
-        const tool = tools.get(call.toolName);
-        const { toolCallId, input } = call;
-        return { call, ready: await tool?.prepare(input, { toolCallId, messages, signal }) };
-      }),
-    );
-    signal.throwIfAborted();
-    const running = prepared.map(({ call, ready }) => ({ call, ready, run: started(ready) }));
-    for (const { call, ready, run } of running) {
-      if (ready?.kind === "failed") await this.#failCall(call.toolCallId, ready);
-      else if (ready !== undefined) await this.#finishCall(call.toolCallId, ready, run);
-    }
-    return running.some(({ ready }) => ready?.kind === "ready" && ready.approval !== undefined);
-  }
-
-  async #finishCall(
-    toolCallId: string,
-    { approval, references }: Ready,
-    running: ReturnType<Ready["run"]> | undefined,
-  ): Promise<void> {
-    if (running === undefined) {
-      const approvalId = this.#options.newId();
-      const descriptor = { approvalDescriptor: approval };
-      await this.#write({ type: "tool-approval-request", approvalId, toolCallId, ...descriptor });
-      return;
-    }
-    const run = await running;
-    this.#options.signal.throwIfAborted();
-    if (run.kind === "failed") return this.#failCall(toolCallId, run);
-    try {
-      const saving = run.save();
-      const { output } = saving instanceof Promise ? await saving : saving;
-      this.#savings.addReferences(references);
-      await this.#write({ type: "tool-output-available", toolCallId, output });
-    } catch (error) {
-      await this.#failCall(toolCallId, { code: codeOf(error), message: messageOf(error) });
-    }
   }
 
   /** Whoever changed it: this turn, or somebody over HTTP while it runs. */
@@ -230,13 +219,6 @@ class Turn {
     const { evictedAt, reason } = change.kind === "evicted" ? change.tombstone : {};
     const data = reason === undefined ? info : { ...info, evictedAt, reason };
     this.#options.emit({ type: "data-variable", data, transient: true });
-  }
-
-  async #failCall(
-    toolCallId: string,
-    { code, message }: { readonly code: ErrorCode; readonly message: string },
-  ): Promise<void> {
-    await this.#write({ type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` });
   }
 
   /** As the model wrote it into the message; expanded on its way out. */
@@ -251,7 +233,8 @@ class Turn {
     const stored = this.#stored(this.#parts.ended());
     const saysSomething = stored.parts.some((part) => part.type !== "step-start");
     // The rows in which this is kept count in.
-    const ownRows = saysSomething ? history.rowsFor(stored) : 0;
+    const isNew = this.#resumed === undefined;
+    const ownRows = saysSomething ? history.rowsFor(stored) + (isNew ? 0 : 1) : 0;
     const metadata: TurnMetadata = {
       usage: this.#usage,
       savings: this.#savings.savings,
@@ -261,7 +244,9 @@ class Turn {
       ...(error === undefined ? {} : { error: error.code }),
       ...(signal.aborted ? { stopped: true } : {}),
     };
-    if (saysSomething) history.add({ ...stored, metadata: { ...metadata, ...failure } });
+    const message = { ...stored, metadata: { ...metadata, ...failure } };
+    if (!isNew) history.replaceNewest(message);
+    else if (saysSomething) history.add(message);
     emit({ type: "message-metadata", messageMetadata: metadata });
     if (signal.aborted) emit({ type: "abort" });
     else if (error !== undefined)
@@ -269,7 +254,7 @@ class Turn {
     else emit({ type: "finish", finishReason });
     return {
       metadata,
-      message: toUIMessage({ ...stored, metadata: { ...metadata, ...failure } }, "display"),
+      message: toUIMessage(message, "display"),
       finishReason,
       ...(error === undefined ? {} : { error }),
     };
@@ -285,14 +270,12 @@ class Turn {
       parts,
       ...(isSame ? {} : { display }),
       ...(this.#taint.isTainted ? { tainted: true } : {}),
+      ...(Object.keys(this.#waiting).length === 0
+        ? {}
+        : { waiting: { ...this.#waiting }, agent: this.#options.agent.name }),
       createdAt: new Date(this.#options.now()).toISOString(),
     };
   }
-}
-
-/** Undefined for a call that must not run, or not yet. */
-function started(ready: Prepared | undefined): ReturnType<Ready["run"]> | undefined {
-  return ready?.kind === "ready" && ready.approval === undefined ? ready.run() : undefined;
 }
 
 function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {

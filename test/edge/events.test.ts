@@ -156,7 +156,7 @@ describe("events", () => {
     const events = await inStorage(newId(), (storage) => {
       storage.sql.exec("CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER, data TEXT)");
       const log = new EventLog(new DurableSql(storage));
-      const record = recordTools(log, "turn");
+      const record = recordTools(log, "turn", []);
       for (const errorText of ["VALUE", "VALUE: x", "tool_timeout: x"]) {
         record({ type: "tool-output-error", toolCallId: "one", errorText });
       }

@@ -88,6 +88,7 @@ export function fakeTool(
       kind: "ready",
       input,
       references: { authoredChars: 0, resolvedChars: 0 },
+      pin: "",
       ...(approval === undefined ? {} : { approval }),
       run: async () => {
         inputs.push(input);

@@ -5,6 +5,8 @@ import { byteLength } from "../../value/utf8.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import {
+  approvalBody,
+  approvalOf,
   chatBody,
   messageBody,
   pageSize,
@@ -30,6 +32,12 @@ export function messageRoutes() {
     const { agent, input } = body;
     const turn = { agent, input, message: parseMessage(body.message) };
     return runTurn(context, context.req.param("id"), turn);
+  });
+
+  routes.post("/:id/approvals/:approval", async (context) => {
+    const decision = parse(approvalBody, await readJson(context.req.raw));
+    const approvals = [approvalOf(context.req.param("approval"), decision)];
+    return runTurn(context, context.req.param("id"), { approvals });
   });
 
   routes.get("/:id/messages", async (context) => {

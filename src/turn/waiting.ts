@@ -1,0 +1,38 @@
+import { isToolUIPart, getToolName } from "ai";
+import { ByrefError } from "../errors.ts";
+import type { Json } from "../value/json.ts";
+import type { StoredMessage } from "./history.ts";
+import type { Approval, WaitingCall } from "./tool-calls.ts";
+
+/** The calls of a message that wait for a person, by approval. */
+export function waitingCalls(message: StoredMessage | undefined): ReadonlyMap<string, WaitingCall> {
+  const calls = new Map<string, WaitingCall>();
+  for (const part of message?.parts ?? []) {
+    if (!isToolUIPart(part) || part.state !== "approval-requested") continue;
+    const { toolCallId, approval, input } = part;
+    const pin = message?.waiting?.[approval.id] ?? "";
+    // The SDK made the input by parsing JSON.
+    calls.set(approval.id, { toolName: getToolName(part), toolCallId, input: input as Json, pin });
+  }
+  return calls;
+}
+
+/** A decision with the call that it is about. */
+export interface Decided {
+  readonly approval: Approval;
+  readonly call: WaitingCall;
+}
+
+/** The decisions on calls that wait; the rest is about calls that do not. Throws `approval_not_found`. */
+export function decidedIn(
+  message: StoredMessage | undefined,
+  approvals: readonly Approval[],
+): readonly Decided[] {
+  const waiting = waitingCalls(message);
+  const decided = approvals.flatMap((approval) => {
+    const call = waiting.get(approval.approvalId);
+    return call === undefined ? [] : [{ approval, call }];
+  });
+  if (decided.length > 0) return decided;
+  throw new ByrefError("approval_not_found", "No call waits for this approval any more.");
+}
