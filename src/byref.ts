@@ -13,6 +13,15 @@ export { errorCodes } from "./errors.ts";
 export { limits } from "./limits.ts";
 export * from "./references.ts";
 export type { VariableInfo } from "./store/variable-store.ts";
+export {
+  allOf,
+  type Consumed,
+  type Decision,
+  type Policy,
+  type PolicyCall,
+  requireTrusted,
+} from "./tool/policy.ts";
+export type { ToolPolicy } from "./tool/tool-policy.ts";
 export type { Handle, ShownValue, ToolOutput } from "./tool/tool-output.ts";
 export type { Naming } from "./tool/prepared-call.ts";
 export type { Agent, Effects } from "./turn/agent.ts";

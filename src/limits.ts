@@ -39,6 +39,8 @@ export const limits = {
   maxTryPaths: 4,
   /** An image that the model asks to read is shown to it as such up to this size. */
   maxShownImageBytes: 1_048_576,
+  /** Images that a model is shown in one turn. */
+  maxShownImages: 4,
   /** A longer text of a person's message is kept as a variable. */
   maxMessageTextChars: 20_000,
   /** Messages of the past that a prompt carries, newest first. */

@@ -1,5 +1,7 @@
 import { runtimeToolNames } from "../tool/variable-tools.ts";
 import { McpDirectory } from "../tool/mcp-tools.ts";
+import type { ToolPolicy } from "../tool/tool-policy.ts";
+import type { Agent } from "../turn/agent.ts";
 import type { Equip } from "./cast.ts";
 
 /** As long as the isolate lives: what is known of the servers, but no connection. */
@@ -14,12 +16,8 @@ export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
   if (servers.length === 0) return { agent, close: () => Promise.resolve() };
   const taken = [...Object.keys(agent.tools), ...runtimeToolNames];
   const mcp = await directory.open(servers, { taken, signal });
-  // What the application says of a server's tool goes before what the settings say.
   const policies = Object.fromEntries(
-    Object.entries(mcp.policies).map(([name, policy]) => [
-      name,
-      { ...policy, ...agent.policies?.[name] },
-    ]),
+    Object.entries(mcp.policies).map(([name, policy]) => [name, joined(policy, agent, name)]),
   );
   return {
     agent: {
@@ -33,3 +31,18 @@ export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
     close: () => mcp.close(),
   };
 };
+
+/**
+ * What the application says of a server's tool goes before what the settings say: all of it under
+ * `server/tool`, and under a name that another server's tool may come to have, only what makes it stricter.
+ */
+function joined(policy: ToolPolicy, { policies = {} }: Agent, name: string): ToolPolicy {
+  const { aliases = [] } = policy;
+  const named = [name, ...aliases].flatMap((alias) => policies[alias] ?? []);
+  const own = aliases.filter((alias) => alias.includes("/")).map((alias) => policies[alias]);
+  return {
+    ...Object.assign({}, policy, ...own),
+    ...(named.some(({ approval }) => approval === true) ? { approval: true } : {}),
+    ...(named.some(({ sealed }) => sealed === true) ? { sealed: true } : {}),
+  };
+}

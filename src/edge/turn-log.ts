@@ -34,14 +34,16 @@ export class TurnLog {
 
   /** The UI message stream as server-sent events: all of it, or what follows the frame of this id. */
   eventStream(after = 0): ReadableStream<Uint8Array> {
-    const first = Math.min(Math.max(after - this.#firstId + 1, 0), this.#frames.length);
+    const had = after - this.#firstId + 1;
+    // Whoever names a frame of another attempt has had none of this one.
+    const first = had > 0 && had <= this.#frames.length ? had : 0;
     return this.#watch(first, (from) => this.#frames.slice(from).join(""), {
       last: "data: [DONE]\n\n",
       keepAlive: ": waiting\n\n",
     });
   }
 
-  /** The answer's text alone; an error ends it with a line that says so. */
+  /** The answer's text alone; a call that waits for approval, or an error, is a line that says so. */
   textStream(): ReadableStream<Uint8Array> {
     let hasText = false;
     const write = (chunk: UIMessageChunk) => {
@@ -104,6 +106,7 @@ export class TurnLog {
 
 function textOf(chunk: UIMessageChunk): string {
   if (chunk.type === "text-delta") return chunk.delta;
+  if (chunk.type === "tool-approval-request") return `\n[approval: ${chunk.approvalId}]\n`;
   if (chunk.type !== "error") return "";
   const colon = chunk.errorText.indexOf(": ");
   return `\n[error: ${chunk.errorText.slice(0, colon)}] ${chunk.errorText.slice(colon + 2)}\n`;

@@ -1,8 +1,7 @@
-import { ByrefError, messageOf } from "../errors.ts";
+import { ByrefError } from "../errors.ts";
 import type { Decision, PolicyCall } from "./policy.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
-import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
-import { previewOf } from "../value/preview.ts";
+import { clip, isJsonArray, isJsonObject, type Json } from "../value/json.ts";
 import { failed } from "./run-tool.ts";
 import type { ApprovalRequest, Failed } from "./wrapped-tool.ts";
 
@@ -25,7 +24,12 @@ export async function decisionFor(
   call: Omit<PolicyCall, "tainted">,
 ): Promise<Approval> {
   const { tool } = call;
-  const decision = await decided(policy, { ...call, tainted: taint?.isTainted ?? false });
+  const { aliases } = policies?.[tool] ?? {};
+  const decision = await decided(policy, {
+    ...call,
+    ...(aliases === undefined ? {} : { aliases }),
+    tainted: taint?.isTainted ?? false,
+  });
   if (typeof decision === "object" && "deny" in decision) {
     return failed(new ByrefError("tool_denied", `${tool} was not allowed: ${decision.deny}`));
   }
@@ -40,7 +44,11 @@ function request(
   reason = `${tool} runs when a person approves it.`,
 ): ApprovalRequest {
   const hasSecret = references.some(({ visibility }) => visibility === "secret");
-  return { reason, input: previewOf(withoutBytes(hasSecret ? input : resolved), MAX_SHOWN_CHARS) };
+  const text = JSON.stringify(withoutBytes(hasSecret ? input : resolved));
+  // The start of it as it is: what stands in for values tells nobody what would run.
+  const shown = clip(text, MAX_SHOWN_CHARS);
+  const more = text.length - shown.length;
+  return { reason, input: more > 0 ? `${shown}… (+${more} characters)` : shown };
 }
 
 const MAX_SHOWN_CHARS = 2_000;
@@ -58,8 +66,9 @@ async function decided(policy: WrapOptions["policy"], call: PolicyCall): Promise
   if (policy === undefined) return "allow";
   try {
     return await policy(call);
-  } catch (error) {
-    return { deny: `the policy failed (${messageOf(error)}).` };
+  } catch {
+    // What it says may hold a value that it was given.
+    return { deny: "the policy failed." };
   }
 }
 

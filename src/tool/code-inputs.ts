@@ -5,6 +5,8 @@ import { type Reference, wholeView } from "../reference/reference.ts";
 import { problemFrom } from "../reference/resolve.ts";
 import type { Glance, VariableStore } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
+import type { Labels } from "./labels.ts";
+import type { RuntimeToolContext } from "./runtime-tool.ts";
 import type { NamedText } from "./sandbox.ts";
 import { lookupInStore } from "./store-lookup.ts";
 
@@ -24,7 +26,7 @@ export interface CodeInputs {
  * `variable_evicted`, `variable_secret`; `bad_name` for what cannot be a name in code; `limit_exceeded`.
  */
 export async function readInputs(
-  store: VariableStore,
+  { store, labels }: Pick<RuntimeToolContext, "store" | "labels">,
   names: readonly string[],
 ): Promise<CodeInputs> {
   const values: NamedText[] = [];
@@ -38,7 +40,7 @@ export async function readInputs(
       large.push([name, aboutLarge(store, { name, glance })]);
       continue;
     }
-    const text = await readText(store, { name, path: [] });
+    const text = await readText(store, { name, path: [] }, labels);
     chars += text.length;
     requireRoom(chars, "Name fewer variables, or the large ones in another call.");
     values.push([name, text]);
@@ -47,20 +49,29 @@ export async function readInputs(
 }
 
 /** A part of a value as JSON text; the path as it is written behind a name. Throws as a reference does. */
-export async function readPart(store: VariableStore, name: string, path: string): Promise<string> {
+export async function readPart(
+  { store, labels }: Pick<RuntimeToolContext, "store" | "labels">,
+  name: string,
+  path: string,
+): Promise<string> {
   const source = `$${name}${path}`;
   const match = dollar.match(wholeView(source, 0));
   const isWhole = match.kind === "whole" && match.end === source.length;
   if (!isWhole || match.reference.name !== name) {
     throw new ByrefError("bad_path", "A path is written as behind a name: [0].total, [10:20].");
   }
-  const text = await readText(store, match.reference);
+  const text = await readText(store, match.reference, labels);
   requireRoom(text.length, "Read smaller parts of it.");
   return text;
 }
 
-async function readText(store: VariableStore, reference: Reference): Promise<string> {
-  const found = await lookupInStore(store)(reference);
+/** Its labels are those of the version that is read. */
+async function readText(
+  store: VariableStore,
+  reference: Reference,
+  labels: Labels,
+): Promise<string> {
+  const found = await lookupInStore(store, { onUsed: (name) => labels.add(name) })(reference);
   if (!found.found) throw problemFrom(`$${reference.name}`, found);
   return JSON.stringify(found.value);
 }

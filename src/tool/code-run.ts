@@ -49,13 +49,11 @@ export class CodeRun {
 
   async #read(name: string, path: string): Promise<string> {
     this.#requireOpen();
-    const { store, labels } = this.#options.context;
+    const { context } = this.#options;
     if (!this.#names.has(name)) {
       throw new ByrefError("variable_unknown", `${name} is not among this call's variables.`);
     }
-    // It may be another one by now.
-    labels.add(name);
-    return readPart(store, name, path);
+    return readPart(context, name, path);
   }
 
   async #call(name: string, inputText: string): Promise<string> {

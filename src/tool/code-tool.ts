@@ -55,7 +55,7 @@ export function codeTool({ sandbox, tools, timeMs = limits.toolMs }: CodeToolOpt
       const names = [...new Set(input.variables.map(withoutDollar))];
       for (const name of names) context.labels.add(name);
       for (const name of input.outputs ?? []) requireOutputName(context.store, name);
-      const inputs = await readInputs(context.store, names);
+      const inputs = await readInputs(context, names);
       const run = new CodeRun({ sandbox, tools: tools(), context, timeMs }, names);
       const result = await run.run(input.code, inputs);
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);

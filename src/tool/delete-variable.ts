@@ -13,6 +13,9 @@ export const deleteVariable = runtimeTool({
       const message = `Only a whole variable can be deleted; ${name} is one.`;
       throw new ByrefError("bad_path", message);
     }
+    if (name === "input") {
+      throw new ByrefError("bad_name", "input is what was asked for: it cannot be deleted.");
+    }
     const requireDeletable = () => {
       if (!usable(store, name).pinned) return;
       throw new ByrefError("bad_request", `$${name} is pinned: it cannot be deleted.`);

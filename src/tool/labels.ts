@@ -40,8 +40,19 @@ export class Labels {
   add(name: string): void {
     const info = this.#store.info(name);
     if (info === undefined) return;
-    const { visibility, sources, trusted } = info;
-    this.#consumed.set(name, { name, visibility, sources, trusted });
+    const before = this.#consumed.get(name);
+    // Another version may have come in between: what is known of any of them counts.
+    this.#consumed.set(name, {
+      name,
+      visibility: guardOf([info.visibility, before?.visibility ?? "model"]),
+      sources: [...new Set([...(before?.sources ?? []), ...info.sources])],
+      trusted: info.trusted && (before?.trusted ?? true),
+    });
+  }
+
+  /** Has anything gone in that is not trusted, the model's own words aside? */
+  get hasDoubted(): boolean {
+    return this.consumed.some(({ trusted }) => !trusted);
   }
 
   /** Of the result of a tool. */

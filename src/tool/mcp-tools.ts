@@ -206,6 +206,7 @@ function policyFor({ name, tools = {} }: McpServer, tool: string): ToolPolicy {
   return {
     trusted: said.trusted ?? false,
     source: `mcp:${name}`,
+    aliases: [tool, `${name}/${tool}`],
     ...(said.sealed === undefined ? {} : { sealed: said.sealed }),
     ...(said.approval === undefined ? {} : { approval: said.approval }),
   };

@@ -8,6 +8,7 @@ type Step =
   | { readonly kind: "match" };
 
 const MAX_STEPS = 400;
+const MAX_COMPILED = 4_000;
 /** States that are remembered; when there are more, they are made anew. */
 const MAX_STATES = 500;
 const MAX_TRANSITIONS = 20_000;
@@ -42,6 +43,7 @@ export class Program {
   readonly #first: number;
   #states = new Map<string, State>();
   #transitions = 0;
+  #compiled = 0;
   /** What was done so far: one for each character, and one for each place that had to be looked at. */
   work = 0;
 
@@ -106,14 +108,15 @@ export class Program {
   }
 
   #add(step: Step): number {
-    if (this.#steps.length >= MAX_STEPS) {
-      throw new ByrefError("invalid_tool_input", "The pattern is too large: search for less.");
-    }
+    if (this.#steps.length >= MAX_STEPS) throw tooLarge();
     return this.#steps.push(step) - 1;
   }
 
   /** From the end to the start: the place where the pattern begins, when it goes on at `next`. */
   #compile(pattern: Pattern, next: number): number {
+    // Also what adds no step takes its time: an empty group, many times repeated.
+    this.#compiled++;
+    if (this.#compiled > MAX_COMPILED) throw tooLarge();
     if (pattern.kind === "character") {
       return this.#add({ kind: "character", test: pattern.test, next });
     }
@@ -186,4 +189,8 @@ export class Program {
     this.#states = new Map();
     this.#transitions = 0;
   }
+}
+
+function tooLarge(): ByrefError {
+  return new ByrefError("invalid_tool_input", "The pattern is too large: search for less.");
 }

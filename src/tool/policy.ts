@@ -12,6 +12,8 @@ export interface Consumed {
 /** A call that is about to run. */
 export interface PolicyCall {
   readonly tool: string;
+  /** Other names of the same tool: of an MCP server's, its own and `server/name`. */
+  readonly aliases?: readonly string[];
   /** As the model wrote it, references kept. */
   readonly input: Json;
   /** With the values in place of the references: guarded ones too. */
@@ -37,8 +39,9 @@ export type Policy = (call: PolicyCall) => Decision | Promise<Decision>;
  * has been shown nothing that is not trusted. `*` stands for any characters.
  */
 export function requireTrusted(tools: readonly string[]): Policy {
-  return ({ tool, references, tainted }) => {
-    if (!tools.some((pattern) => matches(pattern, tool))) return "allow";
+  return ({ tool, aliases = [], references, tainted }) => {
+    const isMeant = [tool, ...aliases].some((name) => tools.some((one) => matches(one, name)));
+    if (!isMeant) return "allow";
     const doubted = references.filter(({ trusted }) => !trusted);
     if (doubted.length > 0) {
       const names = doubted.map(({ name, sources }) => `$${name} (${sources.join(", ")})`);

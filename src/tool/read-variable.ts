@@ -33,14 +33,14 @@ export const readVariable = runtimeTool({
   name: "read_variable",
   description: "Read a variable or a part of it. `next` is the input that reads on.",
   inputSchema,
-  async execute({ name, path, offset = 0, limit }, { store, hidesUntrusted }) {
+  async execute({ name, path, offset = 0, limit }, { store }) {
     const target = targetIn(name, path);
     const info = readable(store, target.name);
     const untrusted = !info.trusted;
     if (info.type === "bytes") {
       return { output: isShowable(info) ? aboutImage(info) : aboutBytes(info), untrusted };
     }
-    const output = await lookedAt(info, { target, hidesUntrusted }, async () => {
+    const output = await lookedAt(info, target, async () => {
       const part = await partAt(store, target);
       const asked: Asked = { target, offset, limit };
       return "sequence" in part ? pieceOf(asked, part) : shown(asked, part.value);

@@ -2,7 +2,13 @@ import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { Content, valueIn } from "../store/content.ts";
 import { nameForCall } from "../store/names.ts";
-import type { AutomaticName, Awaitable, VariableInfo, Write } from "../store/variable-store.ts";
+import type {
+  AutomaticName,
+  Awaitable,
+  VariableInfo,
+  VariableStore,
+  Write,
+} from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import type { Place } from "./save-target.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
@@ -16,7 +22,9 @@ export function saveResult(prepared: PreparedCall, outcome: Outcome): Awaitable<
   const { places, writes } = writesFor(prepared, outcome);
   const refused = (error: unknown): Saved => {
     const [write] = writes;
-    if (codeOf(error) !== "limit_exceeded" || write === undefined) throw error;
+    if (codeOf(error) !== "limit_exceeded" || write === undefined) {
+      throw places.some(({ name }) => isGuarded(options.store, name)) ? withheld(error) : error;
+    }
     const output = notKept(write, messageOf(error), options.untrusted === "hide");
     if ("untrusted" in output) options.taint?.add();
     return { output };
@@ -28,6 +36,18 @@ export function saveResult(prepared: PreparedCall, outcome: Outcome): Awaitable<
   } catch (error) {
     return refused(error);
   }
+}
+
+function isGuarded(store: VariableStore, name: string): boolean {
+  return (store.glance(name)?.visibility ?? "model") !== "model";
+}
+
+/** Why a write does not fit tells what is there. */
+function withheld(error: unknown): ByrefError {
+  return new ByrefError(
+    codeOf(error),
+    "What was to be saved does not fit there, which is guarded.",
+  );
 }
 
 interface Written {
@@ -79,7 +99,8 @@ function writesFor(prepared: PreparedCall, outcome: Outcome) {
     value,
     tool: name,
     toolCallId: call.toolCallId,
-    input,
+    // Of a call that code makes the input is no model's words, but values.
+    ...(isPlain(prepared) ? { input } : {}),
     ...labels.ofResult(name, options.policies?.[name]),
     ...(description === "" ? {} : { description }),
   };
@@ -92,20 +113,24 @@ function writesFor(prepared: PreparedCall, outcome: Outcome) {
   };
 }
 
+/** May what went in be told? What code passes to a tool is told by nothing but its labels. */
+function isPlain({ call, labels }: PreparedCall): boolean {
+  return call.madeOf === undefined || (!labels.isGuarded && !labels.hasDoubted);
+}
+
 /** A name is for all to see: it is not made of what is guarded. */
-function nameFor(
-  { named, resolution, input, labels, digest }: PreparedCall,
-  value: Json | Content,
-) {
+function nameFor(prepared: PreparedCall, value: Json | Content) {
+  const { named, resolution, input, labels, digest } = prepared;
   const { name, options } = named;
   const automatic = (base: { base: string; numbered: boolean }): AutomaticName => ({
     ...base,
     inputDigest: digest,
   });
-  if (labels.isGuarded) return automatic({ base: name, numbered: true });
+  const { visibility, trusted: isTrusted } = labels.ofResult(name, options.policies?.[name]);
+  const isSealed = labels.isGuarded || visibility !== "model";
+  if (isSealed || !isPlain(prepared)) return automatic({ base: name, numbered: true });
   const hides = options.untrusted === "hide";
   if (hides && !labels.isTrusted) return automatic(nameForCall(name, input));
-  const isTrusted = labels.ofResult(name, options.policies?.[name]).trusted;
   const shown = value instanceof Content ? null : value;
   const chosen = hides && !isTrusted ? undefined : options.naming?.(name, resolution.value, shown);
   return automatic(

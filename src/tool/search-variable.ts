@@ -33,7 +33,7 @@ export function searchVariable({ maxWork = MAX_WORK }: SearchOptions = {}) {
       top_k: z.int().min(1).max(MAX_HITS).optional(),
       offset: z.int().min(0).max(MAX_COUNT).optional(),
     }),
-    async execute(input, { store, hidesUntrusted }) {
+    async execute(input, { store }) {
       const target = targetIn(input.name, input.path);
       const info = readable(store, target.name);
       if (info.type === "bytes") {
@@ -48,7 +48,7 @@ export function searchVariable({ maxWork = MAX_WORK }: SearchOptions = {}) {
       const repeated = compact({ name: info.name, query, path, pattern, match_case, top_k });
       const findings = new Findings(repeated, { target, most: top_k ?? DEFAULT_HITS });
       const search: Search = { target, matcher, findings, maxWork, offset: input.offset ?? 0 };
-      await lookedAt(info, { target, hidesUntrusted }, () => run(store, search));
+      await lookedAt(info, target, () => run(store, search));
       return { output: findings.output(), untrusted: !info.trusted };
     },
   });

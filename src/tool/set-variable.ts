@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ByrefError, codeOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { VariableInfo, Write } from "../store/variable-store.ts";
+import { guardOf } from "../store/visibility.ts";
 import { clip, type Json } from "../value/json.ts";
 import { compact } from "./bounded-output.ts";
 import { runtimeTool, type RuntimeToolContext } from "./runtime-tool.ts";
@@ -30,11 +31,12 @@ export const setVariable = runtimeTool({
     // A model's input arrives as JSON.
     const written = input.value as Json;
     const { value, unresolved } = await context.resolve(written);
+    const labelled = context.labels.ofResult(NAME);
     const write: Write = {
       ...writeOf(input, target),
       value,
       toolCallId: context.call.toolCallId,
-      ...context.labels.ofResult(NAME),
+      ...labelled,
     };
     const notes = unresolved.slice(0, MAX_NOTES).map(({ reference, message, near }) =>
       compact({
@@ -47,7 +49,10 @@ export const setVariable = runtimeTool({
       output: async () => {
         // Meanwhile it may have become secret.
         requireWritable(context, target.name);
-        const saved = await save(context, write, target);
+        // A guard stays, whatever the model puts in the place of what it guarded.
+        const guard = context.store.glance(target.name)?.visibility ?? "model";
+        const visibility = guardOf([guard, labelled.visibility]);
+        const saved = await save(context, { ...write, visibility }, target);
         return compact({ ...handleOf(saved), unresolved: notes.length > 0 ? notes : undefined });
       },
     };

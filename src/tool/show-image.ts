@@ -12,8 +12,10 @@ export function isShowable({ mediaType, bytes, visibility }: VariableInfo): bool
 }
 
 /** What is kept of an image that a model has asked for: which it was, never its bytes. */
-export function aboutImage({ name, version, type, bytes, mediaType }: VariableInfo): Json {
-  return { reference: `$${name}`, type, bytes, mediaType, version, image: true };
+export function aboutImage(info: VariableInfo): Json {
+  const { name, version, updatedAt, type, bytes, mediaType, trusted } = info;
+  const which = { version, updatedAt, trusted };
+  return { reference: `$${name}`, type, bytes, mediaType, ...which, image: true };
 }
 
 /** The image itself, as long as it is the one that was asked for. */
@@ -23,7 +25,7 @@ export async function imageIn(
 ): Promise<ModelOutput | undefined> {
   const name = String(output.reference).slice(1);
   const info = store.info(name);
-  if (info === undefined || !isShowable(info) || info.version !== output.version) return undefined;
+  if (info === undefined || !isShowable(info) || !isSame(info, output)) return undefined;
   const open = store.open(name);
   if (open === undefined) return undefined;
   try {
@@ -39,6 +41,11 @@ export async function imageIn(
   } finally {
     open.close();
   }
+}
+
+/** A version alone would not tell: they begin anew when a variable is deleted. */
+function isSame({ version, updatedAt, trusted }: VariableInfo, output: JsonObject): boolean {
+  return version === output.version && updatedAt === output.updatedAt && trusted === output.trusted;
 }
 
 /** In steps: a call takes only so many arguments. */

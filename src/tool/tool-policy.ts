@@ -10,6 +10,8 @@ export interface ToolPolicy {
   readonly declassifies?: boolean;
   /** A person has to approve each call. Default: false. */
   readonly approval?: boolean;
+  /** Other names under which a policy may know it, e.g. `delete_all` and `mail/delete_all`. */
+  readonly aliases?: readonly string[];
   /** Where its results come from, e.g. `mcp:<server>`. Default: `tool:<name>`. */
   readonly source?: string;
 }

@@ -81,17 +81,17 @@ export function readable(store: VariableStore, name: string): VariableInfo {
   throw new ByrefError("variable_sealed", said);
 }
 
-/** What `look` gives; of a variable that is to be hidden its errors list no keys. */
+/** What `look` gives; of a variable that is not trusted its errors list no keys. */
 export async function lookedAt<Result>(
   info: VariableInfo,
-  { target, hidesUntrusted }: { readonly target: Target; readonly hidesUntrusted: boolean },
+  target: Target,
   look: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await look();
   } catch (error) {
     const tellsKeys = codeOf(error) === "path_not_found";
-    if (!tellsKeys || !hidesUntrusted || info.trusted) throw error;
+    if (!tellsKeys || info.trusted) throw error;
     throw problemFrom(referenceTo(target), { found: false, reason: "path" });
   }
 }

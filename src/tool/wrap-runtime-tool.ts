@@ -1,10 +1,12 @@
 import { asSchema, jsonSchema } from "ai";
 import { limits } from "../limits.ts";
+import type { Lookup } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { isJsonObject, type Json } from "../value/json.ts";
 import { decisionFor } from "./approval.ts";
 import { Labels } from "./labels.ts";
 import type { WrapOptions } from "./prepared-call.ts";
+import { failedCall } from "./failure.ts";
 import { failed, runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { lookupInStore } from "./store-lookup.ts";
@@ -33,8 +35,14 @@ export async function wrapRuntimeTool(
 ): Promise<WrappedTool> {
   const { name, description } = tool;
   const { $schema: _, ...schema } = await asSchema(tool.inputSchema).jsonSchema;
-  const toModelOutput = async ({ output }: { readonly output: Json }) =>
-    (await tool.toModelOutput?.(output, options.store)) ?? { type: "json", value: output };
+  const shownOnce = new Set<string>();
+  const toModelOutput = async ({ output }: { readonly output: Json }) => {
+    // Each step's prompt has all of them once more.
+    shownOnce.add(JSON.stringify(output));
+    const isOneOfFew = [...shownOnce].indexOf(JSON.stringify(output)) < limits.maxShownImages;
+    const shown = isOneOfFew ? await tool.toModelOutput?.(output, options.store) : undefined;
+    return shown ?? { type: "json", value: output };
+  };
   // Without a validator: what is wrong with an input the model is told in our words.
   const shown = {
     description,
@@ -54,27 +62,60 @@ async function prepare(
   given: Json,
   call: CallOptions,
 ): Promise<Prepared> {
+  const { name } = tool;
+  const labels = new Labels(options.store, options.taint);
   try {
     const input = await checkInput(tool, given, { unresolved: [], readonly: false });
+    const used = await namesIn(given, options);
+    for (const variable of used) labels.add(variable);
+    const references = labels.consumed;
     const decided = await decisionFor(options, {
-      tool: tool.name,
+      tool: name,
       input: given,
       resolved: given,
-      references: [],
+      references,
     });
     if (decided.kind === "failed") return decided;
+    // What it will read is what it is now.
+    const versions = used.map((variable) => [
+      variable,
+      options.store.info(variable)?.updatedAt ?? "",
+    ]);
     return {
       kind: "ready",
       input: given,
       // What it resolves itself counts where it is saved.
       references: { authoredChars: 0, resolvedChars: 0 },
-      pin: await digestOf(given),
+      pin: await digestOf([given, versions]),
       ...(decided.approval === undefined ? {} : { approval: decided.approval }),
       run: () => run({ tool, options }, input, call),
     };
   } catch (error) {
     return failed(error);
   }
+}
+
+/** The variables that a call is about: those that it names, and those that it refers to. */
+async function namesIn(given: Json, { store, syntaxes }: WrapOptions): Promise<readonly string[]> {
+  const names = new Set<string>();
+  const add = (name: string) => {
+    if (store.glance(name) !== undefined) names.add(name);
+  };
+  if (isJsonObject(given)) {
+    const { name, variables } = given;
+    for (const one of [name, ...(Array.isArray(variables) ? variables : [])]) {
+      if (typeof one === "string") add(/\w+/u.exec(one)?.[0] ?? "");
+    }
+  }
+  const noted: Lookup = ({ name }) => {
+    add(name);
+    return { found: true, value: "" };
+  };
+  // Too much in it is said when it runs.
+  await resolveReferences(given, noted, syntaxes === undefined ? {} : { syntaxes }).catch(
+    () => undefined,
+  );
+  return [...names];
 }
 
 async function run(
@@ -96,19 +137,15 @@ async function run(
     });
     return { kind: "done", save: () => save(result, options) };
   } catch (error) {
-    return labels.isGuarded
-      ? failed(
-          error,
-          `${tool.name} failed; what it said is withheld, because it was given a guarded value.`,
-        )
-      : failed(error);
+    return failedCall(error, { name: tool.name, options, labels });
   }
 }
 
 function contextOf(options: WrapOptions, labels: Labels, call: CallOptions): RuntimeToolContext {
   const { store, syntaxes, owner } = options;
   const lookup = lookupInStore(store, {
-    hidesUntrusted: options.untrusted === "hide",
+    // It reads on the model's behalf: an error of its that listed keys would show them.
+    hidesUntrusted: true,
     onUsed: (used) => {
       labels.add(used);
       if (owner !== undefined) store.holds.hold(owner, used);

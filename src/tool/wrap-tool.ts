@@ -8,6 +8,7 @@ import { deepFreeze, type Json } from "../value/json.ts";
 import { approvalFor } from "./approval.ts";
 import { Labels } from "./labels.ts";
 import type { NamedTool, PreparedCall, Resolved, WrapOptions } from "./prepared-call.ts";
+import { failedCall, unresolvedCall } from "./failure.ts";
 import { failed, runTool } from "./run-tool.ts";
 import { saveResult } from "./save-result.ts";
 import { parseTarget, splitInput, withTarget } from "./save-target.ts";
@@ -69,6 +70,7 @@ function targetsOf(name: string, outputPath: WrapOptions["outputPath"] = false):
 async function prepare(named: NamedTool, given: Json, call: CallOptions): Promise<Prepared> {
   const { name, tool, options, target } = named;
   const labels = new Labels(options.store, options.taint, call.madeOf);
+  const about = { name, options, labels };
   try {
     if (tool.execute === undefined) throw notExecutable(name);
     // What the model wrote is history: the tool must not change it.
@@ -81,7 +83,7 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
     const resolution = isValue
       ? { value: split.input, unresolved: [] }
       : await resolve(named, split.input, { labels, references });
-    const checked = await check(named, resolution, labels);
+    const checked = await check(named, resolution);
     // A digest of what is guarded would let it be guessed.
     const digest = await digestOf(labels.isGuarded ? split.input : resolution.value);
     const prepared = { ...split, named, call, resolution, checked, labels, digest, places };
@@ -97,25 +99,18 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
       run: () => run(prepared),
     };
   } catch (error) {
-    return failed(error);
+    const isInput = codeOf(error) === "invalid_tool_input";
+    return isInput ? failedCall(error, about) : unresolvedCall(error, about);
   }
 }
 
-async function check(
+function check(
   { name, tool, options }: NamedTool,
   { value, unresolved }: Resolved,
-  labels: Labels,
 ): Promise<unknown> {
   const isReadonly = options.readonlyTools?.includes(name) ?? false;
-  try {
-    return await checkInput(tool, value, { unresolved, readonly: isReadonly });
-  } catch (error) {
-    if (!labels.isGuarded) throw error;
-    throw new ByrefError(codeOf(error), withheld(name, GIVEN_GUARDED));
-  }
+  return checkInput(tool, value, { unresolved, readonly: isReadonly });
 }
-
-const GIVEN_GUARDED = "it was given a guarded value";
 
 async function run(prepared: PreparedCall): Promise<ToolRun> {
   const { named, call, labels, checked: input } = prepared;
@@ -126,25 +121,8 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
     const outcome = await runTool({ name, tool, input, toolMs, call, takeIn });
     return { kind: "done", save: () => saveResult(prepared, outcome) };
   } catch (error) {
-    if (labels.isGuarded) return failed(error, withheld(name, GIVEN_GUARDED));
-    return isDoubted(named) ? doubted(named, error) : failed(error);
+    return failedCall(error, { name, options, labels });
   }
-}
-
-function isDoubted({ name, options }: NamedTool): boolean {
-  return options.policies?.[name]?.trusted === false;
-}
-
-/** What a tool says whose results are not trusted is no more to be trusted. */
-function doubted({ name, options }: NamedTool, error: unknown): Failed {
-  if (options.untrusted === "hide") return failed(error, withheld(name, "it is not trusted"));
-  options.taint?.add();
-  return failed(error);
-}
-
-/** What a tool says of a guarded value is guarded too. */
-function withheld(name: string, why: string): string {
-  return `${name} failed; what it said is withheld, because ${why}.`;
 }
 
 function resolve(

@@ -42,6 +42,13 @@ export class MessageParts {
     return this.parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
   }
 
+  /** The name of the tool that a call is of; empty if there is no such call. */
+  toolOf(toolCallId: string): string {
+    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    const name = part?.toolName ?? String(part?.type ?? "").replace(/^tool-/u, "");
+    return String(name);
+  }
+
   /** What the person saw of each text part, in order. */
   get display(): readonly string[] {
     return this.#display;

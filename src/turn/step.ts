@@ -95,6 +95,11 @@ async function readParts(
     if (part.type === "error") throw modelFailed(part.error, context);
     if (part.type === "model-call-end") end = part;
     if (part.type === "tool-call" && part.providerExecuted !== true) {
+      if (isTooDeep(part.input)) {
+        invalidCalls++;
+        await context.write(tooDeep(part));
+        continue;
+      }
       if (part.invalid === true) invalidCalls++;
       else calls.push(toolCallFrom(part));
     }
@@ -102,6 +107,23 @@ async function readParts(
     if (chunk !== undefined) await context.write(chunk);
   }
   return end && { finishReason: end.finishReason, usage: end.usage, calls, invalidCalls };
+}
+
+/** Deeper than any tool's input may be: writing it down would end the turn. */
+function isTooDeep(input: unknown): boolean {
+  let level: readonly unknown[] = [input];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limits.maxDepth) return true;
+    level = level.flatMap((value) =>
+      typeof value === "object" && value !== null ? Object.values(value) : [],
+    );
+  }
+  return false;
+}
+
+function tooDeep({ toolCallId, toolName }: { toolCallId: string; toolName: string }) {
+  const errorText = `invalid_tool_input: The input is deeper than ${limits.maxDepth} levels.`;
+  return { type: "tool-input-error", toolCallId, toolName, input: {}, errorText } as const;
 }
 
 function toolCallFrom(part: { toolCallId: string; toolName: string; input: unknown }): ToolCall {

@@ -51,6 +51,15 @@ export class Toolbox {
     return this.#store.count() === 0 ? setOf(this.#agents) : this.all;
   }
 
+  /** The same for messages of the past: an image that was read then is not shown again. */
+  get past(): ToolSet {
+    const tools = Object.entries(this.all).map(([name, tool]) => {
+      const { toModelOutput: _, ...rest } = tool;
+      return [name, this.#own.has(name) ? rest : tool];
+    });
+    return Object.fromEntries(tools) as ToolSet;
+  }
+
   /** All that a message may speak of. */
   get all(): ToolSet {
     return { ...setOf(this.#agents), ...setOf(this.#own) };

@@ -157,7 +157,7 @@ class Turn {
       this.#options.facilities ?? {},
     );
     const others = history.window().filter(({ id }) => id !== this.#id);
-    const past = await toModelMessages(others, tools.all);
+    const past = await toModelMessages(others, tools.past);
     const context: Omit<StepContext, "tools"> = {
       model,
       instructions: instructionsFor(agent),
@@ -223,8 +223,18 @@ class Turn {
 
   /** As the model wrote it into the message; expanded on its way out. */
   #write(chunk: UIMessageChunk): void | Promise<void> {
+    if (this.#isDoubted(chunk)) this.#taint.add();
     this.#parts.add(chunk);
     return this.#answer.write(chunk);
+  }
+
+  /** What a provider's own tool found, say on the web, the model reads whole. */
+  #isDoubted(chunk: UIMessageChunk): boolean {
+    if (chunk.type === "source-url" || chunk.type === "source-document") return true;
+    if (chunk.type !== "tool-output-available" && chunk.type !== "tool-output-error") return false;
+    if (chunk.providerExecuted !== true) return false;
+    const name = this.#parts.toolOf(chunk.toolCallId);
+    return this.#options.agent.policies?.[name]?.trusted !== true;
   }
 
   #finish(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
@@ -247,7 +257,7 @@ class Turn {
     const message = { ...stored, metadata: { ...metadata, ...failure } };
     if (!isNew) history.replaceNewest(message);
     else if (saysSomething) history.add(message);
-    emit({ type: "message-metadata", messageMetadata: metadata });
+    emit({ type: "message-metadata", messageMetadata: { ...metadata, ...failure } });
     if (signal.aborted) emit({ type: "abort" });
     else if (error !== undefined)
       emit({ type: "error", errorText: `${error.code}: ${error.message}` });

@@ -15,7 +15,7 @@ const agent: Agent = {
   instructions: "Help.",
   tools: { act: tool({ inputSchema: z.object({}), execute: () => "own" }) },
   effects: { get: "idempotent" },
-  policies: { act: { sealed: true }, get: { trusted: true } },
+  policies: { act: { sealed: true }, "shop/get": { trusted: true } },
   readonlyTools: ["act"],
 };
 const company = { agents: [agent] as const, model: () => demoModel() };
@@ -47,8 +47,9 @@ describe("an agent with MCP servers", () => {
     const settings = await settingsFor({ tools: { "*": { sealed: true, trusted: false } } });
     const { policies, effects, readonlyTools } = await equipped(settings);
     expect(policies?.act).toEqual({ sealed: true });
-    expect(policies?.get).toEqual({ sealed: true, trusted: true, source: "mcp:shop" });
-    expect(policies?.shop_act).toEqual({ sealed: true, trusted: false, source: "mcp:shop" });
+    const source = "mcp:shop";
+    expect(policies?.get).toMatchObject({ sealed: true, trusted: true, source });
+    expect(policies?.shop_act).toMatchObject({ sealed: true, trusted: false, source });
     expect(effects).toMatchObject({ get: "idempotent", shop_act: "once" });
     expect(readonlyTools).toEqual(["act", "shop_act", "get", "shop_read_variable"]);
   });

@@ -179,11 +179,18 @@ describe("labels", () => {
       },
     ]);
     const source = "mcp:shop";
+    const aliasesOf = (name: string) => [name, `shop/${name}`];
     expect(policies).toEqual({
-      get_order: { source, trusted: true },
-      get_mail: { source, trusted: false, sealed: true },
-      send_mail: { source, trusted: false, sealed: true, approval: true },
-      other: { source, trusted: false },
+      get_order: { source, aliases: aliasesOf("get_order"), trusted: true },
+      get_mail: { source, aliases: aliasesOf("get_mail"), trusted: false, sealed: true },
+      send_mail: {
+        source,
+        aliases: aliasesOf("send_mail"),
+        trusted: false,
+        sealed: true,
+        approval: true,
+      },
+      other: { source, aliases: aliasesOf("other"), trusted: false },
     });
   });
 

@@ -43,17 +43,41 @@ describe("an image that the model asks to read", () => {
     expect(turn.result.metadata.savings.promptChars).toBeLessThan(3_000);
   });
 
-  it("is shown in later turns too, as long as it is that image", async () => {
+  it("is not shown again in later turns, nor is another that has its name since", async () => {
     const { chat } = await reading(bytesContent(PNG, "image/png"));
-    const steps = [[text("Yes."), finish()]];
-    const later = await chat.say({ steps });
-    expect(JSON.stringify(outputShown(later, 0))).toContain(BASE64);
-    await chat.store.save({ name: "photo", value: bytesContent(PNG, "image/png") });
-    const changed = await chat.say({ steps });
-    expect(JSON.stringify(outputShown(changed, 0))).not.toContain(BASE64);
-    chat.store.delete("photo");
-    const gone = await chat.say({ steps });
-    expect(outputShown(gone, 0)).toMatchObject({ type: "json", value: { reference: "$photo" } });
+    const later = await chat.say({ steps: [[text("Yes."), finish()]] });
+    expect(outputShown(later, 0)).toMatchObject({ type: "json", value: { reference: "$photo" } });
+    const other = bytesContent(PNG, "image/png");
+    const replaced = await chat.say({
+      steps: [
+        [toolCall("read_variable", { name: "photo" }), asked],
+        () => {
+          chat.store.delete("photo");
+          chat.nowMs += 1;
+          void chat.store.save({ name: "photo", value: other, trusted: false });
+          return [toolCall("list_variables", {}), asked];
+        },
+        [text("Yes."), finish()],
+      ],
+    });
+    expect(JSON.stringify(promptOf(replaced, 1))).toContain(BASE64);
+    expect(JSON.stringify(promptOf(replaced, 2))).not.toContain(BASE64);
+  });
+
+  it("is one of few in a turn", async () => {
+    const chat = new Conversation({});
+    const names = Array.from({ length: limits.maxShownImages + 3 }, (_, index) => `photo_${index}`);
+    for (const name of names)
+      await chat.store.save({ name, value: bytesContent(PNG, "image/png") });
+    const reads = names.map((name) => toolCall("read_variable", { name }, { id: name }));
+    const turn = await chat.say({
+      steps: [
+        [...reads, asked],
+        [text("I see."), finish()],
+      ],
+    });
+    const shown = JSON.stringify(promptOf(turn, 1)).split(BASE64).length - 1;
+    expect(shown).toBe(limits.maxShownImages);
   });
 
   it.each([
