@@ -127,12 +127,12 @@ function nameFor(prepared: PreparedCall, value: Json | Content) {
     inputDigest: digest,
   });
   const { visibility, trusted: isTrusted } = labels.ofResult(name, options.policies?.[name]);
-  const isSealed = labels.isGuarded || visibility !== "model";
-  if (isSealed || !isPlain(prepared)) return automatic({ base: name, numbered: true });
+  if (labels.isGuarded || !isPlain(prepared)) return automatic({ base: name, numbered: true });
   const hides = options.untrusted === "hide";
   if (hides && !labels.isTrusted) return automatic(nameForCall(name, input));
   const shown = value instanceof Content ? null : value;
-  const chosen = hides && !isTrusted ? undefined : options.naming?.(name, resolution.value, shown);
+  const isHidden = visibility !== "model" || (hides && !isTrusted);
+  const chosen = isHidden ? undefined : options.naming?.(name, resolution.value, shown);
   return automatic(
     chosen === undefined ? nameForCall(name, resolution.value) : { base: chosen, numbered: false },
   );
