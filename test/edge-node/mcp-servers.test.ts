@@ -7,6 +7,7 @@ import { mcpTools } from "../../src/edge/mcp-servers.ts";
 import { readSettings, type Settings } from "../../src/edge/settings.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { type RunningMcpServer, startMcpServer } from "../support/mcp-server.ts";
+import { requireTrusted } from "../../src/tool/policy.ts";
 import { offering } from "../support/mcp-tools.ts";
 
 const agent: Agent = {
@@ -52,6 +53,32 @@ describe("an agent with MCP servers", () => {
     expect(policies?.shop_act).toMatchObject({ sealed: true, trusted: false, source });
     expect(effects).toMatchObject({ get: "idempotent", shop_act: "once" });
     expect(readonlyTools).toEqual(["act", "shop_act", "get", "shop_read_variable"]);
+  });
+
+  it("grants nothing by a bare name, and forbids by every name", async () => {
+    const cast = castOf(
+      {
+        agents: [
+          {
+            ...agent,
+            policies: { get: { secrets: ["card"], trusted: true }, act: { approval: true } },
+          },
+        ],
+        model: company.model,
+        mcp: mcpTools,
+      },
+      await settingsFor(),
+    );
+    const { agent: equippedAgent, close } = await cast.equip(new AbortController().signal);
+    await close();
+    const { get, shop_act } = equippedAgent.policies ?? {};
+    expect(get).toMatchObject({ trusted: false });
+    expect(get).not.toHaveProperty("secrets");
+    expect(shop_act).toMatchObject({ approval: true });
+    expect(shop_act?.aliases).toEqual(["act", "shop/act"]);
+    const policy = requireTrusted(["act"]);
+    const call = { tool: "shop_act", input: 1, resolved: 1, references: [], tainted: true };
+    expect(await policy({ ...call, aliases: shop_act?.aliases ?? [] })).not.toBe("allow");
   });
 
   it("has none of a server that is for others", async () => {

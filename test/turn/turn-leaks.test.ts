@@ -3,6 +3,8 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import { matcherFor } from "../../src/tool/matcher.ts";
+import { variableTools } from "../../src/tool/variable-tools.ts";
+import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { finish, type Part, text, toolCall } from "../support/scripted-model.ts";
 import { Conversation, type Turn } from "../support/turn.ts";
@@ -183,4 +185,50 @@ it("a pattern of nothing, many times repeated, is refused at once", () => {
     const compile = () => matcherFor(query, { isPattern: true, matchCase: false });
     if (times > 2) expect(compile).toThrow("too large");
   }
+});
+
+describe("the runtime's own tools", () => {
+  it("leave the guard of what a model replaces, and the caller's input where it is", async () => {
+    const { chat } = agentWith({});
+    await chat.store.save({ name: "sec", value: "theirs", visibility: "sealed" });
+    await chat.store.save({ name: "input", value: { a: 1 } });
+    const turn = await chat.say({
+      steps: [
+        [
+          toolCall("set_variable", { name: "sec", value: "mine" }),
+          toolCall("delete_variable", { name: "input" }),
+          asked,
+        ],
+        done,
+      ],
+    });
+    expect(chat.store.info("sec")).toMatchObject({ version: 2, visibility: "sealed" });
+    expect(chat.store.info("input")).toBeDefined();
+    expect(prompts(turn)).toContain("cannot be deleted");
+  });
+
+  it("are approved with what they would read: another version is asked for again", async () => {
+    const { chat } = agentWith({});
+    await chat.store.save({ name: "rep", value: "v1" });
+    const wrapped = await wrapRuntimeTools(variableTools(), { store: chat.store });
+    const prepare = async () => {
+      const call = { toolCallId: "c", messages: [], signal: new AbortController().signal };
+      const ready = await wrapped.get("set_variable")?.prepare({ name: "x", value: "$rep" }, call);
+      return ready?.kind === "ready" ? ready.pin : undefined;
+    };
+    const before = await prepare();
+    expect(await prepare()).toBe(before);
+    chat.nowMs += 1;
+    await chat.store.save({ name: "rep", value: "EVIL" });
+    expect(await prepare()).not.toBe(before);
+  });
+});
+
+it("how large a guarded value is, no refusal tells", async () => {
+  const { chat } = agentWith({ policies: { send: { secrets: ["key"] } }, policy: () => "allow" });
+  const value = "x".repeat(1_100_007);
+  await chat.store.save({ name: "key", value, visibility: "secret" });
+  const turn = await chat.say({ steps: [[toolCall("send", { text: "a $key" }), asked], done] });
+  expect(prompts(turn)).toContain("limit_exceeded");
+  expect(prompts(turn)).not.toContain("11000");
 });
