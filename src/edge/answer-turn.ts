@@ -35,7 +35,9 @@ export async function answerTurn(data: ConversationData, run: TurnRun): Promise<
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
     const turnId = crypto.randomUUID();
     events.add({ type: "turn.started", turn: turnId });
-    const record = recordTools(events, turnId, waitingCalls(history.newest()).values());
+    // Only a turn that goes on has calls of which it did not see the beginning.
+    const waiting = approvals === undefined ? [] : waitingCalls(history.newest()).values();
+    const record = recordTools(events, turnId, waiting);
     equipped = await cast.equip(signal);
     const options: TurnOptions = {
       ...cast,

@@ -253,11 +253,13 @@ export class ConversationObject extends DurableObject {
     // The Worker made this body from what it had validated.
     const turn = (await request.json()) as TurnRequest;
     await this.#deletion.whenDone();
-    const newest = this.#data?.history.newest();
-    // Said at once where it can be: once the stream has begun there is no status any more.
-    const asksAgain = turn.isRepeated === true && turn.message === undefined;
-    if (asksAgain && newest === undefined) throw nothingToRepeat();
     const { approvals } = turn;
+    const asksAgain = turn.isRepeated === true && turn.message === undefined;
+    // A question needs to read nothing of what was said before it.
+    const needsNewest = asksAgain || approvals !== undefined;
+    const newest = needsNewest ? this.#data?.history.newest() : undefined;
+    // Said at once where it can be: once the stream has begun there is no status any more.
+    if (asksAgain && newest === undefined) throw nothingToRepeat();
     if (approvals !== undefined && !this.#turns.isRunning) decidedIn(newest, approvals);
     // What has waited goes on with the agent that it was asked of, and no other.
     const agent = approvals === undefined ? turn.agent : newest?.agent;

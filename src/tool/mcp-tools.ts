@@ -9,6 +9,7 @@ import {
 } from "./mcp-connection.ts";
 import { withTimeLimit } from "./mcp-fetch.ts";
 import { valueOfResult } from "./mcp-result.ts";
+import { fitsName } from "./name-pattern.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
 
 /** A list of tools is asked for again after so long. */
@@ -201,7 +202,7 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
 function policyFor({ name, tools = {} }: McpServer, tool: string): ToolPolicy {
   const said: McpToolLabels = Object.assign(
     {},
-    ...Object.entries(tools).map(([pattern, labels]) => (fits(pattern, tool) ? labels : {})),
+    ...Object.entries(tools).map(([pattern, labels]) => (fitsName(pattern, tool) ? labels : {})),
   );
   return {
     trusted: said.trusted ?? false,
@@ -210,21 +211,6 @@ function policyFor({ name, tools = {} }: McpServer, tool: string): ToolPolicy {
     ...(said.sealed === undefined ? {} : { sealed: said.sealed }),
     ...(said.approval === undefined ? {} : { approval: said.approval }),
   };
-}
-
-/** Each part between two stars where it occurs first: no going back. Cost: linear in the name. */
-function fits(pattern: string, name: string): boolean {
-  const [first = "", ...others] = pattern.split("*");
-  const last = others.pop();
-  if (last === undefined) return name === pattern;
-  if (!name.startsWith(first)) return false;
-  let from = first.length;
-  for (const part of others) {
-    const at = name.indexOf(part, from);
-    if (at === -1) return false;
-    from = at + part.length;
-  }
-  return name.length - last.length >= from && name.endsWith(last);
 }
 
 function effectsOf({ annotations }: McpDefinition): "none" | "idempotent" | "once" {

@@ -1,5 +1,6 @@
 import type { Visibility } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
+import { fitsName } from "./name-pattern.ts";
 
 /** A variable that went into a call, as it was then. */
 export interface Consumed {
@@ -40,7 +41,7 @@ export type Policy = (call: PolicyCall) => Decision | Promise<Decision>;
  */
 export function requireTrusted(tools: readonly string[]): Policy {
   return ({ tool, aliases = [], references, tainted }) => {
-    const isMeant = [tool, ...aliases].some((name) => tools.some((one) => matches(one, name)));
+    const isMeant = [tool, ...aliases].some((name) => tools.some((one) => fitsName(one, name)));
     if (!isMeant) return "allow";
     const doubted = references.filter(({ trusted }) => !trusted);
     if (doubted.length > 0) {
@@ -51,21 +52,6 @@ export function requireTrusted(tools: readonly string[]): Policy {
       ? { ask: `${tool} is called after the model has read what is not trusted.` }
       : "allow";
   };
-}
-
-/** Cost: the product of both lengths at most. */
-function matches(pattern: string, name: string): boolean {
-  const [first = "", ...others] = pattern.split("*");
-  if (others.length === 0) return pattern === name;
-  if (!name.startsWith(first)) return false;
-  const last = others.pop() ?? "";
-  let at = first.length;
-  for (const part of others) {
-    const found = name.indexOf(part, at);
-    if (found < 0) return false;
-    at = found + part.length;
-  }
-  return name.length - last.length >= at && name.endsWith(last);
 }
 
 /** The strictest of several policies: a denial, else a question, else leave. */

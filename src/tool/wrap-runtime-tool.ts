@@ -38,8 +38,9 @@ export async function wrapRuntimeTool(
   const shownOnce = new Set<string>();
   const toModelOutput = async ({ output }: { readonly output: Json }) => {
     // Each step's prompt has all of them once more.
-    shownOnce.add(JSON.stringify(output));
-    const isOneOfFew = [...shownOnce].indexOf(JSON.stringify(output)) < limits.maxShownImages;
+    const written = JSON.stringify(output);
+    shownOnce.add(written);
+    const isOneOfFew = [...shownOnce].indexOf(written) < limits.maxShownImages;
     const shown = isOneOfFew ? await tool.toModelOutput?.(output, options.store) : undefined;
     return shown ?? { type: "json", value: output };
   };

@@ -52,13 +52,9 @@ export async function wrapTool(
   const extended = targets === true ? withTarget(widened, tool.strict === true) : undefined;
   // Without a validator: the resolved input is checked, not the references.
   const shown = { ...rest, inputSchema: jsonSchema(extended ?? widened) } as AnyTool;
-  const target = extended === undefined ? targets : true;
-  const named: NamedTool = {
-    name,
-    tool,
-    options,
-    target: target === true && extended === undefined ? false : target,
-  };
+  // A tool that has no room for the parameter is one whose model says nothing.
+  const target = targets === true ? extended !== undefined : targets;
+  const named: NamedTool = { name, tool, options, target };
   return { name, shown, prepare: (input, call) => prepare(named, input, call) };
 }
 

@@ -1,27 +1,7 @@
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import { loaderSandbox } from "../../src/edge/loader-sandbox.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { Sandbox } from "../../src/tool/sandbox.ts";
-import {
-  type CodeCall,
-  type CodeOutcome,
-  failureOf,
-  fakeTool,
-  runCode,
-} from "../support/run-code.ts";
-
-/** Inside of an object, where a turn would run it. */
-function inObject<Result>(work: (sandbox: Sandbox) => Promise<Result>): Promise<Result> {
-  const { CONVERSATIONS } = env;
-  const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());
-  return runInDurableObject(stub, () => work(loaderSandbox(env.LOADER)));
-}
-
-function run(code: string, call: CodeCall = {}): Promise<CodeOutcome> {
-  return inObject((sandbox) => runCode(sandbox, code, call));
-}
+import { type CodeCall, failureOf, fakeTool } from "../support/run-code.ts";
+import { runInObject as run } from "../support/run-code-in-object.ts";
 
 describe("a secret variable", () => {
   it.each([

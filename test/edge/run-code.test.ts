@@ -1,29 +1,8 @@
-import { runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { loaderSandbox } from "../../src/edge/loader-sandbox.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import type { Sandbox } from "../../src/tool/sandbox.ts";
-import {
-  type CodeCall,
-  type CodeOutcome,
-  failureOf,
-  fakeTool,
-  returnedBy,
-  runCode,
-} from "../support/run-code.ts";
-
-/** Inside of an object, where a turn would run it. */
-function inObject<Result>(work: (sandbox: Sandbox) => Promise<Result>): Promise<Result> {
-  const { CONVERSATIONS } = env;
-  const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());
-  return runInDurableObject(stub, () => work(loaderSandbox(env.LOADER)));
-}
-
-function run(code: string, call: CodeCall = {}): Promise<CodeOutcome> {
-  return inObject((sandbox) => runCode(sandbox, code, call));
-}
+import { failureOf, fakeTool, returnedBy } from "../support/run-code.ts";
+import { runInObject as run } from "../support/run-code-in-object.ts";
 
 async function storeOf(values: Readonly<Record<string, unknown>>): Promise<VariableStore> {
   const store = new MemoryStore();
