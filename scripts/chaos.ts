@@ -1,44 +1,99 @@
 /**
  * Kills a server under load and compares what it has afterwards with what it had acknowledged:
- * `npm run chaos -- [--kills 100] [--seed N]`. A seed gives the same requests again, not the same
- * moments. What SIGKILL cannot show is a machine that loses power: there a write is as safe as its disk.
+ * `npm run chaos -- [--kills 100] [--seed N] [--only variables|turns]`. A seed gives the same requests
+ * again, not the same moments. What SIGKILL cannot show is a machine that loses power: there a write is as
+ * safe as its disk.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Report, runChaos } from "../test/chaos/chaos.ts";
+import type { Findings } from "../test/chaos/turns/findings.ts";
+import { rowsOf } from "../test/chaos/turns/table.ts";
+import { runTurnsChaos } from "../test/chaos/turns/turns-chaos.ts";
 
 const { values } = parseArgs({
-  options: { kills: { type: "string", default: "100" }, seed: { type: "string" } },
+  options: {
+    kills: { type: "string", default: "100" },
+    seed: { type: "string" },
+    only: { type: "string" },
+  },
 });
 const kills = wholeNumber("kills", values.kills);
 const seed = wholeNumber("seed", values.seed ?? String(Date.now() % 1_000_000));
-const stateDir = mkdtempSync(join(tmpdir(), "byref-chaos-"));
+const { only } = values;
+if (only !== undefined && only !== "variables" && only !== "turns") {
+  console.error(`--only must be variables or turns, not ${only}.`);
+  process.exit(1);
+}
+if (only !== "turns") await killUnderWrites();
+if (only !== "variables") await killInTurns();
 
-console.log(`Seed ${seed}, state in ${stateDir}`);
-const startedMs = performance.now();
-const report = await runChaos({ kills, seed, stateDir, onProgress: showProgress });
-const minutes = ((performance.now() - startedMs) / 60_000).toFixed(1);
-console.log(`\n\n${tableOf(report)}\n\n${minutes} minutes; refused: ${refusals(report)}`);
-if (report.wrong.length === 0 && report.forgotten.length === 0) {
-  rmSync(stateDir, { recursive: true, force: true });
-} else {
-  console.error(`\nWrong after kill ${report.kills} (seed ${seed}, state kept in ${stateDir}):`);
-  for (const what of report.wrong) console.error(`\n${what}`);
-  for (const what of report.forgotten) console.error(`\nNo alarm was set for ${what}`);
+async function killUnderWrites(): Promise<void> {
+  await inFolder("variables", async (stateDir) => {
+    const report = await runChaos({ kills, seed, stateDir, onProgress: showProgress });
+    console.log(`\n\n${tableOf(report)}\n\nrefused: ${refusals(report)}`);
+    return [...report.wrong, ...report.forgotten.map((what) => `No alarm was set for ${what}`)];
+  });
+}
+
+async function killInTurns(): Promise<void> {
+  await inFolder("turns", async (stateDir) => {
+    const findings = await runTurnsChaos({ kills, seed, stateDir, onProgress: showTurns });
+    const rows = rowsOf(findings);
+    const cells = rows.map(({ id, figure, target, result, isMet }) => [
+      id,
+      figure,
+      target,
+      isMet ? result : `${result} MISSED`,
+    ]);
+    console.log(`\n\n${aligned([["id", "figure", "target", "result"], ...cells])}`);
+    console.log(`\n${findings.kills} kills in ${findings.turns} turns: ${tell(findings.counts)}`);
+    console.log(`killed at: ${tell(findings.moments)}`);
+    const missed = rows.filter(({ isMet }) => !isMet).map(({ id, figure }) => `${id}: ${figure}`);
+    const wrong = findings.wrong.map(({ row, what }) => `${row}: ${what}`);
+    return [...new Set(missed), ...wrong, ...findings.stories];
+  });
+}
+
+/** In a state of its own, which is kept if something is wrong. */
+async function inFolder(
+  what: string,
+  work: (stateDir: string) => Promise<readonly string[]>,
+): Promise<void> {
+  const stateDir = mkdtempSync(join(tmpdir(), "byref-chaos-"));
+  console.log(`${what}: seed ${seed}, state in ${stateDir}`);
+  const startedMs = performance.now();
+  const wrong = await work(stateDir);
+  console.log(`${((performance.now() - startedMs) / 60_000).toFixed(1)} minutes`);
+  if (wrong.length === 0) return rmSync(stateDir, { recursive: true, force: true });
+  console.error(`\nWrong (${what}, seed ${seed}, state kept in ${stateDir}):`);
+  for (const one of wrong) console.error(`\n${one}`);
   process.exitCode = 1;
 }
 
 function showProgress({ kills: done, counts, evicted, orphans, restartMs }: Report): void {
-  const parts = [
+  showLine([
     `kill ${done}/${kills}`,
     `${amount(counts.writes)} acknowledged writes`,
     `${amount(counts.deletes + counts.resets + counts.ends)} deletes`,
     `${amount(evicted.size)} evicted`,
     `${amount(orphans)} orphans swept`,
     `restart ${amount(restartMs.at(-1) ?? 0)} ms`,
-  ];
+  ]);
+}
+
+function showTurns({ kills: done, turns, wrong, resumedMs }: Findings): void {
+  showLine([
+    `kill ${done}/${kills}`,
+    `${amount(turns)} turns`,
+    `resumed after ${amount(resumedMs.at(-1) ?? 0)} ms`,
+    `${amount(wrong.length)} wrong`,
+  ]);
+}
+
+function showLine(parts: readonly string[]): void {
   const line = parts.join(" · ");
   if (process.stdout.isTTY) process.stdout.write(`\r${line}\x1b[K`);
   else console.log(line);
@@ -47,7 +102,8 @@ function showProgress({ kills: done, counts, evicted, orphans, restartMs }: Repo
 function tableOf(report: Report): string {
   const { counts, evicted, orphans, openUploads, restartMs, answerMs, wrong, forgotten } = report;
   const { deletes, resets, ends, reads, unanswered, writes } = counts;
-  const rows = [
+  return aligned([
+    ["", "target", "result"],
     ["kills", String(kills), String(report.kills)],
     ["acknowledged writes", "", amount(writes)],
     ["cut off without an answer", "", amount(unanswered)],
@@ -68,15 +124,22 @@ function tableOf(report: Report): string {
     ["unfinished uploads (R2 ends them after a week)", "", amount(openUploads)],
     ["restart to first answer, median and worst", "", spread(restartMs)],
     ["  of that with the port open", "", spread(answerMs)],
-  ];
-  const [names = 0, targets = 0] = [0, 1].map((column) =>
-    Math.max(...rows.map((row) => (row[column] ?? "").length), 6),
+  ]);
+}
+
+/** The last column needs no width. */
+function aligned(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? "").length)),
   );
-  const lines = [["", "target", "result"], ...rows].map(
-    ([name = "", target = "", result = ""]) =>
-      `${name.padEnd(names)}  ${target.padStart(targets)}  ${result}`,
-  );
-  return lines.join("\n");
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
 }
 
 function spread(times: readonly number[]): string {
@@ -86,8 +149,11 @@ function spread(times: readonly number[]): string {
 }
 
 function refusals({ counts }: Report): string {
-  const each = Array.from(counts.refused, ([what, times]) => `${what} (${times})`);
-  return each.join(", ") || "none";
+  return tell(counts.refused) || "none";
+}
+
+function tell(counts: ReadonlyMap<string, number>): string {
+  return Array.from(counts, ([what, times]) => `${what} (${times})`).join(", ");
 }
 
 function amount(value: number): string {

@@ -24,7 +24,8 @@ export {
 export type { ToolPolicy } from "./tool/tool-policy.ts";
 export type { Handle, ShownValue, ToolOutput } from "./tool/tool-output.ts";
 export type { Naming } from "./tool/prepared-call.ts";
-export type { Agent, Effects } from "./turn/agent.ts";
+export type { Effects } from "./tool/wrapped-tool.ts";
+export type { Agent } from "./turn/agent.ts";
 export type { Cost } from "./turn/cost.ts";
 export type { Savings } from "./turn/savings.ts";
 export type { TurnMetadata } from "./turn/turn.ts";

@@ -35,7 +35,12 @@ export const errorCodes = {
   model_failed: { status: 502, title: "The model failed" },
   model_timeout: { status: 504, title: "The model took too long" },
   approval_not_found: { status: 404, title: "Nothing waits for this approval" },
+  outcome_unknown: { status: 409, title: "Nobody knows whether the tool did its work" },
+  turn_timeout: { status: 504, title: "The turn took too long" },
+  turn_failed: { status: 500, title: "The turn could not be finished" },
+  storage_full: { status: 507, title: "The conversation's storage is full" },
   turn_stopped: { status: 409, title: "The turn was stopped" },
+  spend_exceeded: { status: 429, title: "The spend limit is reached" },
   too_many_turns: { status: 429, title: "Too many messages are waiting" },
   internal: { status: 500, title: "Something is wrong here" },
 } as const satisfies Record<string, { status: number; title: string }>;

@@ -89,6 +89,14 @@ export const limits = {
   /** Model calls in one turn. */
   maxSteps: 20,
   maxQueuedTurns: 8,
+  turnMs: 900_000,
+  /** Attempts at a turn that crashes cut off, without getting any further, before it is given up. */
+  maxTurnTries: 10,
+  /** What a turn has said is written down after so long, or so much of it; its steps and results at once. */
+  turnLogMs: 2_000,
+  turnLogChars: 16_384,
+  /** One row of a turn's log; the next begins above. */
+  turnLogRowChars: 262_144,
   /** Silence of a model: before its first part, and between two parts. */
   modelSilenceMs: 60_000,
   toolMs: 60_000,

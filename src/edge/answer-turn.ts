@@ -1,68 +1,108 @@
 import { codeOf, publicMessageOf } from "../errors.ts";
-import type { Cost } from "../turn/cost.ts";
+import type { SpendLimits } from "../turn/spend.ts";
 import type { Facilities } from "../turn/toolbox.ts";
+import type { Cost } from "../turn/cost.ts";
+import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../turn/turn.ts";
+import type { Remains, TurnLog } from "../turn/turn-log.ts";
+import type { TurnOptions } from "../turn/turn-options.ts";
 import { waitingCalls } from "../turn/waiting.ts";
-import { resumeTurn, runTurn, type TurnOptions, type TurnResult } from "../turn/turn.ts";
 import type { Cast, Equipped } from "./cast.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import { questionOf } from "./question.ts";
 import type { TurnRequest } from "./requests.ts";
 import { recordTools } from "./tool-events.ts";
-import type { TurnLog } from "./turn-log.ts";
 
 export interface TurnRun {
-  readonly turn: TurnRequest;
   readonly cast: Cast;
   readonly log: TurnLog;
   readonly signal: AbortSignal;
   /** What the runtime's own tools work with. */
   readonly facilities: Facilities;
+  readonly spendLimits: SpendLimits;
   /** Of the turn so far. */
   readonly cost: () => Cost;
+  /** Called when the turn is about to be written down for the first time, in the same commit. */
+  readonly onBegin: () => void;
 }
 
 /**
  * Runs a turn in a conversation; its chunks go to the log, and what happened to the events, which the
  * caller writes. Rejects, and says so in the log, for what is wrong outside of the turn's own doing.
  */
-export async function answerTurn(data: ConversationData, run: TurnRun): Promise<TurnResult> {
-  const { store, history, events } = data;
-  const { turn, cast, log, signal, cost, facilities } = run;
+export async function answerTurn(
+  data: ConversationData,
+  turn: TurnRequest,
+  run: TurnRun,
+): Promise<TurnResult> {
+  const { store, history } = data;
+  const { approvals, conversation = "" } = turn;
+  if (approvals !== undefined) {
+    const newest = history.newest();
+    const about = { id: newest?.id ?? "", conversation, calls: waitingCalls(newest).values() };
+    return play(data, { ...run, ...about }, (options) => {
+      run.onBegin();
+      return resumeTurn(options, approvals);
+    });
+  }
+  const about = { id: crypto.randomUUID(), conversation, calls: [] };
+  return play(data, { ...run, ...about }, async (options) => {
+    const question = await questionOf(turn, data);
+    if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
+    run.onBegin();
+    return runTurn(options, { ...question, id: about.id });
+  });
+}
+
+/** Goes on with a turn that a crash cut off. */
+export function recoverAnswer(
+  data: ConversationData,
+  remains: Remains,
+  run: TurnRun,
+): Promise<TurnResult> {
+  const { id = "", conversation = "" } = data.journal.head() ?? {};
+  const about = { id, conversation, calls: remains.calls };
+  return play(data, { ...run, ...about }, (options) => {
+    run.onBegin();
+    return recoverTurn(options, remains);
+  });
+}
+
+type Play = TurnRun & {
+  /** Of the answer's message. */
+  readonly id: string;
+  readonly conversation: string;
+  /** Those of which this attempt did not see the beginning. */
+  readonly calls: Parameters<typeof recordTools>[2];
+};
+
+async function play(
+  { store, history, events, journal }: ConversationData,
+  { id, calls, cast, ...run }: Play,
+  work: (options: TurnOptions) => Promise<TurnResult>,
+): Promise<TurnResult> {
+  const { log, signal, cost } = run;
   let equipped: Equipped | undefined;
   try {
-    const { approvals } = turn;
-    const question = approvals === undefined ? await questionOf(turn, data) : undefined;
-    if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
-    const turnId = crypto.randomUUID();
-    events.add({ type: "turn.started", turn: turnId });
-    // Only a turn that goes on has calls of which it did not see the beginning.
-    const waiting = approvals === undefined ? [] : waitingCalls(history.newest()).values();
-    const record = recordTools(events, turnId, waiting);
+    events.add({ type: "turn.started", turn: id });
     equipped = await cast.equip(signal);
-    const options: TurnOptions = {
+    const result = await work({
+      ...run,
       ...cast,
       agent: equipped.agent,
       store,
       history,
+      journal,
       now: Date.now,
       newId: () => crypto.randomUUID(),
-      signal,
-      facilities,
       cost: () => withEventRow(cost()),
-      emit: (chunk) => {
-        record(chunk);
-        log.push(chunk);
-      },
-    };
-    const result = await (approvals === undefined
-      ? runTurn(options, question)
-      : resumeTurn(options, approvals));
+      emit: recordTools(events, id, calls),
+    });
     const code = result.error?.code;
     const type = code === undefined ? "turn.done" : "turn.failed";
-    events.add({ turn: turnId, type, ...(code === undefined ? {} : { code }) });
+    events.add({ turn: id, type, ...(code === undefined ? {} : { code }) });
     return result;
   } catch (error) {
-    log.push({ type: "error", errorText: `${codeOf(error)}: ${publicMessageOf(error)}` });
+    log.fail({ type: "error", errorText: `${codeOf(error)}: ${publicMessageOf(error)}` });
     throw error;
   } finally {
     // Nobody waits for sessions to be ended.

@@ -1,6 +1,5 @@
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
-import { except } from "hono/combine";
 import { cors } from "hono/cors";
 import { secureHeaders } from "hono/secure-headers";
 import { limits } from "../limits.ts";
@@ -52,7 +51,8 @@ export function createApp({ agents, door }: AppOptions) {
     context.set("tenant", await door(context.req.raw, settings));
     await next();
   });
-  app.use(except(isValuePut, limitBody(limits.maxChatBodyBytes)));
+  const limitChat = limitBody(limits.maxChatBodyBytes);
+  app.use((context, next) => (isValuePut(context) ? next() : limitChat(context, next)));
   app.get("/agents", (context) =>
     context.json({ agents: agents.map(({ name, description }) => ({ name, description })) }),
   );

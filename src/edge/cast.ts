@@ -1,3 +1,4 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { LanguageModel } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Agent } from "../turn/agent.ts";
@@ -49,6 +50,22 @@ export function castOf(company: Company, settings: Settings, name?: string): Cas
     equip: equipper(instructed, company, settings),
     redact: redactor(settings),
   };
+}
+
+/** In the place of an agent that cannot be asked: each call of its model fails with the error. */
+export function strangerFor(name: string, error: unknown): Cast {
+  const agent: Agent = { name, description: "", instructions: "", tools: {} };
+  const fail = () => Promise.reject(error);
+  const model: LanguageModelV4 = {
+    specificationVersion: "v4",
+    provider: "byref",
+    modelId: "none",
+    supportedUrls: {},
+    doGenerate: fail,
+    doStream: fail,
+  };
+  const equip = () => Promise.resolve({ agent, close: () => Promise.resolve() });
+  return { agent, model, equip, redact: (text) => text };
 }
 
 function equipper(agent: Agent, { mcp }: Company, settings: Settings): Cast["equip"] {

@@ -6,6 +6,7 @@ import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { type ConversationEvent, EventLog } from "../turn/event-log.ts";
 import { History } from "../turn/history.ts";
+import { Journal } from "../turn/journal.ts";
 
 /** How much a conversation's variables may be, and how long things stay. */
 export interface Retention {
@@ -41,6 +42,7 @@ export class ConversationData {
   readonly store: VariableStore;
   readonly history: History;
   readonly events: EventLog;
+  readonly journal: Journal;
   readonly #sql: Sql;
   readonly #idleMs: number;
   readonly #variableIdleMs: number;
@@ -58,6 +60,7 @@ export class ConversationData {
       ...(variableIdleMs === undefined ? {} : { idleMs: variableIdleMs }),
     });
     this.history = new History(sql);
+    this.journal = new Journal(sql);
     this.events = new EventLog(sql);
     this.events.watch(onEvents);
     this.store.observe((change) => this.events.addChange(change));

@@ -17,15 +17,12 @@ import type {
 } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
-import { costSince } from "../turn/cost.ts";
 import type { EventPage } from "../turn/event-log.ts";
 import { type MessageForm, toUIMessage } from "../turn/history.ts";
-import type { Facilities } from "../turn/toolbox.ts";
-import type { TurnResult } from "../turn/turn.ts";
-import { decidedIn, waitingCalls } from "../turn/waiting.ts";
+import type { SpendLimits } from "../turn/spend.ts";
+import { waitingCalls } from "../turn/waiting.ts";
 import { AlarmClock } from "./alarm-clock.ts";
-import { answerTurn, type TurnRun } from "./answer-turn.ts";
-import { castOf, type Company } from "./cast.ts";
+import type { Company } from "./cast.ts";
 import { type Conditions, requireConditions } from "./conditions.ts";
 import { ConversationData, type ConversationInfo, type Retention } from "./conversation-data.ts";
 import { Deletion } from "./deletion.ts";
@@ -34,17 +31,15 @@ import { afterIn, EventStreams } from "./event-response.ts";
 import { problem } from "./problem.ts";
 import { putVariable } from "./put-variable.ts";
 import { bucketOf, facilitiesOf } from "./facilities.ts";
-import { nothingToRepeat } from "./question.ts";
-import type { TurnRequest } from "./requests.ts";
 import { etagOf, serveValue } from "./serve-value.ts";
 import { readSettings } from "./settings.ts";
-import { respond } from "./turn-response.ts";
 import { Turns } from "./turns.ts";
 import { missingVariable, secretVariable } from "./variable-errors.ts";
 
 /** What an application gives a conversation to work with. */
 export interface ConversationSetup extends Company {
   readonly retention: Retention;
+  readonly spendLimits: SpendLimits;
   /** Without it there is no `run_code`. */
   readonly code?: MakeCodeTool | undefined;
 }
@@ -57,9 +52,8 @@ export class ConversationObject extends DurableObject {
   readonly #setup: ConversationSetup;
   readonly #sql: DurableSql;
   readonly #bucket: Bucket | undefined;
-  readonly #facilities: Facilities;
   readonly #alarmClock: AlarmClock;
-  readonly #turns = new Turns();
+  readonly #turns: Turns;
   readonly #eventStreams = new EventStreams();
   readonly #deletion: Deletion;
   /** Undefined until something is written: reading makes no conversation. */
@@ -73,7 +67,6 @@ export class ConversationObject extends DurableObject {
     this.#alarmClock = new AlarmClock(state.storage, this.#sql);
     const prefix = `${state.id}/`;
     this.#bucket = bucketOf(env, prefix);
-    this.#facilities = { ...facilitiesOf(env, prefix), code: setup.code };
     this.#deletion = new Deletion({
       storage: state.storage,
       sql: this.#sql,
@@ -85,10 +78,24 @@ export class ConversationObject extends DurableObject {
         this.#eventStreams.end();
       },
     });
+    this.#turns = new Turns({
+      company: setup,
+      spendLimits: setup.spendLimits,
+      settings: () => readSettings({ ...this.env }),
+      sql: this.#sql,
+      alarmClock: this.#alarmClock,
+      deletion: this.#deletion,
+      facilities: { ...facilitiesOf(env, prefix), code: setup.code },
+      data: () => this.#data,
+      wake: (dueMs) => this.#wake(dueMs),
+      settle: () => this.#settle({ endsTurn: true }),
+    });
     if (!hasSchema(this.#sql)) return;
     void state.blockConcurrencyWhile(async () => {
       await this.#alarmClock.read();
-      if (!this.#deletion.readMark()) this.#wake();
+      if (this.#deletion.readMark()) return;
+      this.#wake();
+      this.#turns.recover();
     });
   }
 
@@ -100,7 +107,7 @@ export class ConversationObject extends DurableObject {
     try {
       await this.#deletion.whenDone();
       const [, what, name = ""] = new URL(request.url).pathname.split("/");
-      if (what === "turn") return await this.#takeTurn(request);
+      if (what === "turn") return await this.#turns.take(request);
       if (what === "events") return this.#streamEvents(request);
       if (what === "stream") return this.#turns.watch(afterIn(request));
       if (request.method === "PUT") return await this.#putVariable(name, request);
@@ -114,30 +121,39 @@ export class ConversationObject extends DurableObject {
 
   /** Runs twice without harm. Does not throw: after some tries the platform gives an alarm up for good. */
   override async alarm(): Promise<void> {
-    this.#alarmClock.cleared();
     try {
-      await this.#sweepDue();
+      await this.#alarmClock.ring(async () => {
+        await this.#deletion.whenDone();
+        await this.#turns.watchOver(() => this.#evictDue());
+        await this.#sweepDue();
+      });
     } catch (error) {
       console.error(error);
       await this.#alarmClock.setBy(Date.now() + ALARM_RETRY_MS);
     }
+    // One that has begun meanwhile, or takes longer than an alarm may.
+    if (this.#turns.isRunning) this.#alarmClock.watch();
+  }
+
+  /** False if there may be more. */
+  #evictDue(): boolean {
+    const evicted = this.#data?.store.evictDue(Date.now(), EVICTIONS_PER_ALARM) ?? [];
+    return evicted.length < EVICTIONS_PER_ALARM;
   }
 
   /** Sweeps what is due, then waits for what is due next. */
   async #sweepDue(): Promise<void> {
-    await this.#deletion.whenDone();
     const data = this.#data;
     if (data === undefined) return;
     data.store.flushAccess();
     const now = Date.now();
     if (this.#deletion.isIdle && data.isIdle(now)) return this.#deletion.start();
-    const evicted = data.store.evictDue(now, EVICTIONS_PER_ALARM);
+    const isDone = this.#evictDue();
     data.events.prune();
     data.events.flush();
     if (data.store.hasGarbage()) await data.store.sweep();
-    const hasMore = evicted.length === EVICTIONS_PER_ALARM;
     // What is due already waits for something that runs.
-    await this.#alarmClock.setBy(hasMore ? now : Math.max(data.dueMs, now + ALARM_PAUSE_MS));
+    await this.#alarmClock.setBy(isDone ? Math.max(data.dueMs, now + ALARM_PAUSE_MS) : now);
   }
 
   about(): ConversationInfo & { readonly status: "idle" | "running" | "waiting" } {
@@ -228,7 +244,7 @@ export class ConversationObject extends DurableObject {
   }
 
   /** What is written from now on is kept. */
-  #wake(): ConversationData {
+  #wake(dueMs?: number): ConversationData {
     if (this.#data !== undefined) return this.#data;
     this.#data = new ConversationData({
       sql: this.#sql,
@@ -239,53 +255,14 @@ export class ConversationObject extends DurableObject {
     });
     // In one commit with the tables: whatever comes of this conversation, it ends some day. By then what
     // is saved in its first moments is due too, so that saving it sets no second alarm.
-    if (!this.#alarmClock.isSet)
-      void this.#alarmClock.setBy(Date.now() + this.#data.shortestIdleMs);
+    const firstMs = dueMs ?? Date.now() + this.#data.shortestIdleMs;
+    if (!this.#alarmClock.isSet) void this.#alarmClock.setBy(firstMs);
     return this.#data;
   }
 
   #existing(): ConversationData {
     if (this.#data !== undefined) return this.#data;
     throw new ByrefError("conversation_not_found", "There is no such conversation.");
-  }
-
-  async #takeTurn(request: Request): Promise<Response> {
-    // The Worker made this body from what it had validated.
-    const turn = (await request.json()) as TurnRequest;
-    await this.#deletion.whenDone();
-    const { approvals } = turn;
-    const asksAgain = turn.isRepeated === true && turn.message === undefined;
-    // A question needs to read nothing of what was said before it.
-    const needsNewest = asksAgain || approvals !== undefined;
-    const newest = needsNewest ? this.#data?.history.newest() : undefined;
-    // Said at once where it can be: once the stream has begun there is no status any more.
-    if (asksAgain && newest === undefined) throw nothingToRepeat();
-    if (approvals !== undefined && !this.#turns.isRunning) decidedIn(newest, approvals);
-    // What has waited goes on with the agent that it was asked of, and no other.
-    const agent = approvals === undefined ? turn.agent : newest?.agent;
-    const cast = castOf(this.#setup, readSettings({ ...this.env }), agent);
-    // A turn that still waits is stopped too by a deletion: what it was said to is gone.
-    const stopping = new AbortController();
-    const { log, result: running } = this.#turns.take(stopping.signal, (slot) =>
-      this.#runTurn({ turn, cast, ...slot }),
-    );
-    const result = this.#deletion.stoppable(stopping, running);
-    const variables = () => this.#store.list({ last: limits.maxPageSize });
-    return respond(request.headers.get("accept"), { log, result, variables });
-  }
-
-  async #runTurn(run: Omit<TurnRun, "cost" | "facilities">): Promise<TurnResult> {
-    // Making the tables is the conversation's cost, not the turn's.
-    const data = this.#wake();
-    const before = this.#sql.cost;
-    try {
-      const spent = () => costSince(before, this.#sql.cost);
-      const cost = () => this.#alarmClock.withAlarm(spent(), data.dueMs);
-      return await answerTurn(data, { ...run, cost, facilities: this.#facilities });
-    } finally {
-      await this.#settle();
-      run.log.end();
-    }
   }
 
   async #putVariable(name: string, request: Request): Promise<Response> {
@@ -307,7 +284,7 @@ export class ConversationObject extends DurableObject {
   }
 
   /** Writes what is to be known of a change, sees to what it left behind, and arms the alarm. */
-  async #settle(): Promise<void> {
+  async #settle({ endsTurn = false } = {}): Promise<void> {
     const data = this.#data;
     if (data === undefined) return;
     data.events.flush();
@@ -315,7 +292,8 @@ export class ConversationObject extends DurableObject {
     if (data.store.hasGarbage()) {
       this.ctx.waitUntil(data.store.sweep().catch((error: unknown) => console.error(error)));
     }
-    await this.#alarmClock.setBy(data.dueMs);
+    // The running turn's alarm has gone off, or is about to.
+    await (endsTurn ? this.#alarmClock.move(data.dueMs) : this.#alarmClock.setBy(data.dueMs));
   }
 
   /** Access times are written in batches: some seconds of them together. */

@@ -1,6 +1,7 @@
 import type { LanguageModel } from "ai";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
 import type { Agent } from "../turn/agent.ts";
+import type { SpendLimits } from "../turn/spend.ts";
 import type { Equip } from "./cast.ts";
 import type { Retention } from "./conversation-data.ts";
 import { createApp } from "./app.ts";
@@ -19,6 +20,8 @@ export interface RuntimeOptions {
   readonly code?: (env: Cloudflare.Env) => MakeCodeTool | undefined;
   /** How much variables may be, and how long things stay. Default: `limits.ts`. */
   readonly retention?: Retention;
+  /** How much a turn, and a conversation, may spend. Default: no limit. */
+  readonly spend?: SpendLimits;
   /** Who may come in. Default: what `AUTH` says; unset, nobody. */
   readonly door?: Door;
 }
@@ -39,6 +42,7 @@ export function createRuntime({
   mcp,
   code,
   retention = {},
+  spend = {},
   door = settingsDoor,
 }: RuntimeOptions): Runtime {
   const setup = (env: Cloudflare.Env): ConversationSetup => ({
@@ -47,6 +51,7 @@ export function createRuntime({
     mcp,
     code: code?.(env),
     retention,
+    spendLimits: spend,
   });
   class Conversation extends ConversationObject {
     constructor(state: DurableObjectState, env: Cloudflare.Env) {

@@ -48,6 +48,11 @@ export class DurableSql implements Sql {
     return this.#storage.transactionSync(work);
   }
 
+  /** Resolves when all that was written survives the end of the process. */
+  sync(): Promise<void> {
+    return this.#storage.sync();
+  }
+
   /** Sets the object's one alarm; billed as a row written. */
   async setAlarm(timeMs: number): Promise<void> {
     this.#alarms++;

@@ -2,7 +2,8 @@ import { UI_MESSAGE_STREAM_HEADERS } from "ai";
 import type { VariableInfo } from "../store/variable-store.ts";
 import type { TurnResult } from "../turn/turn.ts";
 import { problemOf } from "./problem.ts";
-import type { TurnLog } from "./turn-log.ts";
+import type { TurnLog } from "../turn/turn-log.ts";
+import { eventStream, textStream } from "./frame-stream.ts";
 
 /** Compressed, the text would be held back until there is enough of it. */
 const PLAIN_TEXT_HEADERS = {
@@ -21,10 +22,10 @@ export interface RunningTurn {
 export async function respond(accept: string | null, turn: RunningTurn): Promise<Response> {
   const wanted = ["application/json", "text/plain"].find((type) => accept?.includes(type));
   if (accept?.includes("text/event-stream") === true || wanted === undefined) {
-    return stream(turn, turn.log.eventStream(), UI_MESSAGE_STREAM_HEADERS);
+    return stream(turn, eventStream(turn.log), UI_MESSAGE_STREAM_HEADERS);
   }
   if (wanted === "text/plain") {
-    return stream(turn, turn.log.textStream(), PLAIN_TEXT_HEADERS);
+    return stream(turn, textStream(turn.log), PLAIN_TEXT_HEADERS);
   }
   const { message, metadata, error } = await turn.result;
   if (error !== undefined) return problemOf(error.code, error.message);

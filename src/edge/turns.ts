@@ -1,69 +1,174 @@
-import { UI_MESSAGE_STREAM_HEADERS } from "ai";
-import { ByrefError } from "../errors.ts";
-import { Queue } from "../turn/queue.ts";
-import { TurnLog } from "./turn-log.ts";
+import { limits } from "../limits.ts";
+import { costSince } from "../turn/cost.ts";
+import { recoveryDelayMs } from "../turn/recovery.ts";
+import type { SpendLimits } from "../turn/spend.ts";
+import type { Facilities } from "../turn/toolbox.ts";
+import type { TurnResult } from "../turn/turn.ts";
+import { TurnLog } from "../turn/turn-log.ts";
+import { decidedIn } from "../turn/waiting.ts";
+import type { AlarmClock } from "./alarm-clock.ts";
+import { answerTurn, recoverAnswer, type TurnRun } from "./answer-turn.ts";
+import { type Cast, castOf, type Company, strangerFor } from "./cast.ts";
+import type { ConversationData } from "./conversation-data.ts";
+import type { Deletion } from "./deletion.ts";
+import type { DurableSql } from "./durable-sql.ts";
+import { nothingToRepeat } from "./question.ts";
+import type { TurnRequest } from "./requests.ts";
+import type { Settings } from "./settings.ts";
+import { respond } from "./turn-response.ts";
+import { TurnQueue, type TurnSlot } from "./turn-queue.ts";
 
-/** What a turn is given to run with. */
-export interface TurnSlot {
-  readonly log: TurnLog;
-  /** Aborted when somebody stops the turn. */
-  readonly signal: AbortSignal;
+export interface TurnsOptions {
+  readonly company: Company;
+  readonly settings: () => Settings;
+  readonly sql: DurableSql;
+  readonly alarmClock: AlarmClock;
+  readonly deletion: Deletion;
+  readonly facilities: Facilities;
+  readonly spendLimits: SpendLimits;
+  /** Undefined until something is written. */
+  readonly data: () => ConversationData | undefined;
+  /** Makes the tables, and sets the alarm. */
+  readonly wake: (dueMs: number) => ConversationData;
+  /** Sees to what a turn leaves behind. */
+  readonly settle: () => Promise<void>;
 }
 
-/**
- * A conversation's turns: one at a time, in the order of arrival. The frames of the last one stay until
- * the next begins, so that whoever was cut off gets the rest.
- */
+/** A conversation's turns: asked for over HTTP, or left behind by a crash. */
 export class Turns {
-  readonly #queue = new Queue();
-  #last: { readonly log: TurnLog; readonly stopping?: AbortController } | undefined;
-  #begun = 0;
+  readonly #options: TurnsOptions;
+  readonly #queue: TurnQueue;
+
+  constructor(options: TurnsOptions) {
+    this.#options = options;
+    this.#queue = new TurnQueue({
+      durable: () => options.sql.sync(),
+      readLast: () => {
+        const journal = options.data()?.journal;
+        return journal?.head() === undefined ? undefined : TurnLog.ended(journal);
+      },
+    });
+  }
 
   get isRunning(): boolean {
-    return this.#queue.length > 0;
+    return this.#queue.isRunning;
   }
 
-  /** Throws `too_many_turns` at once if as many as may wait do. */
-  take<Result>(
-    signal: AbortSignal,
-    work: (slot: TurnSlot) => Promise<Result>,
-  ): { readonly log: TurnLog; readonly result: Promise<Result> } {
-    const log = new TurnLog();
-    const result = this.#queue.run(async () => {
-      const stopping = new AbortController();
-      this.#begun++;
-      log.begin(this.#begun);
-      this.#last = { log, stopping };
-      try {
-        return await work({ log, signal: AbortSignal.any([signal, stopping.signal]) });
-      } finally {
-        this.#last = { log };
-      }
-    });
-    return { log, result };
-  }
-
-  /** Stops the turn that runs; false if none does. */
   stop(): boolean {
-    const stopping = this.#last?.stopping;
-    stopping?.abort(new ByrefError("turn_stopped", "The turn was stopped."));
-    return stopping !== undefined;
+    return this.#queue.stop();
+  }
+
+  watch(after?: number): Response {
+    return this.#queue.watch(after);
+  }
+
+  forget(): void {
+    this.#queue.forget();
+  }
+
+  async take(request: Request): Promise<Response> {
+    const { company, settings, deletion, data } = this.#options;
+    // The Worker made this body from what it had validated.
+    const turn = (await request.json()) as TurnRequest;
+    await deletion.whenDone();
+    const { approvals } = turn;
+    const asksAgain = turn.isRepeated === true && turn.message === undefined;
+    // A question needs to read nothing of what was said before it.
+    const needsNewest = asksAgain || approvals !== undefined;
+    const newest = needsNewest ? data()?.history.newest() : undefined;
+    // Said at once where it can be: once the stream has begun there is no status any more.
+    if (asksAgain && newest === undefined) throw nothingToRepeat();
+    if (approvals !== undefined && !this.isRunning) decidedIn(newest, approvals);
+    // What has waited goes on with the agent that it was asked of, and no other.
+    const agent = approvals === undefined ? turn.agent : newest?.agent;
+    const cast = castOf(company, settings(), agent);
+    const { log, result } = this.#run(cast, (awake, run) => answerTurn(awake, turn, run));
+    const variables = () => data()?.store.list({ last: limits.maxPageSize }) ?? [];
+    return respond(request.headers.get("accept"), { log, result, variables });
+  }
+
+  /** Goes on with the turn that the end of a process has cut off, if there is one. */
+  recover(): void {
+    const journal = this.#options.data()?.journal;
+    const head = journal?.head();
+    if (journal === undefined || head?.isOpen !== true || this.isRunning) return;
+    const { result } = this.#run(this.#castOf(head.agent), async (data, run) => {
+      const remains = run.log.recover(journal);
+      await pause(recoveryDelayMs(remains, Date.now()), run.signal);
+      return recoverAnswer(data, remains, run);
+    });
+    result.catch((error: unknown) => console.error(error));
   }
 
   /**
-   * The running turn's frames from the first, or the last turn's behind the frame `after`, and what is
-   * still to come; 204 if there is nothing to watch.
+   * Waits for what runs, as the object's alarm: the platform then keeps the object, and wakes it if its
+   * process ends. `tick` is called now and then.
    */
-  watch(after?: number): Response {
-    const { log, stopping } = this.#last ?? {};
-    const isOver = stopping === undefined && after === undefined;
-    if (log === undefined || isOver) return new Response(null, { status: 204 });
-    const headers = { ...UI_MESSAGE_STREAM_HEADERS, "cache-control": "no-cache" };
-    return new Response(log.eventStream(after), { headers });
+  async watchOver(tick: () => void): Promise<void> {
+    this.recover();
+    const untilMs = Date.now() + MAX_WATCH_MS;
+    while (this.isRunning && Date.now() < untilMs) {
+      const done = new AbortController();
+      await Promise.race([this.#queue.idle(), pause(TICK_MS, done.signal)]);
+      done.abort();
+      tick();
+    }
   }
 
-  /** Nobody may have the frames any more. */
-  forget(): void {
-    this.#last = undefined;
+  #run(cast: Cast, work: (data: ConversationData, run: TurnRun) => Promise<TurnResult>) {
+    // A turn that still waits is stopped too by a deletion: what it was said to is gone.
+    const stopping = new AbortController();
+    const { log, result } = this.#queue.take(stopping.signal, (slot) =>
+      this.#play({ ...slot, cast }, work),
+    );
+    return { log, result: this.#options.deletion.stoppable(stopping, result) };
   }
+
+  async #play(
+    slot: TurnSlot & { readonly cast: Cast },
+    work: (data: ConversationData, run: TurnRun) => Promise<TurnResult>,
+  ): Promise<TurnResult> {
+    const { wake, sql, alarmClock, facilities, spendLimits, settle } = this.#options;
+    // Making the tables is the conversation's cost, not the turn's.
+    const data = wake(Date.now());
+    const before = sql.cost;
+    try {
+      return await work(data, {
+        ...slot,
+        facilities,
+        spendLimits,
+        cost: () => alarmClock.withAlarm(costSince(before, sql.cost)),
+        onBegin: () => alarmClock.watch(),
+      });
+    } finally {
+      await settle();
+    }
+  }
+
+  /** An agent that is not there any more cannot go on; somebody has to say so. */
+  #castOf(agent: string): Cast {
+    const { company, settings } = this.#options;
+    try {
+      return castOf(company, settings(), agent);
+    } catch (error) {
+      return strangerFor(agent, error);
+    }
+  }
+}
+
+/** The platform ends an alarm after 15 minutes. */
+const MAX_WATCH_MS = 840_000;
+const TICK_MS = 20_000;
+
+/** Resolves early if `signal` is aborted. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms <= 0 || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const stop = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    signal.addEventListener("abort", stop, { once: true });
+  });
 }

@@ -1,6 +1,8 @@
 import { CHUNK_TABLE } from "./chunks.ts";
 import { firstRow, numberIn, type Sql } from "./sql.ts";
 
+const TURN_TABLE = `CREATE TABLE turn (part INTEGER PRIMARY KEY, head TEXT, log TEXT NOT NULL)`;
+
 /**
  * The schema as it is now. Small tables without secondary indexes: each table costs a conversation rows
  * when it is first touched, each index a row in every write. Tables that a conversation may never need
@@ -15,6 +17,8 @@ const schema: readonly string[] = [
   // touch what stands behind the columns that are asked for.
   variableTable("variable"),
   `CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`,
+  // The newest turn: what it is in the first row, and its log in as many as that needs.
+  TURN_TABLE,
 ];
 
 function variableTable(name: string): string {
@@ -63,6 +67,7 @@ const steps: readonly ((sql: Sql, nowMs: number) => void)[] = [
         CAST(text AS BLOB) FROM chunk_1`);
     sql.run(`DROP TABLE chunk_1`);
   },
+  (sql) => sql.run(TURN_TABLE),
 ];
 
 const VERSION = steps.length + 1;

@@ -60,8 +60,10 @@ export class CodeRun {
     const { context } = this.#options;
     const tool = this.#toolNamed(name);
     const input = inputFrom(name, inputText);
-    const toolCallId = `${context.call.toolCallId}/${this.#calls}`;
-    const options: CallOptions = { ...context.call, toolCallId, madeOf: context.labels };
+    // Code that runs again need not call the same: no key of its calls would mean the same.
+    const { idempotencyKey: _, ...call } = context.call;
+    const toolCallId = `${call.toolCallId}/${this.#calls}`;
+    const options: CallOptions = { ...call, toolCallId, madeOf: context.labels };
     const prepared = await tool.prepare(input, options);
     if (prepared.kind === "failed") throw new ByrefError(prepared.code, prepared.message);
     if (prepared.approval !== undefined) {

@@ -29,6 +29,8 @@ const NAME = "export_variable";
 export function exportVariable(files: Files) {
   return runtimeTool({
     name: NAME,
+    // The same file again.
+    effects: "idempotent",
     description: "Write a variable to a file.",
     inputSchema: z.object({
       name: z.string(),

@@ -36,10 +36,14 @@ export async function runTool<Result>(execution: Execution<Result>): Promise<Res
 }
 
 /** The SDK's second argument. A tool that looks at the messages gets a copy: they are the next prompt. */
-function executionOptions({ toolCallId, messages }: CallOptions, abortSignal: AbortSignal) {
+function executionOptions(
+  { toolCallId, messages, idempotencyKey }: CallOptions,
+  abortSignal: AbortSignal,
+) {
   return {
     toolCallId,
     abortSignal,
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     get messages() {
       return messages.map(copied) as ModelMessage[];
     },

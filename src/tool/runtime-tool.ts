@@ -3,7 +3,7 @@ import type { Unresolved } from "../reference/expand.ts";
 import type { Awaitable, VariableStore } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";
-import type { CallOptions } from "./wrapped-tool.ts";
+import type { CallOptions, Effects } from "./wrapped-tool.ts";
 
 /**
  * A tool of the runtime's own, such as `read_variable`: it works on the variables themselves, and its
@@ -13,6 +13,8 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Schema;
+  /** Of `execute`; what its result changes is written once. Default: `none`. */
+  readonly effects?: Effects;
   /** The input is what the model wrote: references in it are not resolved. Throws ByrefErrors. */
   execute(input: z.infer<Schema>, context: RuntimeToolContext): Awaitable<RuntimeResult>;
   /** What the model is shown in place of the output, which is what is kept; undefined: the output. */

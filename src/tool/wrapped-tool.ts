@@ -5,6 +5,9 @@ import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
+/** What running a tool again after a crash would do. */
+export type Effects = "none" | "idempotent" | "once";
+
 /** Any tool that a set may hold. */
 export type AnyTool = ToolSet[string];
 
@@ -24,6 +27,8 @@ export interface CallOptions {
   readonly toolCallId: string;
   readonly messages: readonly ModelMessage[];
   readonly signal: AbortSignal;
+  /** The same in each attempt at this call, and for no other call; absent where nothing is tried again. */
+  readonly idempotencyKey?: string;
   /**
    * Set for a call that code makes: the input is values already, in which nothing is a reference, and
    * these are the labels of what they are made of.

@@ -4,9 +4,7 @@ import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { Policy } from "../tool/policy.ts";
 import type { ToolPolicy } from "../tool/tool-policy.ts";
 import type { Naming } from "../tool/prepared-call.ts";
-
-/** What running a tool again after a crash would do. */
-export type Effects = "none" | "idempotent" | "once";
+import type { Effects } from "../tool/wrapped-tool.ts";
 
 /** Who answers: instructions and tools, with the model and the variables supplied by the runtime. */
 export interface Agent {
@@ -14,7 +12,7 @@ export interface Agent {
   readonly description: string;
   readonly instructions: string;
   readonly tools: ToolSet;
-  /** By tool; `once` for those that are not named. */
+  /** By tool: what running it again after a crash would do. `once` for those that are not named. */
   readonly effects?: Readonly<Record<string, Effects>>;
   /** How this agent's model writes references, and where they count. Default: dollar, by the law. */
   readonly references?: {

@@ -22,7 +22,7 @@ export class Answer {
   readonly #options: AnswerOptions;
   readonly #budget: ExpansionBudget = { leftChars: limits.maxExpansionChars };
   /** A client may join the texts: a URL that one opens is open in the next. */
-  readonly #urls = new UrlTracker();
+  #urls = new UrlTracker();
   /** One for each text part that is open. */
   readonly #expanders = new Map<string, Expander>();
 
@@ -42,6 +42,19 @@ export class Answer {
   /** Lets go of what is held: at the end, at an error, when stopped. */
   async flush(): Promise<void> {
     for (const [id, expander] of this.#expanders) await expander.flush(this.#emitText(id));
+  }
+
+  /** Ends a step: a text that was left open does not go on in the next. */
+  async endStep(): Promise<void> {
+    await this.flush();
+    this.#expanders.clear();
+  }
+
+  /** Goes on behind these texts, which were shown; what is held is forgotten. */
+  restart(shown: readonly string[]): void {
+    this.#expanders.clear();
+    this.#urls = new UrlTracker();
+    for (const text of shown) this.#urls.feed(text);
   }
 
   #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {

@@ -161,18 +161,26 @@ export class History {
 
   /**
    * Removes what follows a question, so that it can be answered again: the one that is named or that the
-   * named answer belongs to; the newest if none is named. False if there is none.
+   * named answer belongs to; the newest if none is named.
    */
-  removeAnswers(messageId: string | undefined): boolean {
+  removeAnswers(messageId: string | undefined): void {
+    const seq = this.#questionOf(messageId);
+    if (seq > 0) this.#removeAfter(seq);
+  }
+
+  /** Is there a question that `removeAnswers` could find? */
+  hasQuestion(messageId: string | undefined): boolean {
+    return this.#questionOf(messageId) > 0;
+  }
+
+  #questionOf(messageId: string | undefined): number {
     const named = messageId === undefined ? Number.MAX_SAFE_INTEGER : this.#seqOf(messageId);
     const row = firstRow(
       this.#sql,
       `SELECT max(seq) AS seq FROM message WHERE role = 'user' AND seq <= ?`,
       named,
     );
-    const seq = row === undefined ? 0 : numberIn(row, "seq");
-    if (seq > 0) this.#removeAfter(seq);
-    return seq > 0;
+    return row === undefined ? 0 : numberIn(row, "seq");
   }
 
   count(): number {

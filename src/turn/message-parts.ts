@@ -10,6 +10,12 @@ interface Written {
   readonly display?: readonly string[];
 }
 
+/** What one call of the model wrote. */
+export interface Step {
+  readonly parts: readonly MessagePart[];
+  readonly display: readonly string[];
+}
+
 /**
  * An assistant message as it grows: what a stock client makes of the same chunks. Texts are kept as the
  * model wrote them; as the person saw them they are in `display`, one for each text part.
@@ -21,7 +27,9 @@ export class MessageParts {
   readonly #open = new Map<string, Fields>();
   /** Where the text of an id is shown: until the id is used again. */
   readonly #shownAt = new Map<string, number>();
+  /** Where the parts of the step begin, and what was shown of its texts. */
   #stepStart: number;
+  #stepDisplay: number;
 
   /** A new message, or one that goes on where it waited. */
   constructor({ parts, display }: Written = { parts: [] }) {
@@ -29,6 +37,7 @@ export class MessageParts {
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     this.#display = [...(display ?? texts)];
     this.#stepStart = this.#parts.length;
+    this.#stepDisplay = this.#display.length;
   }
 
   get parts(): readonly MessagePart[] {
@@ -40,6 +49,37 @@ export class MessageParts {
   ended(): readonly MessagePart[] {
     for (const part of this.#parts) if (part.state === "streaming") part.state = "done";
     return this.parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
+  }
+
+  /** The newest step, its `step-start` included, as it was written and as it was shown. */
+  step(): Step {
+    const parts = this.parts.slice(this.#stepStart - 1);
+    return { parts, display: this.#display.slice(this.#stepDisplay) };
+  }
+
+  /** How many steps were begun. */
+  get steps(): number {
+    return this.#parts.filter(({ type }) => type === "step-start").length;
+  }
+
+  /** Where a call of the newest steps stands, counted from 0. */
+  placeOf(toolCallId: string): { readonly step: number; readonly call: number } {
+    let place = { step: -1, call: -1 };
+    let found = place;
+    for (const part of this.#parts) {
+      if (part.type === "step-start") place = { step: place.step + 1, call: -1 };
+      if (part.toolCallId === undefined) continue;
+      place = { ...place, call: place.call + 1 };
+      if (part.toolCallId === toolCallId) found = place;
+    }
+    return found;
+  }
+
+  /** A further step, as `step` gave it. */
+  restore({ parts, display }: Step): void {
+    this.add({ type: "start-step" });
+    this.#parts.push(...parts.slice(1).map((part) => ({ ...part })));
+    this.#display.push(...display);
   }
 
   /** The name of the tool that a call is of; empty if there is no such call. */
@@ -64,6 +104,13 @@ export class MessageParts {
     switch (chunk.type) {
       case "start-step":
         this.#stepStart = this.#parts.push({ type: "step-start" });
+        this.#stepDisplay = this.#display.length;
+        return;
+      case "reset-step":
+        this.#parts.length = this.#stepStart;
+        this.#display.length = this.#stepDisplay;
+        this.#open.clear();
+        this.#shownAt.clear();
         return;
       case "text-start":
       case "reasoning-start":

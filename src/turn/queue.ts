@@ -11,6 +11,14 @@ export class Queue {
     return this.#waiting;
   }
 
+  /** Resolves when none runs or waits. */
+  async idle(): Promise<void> {
+    for (let tail; tail !== this.#tail;) {
+      tail = this.#tail;
+      await tail;
+    }
+  }
+
   /** Throws `too_many_turns` at once if as many as may wait do. */
   run<Result>(task: () => Promise<Result>): Promise<Result> {
     if (this.#waiting > limits.maxQueuedTurns) {

@@ -35,6 +35,14 @@ export class SavingsCounter {
     };
   }
 
+  /** Counts on from there. */
+  restore({ promptChars, inlinePromptChars, authoredChars, resolvedChars }: Savings): void {
+    this.#promptChars = promptChars;
+    this.#inlinePromptChars = inlinePromptChars;
+    this.#authoredChars = authoredChars;
+    this.#resolvedChars = resolvedChars;
+  }
+
   addReferences({ authoredChars, resolvedChars }: ReferenceCount): void {
     this.#authoredChars += authoredChars;
     this.#resolvedChars += resolvedChars;

@@ -1,19 +1,31 @@
 import type { ModelMessage, UIMessageChunk } from "ai";
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
-import type { Prepared, Ready, ReferenceCount } from "../tool/wrapped-tool.ts";
+import type { Awaitable } from "../store/variable-store.ts";
+import type {
+  Failed,
+  Prepared,
+  Ready,
+  ReferenceCount,
+  Saved,
+  ToolRun,
+} from "../tool/wrapped-tool.ts";
+import type { JournalCall } from "./journal.ts";
 import type { ToolCall } from "./step.ts";
 import type { Toolbox } from "./toolbox.ts";
+import type { Decided } from "./waiting.ts";
 
 export interface ToolCallsOptions {
   readonly tools: Toolbox;
   readonly signal: AbortSignal;
   readonly newId: () => string;
+  /** The same in each attempt, and another for each call. */
+  readonly idempotencyKey: (toolCallId: string) => string;
   /** Told that a call waits for a person, and of the input that it waits with. */
   readonly onWaiting: (approvalId: string, pin: string) => void;
   /** Told of what a call's references stood for, when its result is saved. */
   readonly onReferences: (references: ReferenceCount) => void;
-  /** Receives each chunk. Awaited before the next. */
-  readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
+  /** Receives each chunk; what it changes is done at once. */
+  readonly write: (chunk: UIMessageChunk) => void;
 }
 
 /** A call that waits for a person. */
@@ -28,7 +40,16 @@ export interface Approval {
   readonly reason?: string | undefined;
 }
 
-/** The tool calls of a turn's steps: prepared, run and saved, and what came of each as chunks. */
+/** A call that may run. */
+export interface Planned {
+  readonly call: JournalCall;
+  readonly ready: Ready;
+}
+
+/**
+ * The tool calls of a turn's steps: planned, then run and saved. Between the two whoever runs the turn
+ * writes down what is about to happen.
+ */
 export class ToolCalls {
   readonly #options: ToolCallsOptions;
 
@@ -37,93 +58,194 @@ export class ToolCalls {
   }
 
   /**
-   * All calls of a step are prepared before any runs, so that each sees the variables as they were; then
-   * all run at the same time. Results are saved and shown in the order of the calls. True if a call waits
-   * for a person. Throws what `signal` was aborted with.
+   * The calls that may run. All of a step are prepared before any runs, so that each sees the variables as
+   * they were. What fails here, and what has to wait for a person, is said at once.
    */
-  async run(calls: readonly ToolCall[], messages: readonly ModelMessage[]): Promise<boolean> {
-    const { tools, signal } = this.#options;
-    const prepared = await Promise.all(
-      calls.map(async ({ toolName, toolCallId, input }) => ({
-        toolCallId,
-        ready: await tools.get(toolName)?.prepare(input, { toolCallId, messages, signal }),
-      })),
-    );
-    signal.throwIfAborted();
-    const running = prepared.map((call) => ({ ...call, run: started(call.ready) }));
-    for (const { toolCallId, ready, run } of running) {
-      if (ready?.kind === "failed") await this.#fail(toolCallId, ready);
-      else if (ready !== undefined) await this.#finish(toolCallId, ready, run);
-    }
-    return running.some(({ ready }) => ready?.kind === "ready" && ready.approval !== undefined);
+  async plan(
+    calls: readonly ToolCall[],
+    messages: readonly ModelMessage[],
+  ): Promise<readonly Planned[]> {
+    const prepared = await this.#prepareAll(calls, messages);
+    return prepared.flatMap(({ call, ready }) => {
+      if (ready.kind === "failed") return this.#refuse(call, ready);
+      if (ready.approval !== undefined) return this.#ask(call, ready);
+      return this.#planned(call, ready);
+    });
   }
 
   /**
-   * A call that a person has decided on: run if it is allowed and would still do what was approved. If its
-   * input has changed since, a person is asked again: true.
+   * The same for calls that a person has decided on. One whose input has changed since would do something
+   * else than what was approved: a person is asked again.
    */
   async decide(
-    { toolName, toolCallId, input, pin }: WaitingCall,
-    { approvalId, approved, reason }: Approval,
+    decided: readonly Decided[],
     messages: readonly ModelMessage[],
-  ): Promise<boolean> {
-    const { tools, signal, write } = this.#options;
-    const said = reason === undefined ? {} : { reason };
-    await write({ type: "tool-approval-response", approvalId, approved, ...said });
-    if (!approved) {
-      await write({ type: "tool-output-denied", toolCallId });
-      return false;
-    }
-    const ready = await tools.get(toolName)?.prepare(input, { toolCallId, messages, signal });
-    signal.throwIfAborted();
-    if (ready === undefined) {
-      await this.#fail(toolCallId, { code: "unknown_tool", message: `${toolName} is gone.` });
-      return false;
-    }
-    if (ready.kind === "failed") {
-      await this.#fail(toolCallId, ready);
-      return false;
-    }
-    const isSame = ready.approval === undefined || ready.pin === pin;
-    await this.#finish(toolCallId, ready, isSame ? ready.run() : undefined);
-    return !isSame;
+  ): Promise<readonly Planned[]> {
+    const allowed = decided.filter(({ approval }) => approval.approved);
+    const prepared = await this.#prepareAll(
+      allowed.map(({ call }) => call),
+      messages,
+    );
+    for (const { approval, call } of decided) this.#answer(approval, call);
+    return prepared.flatMap(({ call, ready }) => {
+      if (ready.kind === "failed") return this.#refuse(call, ready);
+      if (ready.approval !== undefined && ready.pin !== call.pin) return this.#ask(call, ready);
+      return this.#planned(call, ready, true);
+    });
   }
 
-  async #finish(
-    toolCallId: string,
-    { approval, references, pin }: Ready,
-    running: ReturnType<Ready["run"]> | undefined,
-  ): Promise<void> {
-    const { signal, newId, onWaiting, onReferences, write } = this.#options;
-    if (running === undefined) {
-      const approvalId = newId();
-      onWaiting(approvalId, pin);
-      const asked = { approvalId, approvalDescriptor: approval };
-      return write({ type: "tool-approval-request", toolCallId, ...asked });
+  /**
+   * The same for calls that had begun when a crash cut them off. Only a tool of which it is known that this
+   * does no harm is called again, with the same key.
+   */
+  async recover(
+    begun: readonly JournalCall[],
+    messages: readonly ModelMessage[],
+  ): Promise<readonly Planned[]> {
+    const { tools } = this.#options;
+    const repeatable = begun.filter(({ toolName }) => tools.effectsOf(toolName) !== "once");
+    for (const call of begun) if (!repeatable.includes(call)) this.#refuse(call, OUTCOME_UNKNOWN);
+    const prepared = await this.#prepareAll(repeatable, messages);
+    return prepared.flatMap(({ call, ready }) => {
+      if (ready.kind === "failed") return this.#refuse(call, ready);
+      const isSame = ready.pin === call.pin;
+      const wasAllowed = isSame && call.isApproved === true;
+      if (ready.approval !== undefined && !wasAllowed) return this.#ask(call, ready);
+      // The key stands for an input: with another one nobody knows what it did.
+      const needsSame = tools.effectsOf(call.toolName) === "idempotent";
+      if (needsSame && !isSame) return this.#refuse(call, OUTCOME_UNKNOWN);
+      return { call, ready };
+    });
+  }
+
+  /**
+   * Runs all of them at the same time. Results are saved and shown in the order of the calls; those that
+   * are there together are one commit. Throws what `signal` was aborted with.
+   */
+  async run(planned: readonly Planned[], commit: CommitResults): Promise<void> {
+    const running = planned.map(({ call, ready }) => new Running(call, ready));
+    let late: Promise<UIMessageChunk> | undefined;
+    for (let next = 0; next < running.length || late !== undefined;) {
+      const chunks = late === undefined ? [] : [await late];
+      late = undefined;
+      await running[next]?.settled;
+      this.#options.signal.throwIfAborted();
+      commit(() => {
+        for (; running[next]?.run !== undefined && late === undefined; next++) {
+          const saving = this.#save(running[next]);
+          if (saving instanceof Promise) late = saving;
+          else chunks.push(saving);
+        }
+        return { chunks, isLast: next === running.length && late === undefined };
+      });
     }
-    const run = await running;
-    signal.throwIfAborted();
-    if (run.kind === "failed") return this.#fail(toolCallId, run);
+  }
+
+  /** What came of a call. The result is saved at once, unless it has to be waited for. */
+  #save(running: Running | undefined): Awaitable<UIMessageChunk> {
+    if (running?.run === undefined) throw new Error("The call has not run.");
+    const { run, call, ready } = running;
+    const { toolCallId } = call;
+    if (run.kind === "failed") return errorOf(toolCallId, run);
+    const saved = ({ output }: Saved): UIMessageChunk => {
+      this.#options.onReferences(ready.references);
+      return { type: "tool-output-available", toolCallId, output };
+    };
+    const unsaved = (error: unknown) =>
+      errorOf(toolCallId, { code: codeOf(error), message: messageOf(error) });
     try {
       const saving = run.save();
-      const { output } = saving instanceof Promise ? await saving : saving;
-      onReferences(references);
-      await write({ type: "tool-output-available", toolCallId, output });
+      return saving instanceof Promise ? saving.then(saved).catch(unsaved) : saved(saving);
     } catch (error) {
-      await this.#fail(toolCallId, { code: codeOf(error), message: messageOf(error) });
+      return unsaved(error);
     }
   }
 
-  async #fail(
-    toolCallId: string,
-    { code, message }: { readonly code: ErrorCode; readonly message: string },
-  ): Promise<void> {
-    const errorText = `${code}: ${message}`;
-    await this.#options.write({ type: "tool-output-error", toolCallId, errorText });
+  async #prepareAll<Call extends ToolCall & { readonly idempotencyKey?: string }>(
+    calls: readonly Call[],
+    messages: readonly ModelMessage[],
+  ): Promise<readonly { call: Call & { idempotencyKey: string }; ready: Prepared }[]> {
+    const { tools, signal, idempotencyKey } = this.#options;
+    const prepared = await Promise.all(
+      calls.map(async (call) => {
+        const { toolName, toolCallId, input } = call;
+        const key = call.idempotencyKey ?? idempotencyKey(toolCallId);
+        const options = { toolCallId, messages, signal, idempotencyKey: key };
+        const ready = await tools.get(toolName)?.prepare(input, options);
+        return { call: { ...call, idempotencyKey: key }, ready: ready ?? gone(toolName) };
+      }),
+    );
+    signal.throwIfAborted();
+    return prepared;
+  }
+
+  #planned(
+    { toolName, toolCallId, input, idempotencyKey }: ToolCall & { idempotencyKey: string },
+    ready: Ready,
+    isApproved = false,
+  ): readonly Planned[] {
+    const { pin } = ready;
+    const call = { toolName, toolCallId, input, pin, idempotencyKey };
+    return [{ call: isApproved ? { ...call, isApproved } : call, ready }];
+  }
+
+  #answer({ approvalId, approved, reason }: Approval, { toolCallId }: ToolCall): void {
+    const { write } = this.#options;
+    const said = reason === undefined ? {} : { reason };
+    write({ type: "tool-approval-response", approvalId, approved, ...said });
+    if (!approved) write({ type: "tool-output-denied", toolCallId });
+  }
+
+  #refuse({ toolCallId }: ToolCall, why: Why): readonly Planned[] {
+    this.#options.write(errorOf(toolCallId, why));
+    return [];
+  }
+
+  #ask({ toolCallId }: ToolCall, { approval, pin }: Ready): readonly Planned[] {
+    const { newId, onWaiting, write } = this.#options;
+    const approvalId = newId();
+    onWaiting(approvalId, pin);
+    const asked = { approvalId, approvalDescriptor: approval };
+    write({ type: "tool-approval-request", toolCallId, ...asked });
+    return [];
   }
 }
 
-/** Undefined for a call that must not run, or not yet. */
-function started(ready: Prepared | undefined): ReturnType<Ready["run"]> | undefined {
-  return ready?.kind === "ready" && ready.approval === undefined ? ready.run() : undefined;
+/** Does what it is given at once, and writes down what came of it, as one commit. */
+export type CommitResults = (
+  save: () => { readonly chunks: readonly UIMessageChunk[]; readonly isLast: boolean },
+) => void;
+
+class Running {
+  readonly call: JournalCall;
+  readonly ready: Ready;
+  readonly settled: Promise<void>;
+  run: ToolRun | undefined;
+
+  constructor(call: JournalCall, ready: Ready) {
+    this.call = call;
+    this.ready = ready;
+    this.settled = ready.run().then((run) => {
+      this.run = run;
+    });
+  }
+}
+
+interface Why {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+const OUTCOME_UNKNOWN: Why = {
+  code: "outcome_unknown",
+  message:
+    "This call was cut off: it may have done its work or not. Find out before you repeat it.",
+};
+
+function gone(toolName: string): Failed {
+  return { kind: "failed", code: "unknown_tool", message: `${toolName} is gone.` };
+}
+
+function errorOf(toolCallId: string, { code, message }: Why): UIMessageChunk {
+  return { type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` };
 }

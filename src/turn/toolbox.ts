@@ -7,7 +7,7 @@ import type { Files } from "../tool/export-variable.ts";
 import { variableTools } from "../tool/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
-import type { WrappedTool } from "../tool/wrapped-tool.ts";
+import type { Effects, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
 
 /** What the runtime's own tools need of where they run. */
@@ -23,23 +23,29 @@ export class Toolbox {
   readonly #store: VariableStore;
   readonly #agents: ReadonlyMap<string, WrappedTool>;
   readonly #own: ReadonlyMap<string, WrappedTool>;
+  readonly #effects: ReadonlyMap<string, Effects>;
 
   /** The agent's tool goes before one of the runtime's of the same name. */
   static async open(agent: Agent, options: WrapOptions, facilities: Facilities): Promise<Toolbox> {
     const agents = await wrapTools(agent.tools, options);
-    const own = ownTools(options, { ...facilities, callable: agents });
+    const own = ownTools(options, agent, { ...facilities, callable: agents });
     const chosen = own.filter(({ name }) => isChosen(name, agent) && !agents.has(name));
-    return new Toolbox(options.store, agents, await wrapRuntimeTools(chosen, options));
+    const effects = new Map(chosen.map(({ name, effects = "none" }) => [name, effects] as const));
+    for (const name of agents.keys()) effects.set(name, effectsOf(name, agent));
+    const wrapped = await wrapRuntimeTools(chosen, options);
+    return new Toolbox({ store: options.store, agents, own: wrapped, effects });
   }
 
-  private constructor(
-    store: VariableStore,
-    agents: ReadonlyMap<string, WrappedTool>,
-    own: ReadonlyMap<string, WrappedTool>,
-  ) {
+  private constructor({ store, agents, own, effects }: Tools) {
     this.#store = store;
     this.#agents = agents;
     this.#own = own;
+    this.#effects = effects;
+  }
+
+  /** What running the tool again after a crash would do; of one that is gone nobody knows. */
+  effectsOf(name: string): Effects {
+    return this.#effects.get(name) ?? "once";
   }
 
   get(name: string): WrappedTool | undefined {
@@ -66,19 +72,33 @@ export class Toolbox {
   }
 }
 
+interface Tools {
+  readonly store: VariableStore;
+  readonly agents: ReadonlyMap<string, WrappedTool>;
+  readonly own: ReadonlyMap<string, WrappedTool>;
+  readonly effects: ReadonlyMap<string, Effects>;
+}
+
+function effectsOf(name: string, { effects = {} }: Agent): Effects {
+  return Object.hasOwn(effects, name) ? (effects[name] ?? "once") : "once";
+}
+
 function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
   return Object.fromEntries(Array.from(tools, ([name, tool]) => [name, tool.shown]));
 }
 
 function ownTools(
   { toolMs }: WrapOptions,
+  agent: Agent,
   { code, files, callable }: Facilities & { readonly callable: ReadonlyMap<string, WrappedTool> },
 ): readonly RuntimeTool[] {
   const tools = variableTools(files === undefined ? {} : { files });
   if (code === undefined) return tools;
   const time = toolMs === undefined ? {} : { timeMs: toolMs };
   const runCode = code({ tools: () => callable, ...time });
-  return [...tools, runCode];
+  // Code does what the tools do that it may call.
+  const isHarmless = [...callable.keys()].every((name) => effectsOf(name, agent) === "none");
+  return [...tools, { ...runCode, effects: isHarmless ? "none" : "once" }];
 }
 
 function isChosen(name: string, { variableTools: chosen = true }: Agent): boolean {

@@ -1,6 +1,9 @@
 import { ByrefError } from "../errors.ts";
 
-/** Aborts a model that says nothing for too long. One timer, however many parts arrive. */
+/** How finely silence is measured. */
+const TICKS = 4;
+
+/** Aborts a model that says nothing for too long. Few timers, however many parts arrive. */
 export class Watchdog {
   readonly #controller = new AbortController();
   readonly #silenceMs: number;
@@ -8,8 +11,9 @@ export class Watchdog {
   /** Rejects with the reason when the signal aborts; never resolves. */
   readonly aborted: Promise<never>;
   readonly #onAbort: () => void;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-  #isTouched = false;
+  readonly #timer: ReturnType<typeof setInterval>;
+  /** Whole ticks without a part. */
+  #quietTicks = 0;
 
   constructor(outer: AbortSignal, silenceMs: number) {
     this.#silenceMs = silenceMs;
@@ -21,30 +25,26 @@ export class Watchdog {
     // Nobody may be waiting for it when it rejects.
     promise.catch(() => undefined);
     this.aborted = promise;
-    this.#arm();
+    this.#timer = setInterval(() => this.#tick(), silenceMs / TICKS);
   }
 
   /** Something was said. */
   touch(): void {
-    this.#isTouched = true;
+    // The tick in which it was said is not a quiet one.
+    this.#quietTicks = -1;
   }
 
   end(): void {
-    clearTimeout(this.#timer);
+    clearInterval(this.#timer);
     // A composed signal that somebody listens to is kept alive, and all that the listener holds with it.
     this.signal.removeEventListener("abort", this.#onAbort);
   }
 
-  /** Fires after one to two times `silenceMs` of silence, so that a part costs no timer of its own. */
-  #arm(): void {
-    this.#timer = setTimeout(() => {
-      if (this.#isTouched) {
-        this.#isTouched = false;
-        this.#arm();
-        return;
-      }
-      const message = `The model said nothing for ${this.#silenceMs} ms.`;
-      this.#controller.abort(new ByrefError("model_timeout", message));
-    }, this.#silenceMs);
+  /** Fires after `silenceMs`, or a tick more behind a part, so that a part costs no timer of its own. */
+  #tick(): void {
+    this.#quietTicks++;
+    if (this.#quietTicks < TICKS) return;
+    const message = `The model said nothing for ${this.#silenceMs} ms.`;
+    this.#controller.abort(new ByrefError("model_timeout", message));
   }
 }

@@ -32,7 +32,7 @@ export interface Disk {
   readonly openUploads: number;
 }
 
-const OBJECTS = "v3/do/byref-Conversation";
+export const OBJECTS = "v3/do/byref-Conversation";
 const BUCKET = "v3/r2/miniflare-R2BucketObject";
 
 /** Of a server that does not run. */
@@ -158,7 +158,7 @@ function alarmsIn(folder: string): ReadonlySet<string> {
 }
 
 /** The names of the objects that have a database there. */
-function databasesIn(folder: string): readonly string[] {
+export function databasesIn(folder: string): readonly string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
     .filter((name) => /^[0-9a-f]{64}\.sqlite$/.test(name))
@@ -166,7 +166,7 @@ function databasesIn(folder: string): readonly string[] {
 }
 
 /** Changes nothing: what is in the write-ahead log stays there. */
-function reading<Result>(path: string, work: (database: DatabaseSync) => Result): Result {
+export function reading<Result>(path: string, work: (database: DatabaseSync) => Result): Result {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
     return work(database);
@@ -175,7 +175,8 @@ function reading<Result>(path: string, work: (database: DatabaseSync) => Result)
   }
 }
 
-function rowsOf(database: DatabaseSync, table: string, sql: string) {
+/** None if there is no such table. */
+export function rowsOf(database: DatabaseSync, table: string, sql: string) {
   const found = database
     .prepare(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?`)
     .get(table);

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
 
 const root = join(import.meta.dirname, "../..");
@@ -14,16 +14,28 @@ export interface ChaosWorker {
   kill(): Promise<void>;
 }
 
-/** The Worker as it would be deployed, and how Miniflare is to run it on `stateDir`; the file of that. */
-export function bundleWorker(stateDir: string): string {
+export interface BundleOptions {
+  /** A wrangler.toml, from the project's root. Default: that of the Worker as it would be deployed. */
+  readonly config?: string;
+  readonly bindings?: Readonly<Record<string, string>>;
+}
+
+/** The Worker in one module, and how Miniflare is to run it on `stateDir`; the file of that. */
+export function bundleWorker(
+  stateDir: string,
+  { config = "wrangler.toml", bindings = { AUTH: "none", MODEL: "demo" } }: BundleOptions = {},
+): string {
   const folder = join(stateDir, "bundle");
   mkdirSync(folder, { recursive: true });
-  execFileSync(process.execPath, [wrangler, "deploy", "--dry-run", `--outdir=${folder}`], {
+  const parameters = ["deploy", "--dry-run", `--config=${config}`, `--outdir=${folder}`];
+  execFileSync(process.execPath, [wrangler, ...parameters], {
     cwd: root,
     stdio: "pipe",
     env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
   });
-  const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml"));
+  const { main = "src/index.ts", workerOptions } = unstable_getMiniflareWorkerOptions(
+    join(root, config),
+  );
   // The bundle is one module.
   const { modulesRules: _, ...worker } = workerOptions;
   const options = {
@@ -37,14 +49,29 @@ export function bundleWorker(stateDir: string): string {
         name: "byref",
         rootPath: folder,
         modules: true,
-        scriptPath: "index.js",
-        bindings: { AUTH: "none", MODEL: "demo" },
+        scriptPath: `${basename(main, ".ts")}.js`,
+        bindings,
       },
     ],
   };
   const path = join(folder, "options.json");
   writeFileSync(path, JSON.stringify(options));
   return path;
+}
+
+/** The same Worker with these bindings beside its own; the file of that. */
+export function withBindings(path: string, more: Readonly<Record<string, string>>): string {
+  // `bundleWorker` wrote it.
+  const options = JSON.parse(readFileSync(path, "utf8")) as {
+    workers: readonly { bindings: Readonly<Record<string, string>> }[];
+  };
+  const workers = options.workers.map((worker) => ({
+    ...worker,
+    bindings: { ...worker.bindings, ...more },
+  }));
+  const changed = path.replace(/\.json$/, "-changed.json");
+  writeFileSync(changed, JSON.stringify({ ...options, workers }));
+  return changed;
 }
 
 /** Starts what `bundleWorker` made, on the state that is there; what it says goes to `server.log`. */

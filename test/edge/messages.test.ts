@@ -17,7 +17,7 @@ import {
 import { watchRows } from "../support/written-rows.ts";
 
 const NYC = "Weather in NYC?";
-const FIRST_TOUCH_ROWS = 11;
+const FIRST_TOUCH_ROWS = 13;
 const sentence = /^It is -?[\d.]+ °C in New York with \d+ % humidity: [a-z ]+\.$/;
 
 function userMessage(text: string, id = newId()) {
@@ -87,8 +87,8 @@ describe("a turn as a UI message stream", () => {
     expect(seen?.metadata).toEqual({
       usage: expect.any(Object),
       savings: expect.any(Object),
-      // Question, answer, variable, events.
-      cost: { rowsRead: expect.any(Number), rowsWritten: 4, alarms: 0 },
+      // Question, begin, step, variable with result, answer, end, events; the last alarm.
+      cost: { rowsRead: expect.any(Number), rowsWritten: 9, alarms: 1 },
     });
   });
 
@@ -110,30 +110,32 @@ describe("a turn as a UI message stream", () => {
 
 describe("what a turn costs", () => {
   it.each([
-    { question: "Who are you?", rowsWritten: 3 },
-    { question: "Weather in NYC?", rowsWritten: 4 },
-    { question: "Compare NYC and London", rowsWritten: 6 },
+    { question: "Who are you?", rowsWritten: 5 },
+    { question: "Weather in NYC?", rowsWritten: 8 },
+    { question: "Compare NYC and London", rowsWritten: 12 },
   ])("is what it says: $question", async ({ question, rowsWritten }) => {
     const id = newId();
     const written = await watchRows(id);
     const { cost } = await ask(id, question);
-    expect(cost).toMatchObject({ rowsWritten, alarms: 0 });
-    // The tables and the first alarm are the conversation's cost.
-    expect(written()).toMatchObject({ rowsWritten: rowsWritten + FIRST_TOUCH_ROWS, alarms: 1 });
+    expect(cost).toMatchObject({ rowsWritten: rowsWritten + 1, alarms: 1 });
+    // The tables and the first alarm, which is the first turn's too, are the conversation's cost.
+    const whole = rowsWritten + 1 + FIRST_TOUCH_ROWS;
+    expect(written()).toMatchObject({ rowsWritten: whole, alarms: 2 });
     for (let times = 0; times < 2; times++) {
       const { cost } = await ask(id, question);
-      expect(cost).toMatchObject({ rowsWritten, alarms: 0 });
-      expect(written()).toMatchObject({ rowsWritten, alarms: 0 });
+      const both = { rowsWritten: rowsWritten + 2, alarms: 2 };
+      expect(cost).toMatchObject(both);
+      expect(written()).toMatchObject(both);
     }
   });
 
-  it("has no second alarm for a variable that comes later, and counts the input", async () => {
+  it("counts the input", async () => {
     const id = newId();
     await ask(id, "Who are you?");
     const written = await watchRows(id);
     const { cost } = await ask(id, NYC, { input: { a: 1 } });
-    expect(cost).toMatchObject({ rowsWritten: 5, alarms: 0 });
-    expect(written()).toMatchObject({ rowsWritten: 5, alarms: 0 });
+    expect(cost).toMatchObject({ rowsWritten: 11, alarms: 2 });
+    expect(written()).toMatchObject({ rowsWritten: 11, alarms: 2 });
   });
 });
 

@@ -155,11 +155,11 @@ describe("what is written", () => {
     expect((await call("GET", `/conversations/${id}/messages`)).status).toBe(200);
   });
 
-  it("is 10 rows at first touch, at most 14, and none when it wakes again", async () => {
+  it("is 12 rows at first touch, at most 14, and none when it wakes again", async () => {
     const [first, again] = await rowsOf(() => []);
     console.log(`rows written at first touch: ${first}`);
     expect(first).toBeLessThanOrEqual(14);
-    expect(first).toBe(10);
+    expect(first).toBe(12);
     expect(again).toBe(0);
   });
 
@@ -177,21 +177,21 @@ describe("what is written", () => {
     expect(rows.slice(1, -1)).toEqual([1, 1, 1, 1, 1, 0, 0]);
   });
 
-  // Two messages, one row of events, and a row for each variable.
+  // Two messages, the turn's begin and end, one row of events. For each step with tools: what it asks for,
+  // what came of it, and its variables.
   it.each([
-    { question: "Who are you?", agent: "weather", rows: 3 },
-    { question: "Weather in NYC?", agent: "weather", rows: 4 },
-    { question: "Compare NYC and London", agent: "weather", rows: 6 },
+    { question: "Who are you?", agent: "weather", rows: 5 },
+    { question: "Weather in NYC?", agent: "weather", rows: 8 },
+    { question: "Compare NYC and London", agent: "weather", rows: 12 },
   ])("is $rows rows in the turn: $question", async ({ question, agent, rows }) => {
     const id = newId();
     for (let times = 0; times < 3; times++) {
       const { cost } = await ask(id, question, { agent });
       const { rowsWritten = 0, alarms = 0 } = cost;
       console.log(`rows written by "${question}": ${rowsWritten}, of which alarms: ${alarms}`);
-      expect(rowsWritten).toBeLessThanOrEqual(12);
       expect(rowsWritten - alarms).toBe(rows);
-      // The first turn sets the alarm, the others find it early enough.
-      expect(alarms).toBeLessThanOrEqual(times === 0 ? 2 : 0);
+      // At the begin, where the alarm of the first touch is not early enough, and at the end.
+      expect(alarms).toBe(times === 0 ? 1 : 2);
     }
   });
 
@@ -203,7 +203,8 @@ describe("what is written", () => {
       return count("message") + count("variable") + count("event");
     });
     expect(rows).toBe(5);
-    expect(cost.rowsWritten).toBe(rows + (cost.alarms ?? 0));
+    const turnRows = ["begin", "step", "results", "end"].length;
+    expect(cost.rowsWritten).toBe(rows + turnRows + (cost.alarms ?? 0));
   });
 
   it("leaves nothing of a large value that was replaced, deleted or reset", async () => {

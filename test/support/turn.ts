@@ -12,7 +12,9 @@ import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { Naming } from "../../src/tool/prepared-call.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { History, type StoredMessage } from "../../src/turn/history.ts";
+import { Journal } from "../../src/turn/journal.ts";
 import { runTurn, type TurnResult } from "../../src/turn/turn.ts";
+import { TurnLog } from "../../src/turn/turn-log.ts";
 import { NodeSql } from "./node-sql.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
 
@@ -55,6 +57,7 @@ export class Conversation {
   readonly agent: Agent;
   readonly store: VariableStore;
   readonly history: History;
+  readonly journal: Journal;
   nowMs = START_MS;
   #ids = 0;
 
@@ -64,6 +67,7 @@ export class Conversation {
     this.agent = agent ?? { ...about, ...(naming === undefined ? {} : { naming }) };
     this.store = options.store ?? new MemoryStore({ now: () => this.nowMs });
     this.history = options.history ?? emptyHistory();
+    this.journal = emptyJournal();
   }
 
   /** One turn. */
@@ -78,6 +82,10 @@ export class Conversation {
         history: this.history,
         now: () => this.nowMs,
         newId: () => this.#newId("answer"),
+        journal: this.journal,
+        log: new TurnLog({ now: () => this.nowMs }),
+        conversation: "test",
+        sleep: async () => undefined,
         signal: signal ?? new AbortController().signal,
         cost: () => NO_COST,
         emit: (chunk) => {
@@ -86,7 +94,7 @@ export class Conversation {
           onChunk?.(chunk, chunks);
         },
       },
-      question === null ? undefined : userMessage(this.#newId("question"), question),
+      question === null ? {} : { message: userMessage(this.#newId("question"), question) },
     );
     return { result, chunks, calls: scripted.calls, store: this.store, history: this.history };
   }
@@ -105,6 +113,12 @@ export function emptyHistory(): History {
   const sql = new NodeSql();
   migrate(sql);
   return new History(sql);
+}
+
+export function emptyJournal(): Journal {
+  const sql = new NodeSql();
+  migrate(sql);
+  return new Journal(sql);
 }
 
 export function userMessage(id: string, text: string): StoredMessage {

@@ -263,8 +263,8 @@ describe("what is held back", () => {
   it("leaves when the model breaks off", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: "Rome" });
-    const { chunks } = await chat.say({ steps: [[text("In $city").slice(0, -1)]] });
-    expect(shownText(chunks)).toBe("In Rome");
+    const step = [text("In $city").slice(0, -1)];
+    const { chunks } = await chat.say({ steps: [step, step, step] });
     expect(chat.history.newest()?.display).toEqual(["In Rome"]);
     expect(typesOf(chunks).slice(-3)).toEqual(["text-delta", "message-metadata", "error"]);
   });

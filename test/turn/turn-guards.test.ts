@@ -161,7 +161,7 @@ describe("an agent that writes references its own way", () => {
       steps: [
         [
           toolCall("look", { a: "{{x}}", b: "$x" }),
-          toolCall("look", { a: "{{nobody}}", b: 1 }),
+          toolCall("look", { a: "{{nobody}}", b: 1 }, { id: "other" }),
           asked,
         ],
         [text("`{{x[0]}}` $x"), finish()],

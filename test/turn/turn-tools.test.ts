@@ -332,6 +332,7 @@ describe("a tool", () => {
         toolCallId: "call_act",
         messages: [{ role: "user", content: [{ type: "text", text: "Act!" }] }],
         abortSignal: expect.any(AbortSignal),
+        idempotencyKey: "test/answer_2/0/0",
       },
     ]);
   });

@@ -1,0 +1,68 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { type LanguageModel, type ModelMessage, type ToolSet, wrapLanguageModel } from "ai";
+import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
+import { ByrefError } from "../errors.ts";
+
+/** What a model is asked. */
+export interface ModelRequest {
+  readonly model: LanguageModel;
+  readonly instructions: string;
+  readonly messages: readonly ModelMessage[];
+  readonly tools: ToolSet;
+  readonly signal: AbortSignal;
+}
+
+/** A request in the form that providers take. */
+export interface ModelCall {
+  readonly model: LanguageModelV4;
+  readonly options: LanguageModelV4CallOptions;
+}
+
+/** The call that the SDK's own loop would make, of a model in any version that it knows. */
+export async function modelCall(request: ModelRequest): Promise<ModelCall> {
+  const { instructions, tools, signal } = request;
+  const model = resolved(request.model);
+  const prompt = await convertToLanguageModelPrompt({
+    prompt: await standardizePrompt({ instructions, messages: [...request.messages] }),
+    supportedUrls: await model.supportedUrls,
+    download: undefined,
+    abortSignal: signal,
+    provider: model.provider.split(".")[0] ?? model.provider,
+  });
+  const prepared = await prepareTools({ tools });
+  return {
+    model,
+    options: {
+      prompt,
+      ...(prepared === undefined ? {} : { tools: prepared }),
+      toolChoice: { type: "auto" },
+    },
+  };
+}
+
+/**
+ * The SDK's own resolving brings its gateway along, for models that are given as text: 28 KiB of a Worker
+ * (gzip), used or not.
+ */
+function resolved(model: LanguageModel): LanguageModelV4 {
+  if (typeof model === "string") return resolved(namedModel(model));
+  switch (model.specificationVersion) {
+    case "v4":
+      return model;
+    case "v3":
+    case "v2":
+      return wrapLanguageModel({ model, middleware: [] });
+    default:
+      throw new ByrefError(
+        "bad_configuration",
+        "The model is of a version that is not known here.",
+      );
+  }
+}
+
+function namedModel(name: string): Exclude<LanguageModel, string> {
+  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER;
+  if (provider !== undefined) return provider.languageModel(name);
+  const message = "A model given as text needs AI_SDK_DEFAULT_PROVIDER; pass a provider's model.";
+  throw new ByrefError("bad_configuration", message);
+}

@@ -1,0 +1,295 @@
+import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
+import { ByrefError, limitExceeded } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Change } from "../store/variable-store.ts";
+import type { WrapOptions } from "../tool/prepared-call.ts";
+import { lookupInStore } from "../tool/store-lookup.ts";
+import type { Agent } from "./agent.ts";
+import { Answer } from "./answer.ts";
+import type { JournalCall, JournalEntry } from "./journal.ts";
+import { instructionsFor, toModelMessages, withVariables } from "./prompt.ts";
+import { callModel, type StepContext, type StepResult } from "./step.ts";
+import { type Planned, ToolCalls } from "./tool-calls.ts";
+import { Toolbox } from "./toolbox.ts";
+import type { TurnOptions } from "./turn-options.ts";
+import type { TurnState } from "./turn-state.ts";
+import { addUsage } from "./usage.ts";
+import type { Decided } from "./waiting.ts";
+
+export interface StepsOptions extends TurnOptions {
+  readonly state: TurnState;
+  /** Tells the texts of an attempt from those of the one before; empty for the first. */
+  readonly idSuffix: string;
+  readonly emit: (chunk: UIMessageChunk) => void;
+}
+
+/**
+ * The steps of a turn: the model is called, what it asks for is written down, its tools run, what came of
+ * them is written down, the model is called again.
+ */
+export class Steps {
+  readonly emit: (chunk: UIMessageChunk) => void;
+  readonly #options: StepsOptions;
+  readonly #state: TurnState;
+  readonly #answer: Answer;
+  #opened: Opened | undefined;
+  /** Chunks about calls that no entry of the journal has yet. */
+  #unnoted: UIMessageChunk[] = [];
+  /** Is the model called, or going to be, for the newest step? */
+  #isOpen = false;
+  /** Is there a step that ends when its calls do? There is none where a person was waited for. */
+  #hasStep = false;
+
+  constructor(options: StepsOptions) {
+    const { agent, store, emit, state } = options;
+    this.#options = options;
+    this.#state = state;
+    this.emit = emit;
+    const { syntaxes, inCode, inUrls } = agent.references ?? {};
+    const hold = (name: string) => store.holds.hold(state.id, name);
+    this.#answer = new Answer(lookupInStore(store, { onUsed: hold }), {
+      ...(syntaxes === undefined ? {} : { syntaxes }),
+      ...(inCode === undefined ? {} : { inCode }),
+      ...(inUrls === undefined ? {} : { inUrls }),
+      emit,
+      couldBegin: (prefix) => store.couldBegin(prefix),
+      isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
+      onShown: (id, text) => state.parts.show(id, text),
+      onResolved: (source, text) =>
+        state.savings.addReferences({ authoredChars: source.length, resolvedChars: text.length }),
+    });
+  }
+
+  /** Makes ready what the steps need: the tools, and the messages of the past. */
+  async open(): Promise<void> {
+    const { agent, history, store, facilities = {}, signal, newId } = this.#options;
+    const { id, taint, savings, waiting } = this.#state;
+    const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
+    const tools = await Toolbox.open(agent, wrap, facilities);
+    const others = history.window().filter((message) => message.id !== id);
+    const past = await toModelMessages(others, tools.past);
+    const calls = new ToolCalls({
+      tools,
+      signal,
+      newId,
+      idempotencyKey: (toolCallId) => this.#keyOf(toolCallId),
+      onWaiting: (approvalId, pin) => {
+        waiting[approvalId] = pin;
+      },
+      onReferences: (references) => savings.addReferences(references),
+      write: (chunk) => {
+        this.#unnoted.push(chunk);
+        void this.#write(chunk);
+      },
+    });
+    this.#opened = { tools, past, calls };
+  }
+
+  /** Calls the model until it asks for no more tools. */
+  async run(): Promise<FinishReason> {
+    for (;;) {
+      this.#options.signal.throwIfAborted();
+      const messages = await this.#messages();
+      const result = await this.#callModel(messages);
+      // An answer that was cut off or filtered may hold half a call: as in the SDK, nothing runs.
+      const isWhole = result.finishReason === "stop" || result.finishReason === "tool-calls";
+      const hasCalls = result.calls.length + result.invalidCalls > 0;
+      await this.#answer.endStep();
+      if (!isWhole || !hasCalls) {
+        void this.#write({ type: "finish-step" });
+        return result.finishReason;
+      }
+      // Of calls that share an id, the message has the last.
+      const calls = new Map(result.calls.map((call) => [call.toolCallId, call])).values();
+      const planned = await this.#required.calls.plan([...calls], messages);
+      const reason = await this.#runCalls(planned, () => ({ step: this.#state.parts.step() }));
+      if (reason !== undefined) return reason;
+    }
+  }
+
+  /** Does what a person has decided of calls that waited; returns a reason if the turn ends there. */
+  async decide(decided: readonly Decided[]): Promise<FinishReason | undefined> {
+    for (const { approval } of decided) delete this.#state.waiting[approval.approvalId];
+    const planned = await this.#required.calls.decide(decided, await this.#messages());
+    return this.#runCalls(planned, () => ({ chunks: this.#unnoted }));
+  }
+
+  /** Sees to the calls that a crash cut off; returns a reason if the turn ends there. */
+  async goOn(begun: readonly JournalCall[]): Promise<FinishReason | undefined> {
+    if (begun.length === 0) return this.#afterCalls();
+    const { calls } = this.#required;
+    const planned = await calls.recover(begun, await this.#messages());
+    return this.#runCalls(planned, () => ({ chunks: this.#unnoted }), begun);
+  }
+
+  startStep(): void {
+    this.#isOpen = true;
+    this.#hasStep = true;
+    void this.#write({ type: "start-step" });
+  }
+
+  /** What the model said in this step is taken back: it is called again. */
+  resetStep(): void {
+    this.#state.parts.add({ type: "reset-step" });
+    this.#answer.restart(this.#state.parts.display);
+    this.emit({ type: "reset-step" });
+  }
+
+  /** Goes on with what is in the state; `isOpen`: in the middle of a step that is not. */
+  restore(isOpen: boolean, hasStep: boolean): void {
+    this.#isOpen = isOpen;
+    this.#hasStep = isOpen || hasStep;
+    if (isOpen) this.#state.parts.add({ type: "start-step" });
+    this.#answer.restart(this.#state.parts.display);
+  }
+
+  /** Lets go of what is held, at the turn's end. */
+  async flush(): Promise<void> {
+    await this.#answer.flush().catch(() => undefined);
+  }
+
+  /** Whoever changed it: this turn, or somebody over HTTP while it runs. */
+  tellChange(change: Change): void {
+    if (change.kind === "deleted") return;
+    const { info } = change;
+    const { evictedAt, reason } = change.kind === "evicted" ? change.tombstone : {};
+    const data = reason === undefined ? info : { ...info, evictedAt, reason };
+    this.emit({ type: "data-variable", data, transient: true });
+  }
+
+  async #callModel(messages: readonly ModelMessage[]): Promise<StepResult> {
+    const { agent, model, store, signal, redact = (text) => text, sleep } = this.#options;
+    const { savings, taint, spend } = this.#state;
+    const prompt = withVariables(messages, {
+      store,
+      taint,
+      hidesUntrusted: agent.untrusted === "hide",
+    });
+    spend.add("modelCalls", 1);
+    const context: StepContext = {
+      model,
+      instructions: instructionsFor(agent),
+      tools: this.#required.tools.shown,
+      savings,
+      signal,
+      redact,
+      write: (chunk) => this.#write(chunk),
+      reset: () => this.resetStep(),
+      ...(sleep === undefined ? {} : { sleep }),
+      ...(this.#options.idSuffix === "" ? {} : { idSuffix: this.#options.idSuffix }),
+    };
+    const result = await callModel(context, prompt);
+    this.#state.usage = addUsage(this.#state.usage, result.usage);
+    spend.addTokens(result.usage?.totalTokens ?? 0);
+    return result;
+  }
+
+  /** Writes down what is going to happen, and then what came of it. */
+  async #runCalls(
+    planned: readonly Planned[],
+    achieved: () => Pick<JournalEntry, "step" | "chunks">,
+    begun: readonly unknown[] = [],
+  ): Promise<FinishReason | undefined> {
+    const { log } = this.#options;
+    const calls = planned.map(({ call }) => call).filter((call) => !begun.includes(call));
+    this.#state.spend.add("toolCalls", calls.length);
+    const isNews = begun.length === 0 || this.#unnoted.length > 0;
+    if (isNews) {
+      log.commit(() => {
+        this.#note({ ...achieved(), calls });
+        if (planned.length === 0) this.#closeStep();
+      });
+    }
+    await this.#required.calls.run(planned, (save) => {
+      log.commit(() => {
+        const { chunks, isLast } = save();
+        for (const chunk of chunks) void this.#write(chunk);
+        this.#note({ chunks });
+        if (isLast) this.#closeStep();
+      });
+    });
+    return this.#afterCalls();
+  }
+
+  #afterCalls(): FinishReason | undefined {
+    if (this.#state.hasWaiting) return "tool-calls";
+    if (!this.#isOpen) throw tooManySteps();
+    return undefined;
+  }
+
+  #note(entry: Omit<JournalEntry, "state">): void {
+    this.#options.log.note({ ...entry, state: this.#state.counts });
+    this.#unnoted = [];
+  }
+
+  /** In the commit of what was the last to happen in it, and with the beginning of the next. */
+  #closeStep(): void {
+    if (this.#hasStep) void this.#write({ type: "finish-step" });
+    this.#isOpen = false;
+    const { parts, hasWaiting } = this.#state;
+    if (!hasWaiting && parts.steps < limits.maxSteps) this.startStep();
+  }
+
+  /** Of the past, and what this turn has said and done so far, for the model. */
+  async #messages(): Promise<readonly ModelMessage[]> {
+    const { tools, past } = this.#required;
+    const { parts } = this.#state.parts;
+    if (parts.every(({ type }) => type === "step-start")) return past;
+    return [...past, ...(await toModelMessages([this.#state.message(parts, 0)], tools.all))];
+  }
+
+  /** As the model wrote it into the message; expanded on its way out. */
+  #write(chunk: UIMessageChunk): void | Promise<void> {
+    if (this.#isDoubted(chunk)) this.#state.taint.add();
+    this.#state.parts.add(chunk);
+    return this.#answer.write(chunk);
+  }
+
+  /** What a provider's own tool found, say on the web, the model reads whole. */
+  #isDoubted(chunk: UIMessageChunk): boolean {
+    if (chunk.type === "source-url" || chunk.type === "source-document") return true;
+    if (chunk.type !== "tool-output-available" && chunk.type !== "tool-output-error") return false;
+    if (chunk.providerExecuted !== true) return false;
+    const name = this.#state.parts.toolOf(chunk.toolCallId);
+    return this.#options.agent.policies?.[name]?.trusted !== true;
+  }
+
+  /** Conversation, turn, step and call: our indices, for a model may use its ids again. */
+  #keyOf(toolCallId: string): string {
+    const { step, call } = this.#state.parts.placeOf(toolCallId);
+    return `${this.#options.conversation}/${this.#state.id}/${step}/${call}`;
+  }
+
+  get #required(): Opened {
+    if (this.#opened === undefined) throw new ByrefError("internal", "The turn is not open.");
+    return this.#opened;
+  }
+}
+
+/** What the steps of an attempt work with. */
+interface Opened {
+  readonly tools: Toolbox;
+  readonly past: readonly ModelMessage[];
+  readonly calls: ToolCalls;
+}
+
+function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
+  const { naming, readonlyTools, policies, policy, untrusted, outputPath } = agent;
+  const { syntaxes, unknown } = agent.references ?? {};
+  return {
+    ...(policies === undefined ? {} : { policies }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(untrusted === undefined ? {} : { untrusted }),
+    ...(outputPath === undefined ? {} : { outputPath }),
+    ...(naming === undefined ? {} : { naming }),
+    ...(readonlyTools === undefined ? {} : { readonlyTools }),
+    ...(syntaxes === undefined ? {} : { syntaxes }),
+    ...(unknown === undefined ? {} : { unknown }),
+  };
+}
+
+function tooManySteps(): ByrefError {
+  const maximum = limits.maxSteps;
+  const advice = "The model asked for still more tools; ask for less at once.";
+  return limitExceeded("maxSteps", { maximum, actual: maximum + 1, advice });
+}

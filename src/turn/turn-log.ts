@@ -1,0 +1,294 @@
+import type { UIMessageChunk } from "ai";
+import { limits } from "../limits.ts";
+import type { Journal, JournalCall, JournalEntry, TurnHead } from "./journal.ts";
+
+/** Ids count up from here: attempt × 1,000,000,000 + sequence. */
+const ATTEMPT_FRAMES = 1_000_000_000;
+
+/** One chunk of a turn's stream, as every watcher gets it. */
+export interface Frame {
+  readonly id: number;
+  /** The chunk as JSON. */
+  readonly data: string;
+  /** Begins or ends what one request saw of a turn that had waited: nothing to those who see more. */
+  readonly edge?: "start" | "finish";
+}
+
+export interface TurnLogOptions {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  /** Resolves when all that was written until now will survive a crash. Default: it does at once. */
+  readonly durable?: (() => Promise<void>) | undefined;
+}
+
+/** What is known of a turn that a crash cut off. */
+export interface Remains {
+  /** Since it last waited for a person. */
+  readonly entries: readonly JournalEntry[];
+  /** Attempts since something was last achieved, the first included. */
+  readonly attempts: number;
+  /** When the newest of them began, in milliseconds since 1970. */
+  readonly attemptMs: number;
+  /** Steps that were begun; the last of them may have no entry. */
+  readonly steps: number;
+  /** Calls that had begun, and of which nothing came. */
+  readonly calls: readonly JournalCall[];
+}
+
+/**
+ * The frames of one turn, in order, kept once however many watchers read them and however slowly: the turn
+ * never waits for a watcher. Beside them, in the same text, what the turn needs to go on after a crash. What
+ * watchers see of a commit point they see when it is durable; all else is written in groups.
+ */
+export class TurnLog {
+  readonly #now: () => number;
+  readonly #durable: (() => Promise<void>) | undefined;
+  readonly #frames: Frame[] = [];
+  readonly #watchers = new Set<() => void>();
+  #journal: Journal | undefined;
+  #pending = "";
+  #writtenMs = 0;
+  #attempt = 0;
+  #sequence = 0;
+  /** Frames that watchers may see, and commits that the others wait for. */
+  #visible = 0;
+  #holds = 0;
+  #isEnded = false;
+  #firstOwn = 0;
+
+  constructor({ now = Date.now, durable }: TurnLogOptions = {}) {
+    this.#now = now;
+    this.#durable = durable;
+  }
+
+  /** A new turn, in the place of the one before, with the frames that `work` pushes. One commit. */
+  begin(journal: Journal, head: TurnHead, work: () => void): void {
+    this.#open(journal, { attempt: head.attempt });
+    this.#commit(work, (text) => journal.begin(head, text));
+  }
+
+  /** A turn that has waited goes on under a new attempt. One commit with what `work` does. */
+  resume(journal: Journal, head: TurnHead, work: () => void): void {
+    this.#restore(journal);
+    this.#endSitting();
+    this.#open(journal, { attempt: head.attempt, waited: true });
+    this.#commit(work, (text) => journal.append(text, head));
+  }
+
+  /** A turn that a crash cut off, as far as it was written. */
+  recover(journal: Journal): Remains {
+    this.#journal = journal;
+    return this.#restore(journal);
+  }
+
+  /** The next attempt at a turn that was cut off. One commit with what `work` does. */
+  retry(journal: Journal, head: TurnHead, work: () => void): void {
+    this.#open(journal, { attempt: head.attempt });
+    this.#commit(work, (text) => journal.append(text, head));
+  }
+
+  /** The log of a turn that has ended, or waits. */
+  static ended(journal: Journal): TurnLog {
+    const log = new TurnLog();
+    log.#restore(journal);
+    log.#isEnded = true;
+    return log;
+  }
+
+  push(chunk: UIMessageChunk): void {
+    const data = JSON.stringify(chunk);
+    this.#addFrame(data);
+    this.#pending += `f${data}\n`;
+    if (this.#holds > 0) return;
+    this.#show();
+    const journal = this.#journal;
+    const isTime = this.#now() - this.#writtenMs >= limits.turnLogMs;
+    if (journal === undefined || !(isTime || this.#pending.length >= limits.turnLogChars)) return;
+    this.#write((text) => journal.append(text));
+  }
+
+  /** The last word, where it cannot be written down. */
+  fail(chunk: UIMessageChunk): void {
+    this.#addFrame(JSON.stringify(chunk));
+    if (this.#holds === 0) this.#show();
+  }
+
+  /** Notes what a crash must not undo. Written by `commit`. */
+  note(entry: JournalEntry): void {
+    this.#pending += `j${JSON.stringify(entry)}\n`;
+  }
+
+  /**
+   * What `work` pushes, notes and saves is written as one commit, with the frames that wait. Watchers see
+   * what is pushed from here on when this is durable.
+   */
+  commit(work: () => void): void {
+    this.#commit(work, (text) => this.#journal?.append(text));
+  }
+
+  /** The same for the end, or for a pause: the head says which. */
+  end(head: TurnHead, work: () => void): void {
+    this.#commit(work, (text) => this.#journal?.append(text, head));
+  }
+
+  /** Rows that are going to be written at the end, for what is not written yet. */
+  rowsToEnd(): number {
+    return this.#journal?.rowsFor(this.#pending.length) ?? 0;
+  }
+
+  /** No frame follows. */
+  close(): void {
+    this.#isEnded = true;
+    if (this.#holds === 0) this.#wake();
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded && this.#holds === 0;
+  }
+
+  /** How many frames may be seen. */
+  get length(): number {
+    return this.#visible;
+  }
+
+  /** Where the frames of the request begin that made this log; the others are of before it waited. */
+  get firstOwn(): number {
+    return this.#firstOwn;
+  }
+
+  /** The frames from this index on, for somebody who has begun to watch at `first`. */
+  slice(from: number, first: number): readonly Frame[] {
+    const frames = this.#frames.slice(from, this.#visible);
+    if (this.#firstOwn === 0) return frames;
+    return frames.filter(
+      ({ edge }, index) => edge === undefined || (edge === "start" && from + index === first),
+    );
+  }
+
+  /** The index of the first frame behind that of this id. */
+  indexAfter(id: number): number {
+    // Of another conversation's log of this name, or made up: whoever sends it has had none of this.
+    if (id >= (this.#attempt + 1) * ATTEMPT_FRAMES) return 0;
+    const index = this.#frames.findIndex((frame) => frame.id > id);
+    return index < 0 ? this.#frames.length : index;
+  }
+
+  /** True when there is something new; false after `patienceMs`. */
+  news(patienceMs: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const done = (isNews: boolean) => {
+        clearTimeout(timer);
+        this.#watchers.delete(wake);
+        resolve(isNews);
+      };
+      const wake = () => done(true);
+      const timer = setTimeout(() => done(false), patienceMs);
+      this.#watchers.add(wake);
+    });
+  }
+
+  #open(journal: Journal, attempt: Omit<Attempt, "ms">): void {
+    this.#journal = journal;
+    this.#writtenMs = this.#now();
+    this.#startAttempt(attempt.attempt);
+    this.#pending += `a${JSON.stringify({ ...attempt, ms: this.#writtenMs })}\n`;
+  }
+
+  #startAttempt(attempt: number): void {
+    this.#attempt = attempt;
+    this.#sequence = 0;
+  }
+
+  #addFrame(data: string): void {
+    const id = this.#attempt * ATTEMPT_FRAMES + ++this.#sequence;
+    const isStart = this.#frames.length === this.#firstOwn && this.#firstOwn > 0;
+    this.#frames.push({ id, data, ...(isStart ? { edge: "start" } : {}) });
+  }
+
+  /** Frames and entries as they were written, in order. */
+  #restore(journal: Journal): Remains {
+    const entries: JournalEntry[] = [];
+    const remains = { attempts: 0, attemptMs: 0, steps: 0 };
+    const begun = new Map<string, JournalCall>();
+    for (const line of journal.read().split("\n")) {
+      const data = line.slice(1);
+      // `push`, `note` and `#open` wrote them.
+      if (line.startsWith("f")) {
+        this.#addFrame(data);
+        if (typeOf(data) === "start-step") remains.steps++;
+      } else if (line.startsWith("j")) {
+        const entry = JSON.parse(data) as JournalEntry;
+        entries.push(entry);
+        for (const call of entry.calls ?? []) begun.set(call.toolCallId, call);
+        for (const chunk of entry.chunks ?? []) {
+          if ("toolCallId" in chunk) begun.delete(chunk.toolCallId);
+        }
+        remains.attempts = 0;
+      } else if (line.startsWith("a")) {
+        const { attempt, waited, ms } = JSON.parse(data) as Attempt;
+        if (waited === true) {
+          entries.length = 0;
+          remains.steps = 0;
+          this.#endSitting();
+        }
+        this.#startAttempt(attempt);
+        remains.attempts++;
+        remains.attemptMs = ms;
+      }
+    }
+    this.#visible = this.#frames.length;
+    return { ...remains, entries, calls: [...begun.values()] };
+  }
+
+  #endSitting(): void {
+    for (const [index, frame] of this.#frames.entries()) {
+      if (typeOf(frame.data) === "finish") this.#frames[index] = { ...frame, edge: "finish" };
+    }
+    this.#firstOwn = this.#frames.length;
+  }
+
+  #commit(work: () => void, append: (text: string) => void): void {
+    this.#holds++;
+    let saving: Promise<void> | undefined;
+    try {
+      work();
+      this.#write(append);
+      saving = this.#durable?.();
+    } finally {
+      if (saving === undefined) this.#release();
+    }
+    // If it fails the object is gone, and nobody sees what was not kept.
+    saving?.then(() => this.#release()).catch(() => undefined);
+  }
+
+  #release(): void {
+    this.#holds--;
+    if (this.#holds === 0) this.#show();
+  }
+
+  #write(append: (text: string) => void): void {
+    append(this.#pending);
+    this.#pending = "";
+    this.#writtenMs = this.#now();
+  }
+
+  #show(): void {
+    this.#visible = this.#frames.length;
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of this.#watchers) wake();
+  }
+}
+
+interface Attempt {
+  readonly attempt: number;
+  readonly ms: number;
+  readonly waited?: true;
+}
+
+/** The type of a chunk, which stands first in it. */
+function typeOf(data: string): string {
+  return /^\{"type":"([a-z-]+)"/u.exec(data)?.[1] ?? "";
+}

@@ -1,0 +1,40 @@
+import type { LanguageModel, UIMessageChunk } from "ai";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { Agent } from "./agent.ts";
+import type { Cost } from "./cost.ts";
+import type { History } from "./history.ts";
+import type { Journal } from "./journal.ts";
+import type { SpendLimits } from "./spend.ts";
+import type { StepContext } from "./step.ts";
+import type { Facilities } from "./toolbox.ts";
+import type { TurnLog } from "./turn-log.ts";
+
+/** What a turn is run with. */
+export interface TurnOptions {
+  readonly agent: Agent;
+  readonly model: LanguageModel;
+  readonly store: VariableStore;
+  readonly history: History;
+  /** Where the turn is written down while it runs; in the same SQLite as the history. */
+  readonly journal: Journal;
+  /** Gets the chunks as the client sees them. */
+  readonly log: TurnLog;
+  /** The conversation's id, for the keys that tools are given. */
+  readonly conversation: string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly newId: () => string;
+  /** Takes out what nobody may be told, such as the model's key. Default: nothing is. */
+  readonly redact?: (text: string) => string;
+  /** Stops the turn: no further model call or tool. What was said so far is kept. */
+  readonly signal: AbortSignal;
+  /** What the turn has cost so far. */
+  readonly cost: () => Cost;
+  /** What the runtime's own tools work with. Default: those that need nothing more. */
+  readonly facilities?: Facilities;
+  readonly spendLimits?: SpendLimits;
+  /** Waits before a model is called again. Default: a timer. */
+  readonly sleep?: StepContext["sleep"];
+  /** Receives each chunk that the log gets, too. Must not throw. */
+  readonly emit?: (chunk: UIMessageChunk) => void;
+}

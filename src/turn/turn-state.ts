@@ -1,0 +1,107 @@
+import type { VariableStore } from "../store/variable-store.ts";
+import { Taint } from "../tool/taint.ts";
+import { variableIn } from "../tool/tool-output.ts";
+import type { StoredMessage } from "./history.ts";
+import type { JournalEntry, TurnCounts } from "./journal.ts";
+import { MessageParts } from "./message-parts.ts";
+import { SavingsCounter } from "./savings.ts";
+import { Spend, type SpendLimits, type Spent } from "./spend.ts";
+import type { Usage } from "./usage.ts";
+import { waitingCalls } from "./waiting.ts";
+
+export interface TurnStateOptions {
+  readonly id: string;
+  readonly agent: string;
+  readonly store: VariableStore;
+  /** The message that goes on, if it has waited for a person. */
+  readonly resumed: StoredMessage | undefined;
+  /** The model has been shown what is not trusted. */
+  readonly isTainted: boolean;
+  readonly spendLimits: SpendLimits;
+  /** By the conversation, before this turn. */
+  readonly spent: Spent;
+}
+
+/** What a turn has said, done and counted so far: what is written down of it, and read after a crash. */
+export class TurnState {
+  readonly parts: MessageParts;
+  readonly savings: SavingsCounter;
+  readonly taint: Taint;
+  readonly waiting: Record<string, string>;
+  usage: Usage = {};
+  readonly #options: TurnStateOptions;
+  #spend: Spend;
+
+  constructor(options: TurnStateOptions) {
+    const { resumed, store, isTainted, spendLimits, spent } = options;
+    this.#options = options;
+    this.parts = new MessageParts(resumed);
+    this.savings = new SavingsCounter(store);
+    this.taint = new Taint(isTainted);
+    this.waiting = { ...resumed?.waiting };
+    this.#spend = new Spend(spendLimits, spent);
+  }
+
+  get id(): string {
+    return this.#options.id;
+  }
+
+  get spend(): Spend {
+    return this.#spend;
+  }
+
+  get counts(): TurnCounts {
+    return {
+      usage: this.usage,
+      savings: this.savings.savings,
+      spent: this.#spend.turn,
+      tainted: this.taint.isTainted,
+      waiting: { ...this.waiting },
+    };
+  }
+
+  get hasWaiting(): boolean {
+    return waitingCalls(this.message(this.parts.parts, 0)).size > 0;
+  }
+
+  /** As it was when these were written. */
+  restore(entries: readonly JournalEntry[]): void {
+    for (const { step, chunks = [], state } of entries) {
+      if (step !== undefined) this.parts.restore(step);
+      for (const chunk of chunks) this.parts.add(chunk);
+      this.#restoreCounts(state);
+    }
+    for (const part of this.parts.parts) {
+      const name = "output" in part ? variableIn(part.output) : undefined;
+      if (name !== undefined) this.#options.store.holds.hold(this.id, name);
+    }
+  }
+
+  /** The answer as it is kept. */
+  message(parts: StoredMessage["parts"], nowMs: number): StoredMessage {
+    const { display } = this.parts;
+    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    const isSame = texts.every((text, index) => text === display[index]);
+    return {
+      id: this.id,
+      role: "assistant",
+      parts,
+      ...(isSame ? {} : { display }),
+      ...(this.taint.isTainted ? { tainted: true } : {}),
+      ...(Object.keys(this.waiting).length === 0
+        ? {}
+        : { waiting: { ...this.waiting }, agent: this.#options.agent }),
+      createdAt: new Date(nowMs).toISOString(),
+    };
+  }
+
+  #restoreCounts({ usage, savings, spent, tainted, waiting }: TurnCounts): void {
+    const { spendLimits, spent: before } = this.#options;
+    this.usage = usage;
+    this.savings.restore(savings);
+    this.#spend = new Spend(spendLimits, before, spent);
+    if (tainted) this.taint.add();
+    for (const approval of Object.keys(this.waiting)) delete this.waiting[approval];
+    Object.assign(this.waiting, waiting);
+  }
+}

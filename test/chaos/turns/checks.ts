@@ -1,0 +1,141 @@
+import { getToolName, isToolUIPart, type UIMessage } from "ai";
+import type { Entry } from "./ledger.ts";
+import { placeOf, type Script, TOOLS } from "./script.ts";
+import type { Turn } from "./turn.ts";
+
+type Parts = UIMessage["parts"];
+type Blame = (row: string, what: string) => void;
+
+/** The parts without what differs from one turn to another of the same shape. */
+export function plainParts(parts: Parts, { marker }: Pick<Script, "marker">): readonly string[] {
+  return parts.map((part) => plainPart(part).replaceAll(marker, "TURN"));
+}
+
+function plainPart(part: Parts[number]): string {
+  if (part.type === "text") return JSON.stringify({ text: part.text });
+  if (!isToolUIPart(part)) return JSON.stringify(part);
+  const { toolCallId, state, input } = part;
+  const output = "output" in part ? part.output : undefined;
+  const error = "errorText" in part ? part.errorText : undefined;
+  return JSON.stringify({ tool: getToolName(part), toolCallId, state, input, output, error });
+}
+
+/** What its tools did by the ledger: nothing twice that must not be, and always under the same key. */
+export function checkLedger({ script }: Turn, entries: readonly Entry[], blame: Blame): void {
+  const { marker } = script;
+  const given = new Set<string>();
+  const starts = new Map<string, string[]>();
+  for (const entry of entries) {
+    if (entry.kind === "model") for (const id of entry.results) given.add(id);
+    if (entry.kind !== "start") continue;
+    const { id, key } = entry;
+    if (given.has(id))
+      blame("R3", `${marker}: ${id} runs again, its result was given to the model`);
+    starts.set(id, [...(starts.get(id) ?? []), key]);
+  }
+  for (const [id, keys] of starts) {
+    const place = placeOf(id);
+    const name = place && script.steps[place.step]?.calls[place.index];
+    if (name === undefined) continue;
+    if (TOOLS[name].effects === "once" && keys.length > 1) {
+      blame("R4", `${marker}: ${name} ${id} began ${keys.length} times`);
+    }
+    if (new Set(keys).size > 1 || keys.includes("")) {
+      blame("R5", `${marker}: ${name} ${id} has the keys ${keys.join(", ")}`);
+    }
+  }
+}
+
+/** What stands in the history of calls that a kill may have met between their start and their commit. */
+export interface Unknowns {
+  /** Calls of tools that must not run twice, which began and have no result. */
+  readonly inWindow: readonly string[];
+  /** Calls of which the history says that nobody knows. */
+  readonly unknown: readonly string[];
+  /** Calls that have a result there although the world never gave one. */
+  readonly invented: readonly string[];
+}
+
+export function unknownsIn(
+  { script }: Turn,
+  message: UIMessage,
+  entries: readonly Entry[],
+): Unknowns {
+  const idsOf = (kind: "start" | "effect") =>
+    new Set(entries.flatMap((entry) => (entry.kind === kind ? [entry.id] : [])));
+  const [begun, worked] = [idsOf("start"), idsOf("effect")];
+  const tools = message.parts.filter((part) => isToolUIPart(part));
+  const done = tools.filter(({ state }) => state === "output-available");
+  const doneIds = new Set(done.map(({ toolCallId }) => toolCallId));
+  const inWindow = [...begun].filter((id) => {
+    const place = placeOf(id);
+    const name = place && script.steps[place.step]?.calls[place.index];
+    return name !== undefined && TOOLS[name].effects === "once" && !doneIds.has(id);
+  });
+  return {
+    inWindow,
+    unknown: tools.filter(isUnknown).map(({ toolCallId }) => toolCallId),
+    invented: [...doneIds].filter((id) => !worked.has(id)),
+  };
+}
+
+function isUnknown(part: Parts[number]): boolean {
+  return (
+    isToolUIPart(part) &&
+    part.state === "output-error" &&
+    part.errorText.includes("outcome_unknown")
+  );
+}
+
+/** Where the parts differ from those of an undisturbed turn, but for what nobody can know. */
+export function differences(
+  parts: Parts,
+  expected: readonly string[],
+  turn: Turn,
+): readonly string[] {
+  const plain = plainParts(parts, turn.script);
+  const length = Math.max(plain.length, expected.length);
+  return Array.from({ length }, (_, index) => index).flatMap((index) => {
+    const [is, was] = [plain[index], expected[index]];
+    const part = parts[index];
+    if (is === was) return [];
+    if (turn.kills > 0 && part !== undefined && isUnknown(part) && mayBeUnknown(part)) return [];
+    return [`part ${index} is ${clip(is)}, undisturbed ${clip(was)}`];
+  });
+}
+
+function mayBeUnknown(part: Parts[number]): boolean {
+  if (!isToolUIPart(part)) return false;
+  const name = getToolName(part);
+  return Object.entries(TOOLS).some(([tool, { effects }]) => tool === name && effects === "once");
+}
+
+/** What clients were promised stands in the message. */
+export function checkPromises({ promises, script }: Turn, message: UIMessage, blame: Blame): void {
+  const plain = plainParts(message.parts, script);
+  const outputs = new Map(
+    message.parts
+      .filter((part) => isToolUIPart(part))
+      .map((part) => [
+        part.toolCallId,
+        "output" in part ? JSON.stringify(part.output) : part.state,
+      ]),
+  );
+  for (const promised of promises) {
+    for (const [index, part] of promised.parts.entries()) {
+      const isWaiting = isToolUIPart(part) && part.state.startsWith("approval-");
+      const [was] = plainParts([part], script);
+      if (isWaiting || was === plain[index]) continue;
+      blame("R2", `${script.marker}: shown ${clip(was)}, kept ${clip(plain[index])}`);
+    }
+    for (const [id, output] of promised.outputs) {
+      if (outputs.get(id) === output) continue;
+      blame("R2", `${script.marker}: ${id} was shown ${clip(output)}, kept ${outputs.get(id)}`);
+    }
+  }
+}
+
+export function clip(text: string | undefined): string {
+  if (text === undefined) return "missing";
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+}

@@ -1,0 +1,106 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { UIMessage } from "ai";
+import { databasesIn, OBJECTS } from "../disk.ts";
+import { questionOf, type Script } from "./script.ts";
+import type { Server } from "./server.ts";
+import { markerOf } from "./talk.ts";
+
+export interface JumpOptions {
+  /** One for each time. */
+  readonly scripts: readonly Script[];
+  readonly onKill: () => void;
+  readonly onWrong: (what: string) => void;
+}
+
+const HOUR_MS = 3_600_000;
+const TTL_MS = 600_000;
+
+/** Restarts with the clock an hour ahead, and then three hours back; turns go on and values end. */
+export async function jumpInTime(server: Server, options: JumpOptions): Promise<void> {
+  const { scripts, onKill, onWrong } = options;
+  for (const [index, script] of scripts.entries()) {
+    if (index > 0) {
+      onKill();
+      await server.kill();
+      const jumpMs = index === 1 ? HOUR_MS : -3 * HOUR_MS;
+      server.clockShiftMs += jumpMs;
+      moveAlarms(server.stateDir, jumpMs);
+      await server.start();
+      server.openGate();
+      // For what is due now.
+      await new Promise((done) => setTimeout(done, 500));
+    }
+    const url = `${await server.gate.url()}/conversations/clock`;
+    await checkValues(url, index, onWrong);
+    await put(url, `value_${index}`);
+    await ask(url, script);
+  }
+  const url = `${await server.gate.url()}/conversations/clock`;
+  const { messages } = (await (await fetch(`${url}/messages`)).json()) as {
+    messages: readonly UIMessage[];
+  };
+  const asked = messages.filter(({ role }) => role === "user").map(markerOf);
+  const expected = scripts.map(({ marker }) => marker);
+  if (asked.join() !== expected.join()) onWrong(`asked ${expected.join()}, kept ${asked.join()}`);
+  onKill();
+  await server.kill();
+  server.clockShiftMs = 0;
+  await server.start();
+  server.openGate();
+}
+
+/** The platform's clock would jump with the machine's; as it does not here, what it has set is moved. */
+function moveAlarms(stateDir: string, jumpMs: number): void {
+  const folder = join(stateDir, OBJECTS);
+  const jumpNs = BigInt(jumpMs) * 1_000_000n;
+  const move = (file: string, sql: string) => {
+    const database = new DatabaseSync(join(folder, `${file}.sqlite`));
+    database.prepare(sql).run(jumpNs);
+    database.close();
+  };
+  move("metadata", `UPDATE _cf_ALARM SET scheduled_time = scheduled_time - ?`);
+  for (const id of databasesIn(folder)) {
+    move(id, `UPDATE _cf_METADATA SET value = value - ? WHERE key = 1 AND value IS NOT NULL`);
+  }
+}
+
+/** Of what was written before the last jump. */
+async function checkValues(
+  url: string,
+  index: number,
+  onWrong: (what: string) => void,
+): Promise<void> {
+  for (const earlier of Array.from({ length: index }, (_, one) => one)) {
+    const name = `value_${earlier}`;
+    const { status } = await fetch(`${url}/variables/${name}`);
+    // Ten minutes are over in an hour; what is written then lasts three hours more at most.
+    const isOver = earlier === 0;
+    if (isOver && status !== 410)
+      onWrong(`${name} is over after jump ${index}, and answers ${status}`);
+    if (isOver) continue;
+    const info = (await (await fetch(`${url}/variables/${name}/info`)).json()) as {
+      expiresAt?: string;
+    };
+    const leftMs = Date.parse(info.expiresAt ?? "") - (Date.now() - 2 * HOUR_MS);
+    if (!(leftMs <= TTL_MS + 3 * HOUR_MS)) onWrong(`${name} lasts ${leftMs} ms more`);
+  }
+}
+
+async function put(url: string, name: string): Promise<void> {
+  const response = await fetch(`${url}/variables/${name}?ttl=${TTL_MS / 1_000}`, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: "1",
+  });
+  if (!response.ok) throw new Error(`PUT ${name}: ${response.status}`);
+}
+
+async function ask(url: string, script: Script): Promise<void> {
+  const response = await fetch(`${url}/messages`, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json" },
+    body: JSON.stringify({ message: questionOf(script) }),
+  });
+  if (!response.ok) throw new Error(`A turn answers ${response.status}: ${await response.text()}`);
+}

@@ -1,0 +1,85 @@
+import type { Random } from "../random.ts";
+import type { Findings } from "./findings.ts";
+import type { Server } from "./server.ts";
+import type { Moment, World } from "./world.ts";
+
+const PATIENCE_MS = 1_500;
+
+/** Kills the server at a moment of the world's, or at any time. */
+export class Killer {
+  readonly #world: World;
+  readonly #server: Server;
+  readonly #findings: Findings;
+
+  constructor(world: World, server: Server, findings: Findings) {
+    this.#world = world;
+    this.#server = server;
+    this.#findings = findings;
+  }
+
+  /**
+   * At one of the places around a model's answer and a tool's call, or when what runs is over; resolves when
+   * it is done.
+   */
+  async atSomeMoment(random: Random, over: Promise<unknown>): Promise<void> {
+    const kind = random.weighted<Moment["kind"] | "any">({
+      answered: 3,
+      requested: 3,
+      effected: 3,
+      replied: 2,
+      asked: 3,
+      delta: 2,
+      any: 3,
+    });
+    const delayMs = random.chance(0.5) ? 0 : random.between(0, 25);
+    if (kind === "any") return this.#kill("any", random.between(0, 400));
+    const number = kind === "delta" ? random.between(1, 60) : random.between(1, 4);
+    await this.#reached({ kind, number, delayMs, over });
+  }
+
+  /** While it recovers. */
+  async soon(random: Random): Promise<void> {
+    if (random.chance(0.5)) return this.#kill("any", random.between(0, 350));
+    const kind = random.weighted<Moment["kind"]>({ asked: 2, requested: 2, answered: 2, delta: 1 });
+    const delayMs = random.chance(0.5) ? 0 : random.between(0, 25);
+    await this.#reached({ kind, number: 1, delayMs, over: new Promise(() => undefined) });
+  }
+
+  /** At the so many-th moment of this kind, or when none comes any more. */
+  #reached({ kind, number, delayMs, over }: Aim): Promise<void> {
+    let left = number;
+    let isStruck = false;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const strike = (what: string, waitMs: number) => {
+      if (isStruck) return;
+      isStruck = true;
+      clearTimeout(timer);
+      this.#world.onMoment = () => undefined;
+      resolve(this.#kill(what, waitMs));
+    };
+    const timer = setTimeout(() => strike("any", 0), PATIENCE_MS);
+    void over.then(() => strike("over", delayMs));
+    this.#world.onMoment = (moment) => {
+      // The first question of a turn is no result's commit.
+      if (moment.kind !== kind || (kind === "asked" && moment.step === 0 && left > 1)) return;
+      if (--left === 0) strike(kind, delayMs);
+    };
+    return promise;
+  }
+
+  /** If `waitMs` is 0 the signal is sent before this returns. */
+  async #kill(what: string, waitMs: number): Promise<void> {
+    if (waitMs > 0) await new Promise((done) => setTimeout(done, waitMs));
+    this.#findings.kills++;
+    const { moments } = this.#findings;
+    moments.set(what, (moments.get(what) ?? 0) + 1);
+    await this.#server.kill();
+  }
+}
+
+interface Aim {
+  readonly kind: Moment["kind"];
+  readonly number: number;
+  readonly delayMs: number;
+  readonly over: Promise<unknown>;
+}

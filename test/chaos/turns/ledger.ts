@@ -1,0 +1,40 @@
+/** What happened in the world, in order. */
+export type Entry = { readonly at: number; readonly atMs: number; readonly marker: string } & Fact;
+
+export type Fact =
+  /** The model was called; `results` are the ids of the calls whose results it was given. */
+  | { readonly kind: "model"; readonly step: number; readonly results: ReadonlySet<string> }
+  /** All of its answer was sent. */
+  | { readonly kind: "answered"; readonly step: number; readonly fault?: string }
+  /** A tool was asked to work; `id` as the model gave it. */
+  | { readonly kind: "start" | "effect" | "reply"; readonly id: string; readonly key: string };
+
+/** What tools did and models were asked, as the world saw it; nothing of it is lost in a crash. */
+export class Ledger {
+  readonly #entries: Entry[] = [];
+  readonly #watchers = new Set<(entry: Entry) => void>();
+
+  get length(): number {
+    return this.#entries.length;
+  }
+
+  add(marker: string, fact: Fact): void {
+    const entry = { at: this.#entries.length, atMs: performance.now(), marker, ...fact };
+    this.#entries.push(entry);
+    for (const watch of this.#watchers) watch(entry);
+  }
+
+  of(marker: string): readonly Entry[] {
+    return this.#entries.filter((entry) => entry.marker === marker);
+  }
+
+  watch(watcher: (entry: Entry) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+}
+
+export function tellEntry({ atMs, ...entry }: Entry): string {
+  const plainSets = (_: string, value: unknown) => (value instanceof Set ? [...value] : value);
+  return `${atMs.toFixed(0)} ${JSON.stringify(entry, plainSets)}`;
+}

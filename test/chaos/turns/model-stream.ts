@@ -1,0 +1,81 @@
+import type { ServerResponse } from "node:http";
+import { callId, type Fault, type Script } from "./script.ts";
+
+export interface StepStream {
+  readonly script: Script;
+  readonly step: number;
+  readonly fault: Fault | undefined;
+  /** The variable that the result of a tool was saved as, if the model was told. */
+  readonly nameOf: (tool: string) => string | undefined;
+  /** Told after each delta that was sent, from 0. */
+  readonly onDelta: (index: number) => void;
+}
+
+/** One answer of the model as chat completions are streamed; resolves when its last byte has left. */
+export async function streamStep(response: ServerResponse, stream: StepStream): Promise<void> {
+  const { script, step, fault, onDelta } = stream;
+  if (fault === "429" || fault === "500") {
+    response.writeHead(Number(fault), { "content-type": "application/json" });
+    return end(response, JSON.stringify({ error: { message: `The model answers ${fault}.` } }));
+  }
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const deltas = deltasOf(stream);
+  const half = Math.ceil(deltas.length / 2);
+  for (const [index, delta] of deltas.entries()) {
+    if (response.destroyed) return;
+    if (index === half) {
+      if (fault === "cut") return void response.destroy();
+      if (fault === "garbled")
+        return end(response, `data: {"choices": [{"del\n\ndata: nothing\n\n`);
+      // Until whoever waits for the rest gives up, or is killed.
+      if (fault === "stalled") return untilClosed(response);
+    }
+    await write(response, chunkOf([{ index: 0, delta, finish_reason: null }]));
+    onDelta(index);
+    await new Promise((done) => setTimeout(done, script.deltaMs));
+  }
+  const calls = script.steps[step]?.calls ?? [];
+  const reason = calls.length > 0 ? "tool_calls" : "stop";
+  await write(response, chunkOf([{ index: 0, delta: {}, finish_reason: reason }]));
+  await write(response, chunkOf([], { usage: TOKENS }));
+  await end(response, "data: [DONE]\n\n");
+}
+
+const TOKENS = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+
+function deltasOf({ script, step, nameOf }: StepStream): readonly object[] {
+  const { text, calls } = script.steps[step] ?? { text: "I have nothing to say.", calls: [] };
+  const said = text.replaceAll(/\{(\w+)\}/g, (_, tool: string) => `$${nameOf(tool) ?? "unknown"}`);
+  const words = said.match(/\S+\s*/g) ?? [];
+  const called = calls.flatMap((name, index) => {
+    const id = callId(script.marker, { step, index });
+    const head = { index, id, type: "function", function: { name, arguments: "" } };
+    const input = JSON.stringify({ turn: script.marker, call: id });
+    const half = Math.ceil(input.length / 2);
+    const rest = [input.slice(0, half), input.slice(half)].map((fragment) => ({
+      tool_calls: [{ index, function: { arguments: fragment } }],
+    }));
+    return [{ tool_calls: [head] }, ...rest];
+  });
+  return [{ role: "assistant", content: "" }, ...words.map((content) => ({ content })), ...called];
+}
+
+function chunkOf(choices: readonly object[], more: object = {}): string {
+  const head = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "scripted" };
+  return `data: ${JSON.stringify({ ...head, choices, ...more })}\n\n`;
+}
+
+function write(response: ServerResponse, text: string): Promise<void> {
+  return new Promise((done) => response.write(text, () => done()));
+}
+
+function end(response: ServerResponse, text: string): Promise<void> {
+  return new Promise((done) => {
+    response.once("close", done);
+    response.end(text, () => done());
+  });
+}
+
+function untilClosed(response: ServerResponse): Promise<void> {
+  return new Promise((done) => response.once("close", () => done()));
+}

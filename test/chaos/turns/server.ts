@@ -1,0 +1,61 @@
+import { bundleWorker, type ChaosWorker, startWorker, withBindings } from "../worker.ts";
+import { Gate } from "./gate.ts";
+
+/** The server of the test on its state, killed and started again; clients ask through the gate. */
+export class Server {
+  readonly gate = new Gate();
+  readonly stateDir: string;
+  /** How far the clock of the Worker is ahead of this machine's, from the next start on. */
+  clockShiftMs = 0;
+  readonly #optionsFor: (shiftMs: number) => string;
+  #worker: ChaosWorker | undefined;
+  #killing: Promise<void> = Promise.resolve();
+  #startedMs = 0;
+
+  constructor(stateDir: string, worldUrl: string) {
+    this.stateDir = stateDir;
+    const bindings = {
+      AUTH: "none",
+      MODEL: "openai-compatible:scripted",
+      MODEL_BASE_URL: `${worldUrl}/v1`,
+      MODEL_API_KEY: "sk-chaos",
+      WORLD_URL: worldUrl,
+    };
+    const config = "test/chaos/turns/wrangler.toml";
+    const plain = bundleWorker(stateDir, { config, bindings });
+    this.#optionsFor = (shiftMs) =>
+      shiftMs === 0 ? plain : withBindings(plain, { CLOCK_SHIFT_MS: String(shiftMs) });
+  }
+
+  /** Nobody may ask before the gate is opened. */
+  async start(): Promise<void> {
+    await this.#killing;
+    this.#startedMs = performance.now();
+    this.#worker = await startWorker(this.stateDir, this.#optionsFor(this.clockShiftMs));
+  }
+
+  /** When its process was started, and when its port was open. */
+  get times(): { readonly startedMs: number; readonly listensMs: number } {
+    return {
+      startedMs: this.#startedMs,
+      listensMs: this.#startedMs + (this.#worker?.startMs ?? 0),
+    };
+  }
+
+  get isRunning(): boolean {
+    return this.#worker !== undefined;
+  }
+
+  openGate(): void {
+    if (this.#worker !== undefined) this.gate.open(this.#worker.url);
+  }
+
+  /** The signal is sent before this returns; resolves when no process is left. */
+  kill(): Promise<void> {
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.gate.close();
+    if (worker !== undefined) this.#killing = worker.kill();
+    return this.#killing;
+  }
+}

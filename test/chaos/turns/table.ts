@@ -1,0 +1,99 @@
+import type { Findings } from "./findings.ts";
+
+/** A row of the scorecard. */
+export interface Row {
+  readonly id: string;
+  readonly figure: string;
+  readonly target: string;
+  readonly result: string;
+  readonly isMet: boolean;
+}
+
+/** What the scorecard asks of crashes, as far as kills of processes show it. */
+export function rowsOf(findings: Findings): readonly Row[] {
+  const none = (id: string, figure: string): Row => {
+    const blamed = findings.blamed(id);
+    return { id, figure, target: "0", result: String(blamed), isMet: blamed === 0 };
+  };
+  return [
+    none("R1", "accepted user messages lost"),
+    none(
+      "R2",
+      "shown parts missing, different, or replaced without reset-step; frame ids used twice",
+    ),
+    none("R3", "tools run again although the model was given their result"),
+    windows(findings),
+    none("R5", "idempotent calls with more than one key"),
+    none("R6", "model runs beside the one for 100 identical posts at once, and again after a kill"),
+    ...(["three", "five", "storm"] as const).map((kind) => finished(findings, kind)),
+    resumed(findings),
+    none(
+      "R9",
+      "answers marked complete but short; streams without a terminal part reported as done",
+    ),
+    none("R11", "tools run again or turns lost when the model dies at a step"),
+    none("R19", "50 different posts at once: lost, interleaved, dropped"),
+    none(
+      "R21",
+      "clock jumps: expired values readable, order changed, lives stretched beyond the jump",
+    ),
+    none("stop", "turns that go on after a stop was acknowledged"),
+    none("variables", "results without their variable, variables without their result"),
+  ];
+}
+
+function windows(findings: Findings): Row {
+  const all = findings.counted("calls in a window");
+  const told = findings.counted("calls in a window, unknown");
+  const blamed = findings.blamed("R4");
+  return {
+    id: "R4",
+    figure: "once-only tools run twice · calls cut off that are reported as outcome_unknown",
+    target: "0 · all",
+    result: `${blamed} · ${told} of ${all}`,
+    isMet: blamed === 0 && told === all,
+  };
+}
+
+const KINDS = {
+  three: "turns finished after 3 kills",
+  five: "turns finished after 5 kills",
+  storm: "turns finished or explicitly closed after 20 kills",
+} as const;
+
+function finished(findings: Findings, kind: keyof typeof KINDS): Row {
+  const done = findings.counted(`${kind} finished`);
+  const closed = findings.counted(`${kind} closed`);
+  const all = done + closed;
+  const isMet = findings.blamed("R7") === 0 && (kind === "storm" || closed === 0);
+  const how = kind === "storm" ? ` (${closed} closed)` : "";
+  const good = kind === "storm" ? all : done;
+  return {
+    id: "R7",
+    figure: KINDS[kind],
+    target: "100 %",
+    result: `${good} of ${all}${how}`,
+    isMet,
+  };
+}
+
+const RESUMED_MEDIAN_MS = 500;
+const RESUMED_WORST_MS = 2_000;
+
+function resumed(findings: Findings): Row {
+  const [median, worst] = spread(findings.resumedMs);
+  const missed = findings.blamed("R8");
+  return {
+    id: "R8",
+    figure: "open port to a turn resumed with no client asking, median, worst",
+    target: "500 ms, 2,000 ms",
+    result: `${median} ms, ${worst} ms of ${findings.resumedMs.length}${missed > 0 ? `; ${missed} never` : ""}`,
+    isMet: missed === 0 && median <= RESUMED_MEDIAN_MS && worst <= RESUMED_WORST_MS,
+  };
+}
+
+function spread(times: readonly number[]): readonly [median: number, worst: number] {
+  const sorted = times.toSorted((one, other) => one - other);
+  const median = sorted[Math.floor(sorted.length / 2)] ?? 0;
+  return [Math.round(median), Math.round(sorted.at(-1) ?? 0)];
+}

@@ -1,0 +1,72 @@
+import { env } from "cloudflare:workers";
+import { tool, type ToolExecutionOptions } from "ai";
+import * as z from "zod";
+import { createRuntime, modelFromSettings, openaiCompatibleModels } from "../../../src/byref.ts";
+import { TOOLS, type ToolName } from "./script.ts";
+
+// The test binds them, and nobody else.
+const { WORLD_URL, CLOCK_SHIFT_MS = "0" } = env as unknown as {
+  WORLD_URL: string;
+  CLOCK_SHIFT_MS?: string;
+};
+if (CLOCK_SHIFT_MS !== "0") shiftClock(Number(CLOCK_SHIFT_MS));
+
+/** As if the machine's clock had been set; its alarms keep the true time. */
+function shiftClock(shiftMs: number): void {
+  const TrueDate = Date;
+  class ShiftedDate extends TrueDate {
+    constructor(...parts: readonly []) {
+      if (parts.length === 0) super(TrueDate.now() + shiftMs);
+      else super(...parts);
+    }
+    static override now(): number {
+      return TrueDate.now() + shiftMs;
+    }
+  }
+  globalThis.Date = ShiftedDate as DateConstructor;
+}
+
+/** Which call this is: the world knows the rest. */
+const inputSchema = z.object({ turn: z.string(), call: z.string() });
+
+/** A tool whose work is done, and noted, by the process that runs the test. */
+function worldTool(name: ToolName) {
+  return tool({
+    description: `Does ${name} in the world.`,
+    inputSchema,
+    ...(TOOLS[name].needsApproval ? { needsApproval: true } : {}),
+    execute: async (input, options) => {
+      // The runtime adds it to what the SDK has.
+      const { idempotencyKey } = options as ToolExecutionOptions<unknown> & {
+        idempotencyKey?: string;
+      };
+      const response = await fetch(`${WORLD_URL}/tools/${name}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "idempotency-key": idempotencyKey ?? "" },
+        body: JSON.stringify(input),
+      });
+      if (!response.ok) throw new Error(`The world answers ${response.status}.`);
+      return response.json();
+    },
+  });
+}
+
+const names = Object.keys(TOOLS) as ToolName[];
+
+const runtime = createRuntime({
+  agents: [
+    {
+      name: "worker",
+      description: "Does what the script of the test says.",
+      instructions: "Do what you are asked.",
+      tools: Object.fromEntries(names.map((name) => [name, worldTool(name)])),
+      effects: Object.fromEntries(names.map((name) => [name, TOOLS[name].effects])),
+      variableTools: false,
+    },
+  ],
+  model: modelFromSettings(openaiCompatibleModels),
+});
+
+export class Conversation extends runtime.Conversation {}
+
+export default runtime.worker;

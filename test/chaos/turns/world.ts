@@ -1,0 +1,142 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Ledger } from "./ledger.ts";
+import { streamStep } from "./model-stream.ts";
+import { markerIn, placeOf, type Script } from "./script.ts";
+
+/** What of a turn happens just now; `step` is the model's, from 0. */
+export interface Moment {
+  readonly kind: "asked" | "delta" | "answered" | "requested" | "effected" | "replied";
+  readonly marker: string;
+  readonly step: number;
+  /** Of its step; of a delta, which it is. */
+  readonly index: number;
+}
+
+/** A megabyte, which no row could hold twice. */
+const LARGE = "0123456789abcdef".repeat(65_536);
+
+/**
+ * All that is outside of the server: the model and the tools' effects, on one port of the loopback
+ * address. The same turn, step and call are answered alike however often they are asked for.
+ */
+export class World {
+  readonly ledger = new Ledger();
+  /** Called at each moment, before the world goes on; may kill the server. */
+  onMoment: (moment: Moment) => void = () => undefined;
+  readonly #scripts = new Map<string, Script>();
+  readonly #tries = new Map<string, number>();
+  readonly #server = createServer((request, response) => {
+    void this.#answer(request, response).catch(() => response.destroy());
+  });
+
+  async start(): Promise<string> {
+    await new Promise<void>((done) => this.#server.listen(0, "127.0.0.1", done));
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  stop(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+
+  play(script: Script): void {
+    this.#scripts.set(script.marker, script);
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // A server that was killed is no reason to end.
+    response.on("error", () => undefined);
+    let text = "";
+    for await (const chunk of request.setEncoding("utf8")) text += String(chunk);
+    const url = request.url ?? "";
+    if (url.startsWith("/tools/")) return this.#work(request, response, text);
+    return this.#speak(response, text);
+  }
+
+  async #work(request: IncomingMessage, response: ServerResponse, text: string): Promise<void> {
+    const name = (request.url ?? "").slice("/tools/".length);
+    const { call: id } = JSON.parse(text) as { call: string };
+    const place = placeOf(id);
+    const script = this.#scripts.get(place?.marker ?? "");
+    if (place === undefined || script === undefined) throw new Error(`No turn has ${text}.`);
+    const { marker } = place;
+    const key = String(request.headers["idempotency-key"] ?? "");
+    this.ledger.add(marker, { kind: "start", id, key });
+    this.onMoment({ kind: "requested", ...place });
+    await sleep(script.toolMs);
+    this.ledger.add(marker, { kind: "effect", id, key });
+    this.onMoment({ kind: "effected", ...place });
+    const body = name === "report" ? { title: "Everything", body: LARGE } : { said: `${name} did` };
+    await new Promise<void>((done) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(JSON.stringify(body), done);
+    });
+    this.ledger.add(marker, { kind: "reply", id, key });
+    this.onMoment({ kind: "replied", ...place });
+  }
+
+  async #speak(response: ServerResponse, text: string): Promise<void> {
+    const { messages } = JSON.parse(text) as { messages: readonly ChatMessage[] };
+    const asked = messages.findLastIndex(
+      ({ role, content }) => role === "user" && isAsked(content),
+    );
+    const marker = markerIn(JSON.stringify(messages[asked]?.content)) ?? "";
+    const script = this.#scripts.get(marker);
+    if (script === undefined) throw new Error("No turn has this prompt.");
+    const own = messages.slice(asked + 1);
+    const step = own.filter(({ role }) => role === "assistant").length;
+    const results = new Map(
+      own
+        .filter(({ role }) => role === "tool")
+        .map((message) => [message.tool_call_id ?? "", JSON.stringify(message.content)]),
+    );
+    this.ledger.add(marker, { kind: "model", step, results: new Set(results.keys()) });
+    this.onMoment({ kind: "asked", marker, step, index: 0 });
+    const fault = this.#faultAt(script, step);
+    await streamStep(response, {
+      script,
+      step,
+      fault,
+      nameOf: (tool) => variableOf(script, tool, results),
+      onDelta: (index) => this.onMoment({ kind: "delta", marker, step, index }),
+    });
+    this.ledger.add(marker, { kind: "answered", step, ...(fault === undefined ? {} : { fault }) });
+    this.onMoment({ kind: "answered", marker, step, index: 0 });
+  }
+
+  #faultAt({ marker, faults }: Script, step: number) {
+    const key = `${marker} ${step}`;
+    const tried = this.#tries.get(key) ?? 0;
+    this.#tries.set(key, tried + 1);
+    return faults.get(step)?.[tried];
+  }
+}
+
+interface ChatMessage {
+  readonly role: string;
+  readonly content?: unknown;
+  readonly tool_call_id?: string;
+}
+
+function isAsked(content: unknown): boolean {
+  return markerIn(JSON.stringify(content) ?? "") !== undefined;
+}
+
+/** As the model was told that the result of the tool is called. */
+function variableOf(
+  { steps }: Script,
+  tool: string,
+  results: ReadonlyMap<string, string>,
+): string | undefined {
+  for (const [id, content] of results) {
+    const place = placeOf(id);
+    const name = place && steps[place.step]?.calls[place.index];
+    if (name === tool) return /\\"\$var\\":\\"(\w+)\\"/.exec(content)?.[1];
+  }
+  return undefined;
+}
+
+function sleep(milliseconds: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, milliseconds));
+}

@@ -1,0 +1,43 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { describe, expect, it } from "vitest";
+import * as zod from "zod";
+import { z } from "../../src/edge/no-zod-languages.ts";
+import { codeOf } from "../../src/errors.ts";
+
+const leftOut = new Set(["locales", "core", "z", "fromJSONSchema", "compile", "withParser"]);
+
+describe("the z of providers in the deployable Worker", () => {
+  it("is zod's own but for what is left out", () => {
+    const isOwn = ([name]: [string, unknown]) => name !== "default" && !leftOut.has(name);
+    const kept = Object.fromEntries(Object.entries(z).filter(isOwn));
+    expect(kept).toEqual(Object.fromEntries(Object.entries(zod).filter(isOwn)));
+  });
+
+  it.each([
+    ["fromJSONSchema", z.fromJSONSchema],
+    ["compile", z.compile],
+    ["withParser", z.withParser],
+  ])("says so if %s is called", (_name, call) => {
+    let code: unknown;
+    try {
+      call();
+    } catch (error) {
+      code = codeOf(error);
+    }
+    expect(code).toBe("bad_configuration");
+  });
+
+  it.each([
+    "@ai-sdk/anthropic/internal",
+    "@ai-sdk/mcp",
+    "@ai-sdk/openai/internal",
+    "@ai-sdk/openai-compatible",
+  ])("has all that %s takes of it", (library) => {
+    const file = createRequire(import.meta.url).resolve(library);
+    const uses = readFileSync(file, "utf8").matchAll(/\bz4?\.(\w+)/g);
+    const taken = [...uses].map(([, name = ""]) => name);
+    expect(taken).toContain("string");
+    expect(taken.filter((name) => leftOut.has(name) || !Object.hasOwn(z, name))).toEqual([]);
+  });
+});

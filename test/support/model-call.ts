@@ -1,0 +1,70 @@
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { LanguageModel, ModelMessage, ToolSet, UIMessageChunk } from "ai";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { SavingsCounter } from "../../src/turn/savings.ts";
+import { callModel, type StepContext, type StepResult } from "../../src/turn/step.ts";
+import { scriptedModel, type Step } from "./scripted-model.ts";
+
+export interface CallOptions extends Partial<Pick<StepContext, "write" | "idSuffix" | "signal">> {
+  /** One for each try. */
+  readonly steps?: readonly Step[];
+  /** Instead of the scripted one. */
+  readonly model?: LanguageModel;
+  readonly tools?: ToolSet;
+  readonly messages?: readonly ModelMessage[];
+  /** Takes part in a wait, of so many milliseconds. */
+  readonly onSleep?: (delayMs: number) => void | Promise<void>;
+  /** Without it a call is not tried again. Default: there is one. */
+  readonly canReset?: false;
+}
+
+export interface Call {
+  readonly result?: StepResult;
+  /** What it threw. */
+  readonly error?: unknown;
+  /** Written and not taken back. */
+  readonly chunks: readonly UIMessageChunk[];
+  /** All that was written, and `reset-step` where it was taken back. */
+  readonly log: readonly UIMessageChunk[];
+  readonly delaysMs: readonly number[];
+  /** What the model got, try by try. */
+  readonly calls: readonly LanguageModelV4CallOptions[];
+  readonly savings: SavingsCounter;
+}
+
+const HELLO: readonly ModelMessage[] = [{ role: "user", content: "Hello." }];
+
+/** One call of a model, apart from a turn; waits take no time. */
+export async function callWith(options: CallOptions): Promise<Call> {
+  const { steps = [], tools = {}, messages = HELLO, onSleep, canReset = true } = options;
+  const model = scriptedModel(steps);
+  const log: UIMessageChunk[] = [];
+  const delaysMs: number[] = [];
+  const savings = new SavingsCounter(new MemoryStore());
+  const context: StepContext = {
+    model: options.model ?? model,
+    instructions: "Be brief.",
+    tools,
+    savings,
+    signal: options.signal ?? new AbortController().signal,
+    redact: (text) => text.replaceAll("sk-secret", "[redacted]"),
+    write: (chunk) => {
+      log.push(chunk);
+      return options.write?.(chunk);
+    },
+    sleep: async (delayMs) => {
+      delaysMs.push(delayMs);
+      await onSleep?.(delayMs);
+    },
+    ...(canReset ? { reset: () => void log.push({ type: "reset-step" }) } : {}),
+    ...(options.idSuffix === undefined ? {} : { idSuffix: options.idSuffix }),
+  };
+  const about = { log, delaysMs, calls: model.calls, savings };
+  const kept = () => log.slice(log.findLastIndex(({ type }) => type === "reset-step") + 1);
+  try {
+    const result = await callModel(context, messages);
+    return { result, chunks: kept(), ...about };
+  } catch (error) {
+    return { error, chunks: kept(), ...about };
+  }
+}

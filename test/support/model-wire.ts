@@ -1,0 +1,118 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { LanguageModel } from "ai";
+import { type Asked, askSdk, askUs, type Seen } from "./model-conformance.ts";
+
+/** What an endpoint answers to one request: server-sent events, or as `cut` has it, up to where it broke. */
+export type Answer = readonly unknown[] | { readonly cut: readonly unknown[] };
+
+/** One exchange by name: an answer for each request. */
+export type Exchange = readonly [name: string, answers: readonly Answer[]];
+
+export interface Wire {
+  /** An address of its own, at which these are answered, one request after the other. */
+  play(answers: readonly Answer[], encode: (event: unknown) => string): Played;
+  stop(): Promise<void>;
+}
+
+export interface Played {
+  readonly url: string;
+  /** Bodies of the requests so far, as text. */
+  readonly requests: readonly string[];
+}
+
+interface Playing extends Played {
+  readonly requests: string[];
+  readonly bodies: readonly { readonly text: string; readonly isCut: boolean }[];
+}
+
+/** Deltas of a network are not those of a model. */
+const PIECE_BYTES = 97;
+
+/** An endpoint on the loopback address that answers in bytes. */
+export async function startWire(): Promise<Wire> {
+  const playing = new Map<string, Playing>();
+  const server = createServer((request, response) => {
+    void (async () => {
+      let text = "";
+      for await (const chunk of request.setEncoding("utf8")) text += chunk;
+      const played = playing.get((request.url ?? "").split("/")[1] ?? "");
+      const body = played?.bodies[played.requests.push(text) - 1];
+      if (body === undefined) response.writeHead(404).end("There is no more.");
+      else await send(response, body);
+    })().catch(() => response.destroy());
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const { port } = server.address() as AddressInfo;
+  return {
+    play(answers, encode) {
+      const bodies = answers.map((answer) => {
+        const isCut = "cut" in answer;
+        return { text: (isCut ? answer.cut : answer).map(encode).join(""), isCut };
+      });
+      const name = `play-${playing.size}`;
+      const played: Playing = { url: `http://127.0.0.1:${port}/${name}/v1`, requests: [], bodies };
+      playing.set(name, played);
+      return played;
+    },
+    stop: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function send(
+  response: ServerResponse,
+  { text, isCut }: { readonly text: string; readonly isCut: boolean },
+): Promise<void> {
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    await new Promise<void>((done) => {
+      response.write(bytes.subarray(at, at + PIECE_BYTES), () => done());
+    });
+  }
+  if (isCut) response.destroy();
+  else response.end();
+}
+
+/** Server-sent events whose type is in their data too, as Anthropic and OpenAI's responses have them. */
+export function typedEvent(event: unknown): string {
+  const { type } = event as { readonly type: string };
+  return `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+/** Server-sent events of chat completions; the last is no JSON. */
+export function dataEvent(event: unknown): string {
+  return `data: ${event === DONE ? DONE : JSON.stringify(event)}\n\n`;
+}
+
+export const DONE = "[DONE]";
+
+/** Both loops over the same bytes, each with a provider and an endpoint of its own. */
+export async function askBothOver(
+  modelFor: (side: "sdk" | "ours") => LanguageModel,
+  asked: Omit<Asked, "model"> = {},
+): Promise<{ readonly sdk: Seen; readonly ours: Seen }> {
+  const [sdk, ours] = await Promise.all([
+    askSdk({ ...asked, model: modelFor("sdk") }),
+    askUs({ ...asked, model: modelFor("ours") }),
+  ]);
+  return { sdk: withPlainIds(sdk), ours: withPlainIds(ours) };
+}
+
+/** Providers draw ids by lot: each becomes the number of its first appearance. */
+function withPlainIds(seen: Seen): Seen {
+  const numbers = new Map<unknown, number>();
+  const numbered = (key: string, value: unknown): unknown => {
+    if (!ID_KEYS.has(key) || typeof value !== "string") return value;
+    if (!numbers.has(value)) numbers.set(value, numbers.size);
+    return numbers.get(value);
+  };
+  const parts = JSON.parse(JSON.stringify(seen.parts), numbered) as readonly unknown[];
+  return { parts, errors: seen.errors, complaints: seen.complaints };
+}
+
+const ID_KEYS = new Set(["id", "sourceId", "toolCallId"]);

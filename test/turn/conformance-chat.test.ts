@@ -1,0 +1,64 @@
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tools } from "../support/conformance-cases.ts";
+import { callWith } from "../support/model-call.ts";
+import {
+  askBothOver,
+  dataEvent,
+  type Played,
+  startWire,
+  type Wire,
+} from "../support/model-wire.ts";
+import { chatExchanges, chatFailures, chatMishaps } from "../support/model-wire-chat.ts";
+import { shownText } from "../support/turn.ts";
+
+let wire: Wire;
+
+beforeAll(async () => {
+  wire = await startWire();
+});
+
+afterAll(() => wire.stop());
+
+function model({ url }: Played) {
+  return createOpenAICompatible({ name: "test", baseURL: url, includeUsage: true })("test");
+}
+
+describe("over chat completions a stock client sees of ours what it would see of the SDK's:", () => {
+  it.each(chatExchanges)("%s", async (_, answers) => {
+    const { sdk, ours } = await askBothOver(() => model(wire.play(answers, dataEvent)));
+    expect(ours).toEqual(sdk);
+    expect(ours).toMatchObject({ errors: 0, complaints: [] });
+  });
+
+  it.each(chatFailures)("%s", async (_, answers) => {
+    const { sdk, ours } = await askBothOver(() => model(wire.play(answers, dataEvent)));
+    // A text that breaks off is left as it is; their provider ends it behind the error.
+    expect(withoutState(ours.parts)).toEqual(withoutState(sdk.parts));
+    expect([ours.errors, sdk.errors]).toEqual([1, 1]);
+  });
+});
+
+describe("over chat completions a call is tried again after", () => {
+  it.each(chatMishaps)("%s", async (_, answers) => {
+    const played = wire.play(answers, dataEvent);
+    const { result, chunks } = await callWith({ model: model(played), tools });
+    expect(result).toMatchObject({ finishReason: "stop", calls: [] });
+    expect([shownText(chunks), played.requests.length]).toEqual(["Done.", 2]);
+  });
+});
+
+describe("an endpoint of chat completions", () => {
+  it("is given back the signature of a call", async () => {
+    const exchange = chatExchanges.find(([name]) => name === "a call with a signature");
+    const played = wire.play(exchange?.[1] ?? [], dataEvent);
+    const other = wire.play(exchange?.[1] ?? [], dataEvent);
+    await askBothOver((side) => model(side === "ours" ? played : other));
+    expect(played.requests[1]).toContain("CiQBcsjafA");
+    expect(other.requests[1]).toContain("CiQBcsjafA");
+  });
+});
+
+function withoutState(parts: readonly unknown[]): readonly unknown[] {
+  return parts.map((part) => ({ ...(part as object), state: undefined }));
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from "vitest";
+import { metadataCases, openCases, providerToolCases } from "../support/model-cases.ts";
+import { askBoth, askSdk, askUs } from "../support/model-conformance.ts";
+import { finish, scriptedModel, type Step, text } from "../support/scripted-model.ts";
+
+const last: Step = [text("Fine."), finish()];
+const finished = [...metadataCases, ...providerToolCases];
+
+describe("a stock client sees of ours what it would see of the SDK's own server:", () => {
+  it.each([...finished, ...openCases])("%s", async (_, steps) => {
+    const { sdk, ours } = await askBoth(steps);
+    expect(ours.parts).toEqual(sdk.parts);
+    expect([ours.errors, sdk.errors]).toEqual([0, 0]);
+    expect([ours.complaints, sdk.complaints]).toEqual([[], []]);
+    expect(ours.kept).toEqual(ours.parts);
+  });
+});
+
+describe("the model is given by ours what it would be given by the SDK, also when it is asked again:", () => {
+  it.each(finished)("%s", async (_, steps) => {
+    const { sdk, ours } = await askBoth([...steps, last], { next: "And now?" });
+    expect(ours.prompts).toEqual(sdk.prompts);
+    expect(ours.prompts).toHaveLength(steps.length + 1);
+  });
+});
+
+describe("a turn that is stopped", () => {
+  it.each<[string, string]>([
+    ["in reasoning", "reasoning-delta"],
+    ["in a text", "text-delta"],
+    ["in a tool's input", "tool-input-delta"],
+  ])("%s leaves what the SDK's would", async (_, type) => {
+    const step: Step = async function* () {
+      yield [
+        { type: "reasoning-start", id: "r" },
+        { type: "reasoning-delta", id: "r", delta: "Hm." },
+      ];
+      await later();
+      yield [
+        { type: "reasoning-end", id: "r" },
+        { type: "text-start", id: "t" },
+        { type: "text-delta", id: "t", delta: "So" },
+      ];
+      await later();
+      yield [
+        { type: "tool-input-start", id: "a", toolName: "titled" },
+        { type: "tool-input-delta", id: "a", delta: '{"n"' },
+      ];
+      await new Promise(() => undefined);
+    };
+    const [sdk, ours] = await Promise.all(
+      [askSdk, askUs].map((ask) => {
+        const controller = new AbortController();
+        const { signal } = controller;
+        const onChunk = (chunk: { type: string }) =>
+          void (chunk.type === type && controller.abort());
+        return ask({ model: scriptedModel([step]), signal, onChunk });
+      }),
+    );
+    expect(ours?.parts).toEqual(sdk?.parts);
+    expect([ours?.errors, sdk?.errors]).toEqual([0, 0]);
+  });
+});
+
+/** What is ready together would be read together. */
+function later(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 5));
+}

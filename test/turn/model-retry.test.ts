@@ -1,0 +1,298 @@
+import { APICallError } from "@ai-sdk/provider";
+import { tool } from "ai";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { z } from "zod";
+import { limits } from "../../src/limits.ts";
+import { callWith } from "../support/model-call.ts";
+import {
+  finish,
+  type Part,
+  reasoning,
+  type Step,
+  text,
+  toolCall,
+} from "../support/scripted-model.ts";
+import { shownText, typesOf } from "../support/turn.ts";
+
+const said = [text("Hello."), finish("stop", { input: 3, output: 2 })];
+const opened = (value: string) => text(value).slice(0, -1);
+const echo = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n });
+
+function failing(statusCode: number, responseHeaders: Record<string, string> = {}): Step {
+  return () => {
+    const about = { message: `Said ${statusCode}.`, url: "", requestBodyValues: {} };
+    throw new APICallError({ ...about, statusCode, responseHeaders });
+  };
+}
+
+function breaking(...parts: readonly (readonly Part[])[]): Step {
+  return async function* () {
+    yield* parts;
+    throw new TypeError("terminated");
+  };
+}
+
+function silent(...parts: readonly (readonly Part[])[]): Step {
+  return async function* () {
+    yield* parts;
+    await new Promise(() => undefined);
+  };
+}
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+describe("a model that fails for a moment", () => {
+  it("is tried again; what was not shown is not taken back", async () => {
+    const { result, log, delaysMs, calls } = await callWith({
+      steps: [failing(429, { "retry-after": "7" }), failing(503), said],
+    });
+    expect(result).toMatchObject({ finishReason: "stop", usage: { totalTokens: 5 } });
+    expect(typesOf(log)).toEqual(["text-start", "text-delta", "text-end"]);
+    expect(delaysMs).toHaveLength(2);
+    expect(delaysMs[0]).toBeGreaterThanOrEqual(7_000);
+    expect(delaysMs[1]).toBeGreaterThanOrEqual(2_000);
+    expect(calls.map(({ prompt }) => prompt)).toEqual(calls.map(() => calls[0]?.prompt));
+  });
+
+  it("is tried three times, and then the turn hears of its last failure", async () => {
+    const { error, calls, delaysMs } = await callWith({
+      steps: [failing(500), failing(502), failing(503), said],
+    });
+    expect(error).toMatchObject({ code: "model_failed", message: "The model failed: Said 503." });
+    expect([calls.length, delaysMs.length]).toEqual([3, 2]);
+  });
+
+  it.each<[string, Step]>([
+    ["breaks off", breaking(opened("Hello, wor"))],
+    ["ends without an end", [opened("Hello, wor")]],
+    ["ends as its provider makes it up", [opened("Hello, wor"), finish("interrupted")]],
+    ["says that it failed", [opened("Hello, wor"), { type: "error", error: { status: 529 } }]],
+    ["says so at its end", [opened("Hello, wor"), finish("error")]],
+  ])("because it %s in a text is tried again behind a reset, under new ids", async (_, step) => {
+    const { log, chunks } = await callWith({ steps: [step, said] });
+    expect(typesOf(log)).toEqual([
+      "text-start",
+      "text-delta",
+      "reset-step",
+      "text-start",
+      "text-delta",
+      "text-end",
+    ]);
+    expect(shownText(chunks)).toBe("Hello.");
+    expect(log.flatMap((chunk) => ("id" in chunk ? [chunk.id] : []))).toEqual([
+      "text_1",
+      "text_1",
+      "text_1~2",
+      "text_1~2",
+      "text_1~2",
+    ]);
+  });
+
+  it("keeps what the last try said, and that one's failure", async () => {
+    const { error, chunks, log } = await callWith({
+      steps: [breaking(opened("One")), breaking(opened("Two")), [opened("Three")]],
+    });
+    expect(error).toMatchObject({
+      code: "model_failed",
+      message: "The model's answer broke off before its end.",
+    });
+    expect(shownText(chunks)).toBe("Three");
+    expect(typesOf(log).filter((type) => type === "reset-step")).toHaveLength(2);
+  });
+
+  it("asks for tools and breaks off: these calls are dropped", async () => {
+    const { result } = await callWith({
+      tools: { echo },
+      steps: [
+        breaking(toolCall("echo", { n: 1 }, { id: "a" }), toolCall("nope", {})),
+        [toolCall("echo", { n: 2 }, { id: "b" }), finish("tool-calls")],
+      ],
+    });
+    expect(result).toMatchObject({
+      calls: [{ toolCallId: "b", input: { n: 2 } }],
+      invalidCalls: 0,
+    });
+  });
+
+  it("is not tried again if what it wrote cannot be taken back", async () => {
+    const { error, calls } = await callWith({ steps: [failing(500), said], canReset: false });
+    expect(error).toMatchObject({ code: "model_failed" });
+    expect(calls).toHaveLength(1);
+  });
+
+  it("counts what failed tries cost if the provider told it", async () => {
+    const { result } = await callWith({
+      steps: [[text("A"), finish("error", { input: 10, output: 20 })], [opened("B")], said],
+    });
+    expect(result?.usage).toMatchObject({ inputTokens: 13, outputTokens: 22, totalTokens: 35 });
+  });
+
+  it("is counted as one prompt", async () => {
+    const [once, twice] = await Promise.all([
+      callWith({ steps: [said] }),
+      callWith({ steps: [failing(500), said] }),
+    ]);
+    expect(twice.savings.savings).toEqual(once.savings.savings);
+  });
+});
+
+describe("a model that refuses, or fails for reasons that nobody knows,", () => {
+  it.each<[string, Step]>([
+    ["400", failing(400)],
+    ["401", failing(401)],
+    ["403", failing(403)],
+    ["an error", () => Promise.reject(new Error("Said 0."))],
+  ])("is not tried again: %s", async (_, step) => {
+    const { error, calls, delaysMs } = await callWith({ steps: [step, said] });
+    expect(error).toMatchObject({
+      code: "model_failed",
+      message: /^The model failed: Said \d+\.$/u,
+    });
+    expect([calls.length, delaysMs]).toEqual([1, []]);
+  });
+
+  it("tells no secrets", async () => {
+    const step: Step = () => Promise.reject(new Error("Bad key: sk-secret"));
+    const { error } = await callWith({ steps: [step] });
+    expect(error).toMatchObject({ message: "The model failed: Bad key: [redacted]" });
+  });
+});
+
+describe("an answer that has its end", () => {
+  it.each<[string, Step]>([
+    ["the connection breaks", breaking(...said)],
+    ["its provider says more", [...said, { type: "raw", rawValue: {} }]],
+  ])("is whole, although behind it %s", async (_, step) => {
+    const { result, chunks, calls } = await callWith({ steps: [step] });
+    expect(result?.finishReason).toBe("stop");
+    expect([shownText(chunks), calls.length]).toEqual(["Hello.", 1]);
+  });
+
+  it.each(["length", "content-filter", "other"] as const)(
+    "is not tried again, whatever its reason: %s",
+    async (reason) => {
+      const { result, calls } = await callWith({ steps: [[text("Hello."), finish(reason)]] });
+      expect([result?.finishReason, calls.length]).toEqual([reason, 1]);
+    },
+  );
+});
+
+describe("a silent model", () => {
+  it.each<[string, Step]>([
+    ["before its first part", silent()],
+    ["in a text", silent(opened("Hm"))],
+    ["and does not even answer", () => new Promise(() => undefined)],
+  ])("%s is tried again, and given up after the third time", async (_, step) => {
+    vi.useFakeTimers();
+    const running = callWith({ steps: [step, step, step] });
+    await vi.advanceTimersByTimeAsync(3 * 1.25 * limits.modelSilenceMs);
+    const { error, calls } = await running;
+    expect(error).toMatchObject({ code: "model_timeout" });
+    expect(calls).toHaveLength(3);
+    expect(calls.every(({ abortSignal }) => abortSignal?.aborted === true)).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is given its whole time behind each part", async () => {
+    vi.useFakeTimers();
+    const step: Step = async function* () {
+      for (let at = 0; at < 8; at++) {
+        await new Promise((resolve) => setTimeout(resolve, 0.99 * limits.modelSilenceMs));
+        yield opened("Hm");
+      }
+      yield finish();
+    };
+    const running = callWith({ steps: [step] });
+    await vi.advanceTimersByTimeAsync(8 * limits.modelSilenceMs);
+    expect((await running).result?.finishReason).toBe("stop");
+  });
+
+  it("whose late answer comes after all is let go", async () => {
+    vi.useFakeTimers();
+    let cancelled = 0;
+    const late = new ReadableStream<Part>({ cancel: () => void cancelled++ });
+    const answer = Promise.withResolvers<{ stream: ReadableStream<Part> }>();
+    const running = callWith({
+      model: {
+        specificationVersion: "v4",
+        provider: "late",
+        modelId: "late",
+        supportedUrls: {},
+        doGenerate: () => Promise.reject(new Error("It only streams.")),
+        doStream: () => answer.promise,
+      },
+      canReset: false,
+    });
+    await vi.advanceTimersByTimeAsync(limits.modelSilenceMs);
+    expect((await running).error).toMatchObject({ code: "model_timeout" });
+    answer.resolve({ stream: late });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(cancelled).toBe(1);
+  });
+});
+
+describe("a turn that is stopped", () => {
+  const reason = new Error("Stop.");
+
+  it("while the next try is waited for calls the model no more, and keeps what was said", async () => {
+    const controller = new AbortController();
+    const { error, calls, chunks } = await callWith({
+      signal: controller.signal,
+      steps: [breaking(opened("Hm")), said],
+      onSleep: () => controller.abort(reason),
+    });
+    expect([error, calls.length]).toEqual([reason, 1]);
+    expect(shownText(chunks)).toBe("Hm");
+  });
+
+  it("in a text is not tried again", async () => {
+    const controller = new AbortController();
+    const { error, calls } = await callWith({
+      signal: controller.signal,
+      steps: [silent(opened("Hm")), said],
+      write: ({ type }) => (type === "text-delta" ? controller.abort(reason) : undefined),
+    });
+    expect([error, calls.length]).toEqual([reason, 1]);
+  });
+});
+
+describe("a chunk that the turn cannot take", () => {
+  it.each<[string, () => void | Promise<void>]>([
+    [
+      "at once",
+      () => {
+        throw Object.assign(new Error("The disk is full."), { retryable: true });
+      },
+    ],
+    ["later", () => Promise.reject(Object.assign(new Error("The disk is full."), { status: 500 }))],
+  ])("%s is no failure of the model's", async (_, write) => {
+    const { error, calls } = await callWith({ steps: [said, said], write });
+    expect(error).toMatchObject({ message: "The disk is full." });
+    expect(error).not.toHaveProperty("code");
+    expect(calls).toHaveLength(1);
+  });
+});
+
+describe("ids", () => {
+  it("of texts and reasoning carry the turn's suffix, and the try's behind it", async () => {
+    const { log } = await callWith({
+      idSuffix: "@2",
+      tools: { echo },
+      steps: [
+        breaking(reasoning("Hm."), opened("So")),
+        [reasoning("Hm."), toolCall("echo", { n: 1 }), finish("tool-calls")],
+      ],
+    });
+    const ids = log.flatMap((chunk) => ("id" in chunk ? [chunk.id] : []));
+    expect([...new Set(ids)]).toEqual(["reasoning_1@2", "text_1@2", "reasoning_1@2~2"]);
+    expect(log.at(-1)).toMatchObject({ toolCallId: "call_echo" });
+  });
+
+  it("are the provider's own in a first try", async () => {
+    const { chunks } = await callWith({ steps: [said] });
+    expect(chunks[0]).toEqual({ type: "text-start", id: "text_1" });
+  });
+});
