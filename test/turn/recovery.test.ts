@@ -1,0 +1,236 @@
+import { tool, type ToolSet, type UIMessageChunk } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { limits } from "../../src/limits.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { Agent } from "../../src/turn/agent.ts";
+import { History } from "../../src/turn/history.ts";
+import { Journal } from "../../src/turn/journal.ts";
+import { recoveryDelayMs } from "../../src/turn/recovery.ts";
+import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
+import { type Frame, TurnLog } from "../../src/turn/turn-log.ts";
+import { waitingCalls } from "../../src/turn/waiting.ts";
+import { NodeSql } from "../support/node-sql.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { START_MS, readMessage, userMessage } from "../support/turn.ts";
+
+const asked = finish("tool-calls");
+const never: Step = () => new Promise<never>(() => {});
+const inputSchema = z.object({ n: z.number() });
+
+/** A conversation of which processes end: what is in memory is gone, and what hangs hangs for ever. */
+class Crashing {
+  readonly sql = new NodeSql();
+  readonly agent: Agent;
+  nowMs = START_MS;
+  #ids = 0;
+  #process = this.#start();
+
+  constructor(tools: ToolSet, about: Partial<Agent> = {}) {
+    this.agent = { name: "a", description: "", instructions: "", tools, ...about };
+  }
+
+  get history(): History {
+    return this.#process.history;
+  }
+
+  get store(): SqlStore {
+    return this.#process.store;
+  }
+
+  /** Runs until everything that can happen has happened. */
+  async run(...steps: readonly Step[]) {
+    const log = new TurnLog({ now: () => this.nowMs });
+    const running = runTurn(this.#options(log, steps), { message: userMessage("q", "Go.") });
+    return this.#settled(running, log);
+  }
+
+  async approve(approvalId: string, ...steps: readonly Step[]) {
+    const log = new TurnLog({ now: () => this.nowMs });
+    const running = resumeTurn(this.#options(log, steps), [{ approvalId, approved: true }]);
+    return this.#settled(running, log);
+  }
+
+  /** The process has ended, and another begins. */
+  async recover(...steps: readonly Step[]) {
+    this.#process = this.#start();
+    const log = new TurnLog({ now: () => this.nowMs });
+    const remains = log.recover(this.#process.journal);
+    const running = recoverTurn(this.#options(log, steps), remains);
+    return { ...(await this.#settled(running, log)), remains };
+  }
+
+  async #settled(running: ReturnType<typeof runTurn>, log: TurnLog) {
+    const hung = new Promise<undefined>((resolve) => setTimeout(resolve, 20));
+    const result = await Promise.race([running, hung]);
+    const frames = log.slice(0, 0);
+    return { result, frames, types: typesOf(frames), journal: this.#process.journal };
+  }
+
+  #start() {
+    const { sql } = this;
+    migrate(sql);
+    return { store: new SqlStore(sql), history: new History(sql), journal: new Journal(sql) };
+  }
+
+  #options(log: TurnLog, steps: readonly Step[]) {
+    return {
+      ...this.#process,
+      agent: this.agent,
+      model: scriptedModel(steps),
+      log,
+      conversation: "c",
+      now: () => this.nowMs,
+      newId: () => `id_${++this.#ids}`,
+      signal: new AbortController().signal,
+      cost: () => ({ rowsRead: 0, rowsWritten: 0, alarms: 0 }),
+      sleep: async () => undefined,
+    };
+  }
+}
+
+function typesOf(frames: readonly Frame[]): readonly string[] {
+  return chunksOf(frames).map(({ type }) => type);
+}
+
+function chunksOf(frames: readonly Frame[]): readonly UIMessageChunk[] {
+  return frames.map(({ data }) => JSON.parse(data) as UIMessageChunk);
+}
+
+/** A tool that hangs the first time, and what it was given. */
+function hanging(effects: "none" | "idempotent" | "once") {
+  const keys: unknown[] = [];
+  const act = tool({
+    inputSchema,
+    execute: ({ n }, options) => {
+      keys.push((options as { idempotencyKey?: string }).idempotencyKey);
+      return keys.length === 1 ? new Promise<never>(() => {}) : n + 1;
+    },
+  });
+  return { keys, tools: { act }, about: { effects: { act: effects } } };
+}
+
+const call: Step = [toolCall("act", { n: 1 }), asked];
+const done: Step = [text("Done: $act_1"), finish()];
+
+describe("a turn that a crash cuts off", () => {
+  it("while the model speaks: that step is taken back, and begun again with other ids", async () => {
+    const chat = new Crashing({});
+    const half: Step = async function* () {
+      yield text("All is", { chunks: 2 }).slice(0, -1);
+      await new Promise<never>(() => {});
+    };
+    const before = await chat.run(half);
+    expect(before.result).toBeUndefined();
+    expect(before.journal.head()).toMatchObject({ isOpen: true, attempt: 1 });
+    expect(chat.history.newest()).toMatchObject({ id: "q" });
+    const after = await chat.recover([text("All is well."), finish()]);
+    expect(after.types).toEqual([
+      "start",
+      "start-step",
+      "reset-step",
+      "text-start",
+      "text-delta",
+      "text-end",
+      "finish-step",
+      "message-metadata",
+      "finish",
+    ]);
+    const ids = after.frames.map(({ id }) => id);
+    expect(ids).toEqual(
+      [1, 2].map((at) => 1e9 + at).concat([1, 2, 3, 4, 5, 6, 7].map((at) => 2e9 + at)),
+    );
+    expect(JSON.parse(after.frames[3]?.data ?? "")).toMatchObject({ id: "text_1~2" });
+    expect((await readMessage(chunksOf(after.frames))).message?.parts).toMatchObject([
+      { type: "step-start" },
+      { type: "text", text: "All is well." },
+    ]);
+    expect(after.journal.head()).toMatchObject({ isOpen: false });
+    expect(chat.history.newest()).toMatchObject({ role: "assistant" });
+    expect(chat.history.count()).toBe(2);
+  });
+
+  it.each(["none", "idempotent"] as const)(
+    "while a tool with effects %s runs: it runs again, with the same key, and the model is not asked",
+    async (effects) => {
+      const { keys, tools, about } = hanging(effects);
+      const chat = new Crashing(tools, about);
+      await chat.run(call);
+      const after = await chat.recover(done);
+      expect(after.types).not.toContain("reset-step");
+      expect(keys).toEqual(["c/id_1/0/0", "c/id_1/0/0"]);
+      expect(chat.store.list().map(({ name }) => name)).toEqual(["act_1"]);
+      expect(JSON.stringify(after.result?.message.parts)).toContain("Done: 2");
+    },
+  );
+
+  it("while a tool runs that is called once: the model is told that nobody knows", async () => {
+    const { keys, tools, about } = hanging("once");
+    const chat = new Crashing(tools, about);
+    await chat.run(call);
+    const after = await chat.recover([text("Hm."), finish()]);
+    expect(keys).toHaveLength(1);
+    expect(after.result?.message.parts[1]).toMatchObject({
+      state: "output-error",
+      errorText: expect.stringMatching(/^outcome_unknown: /),
+    });
+    expect(after.result?.error).toBeUndefined();
+  });
+
+  it("behind a result: the tool is not called again, the next step is begun again", async () => {
+    let runs = 0;
+    const act = tool({ inputSchema, execute: () => ++runs });
+    const chat = new Crashing({ act });
+    const before = await chat.run(call, never);
+    expect(before.types.slice(-3)).toEqual(["tool-output-available", "finish-step", "start-step"]);
+    const after = await chat.recover(done);
+    expect(runs).toBe(1);
+    expect(after.frames.slice(0, before.frames.length)).toEqual(before.frames);
+    expect(after.types.at(before.frames.length)).toBe("reset-step");
+    expect(JSON.stringify(after.result?.message.parts)).toContain("Done: 1");
+  });
+
+  it("after a person has approved a call: it runs, or nobody knows, but is not asked for again", async () => {
+    for (const effects of ["idempotent", "once"] as const) {
+      const { keys, tools, about } = hanging(effects);
+      const policies = { act: { approval: true } };
+      const chat = new Crashing(tools, { ...about, policies });
+      await chat.run(call);
+      const [approval = ""] = waitingCalls(chat.history.newest()).keys();
+      await chat.approve(approval);
+      const after = await chat.recover([text("So."), finish()]);
+      expect(keys).toHaveLength(effects === "once" ? 1 : 2);
+      expect(after.result?.finishReason).toBe("stop");
+      const state = effects === "once" ? "output-error" : "output-available";
+      expect(after.result?.message.parts[1]).toMatchObject({ state });
+      expect(after.types.filter((type) => type === "tool-approval-request")).toHaveLength(1);
+      // One message, whoever watches from its beginning.
+      const { message } = await readMessage(chunksOf(after.frames));
+      expect(message?.parts.length).toBe(after.result?.message.parts.length);
+    }
+  });
+
+  it("again and again without getting any further is given up, and the history says so", async () => {
+    const chat = new Crashing({});
+    await chat.run(never);
+    for (let tries = 1; tries <= limits.maxTurnTries; tries++) {
+      expect((await chat.recover(never)).remains.attempts).toBe(tries);
+    }
+    const last = await chat.recover(never);
+    expect(last.result?.error?.code).toBe("turn_failed");
+    expect(last.journal.head()).toMatchObject({ isOpen: false, ended: "failed" });
+  });
+});
+
+it("is tried again at once, then less and less often, whatever the clock says", () => {
+  const delays = (nowMs: number) =>
+    Array.from({ length: 12 }, (_, attempts) =>
+      recoveryDelayMs({ attempts, attemptMs: 1_000, steps: 1, entries: [], calls: [] }, nowMs),
+    );
+  const seconds = [0, 0, 0, 0, 0, 1, 2, 5, 15, 60, 300, 300];
+  expect(delays(1_000)).toEqual(seconds.map((delay) => delay * 1_000));
+  // Set back by a day, and put forward.
+  expect(delays(-86_400_000)).toEqual(delays(1_000));
+  expect(Math.max(...delays(86_400_000))).toBe(0);
+});
