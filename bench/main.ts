@@ -8,6 +8,7 @@ import { join } from "node:path";
 const files: Readonly<Record<string, string>> = {
   references: "references.ts",
   memory: "memory.ts",
+  loop: "loop.ts",
 };
 const DEFAULTS = ["references"];
 

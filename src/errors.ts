@@ -39,6 +39,8 @@ export const errorCodes = {
   turn_timeout: { status: 504, title: "The turn took too long" },
   turn_failed: { status: 500, title: "The turn could not be finished" },
   storage_full: { status: 507, title: "The conversation's storage is full" },
+  idempotency_mismatch: { status: 422, title: "The Idempotency-Key was used for something else" },
+  turn_running: { status: 409, title: "The conversation is answering" },
   turn_stopped: { status: 409, title: "The turn was stopped" },
   spend_exceeded: { status: 429, title: "The spend limit is reached" },
   too_many_turns: { status: 429, title: "Too many messages are waiting" },

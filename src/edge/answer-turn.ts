@@ -1,4 +1,5 @@
 import { codeOf, publicMessageOf } from "../errors.ts";
+import type { Post } from "../turn/post.ts";
 import type { SpendLimits } from "../turn/spend.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import type { Cost } from "../turn/cost.ts";
@@ -21,6 +22,8 @@ export interface TurnRun {
   readonly spendLimits: SpendLimits;
   /** Of the turn so far. */
   readonly cost: () => Cost;
+  /** What has led to it. */
+  readonly post?: Post;
   /** Called when the turn is about to be written down for the first time, in the same commit. */
   readonly onBegin: () => void;
 }
@@ -34,13 +37,17 @@ export async function answerTurn(
   turn: TurnRequest,
   run: TurnRun,
 ): Promise<TurnResult> {
-  const { store, history } = data;
+  const { store, history, postKeys } = data;
   const { approvals, conversation = "" } = turn;
+  const begin = (id: string) => {
+    run.onBegin();
+    if (run.post !== undefined) postKeys.add(run.post, id, Date.now());
+  };
   if (approvals !== undefined) {
     const newest = history.newest();
     const about = { id: newest?.id ?? "", conversation, calls: waitingCalls(newest).values() };
     return play(data, { ...run, ...about }, (options) => {
-      run.onBegin();
+      begin(about.id);
       return resumeTurn(options, approvals);
     });
   }
@@ -48,7 +55,7 @@ export async function answerTurn(
   return play(data, { ...run, ...about }, async (options) => {
     const question = await questionOf(turn, data);
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
-    run.onBegin();
+    begin(about.id);
     return runTurn(options, { ...question, id: about.id });
   });
 }

@@ -7,6 +7,7 @@ import type { VariableStore } from "../store/variable-store.ts";
 import { type ConversationEvent, EventLog } from "../turn/event-log.ts";
 import { History } from "../turn/history.ts";
 import { Journal } from "../turn/journal.ts";
+import { PostKeys } from "../turn/post.ts";
 
 /** How much a conversation's variables may be, and how long things stay. */
 export interface Retention {
@@ -43,6 +44,7 @@ export class ConversationData {
   readonly history: History;
   readonly events: EventLog;
   readonly journal: Journal;
+  readonly postKeys: PostKeys;
   readonly #sql: Sql;
   readonly #idleMs: number;
   readonly #variableIdleMs: number;
@@ -61,6 +63,7 @@ export class ConversationData {
     });
     this.history = new History(sql);
     this.journal = new Journal(sql);
+    this.postKeys = new PostKeys(sql);
     this.events = new EventLog(sql);
     this.events.watch(onEvents);
     this.store.observe((change) => this.events.addChange(change));

@@ -16,7 +16,7 @@ export function eventStream(log: TurnLog, first?: number): ReadableStream<Uint8A
 }
 
 /** The answer's text alone; a call that waits for approval, or an error, is a line that says so. */
-export function textStream(log: TurnLog): ReadableStream<Uint8Array> {
+export function textStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
   let hasText = false;
   const write = ({ data }: Frame) => {
     // The log made it of a chunk.
@@ -26,7 +26,7 @@ export function textStream(log: TurnLog): ReadableStream<Uint8Array> {
     hasText ||= chunk.type === "text-delta";
     return gap + textOf(chunk);
   };
-  return watch(log, undefined, { write, last: "", keepAlive: "" });
+  return watch(log, first, { write, last: "", keepAlive: "" });
 }
 
 interface Form {

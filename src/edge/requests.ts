@@ -63,6 +63,12 @@ export const changesBody = z
   })
   .refine((changes) => Object.keys(changes).length > 0, "must change something");
 
+/** A header: a client's own name for a post. */
+export const idempotencyKey = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/u, "must be 1 to 255 visible ASCII characters")
+  .optional();
+
 const MAX_REASON_CHARS = 1_000;
 
 /** `POST …/approvals/:approval`. */
@@ -100,6 +106,8 @@ export interface TurnRequest {
   readonly conversation?: string;
   readonly agent?: string | undefined;
   readonly input?: z.infer<typeof turnFields.input>;
+  /** Of the client's, as its header has it. */
+  readonly idempotencyKey?: string | undefined;
 }
 
 /**

@@ -14,6 +14,8 @@ const PLAIN_TEXT_HEADERS = {
 export interface RunningTurn {
   readonly log: TurnLog;
   readonly result: Promise<TurnResult>;
+  /** Where the stream begins, if not where the turn's own frames do. */
+  readonly first?: number;
   /** The conversation's variables when the turn is done, newest last. */
   readonly variables: () => readonly VariableInfo[];
 }
@@ -22,10 +24,10 @@ export interface RunningTurn {
 export async function respond(accept: string | null, turn: RunningTurn): Promise<Response> {
   const wanted = ["application/json", "text/plain"].find((type) => accept?.includes(type));
   if (accept?.includes("text/event-stream") === true || wanted === undefined) {
-    return stream(turn, eventStream(turn.log), UI_MESSAGE_STREAM_HEADERS);
+    return stream(turn, eventStream(turn.log, turn.first), UI_MESSAGE_STREAM_HEADERS);
   }
   if (wanted === "text/plain") {
-    return stream(turn, textStream(turn.log), PLAIN_TEXT_HEADERS);
+    return stream(turn, textStream(turn.log, turn.first), PLAIN_TEXT_HEADERS);
   }
   const { message, metadata, error } = await turn.result;
   if (error !== undefined) return problemOf(error.code, error.message);

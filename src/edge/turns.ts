@@ -1,5 +1,7 @@
+import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { costSince } from "../turn/cost.ts";
+import type { Post } from "../turn/post.ts";
 import { recoveryDelayMs } from "../turn/recovery.ts";
 import type { SpendLimits } from "../turn/spend.ts";
 import type { Facilities } from "../turn/toolbox.ts";
@@ -12,6 +14,7 @@ import { type Cast, castOf, type Company, strangerFor } from "./cast.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import type { Deletion } from "./deletion.ts";
 import type { DurableSql } from "./durable-sql.ts";
+import { type AskedTurn, postOf, Posts } from "./posts.ts";
 import { nothingToRepeat } from "./question.ts";
 import type { TurnRequest } from "./requests.ts";
 import type { Settings } from "./settings.ts";
@@ -38,6 +41,7 @@ export interface TurnsOptions {
 export class Turns {
   readonly #options: TurnsOptions;
   readonly #queue: TurnQueue;
+  readonly #posts = new Posts();
 
   constructor(options: TurnsOptions) {
     this.#options = options;
@@ -67,24 +71,40 @@ export class Turns {
   }
 
   async take(request: Request): Promise<Response> {
-    const { company, settings, deletion, data } = this.#options;
+    const { deletion, data } = this.#options;
     // The Worker made this body from what it had validated.
     const turn = (await request.json()) as TurnRequest;
+    const post = await postOf(turn);
     await deletion.whenDone();
-    const { approvals } = turn;
-    const asksAgain = turn.isRepeated === true && turn.message === undefined;
+    // From here on nothing is waited for: of posts at once the first is the one.
+    const known = post === undefined ? undefined : this.#posts.find(post, data());
+    const asked = known ?? this.#ask(turn, this.#castFor(turn), post);
+    const variables = () => data()?.store.list({ last: limits.maxPageSize }) ?? [];
+    return respond(request.headers.get("accept"), { ...asked, variables });
+  }
+
+  /** Who is to answer. Says at once what can be said: when a stream has begun there is no status any more. */
+  #castFor({ approvals, agent, isRepeated, message }: TurnRequest): Cast {
+    const { company, settings, data } = this.#options;
+    const asksAgain = isRepeated === true && message === undefined;
     // A question needs to read nothing of what was said before it.
     const needsNewest = asksAgain || approvals !== undefined;
     const newest = needsNewest ? data()?.history.newest() : undefined;
-    // Said at once where it can be: once the stream has begun there is no status any more.
     if (asksAgain && newest === undefined) throw nothingToRepeat();
     if (approvals !== undefined && !this.isRunning) decidedIn(newest, approvals);
     // What has waited goes on with the agent that it was asked of, and no other.
-    const agent = approvals === undefined ? turn.agent : newest?.agent;
-    const cast = castOf(company, settings(), agent);
-    const { log, result } = this.#run(cast, (awake, run) => answerTurn(awake, turn, run));
-    const variables = () => data()?.store.list({ last: limits.maxPageSize }) ?? [];
-    return respond(request.headers.get("accept"), { log, result, variables });
+    return castOf(company, settings(), approvals === undefined ? agent : newest?.agent);
+  }
+
+  #ask(turn: TurnRequest, cast: Cast, post: Post | undefined): AskedTurn {
+    const { whenBusy } = cast.agent;
+    const isBusy = this.isRunning && turn.approvals === undefined;
+    if (isBusy && whenBusy === "reject") throw busy();
+    if (isBusy && whenBusy === "interrupt") this.stop();
+    const about = post === undefined ? {} : { post };
+    const asked = this.#run(cast, (awake, run) => answerTurn(awake, turn, { ...run, ...about }));
+    if (post !== undefined) this.#posts.add(post, asked);
+    return asked;
   }
 
   /** Goes on with the turn that the end of a process has cut off, if there is one. */
@@ -92,12 +112,13 @@ export class Turns {
     const journal = this.#options.data()?.journal;
     const head = journal?.head();
     if (journal === undefined || head?.isOpen !== true || this.isRunning) return;
-    const { result } = this.#run(this.#castOf(head.agent), async (data, run) => {
+    const turn = this.#run(this.#castOf(head.agent), async (data, run) => {
       const remains = run.log.recover(journal);
       await pause(recoveryDelayMs(remains, Date.now()), run.signal);
       return recoverAnswer(data, remains, run);
     });
-    result.catch((error: unknown) => console.error(error));
+    if (head.post !== undefined) this.#posts.add(head.post, turn);
+    turn.result.catch((error: unknown) => console.error(error));
   }
 
   /**
@@ -154,6 +175,11 @@ export class Turns {
       return strangerFor(agent, error);
     }
   }
+}
+
+function busy(): ByrefError {
+  const message = "The conversation is answering another message; post this one when it is done.";
+  return new ByrefError("turn_running", message);
 }
 
 /** The platform ends an alarm after 15 minutes. */

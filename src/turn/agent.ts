@@ -39,6 +39,11 @@ export interface Agent {
   readonly variableTools?: boolean | readonly string[];
   /** Tools that promise not to change their input: they get the stored value without a copy. */
   readonly readonlyTools?: readonly string[];
+  /**
+   * What becomes of a message that comes while a turn runs: it waits (default), is refused with
+   * `turn_running`, or stops that turn.
+   */
+  readonly whenBusy?: "wait" | "reject" | "interrupt";
   /** Names the variables that results are saved as. Default: tool and most telling argument. */
   readonly naming?: Naming;
 }

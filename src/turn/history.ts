@@ -154,6 +154,11 @@ export class History {
     return this.#seqOf(id) > 0;
   }
 
+  get(id: string): StoredMessage | undefined {
+    const row = firstRow(this.#sql, `SELECT * FROM message WHERE seq = ?`, this.#seqOf(id));
+    return row === undefined ? undefined : this.#messageFrom(row);
+  }
+
   newest(): StoredMessage | undefined {
     const row = firstRow(this.#sql, `SELECT * FROM message ORDER BY seq DESC LIMIT 1`);
     return row === undefined ? undefined : this.#messageFrom(row);

@@ -3,6 +3,7 @@ import { limits } from "../limits.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../store/sql.ts";
 import { type Json, slicesOf } from "../value/json.ts";
 import type { Step } from "./message-parts.ts";
+import type { Post } from "./post.ts";
 import type { Savings } from "./savings.ts";
 import type { Spent } from "./spend.ts";
 import type { Approval } from "./tool-calls.ts";
@@ -21,6 +22,8 @@ export interface TurnHead {
   readonly conversation: string;
   /** When it began, in milliseconds since 1970. */
   readonly startedMs: number;
+  /** What led to it. */
+  readonly post?: Post;
   /** With what it goes on, if it has waited for a person. */
   readonly approvals?: readonly Approval[];
   /** How it ended, if not well. */

@@ -95,6 +95,15 @@ export class TurnLog {
     return log;
   }
 
+  /** What was said once, with ids of its own. */
+  static of(chunks: readonly UIMessageChunk[]): TurnLog {
+    const log = new TurnLog();
+    for (const chunk of chunks) log.#addFrame(JSON.stringify(chunk));
+    log.#visible = chunks.length;
+    log.#isEnded = true;
+    return log;
+  }
+
   push(chunk: UIMessageChunk): void {
     const data = JSON.stringify(chunk);
     this.#addFrame(data);

@@ -4,6 +4,7 @@ import type { Agent } from "./agent.ts";
 import type { Cost } from "./cost.ts";
 import type { History } from "./history.ts";
 import type { Journal } from "./journal.ts";
+import type { Post } from "./post.ts";
 import type { SpendLimits } from "./spend.ts";
 import type { StepContext } from "./step.ts";
 import type { Facilities } from "./toolbox.ts";
@@ -21,6 +22,8 @@ export interface TurnOptions {
   readonly log: TurnLog;
   /** The conversation's id, for the keys that tools are given. */
   readonly conversation: string;
+  /** What has led to the turn, to be known again. */
+  readonly post?: Post;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: () => string;

@@ -48,7 +48,7 @@ export async function runTurn(
   options: TurnOptions,
   { id, message, replace }: Question = {},
 ): Promise<TurnResult> {
-  const { agent, conversation, history, journal, log, newId, now } = options;
+  const { agent, conversation, history, journal, log, newId, now, post } = options;
   const { attempt = 0, spent = NOTHING_SPENT } = journal.head() ?? {};
   const head: TurnHead = {
     id: id ?? newId(),
@@ -58,6 +58,7 @@ export async function runTurn(
     conversation,
     startedMs: now(),
     spent,
+    ...(post === undefined ? {} : { post }),
   };
   let turn: Turn | undefined;
   log.begin(journal, head, () => {
@@ -78,7 +79,7 @@ export async function resumeTurn(
   options: TurnOptions,
   approvals: readonly Approval[],
 ): Promise<TurnResult> {
-  const { agent, conversation, history, journal, log, now } = options;
+  const { agent, conversation, history, journal, log, now, post } = options;
   const message = history.newest();
   const decided = decidedIn(message, approvals);
   const last = journal.head();
@@ -92,6 +93,7 @@ export async function resumeTurn(
     startedMs: now(),
     approvals,
     spent,
+    ...(post === undefined ? {} : { post }),
   };
   const turn = new Turn(options, head, { resumed: message });
   const isKept = last?.id === head.id;

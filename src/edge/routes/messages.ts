@@ -8,6 +8,7 @@ import {
   approvalBody,
   approvalOf,
   chatBody,
+  idempotencyKey,
   messageBody,
   pageSize,
   parse,
@@ -58,7 +59,8 @@ export function messageRoutes() {
 
 /** Hands the turn to its conversation; only what a turn needs goes there. */
 async function runTurn(context: Context<AppEnv>, id: string, turn: TurnRequest) {
-  const body = JSON.stringify({ ...turn, conversation: requireId(id) });
+  const key = parse(idempotencyKey, context.req.header("idempotency-key"), "Idempotency-Key");
+  const body = JSON.stringify({ ...turn, conversation: requireId(id), idempotencyKey: key });
   const actual = byteLength(body);
   if (actual > limits.maxMessageBytes) {
     const sizes = { maximum: limits.maxMessageBytes, actual };

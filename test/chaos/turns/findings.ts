@@ -26,6 +26,7 @@ export class Findings {
   }
 
   blame(row: string, what: string): void {
+    if (this.wrong.some((wrong) => wrong.row === row && wrong.what === what)) return;
     this.wrong.push({ row, what });
   }
 

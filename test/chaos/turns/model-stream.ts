@@ -27,8 +27,7 @@ export async function streamStep(response: ServerResponse, stream: StepStream): 
       if (fault === "cut") return void response.destroy();
       if (fault === "garbled")
         return end(response, `data: {"choices": [{"del\n\ndata: nothing\n\n`);
-      // Until whoever waits for the rest gives up, or is killed.
-      if (fault === "stalled") return untilClosed(response);
+      if (fault === "stalled") return stall(response);
     }
     await write(response, chunkOf([{ index: 0, delta, finish_reason: null }]));
     onDelta(index);
@@ -76,6 +75,12 @@ function end(response: ServerResponse, text: string): Promise<void> {
   });
 }
 
-function untilClosed(response: ServerResponse): Promise<void> {
-  return new Promise((done) => response.once("close", () => done()));
+/** Says nothing for a while, in which it may be killed, and then no more. */
+async function stall(response: ServerResponse): Promise<void> {
+  const timer = setTimeout(() => response.destroy(), STALL_MS);
+  await new Promise((done) => response.once("close", done));
+  clearTimeout(timer);
 }
+
+/** Far less than a model may be silent: the run would wait for a minute. */
+const STALL_MS = 2_000;
