@@ -98,29 +98,31 @@ describe("the same message posted again", () => {
 });
 
 describe("an Idempotency-Key", () => {
-  const short = (own: OwnRuntime, message: string, key: string, accept = "application/json") =>
-    own.call(
-      "POST",
-      "/conversations/c/messages",
-      json({ message }, { "idempotency-key": key, accept }),
-    );
+  const short = (own: OwnRuntime, message: string, about: Record<string, string>) => {
+    const { key = "", accept = "application/json" } = about;
+    const init = json({ message }, { "idempotency-key": key, accept });
+    return own.call("POST", "/conversations/c/messages", init);
+  };
   const answer = async (response: Response) =>
     textOf((await response.json<{ message: never }>()).message);
 
   it("makes two posts one turn, whatever was said meanwhile, for 24 hours", async () => {
     const setup = options([says("One."), says("Two."), says("Three.")]);
     await withRuntime(setup, async (own) => {
-      const [first, second] = await Promise.all([short(own, "Hi.", "k"), short(own, "Hi.", "k")]);
+      const [first, second] = await Promise.all([
+        short(own, "Hi.", { key: "k" }),
+        short(own, "Hi.", { key: "k" }),
+      ]);
       expect(await answer(first)).toBe("One.");
       expect(await answer(second)).toBe("One.");
-      expect(await answer(await short(own, "Ho.", "l"))).toBe("Two.");
+      expect(await answer(await short(own, "Ho.", { key: "l" }))).toBe("Two.");
       own.wakeAgain();
-      expect(await answer(await short(own, "Hi.", "k"))).toBe("One.");
-      const stream = await short(own, "Hi.", "k", "text/event-stream");
+      expect(await answer(await short(own, "Hi.", { key: "k" }))).toBe("One.");
+      const stream = await short(own, "Hi.", { key: "k", accept: "text/event-stream" });
       expect(await textFrom(stream)).toBe("One.");
       vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
       try {
-        expect(await answer(await short(own, "Hi.", "k"))).toBe("Three.");
+        expect(await answer(await short(own, "Hi.", { key: "k" }))).toBe("Three.");
       } finally {
         vi.useRealTimers();
       }
@@ -129,10 +131,10 @@ describe("an Idempotency-Key", () => {
 
   it("is refused with another body, and if it is none", async () => {
     await withRuntime(options([says("One.")]), async (own) => {
-      await (await short(own, "Hi.", "k")).text();
-      const other = await short(own, "Ho.", "k");
+      await (await short(own, "Hi.", { key: "k" })).text();
+      const other = await short(own, "Ho.", { key: "k" });
       await problemIn(other, "idempotency_mismatch");
-      const long = await short(own, "Hi.", "k".repeat(256));
+      const long = await short(own, "Hi.", { key: "k".repeat(256) });
       await problemIn(long, "bad_request");
     });
   });

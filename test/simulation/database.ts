@@ -1,0 +1,104 @@
+import { migrate } from "../../src/store/migrations.ts";
+import type { Sql, SqlRow, SqlValue } from "../../src/store/sql.ts";
+import type { Random } from "../chaos/random.ts";
+import { NodeSql } from "../support/node-sql.ts";
+import { START_MS } from "../support/turn.ts";
+
+interface Statement {
+  readonly text: string;
+  readonly bindings: readonly SqlValue[];
+}
+
+/**
+ * A conversation's SQLite, which survives the object that writes to it. What the object writes without
+ * waiting for anything outside is one commit; a crash may lose the newest commits, as long as nobody has
+ * been promised that they are kept.
+ */
+export class Database {
+  #sql = emptySql();
+  /** Everything that was ever written, in order. */
+  #written: Statement[] = [];
+  /** Where commits end, and up to where they are kept whatever happens. */
+  #commits: number[] = [];
+  #confirmed = 0;
+
+  /** For readers that must not write. */
+  get sql(): Sql {
+    return this.#sql;
+  }
+
+  /** How much was written until now. */
+  get position(): number {
+    return this.#written.length;
+  }
+
+  /** For one object's memory, until `isDead`. */
+  connect(isDead: () => boolean): Sql {
+    const alive = () => {
+      if (isDead()) throw new Error("SIMULATION: a dead object uses its database.");
+      return this.#sql;
+    };
+    return {
+      run: (text, ...bindings) => {
+        alive().run(text, ...bindings);
+        this.#written.push({ text, bindings });
+      },
+      all: (text, ...bindings): readonly SqlRow[] => alive().all(text, ...bindings),
+      transaction: (work) => {
+        const { length } = this.#written;
+        try {
+          return alive().transaction(work);
+        } catch (error) {
+          this.#written.length = length;
+          throw error;
+        }
+      },
+    };
+  }
+
+  /** Nothing in the object goes on by itself: what it wrote since the last time is one commit. */
+  commit(): void {
+    const { length } = this.#written;
+    if (length > (this.#commits.at(-1) ?? 0)) this.#commits.push(length);
+  }
+
+  /** What was written up to there is kept. */
+  confirm(position: number): void {
+    this.#confirmed = Math.max(this.#confirmed, position);
+  }
+
+  /** How many commits a crash may lose. */
+  get losable(): number {
+    return this.#commits.filter((end) => end > this.#confirmed && this.#before(end) >= this.#confirmed)
+      .length;
+  }
+
+  /** Loses the newest commits, some or all of those that were not promised. */
+  lose(random: Random): void {
+    this.#loseNewest(random.between(1, Math.max(this.losable, 1)));
+  }
+
+  #loseNewest(count: number): void {
+    if (this.losable === 0) return;
+    this.#commits = this.#commits.slice(0, -Math.min(count, this.losable));
+    this.#written.length = this.#commits.at(-1) ?? 0;
+    this.#sql.close();
+    this.#sql = emptySql();
+    for (const { text, bindings } of this.#written) this.#sql.run(text, ...bindings);
+  }
+
+  #before(end: number): number {
+    return this.#commits[this.#commits.indexOf(end) - 1] ?? 0;
+  }
+
+  close(): void {
+    this.#sql.close();
+  }
+}
+
+/** Each conversation's begins alike; nothing of that can be lost. */
+function emptySql(): NodeSql {
+  const sql = new NodeSql();
+  migrate(sql, START_MS);
+  return sql;
+}
