@@ -60,7 +60,7 @@ function configFor(
   const services = placed.map(
     ({ side }) => `(name="${side}", worker=(
       modules=[(name="worker", esModule=embed "loop-worker.js")],
-      compatibilityDate="2026-10-01", compatibilityFlags=["nodejs_compat"],
+      compatibilityDate="2026-10-01",
       durableObjectNamespaces=[${namespaces.join()}],
       durableObjectStorage=(localDisk="${side}-disk"),
       bindings=[${bindings.join()}, (name="AUTH", text="none")]

@@ -2,7 +2,7 @@ import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { byteLength } from "../value/utf8.ts";
 import type { Cost } from "../turn/cost.ts";
-import type { Sql, SqlRow, SqlValue } from "../store/sql.ts";
+import { type Sql, sqlError, type SqlRow, type SqlValue } from "../store/sql.ts";
 
 /** The platform refuses more than 2 MB in a value; local workerd does not, and would hide it. */
 function requireSqlValue(value: SqlValue): void {
@@ -37,11 +37,15 @@ export class DurableSql implements Sql {
 
   all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
     for (const binding of bindings) requireSqlValue(binding);
-    const cursor = this.#storage.sql.exec(statement, ...bindings);
-    const rows = cursor.toArray();
-    this.#rowsRead += cursor.rowsRead;
-    this.#rowsWritten += cursor.rowsWritten;
-    return rows;
+    try {
+      const cursor = this.#storage.sql.exec(statement, ...bindings);
+      const rows = cursor.toArray();
+      this.#rowsRead += cursor.rowsRead;
+      this.#rowsWritten += cursor.rowsWritten;
+      return rows;
+    } catch (error) {
+      throw sqlError(error);
+    }
   }
 
   transaction<Result>(work: () => Result): Result {

@@ -35,6 +35,11 @@ export class TurnQueue {
     return this.#queue.length > 0;
   }
 
+  /** The log of the turn that runs. */
+  get running(): TurnLog | undefined {
+    return this.#last?.stopping === undefined ? undefined : this.#last.log;
+  }
+
   /** Resolves when no turn runs or waits. */
   idle(): Promise<void> {
     return this.#queue.idle();
@@ -62,7 +67,7 @@ export class TurnQueue {
   /** Stops the turn that runs; false if none does. */
   stop(): boolean {
     const stopping = this.#last?.stopping;
-    stopping?.abort(new ByrefError("turn_stopped", "The turn was stopped."));
+    stopping?.abort(turnStopped());
     return stopping !== undefined;
   }
 
@@ -90,4 +95,8 @@ export class TurnQueue {
     if (log !== undefined) this.#last = { log };
     return log;
   }
+}
+
+export function turnStopped(): ByrefError {
+  return new ByrefError("turn_stopped", "The turn was stopped.");
 }

@@ -19,7 +19,7 @@ import { nothingToRepeat } from "./question.ts";
 import type { TurnRequest } from "./requests.ts";
 import type { Settings } from "./settings.ts";
 import { respond } from "./turn-response.ts";
-import { TurnQueue, type TurnSlot } from "./turn-queue.ts";
+import { TurnQueue, turnStopped, type TurnSlot } from "./turn-queue.ts";
 
 export interface TurnsOptions {
   readonly company: Company;
@@ -42,6 +42,7 @@ export class Turns {
   readonly #options: TurnsOptions;
   readonly #queue: TurnQueue;
   readonly #posts = new Posts();
+  readonly #stopping = new WeakMap<TurnLog, AbortController>();
 
   constructor(options: TurnsOptions) {
     this.#options = options;
@@ -62,6 +63,16 @@ export class Turns {
     return this.#queue.stop();
   }
 
+  /** Stops this turn, and no other, whether it runs or waits. */
+  stopTurn(log: TurnLog): void {
+    this.#stopping.get(log)?.abort(turnStopped());
+  }
+
+  /** Undefined if none runs. */
+  get running(): TurnLog | undefined {
+    return this.#queue.running;
+  }
+
   watch(after?: number): Response {
     return this.#queue.watch(after);
   }
@@ -71,16 +82,20 @@ export class Turns {
   }
 
   async take(request: Request): Promise<Response> {
-    const { deletion, data } = this.#options;
     // The Worker made this body from what it had validated.
-    const turn = (await request.json()) as TurnRequest;
+    const asked = await this.begin((await request.json()) as TurnRequest);
+    const variables = () => this.#options.data()?.store.list({ last: limits.maxPageSize }) ?? [];
+    return respond(request.headers.get("accept"), { ...asked, variables });
+  }
+
+  /** The turn that is asked for, or the one that the same post has led to. */
+  async begin(turn: TurnRequest): Promise<AskedTurn> {
+    const { deletion, data } = this.#options;
     const post = await postOf(turn);
     await deletion.whenDone();
     // From here on nothing is waited for: of posts at once the first is the one.
     const known = post === undefined ? undefined : this.#posts.find(post, data());
-    const asked = known ?? this.#ask(turn, this.#castFor(turn), post);
-    const variables = () => data()?.store.list({ last: limits.maxPageSize }) ?? [];
-    return respond(request.headers.get("accept"), { ...asked, variables });
+    return known ?? this.#ask(turn, this.#castFor(turn), post);
   }
 
   /** Who is to answer. Says at once what can be said: when a stream has begun there is no status any more. */
@@ -97,6 +112,8 @@ export class Turns {
   }
 
   #ask(turn: TurnRequest, cast: Cast, post: Post | undefined): AskedTurn {
+    // One that could not be written to its end, for want of room, comes first.
+    this.recover();
     const { whenBusy } = cast.agent;
     const isBusy = this.isRunning && turn.approvals === undefined;
     if (isBusy && whenBusy === "reject") throw busy();
@@ -142,6 +159,7 @@ export class Turns {
     const { log, result } = this.#queue.take(stopping.signal, (slot) =>
       this.#play({ ...slot, cast }, work),
     );
+    this.#stopping.set(log, stopping);
     return { log, result: this.#options.deletion.stoppable(stopping, result) };
   }
 

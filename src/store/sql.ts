@@ -1,3 +1,5 @@
+import { ByrefError, messageOf } from "../errors.ts";
+
 /** What SQLite takes and gives. */
 export type SqlValue = string | number | null | ArrayBuffer;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -13,6 +15,13 @@ export interface Sql {
 }
 
 type NotAPromise<Result> = Result extends PromiseLike<unknown> ? never : Result;
+
+/** What SQLite throws, with `storage_full` for what has no room; nothing of it was written then. */
+export function sqlError(error: unknown): unknown {
+  if (!/SQLITE_FULL|database or disk is full/u.test(messageOf(error))) return error;
+  const message = "There is no room left; delete variables, or conversations, and try again.";
+  return new ByrefError("storage_full", message);
+}
 
 /** The first row, if there is one. */
 export function firstRow(

@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
 import { limits } from "../../src/limits.ts";
-import type { Sql, SqlRow, SqlValue } from "../../src/store/sql.ts";
+import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../src/store/sql.ts";
 
 /** Cloudflare's bounds for one statement. */
 const MAX_BINDINGS = 100;
@@ -22,7 +22,12 @@ export class NodeSql implements Sql {
   }
 
   run(statement: string, ...bindings: readonly SqlValue[]): void {
-    this.#prepare(statement, bindings).run(...bindings.map(toBinding));
+    const prepared = this.#prepare(statement, bindings);
+    try {
+      prepared.run(...bindings.map(toBinding));
+    } catch (error) {
+      throw sqlError(error);
+    }
   }
 
   all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
@@ -40,15 +45,23 @@ export class NodeSql implements Sql {
     this.#depth++;
     try {
       const result = work();
-      this.#database.exec(`RELEASE ${point}`);
+      release(this.#database, point);
       return result;
     } catch (error) {
-      this.#database.exec(`ROLLBACK TO ${point}`);
-      this.#database.exec(`RELEASE ${point}`);
+      // Where there is no room left SQLite has undone all of it.
+      if (this.#database.isTransaction) {
+        this.#database.exec(`ROLLBACK TO ${point}`);
+        this.#database.exec(`RELEASE ${point}`);
+      }
       throw error;
     } finally {
       this.#depth--;
     }
+  }
+
+  /** How many pages of 4 KiB it may have from now on; fewer than there are: as many as there are. */
+  limitPages(pages: number): void {
+    this.#database.exec(`PRAGMA max_page_count = ${pages}`);
   }
 
   close(): void {
@@ -65,6 +78,15 @@ export class NodeSql implements Sql {
     const prepared = this.#database.prepare(statement);
     this.#prepared.set(statement, prepared);
     return prepared;
+  }
+}
+
+/** The outermost one writes what waits in memory. */
+function release(database: DatabaseSync, point: string): void {
+  try {
+    database.exec(`RELEASE ${point}`);
+  } catch (error) {
+    throw sqlError(error);
   }
 }
 

@@ -63,9 +63,14 @@ class Crashing {
 
   async #settled(running: ReturnType<typeof runTurn>, log: TurnLog) {
     const hung = new Promise<undefined>((resolve) => setTimeout(resolve, 20));
-    const result = await Promise.race([running, hung]);
+    let error: unknown;
+    const failed = running.catch((thrown: unknown) => {
+      error = thrown;
+      return undefined;
+    });
+    const result = await Promise.race([failed, hung]);
     const frames = log.slice(0, 0);
-    return { result, frames, types: typesOf(frames), journal: this.#process.journal };
+    return { result, error, frames, types: typesOf(frames), journal: this.#process.journal };
   }
 
   #start() {
@@ -220,6 +225,41 @@ describe("a turn that a crash cuts off", () => {
     const last = await chat.recover(never);
     expect(last.result?.error?.code).toBe("turn_failed");
     expect(last.journal.head()).toMatchObject({ isOpen: false, ended: "failed" });
+  });
+});
+
+describe("a turn for which there is no room", () => {
+  const whole = (chat: Crashing) =>
+    expect(chat.sql.all("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+
+  it("goes on without the result that does not fit; the model is told", async () => {
+    const large = tool({ inputSchema, execute: () => "x".repeat(3_000_000) });
+    const chat = new Crashing({ act: large });
+    chat.sql.limitPages(200);
+    const { result } = await chat.run(call, [text("No room."), finish()]);
+    expect(result?.message.parts[1]).toMatchObject({
+      state: "output-error",
+      errorText: expect.stringMatching(/^storage_full: /),
+    });
+    expect(result?.error).toBeUndefined();
+    expect(chat.store.count()).toBe(0);
+    whole(chat);
+  });
+
+  it("fails as storage_full where nothing can be written, and goes on when there is room", async () => {
+    const chat = new Crashing({});
+    chat.sql.limitPages(1);
+    const long: Step = [text("x".repeat(400_000), { chunks: 1_000 }), finish()];
+    const full = await chat.run(long);
+    expect(full.error).toMatchObject({ code: "storage_full" });
+    expect(full.journal.head()).toMatchObject({ isOpen: true });
+    expect(chat.history.count()).toBe(1);
+    whole(chat);
+    chat.sql.limitPages(100_000);
+    const after = await chat.recover(long);
+    expect(after.result?.error).toBeUndefined();
+    expect(chat.history.count()).toBe(2);
+    whole(chat);
   });
 });
 

@@ -1,0 +1,44 @@
+import { Hono } from "hono";
+import { ByrefError } from "../../errors.ts";
+import type { AppEnv } from "../app.ts";
+import { conversationOf } from "../conversation-of.ts";
+import { corsOrigins } from "../doors.ts";
+import { readSettings, type Settings } from "../settings.ts";
+
+/** Where the AI SDK's `WebSocketChatTransport` connects. */
+export function socketRoutes() {
+  const routes = new Hono<AppEnv>();
+
+  routes.get("/:id/socket", async (context) => {
+    const request = context.req.raw;
+    requireOrigin(request, readSettings({ ...context.env }));
+    if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
+      throw new ByrefError("bad_request", "A WebSocket opens here: send Upgrade: websocket.");
+    }
+    const id = context.req.param("id");
+    const { status, headers, body, webSocket } = await conversationOf(context, id).fetch(
+      `http://conversation/socket/${id}`,
+      { headers: { upgrade: "websocket" } },
+    );
+    // A response from another place has headers that cannot be added to.
+    return new Response(body, { status, headers, webSocket });
+  });
+
+  return routes;
+}
+
+/**
+ * No browser asks whether a page may open a socket: it says whose page it is, and sends its cookies along.
+ * Whatever the door has said, it is a page of ours, or one that `CORS_ORIGINS` names, or no page at all.
+ */
+function requireOrigin({ headers, url }: Request, settings: Settings): void {
+  const origin = headers.get("origin");
+  if (origin === null) return;
+  const host = headers.get("host") ?? new URL(url).host;
+  const own = [`http://${host}`, `https://${host}`];
+  if ([...own, ...corsOrigins(settings)].includes(origin)) return;
+  throw new ByrefError(
+    "foreign_origin",
+    `Pages of ${origin} may not connect here; see CORS_ORIGINS.`,
+  );
+}

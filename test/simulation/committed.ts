@@ -1,0 +1,39 @@
+import { isToolUIPart } from "ai";
+import { firstRow, numberIn, type Sql } from "../../src/store/sql.ts";
+import { History } from "../../src/turn/history.ts";
+import { Journal, type JournalEntry } from "../../src/turn/journal.ts";
+
+/** The calls whose results are written down: in a message, or in the journal of the turn that runs. */
+export function committedCalls(sql: Sql): ReadonlySet<string> {
+  const calls = new Set<string>();
+  for (const { toolCallId, state } of historyParts(sql)) {
+    if (state.startsWith("output-")) calls.add(toolCallId);
+  }
+  for (const { chunks = [] } of entriesIn(sql)) {
+    for (const chunk of chunks) {
+      const isResult =
+        chunk.type === "tool-output-available" || chunk.type === "tool-output-error";
+      if (isResult) calls.add(chunk.toolCallId);
+    }
+  }
+  return calls;
+}
+
+function historyParts(sql: Sql) {
+  const { messages } = new History(sql).page({ limit: 100 });
+  return messages.flatMap(({ parts }) => parts.filter(isToolUIPart));
+}
+
+function entriesIn(sql: Sql): readonly JournalEntry[] {
+  return new Journal(sql)
+    .read()
+    .split("\n")
+    .filter((line) => line.startsWith("j"))
+    .map((line) => JSON.parse(line.slice(1)) as JournalEntry);
+}
+
+/** Rows that a crash in the middle of something leaves behind show as a difference here. */
+export function messageCount(sql: Sql): number {
+  const row = firstRow(sql, `SELECT count(*) AS total FROM message`);
+  return row === undefined ? 0 : numberIn(row, "total");
+}

@@ -1,0 +1,163 @@
+import type { Json } from "../../src/value/json.ts";
+import type { Random } from "../chaos/random.ts";
+
+/** The agent's tools, by what running them again would do; those that ask wait for a person. */
+export const TOOLS = {
+  look: { effects: "none", asks: false },
+  put: { effects: "idempotent", asks: false },
+  send: { effects: "once", asks: false },
+  ask_look: { effects: "none", asks: true },
+  ask_put: { effects: "idempotent", asks: true },
+  ask_send: { effects: "once", asks: true },
+} as const;
+
+export type ToolName = keyof typeof TOOLS;
+type OwnTool = "set_variable" | "delete_variable" | "read_variable";
+
+/** What a tool gives, or does instead. */
+export const GIVES = ["small", "list", "large", "bytes", "throw", "hang"] as const;
+export type Gives = (typeof GIVES)[number];
+
+/** How a call of the model goes wrong: at once, or in the middle; `refused` for good. */
+export type Fault = "overloaded" | "cut" | "refused";
+
+/** In its texts `{t0s0c1}` stands for the variable that this call's result is kept as. */
+export interface PlannedCall {
+  readonly id: string;
+  readonly tool: ToolName | OwnTool;
+  readonly input: Readonly<Record<string, Json>>;
+  /** What the person says, if asked. */
+  readonly isAllowed: boolean;
+}
+
+export interface PlannedStep {
+  readonly reasoning?: string;
+  readonly hasSource: boolean;
+  readonly text?: string;
+  /** Characters of a delta. */
+  readonly deltaChars: number;
+  /** All at the same time; none in the last step. */
+  readonly calls: readonly PlannedCall[];
+  /** Of the first tries; `refused` of all. */
+  readonly faults: readonly Fault[];
+}
+
+export interface PlannedTurn {
+  readonly steps: readonly PlannedStep[];
+  /** A person decides one thing after the other. */
+  readonly decidesOneByOne: boolean;
+}
+
+export interface Plan {
+  readonly turns: readonly PlannedTurn[];
+}
+
+export const NAMES = ["report", "notes", "state"] as const;
+
+/** A conversation of one or two turns. */
+export function planFrom(random: Random): Plan {
+  const planner = new Planner(random);
+  const turns = random.chance(0.25) ? 2 : 1;
+  return { turns: Array.from({ length: turns }, (_, turn) => planner.turn(turn)) };
+}
+
+class Planner {
+  readonly #random: Random;
+  /** Calls whose results can be referred to. */
+  readonly #results: string[] = [];
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  turn(turn: number): PlannedTurn {
+    const count = this.#random.between(1, 4);
+    const steps = Array.from({ length: count }, (_, step) =>
+      this.#step(`t${turn}s${step}`, step === count - 1),
+    );
+    return { steps, decidesOneByOne: this.#random.chance(0.5) };
+  }
+
+  #step(place: string, isLast: boolean): PlannedStep {
+    const random = this.#random;
+    const calls = isLast ? [] : this.#calls(place, random.weighted({ "1": 4, "2": 4, "3": 2 }));
+    const text = isLast || random.chance(0.6) ? this.#text() : undefined;
+    for (const { id } of calls) this.#results.push(id);
+    return {
+      ...(random.chance(0.2) ? { reasoning: "First this, then that." } : {}),
+      hasSource: random.chance(0.1),
+      ...(text === undefined ? {} : { text }),
+      deltaChars: random.between(4, 40),
+      calls,
+      faults: this.#faults(),
+    };
+  }
+
+  #faults(): readonly Fault[] {
+    const random = this.#random;
+    if (random.chance(0.02)) return ["refused"];
+    if (random.chance(0.8)) return [];
+    return Array.from({ length: random.between(1, 2) }, () =>
+      random.one(["overloaded", "cut"] as const),
+    );
+  }
+
+  #text(): string {
+    const random = this.#random;
+    const words = ["Here it is", `of ${random.one(NAMES)}: $${random.one(NAMES)}`, "and more"];
+    for (let count = random.between(0, 2); count > 0; count--) words.push(this.#reference());
+    return `${words.join(" ")}.`;
+  }
+
+  #reference(): string {
+    const random = this.#random;
+    if (this.#results.length === 0 || random.chance(0.2)) return `$${random.one(NAMES)}`;
+    const path = random.one(["", ".said", "[0].said", ".missing"]);
+    return `{${random.one(this.#results)}}${path}`;
+  }
+
+  /** What one call of a step writes no other reads or deletes: what they see depends on who is first. */
+  #calls(place: string, count: string): readonly PlannedCall[] {
+    const random = this.#random;
+    const written = random.one(NAMES);
+    const others = NAMES.filter((name) => name !== written);
+    const deleted = random.chance(0.3);
+    return Array.from({ length: Number(count) }, (_, index): PlannedCall => {
+      const about = { id: `${place}c${index}`, isAllowed: random.chance(0.7) };
+      const kind = random.weighted({ agent: 6, set: 2, delete: deleted ? 1 : 0, read: 1 });
+      if (kind === "read") {
+        return { ...about, tool: "read_variable", input: { name: random.one(others) } };
+      }
+      if (kind === "delete") return { ...about, tool: "delete_variable", input: { name: written } };
+      const reference = this.#referenceBesides(written);
+      if (kind === "set") return { ...about, tool: "set_variable", input: this.#set(written, reference) };
+      const tools = Object.keys(TOOLS) as ToolName[];
+      const tool = random.chance(0.15) ? random.one(tools.slice(3)) : random.one(tools.slice(0, 3));
+      return { ...about, tool, input: this.#input(written, reference) };
+    });
+  }
+
+  #referenceBesides(written: string): string | undefined {
+    const reference = this.#random.chance(0.5) ? this.#reference() : undefined;
+    return reference?.startsWith(`$${written}`) === true ? undefined : reference;
+  }
+
+  #set(name: string, reference: string | undefined): Record<string, Json> {
+    const random = this.#random;
+    const mode = random.weighted({ replace: 2, append: 3, merge: 1 });
+    const item = reference ?? `item ${random.between(1, 9)}`;
+    const value = mode === "merge" ? { [`key${random.between(1, 3)}`]: item } : [item];
+    return { name, value, mode };
+  }
+
+  #input(written: string, reference: string | undefined): Record<string, Json> {
+    const random = this.#random;
+    const gives = random.weighted({ small: 8, list: 3, large: 2, bytes: 3, throw: 2, hang: 0.3 });
+    return {
+      gives,
+      about: `topic ${random.between(1, 3)}`,
+      ...(reference === undefined ? {} : { of: reference }),
+      ...(random.chance(0.2) ? { _outputPath: `$${written}` } : {}),
+    };
+  }
+}
