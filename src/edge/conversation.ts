@@ -33,6 +33,7 @@ import { putVariable } from "./put-variable.ts";
 import { bucketOf, facilitiesOf } from "./facilities.ts";
 import { etagOf, serveValue } from "./serve-value.ts";
 import { readSettings } from "./settings.ts";
+import { Sockets } from "./socket.ts";
 import { Turns } from "./turns.ts";
 import { missingVariable, secretVariable } from "./variable-errors.ts";
 
@@ -54,6 +55,7 @@ export class ConversationObject extends DurableObject {
   readonly #bucket: Bucket | undefined;
   readonly #alarmClock: AlarmClock;
   readonly #turns: Turns;
+  readonly #sockets: Sockets;
   readonly #eventStreams = new EventStreams();
   readonly #deletion: Deletion;
   /** Undefined until something is written: reading makes no conversation. */
@@ -76,6 +78,7 @@ export class ConversationObject extends DurableObject {
         this.#data = undefined;
         this.#turns.forget();
         this.#eventStreams.end();
+        this.#sockets.end();
       },
     });
     this.#turns = new Turns({
@@ -90,6 +93,7 @@ export class ConversationObject extends DurableObject {
       wake: (dueMs) => this.#wake(dueMs),
       settle: () => this.#settle({ endsTurn: true }),
     });
+    this.#sockets = new Sockets({ state, turns: this.#turns });
     if (!hasSchema(this.#sql)) return;
     void state.blockConcurrencyWhile(async () => {
       await this.#alarmClock.read();
@@ -101,7 +105,7 @@ export class ConversationObject extends DurableObject {
 
   /**
    * What streams comes here: a turn (`POST /turn`), values in and out (`/variables/:name`), live events
-   * (`/events`). The Worker has checked names and made the addresses.
+   * (`/events`), sockets (`/socket/:id`). The Worker has checked names and made the addresses.
    */
   override async fetch(request: Request): Promise<Response> {
     try {
@@ -109,6 +113,7 @@ export class ConversationObject extends DurableObject {
       const [, what, name = ""] = new URL(request.url).pathname.split("/");
       if (what === "turn") return await this.#turns.take(request);
       if (what === "events") return this.#streamEvents(request);
+      if (what === "socket") return this.#sockets.open(name);
       if (what === "stream") return this.#turns.watch(afterIn(request));
       if (request.method === "PUT") return await this.#putVariable(name, request);
       const info = this.variableInfo(name);
@@ -117,6 +122,18 @@ export class ConversationObject extends DurableObject {
     } catch (error) {
       return problem(error);
     }
+  }
+
+  override webSocketMessage(socket: WebSocket, message: string | ArrayBuffer): void {
+    this.#sockets.receive(socket, message);
+  }
+
+  override webSocketClose(socket: WebSocket): void {
+    this.#sockets.forget(socket);
+  }
+
+  override webSocketError(socket: WebSocket): void {
+    this.#sockets.forget(socket);
   }
 
   /** Runs twice without harm. Does not throw: after some tries the platform gives an alarm up for good. */

@@ -33,6 +33,10 @@ const abortFrame = z.object({ type: z.literal("abort"), requestId });
 /** What the AI SDK's `WebSocketChatTransport` sends, as far as it is read here. */
 const clientFrame = z.discriminatedUnion("type", [sendFrame, resumeFrame, abortFrame]);
 
+/** Any other frame than a chunk, without its name. */
+export type ServerFrame = Nameless<Exclude<WebSocketChatTransportResponse, { type: "chunk" }>>;
+type Nameless<Frame> = Frame extends unknown ? Omit<Frame, "requestId"> : never;
+
 export type ClientFrame = z.infer<typeof clientFrame>;
 export type SendFrame = z.infer<typeof sendFrame>;
 export type ResumeFrame = z.infer<typeof resumeFrame>;
@@ -70,11 +74,4 @@ export function turnOf(frame: SendFrame): TurnRequest {
 export function chunkFrame(requestId: string, sequence: number, chunk: string): string {
   const name = JSON.stringify(requestId);
   return `{"type":"chunk","requestId":${name},"sequence":${sequence},"chunk":${chunk}}`;
-}
-
-/** Any other frame. */
-export function serverFrame(
-  frame: Exclude<WebSocketChatTransportResponse, { readonly type: "chunk" }>,
-): string {
-  return JSON.stringify(frame);
 }

@@ -14,6 +14,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { History, type StoredMessage } from "../../src/turn/history.ts";
 import { Journal } from "../../src/turn/journal.ts";
 import { runTurn, type TurnResult } from "../../src/turn/turn.ts";
+import type { SpendLimits } from "../../src/turn/spend.ts";
 import { TurnLog } from "../../src/turn/turn-log.ts";
 import { NodeSql } from "./node-sql.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
@@ -30,6 +31,7 @@ export interface ConversationOptions {
   readonly naming?: Naming;
   readonly store?: VariableStore;
   readonly history?: History;
+  readonly spendLimits?: SpendLimits;
 }
 
 export interface SayOptions {
@@ -59,9 +61,11 @@ export class Conversation {
   readonly history: History;
   readonly journal: Journal;
   nowMs = START_MS;
+  readonly #spendLimits: SpendLimits;
   #ids = 0;
 
   constructor({ agent, tools = {}, instructions = "Help.", ...options }: ConversationOptions) {
+    this.#spendLimits = options.spendLimits ?? {};
     const { naming } = options;
     const about = { name: "test", description: "For tests.", instructions, tools };
     this.agent = agent ?? { ...about, ...(naming === undefined ? {} : { naming }) };
@@ -85,6 +89,7 @@ export class Conversation {
         journal: this.journal,
         log: new TurnLog({ now: () => this.nowMs }),
         conversation: "test",
+        spendLimits: this.#spendLimits,
         sleep: async () => undefined,
         signal: signal ?? new AbortController().signal,
         cost: () => NO_COST,

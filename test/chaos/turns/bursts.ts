@@ -1,12 +1,13 @@
 import type { UIMessage } from "ai";
 import type { Random } from "../random.ts";
-import { plainParts } from "./checks.ts";
+import { differences } from "./checks.ts";
 import type { Findings } from "./findings.ts";
 import { type Frame, framesOf, isTerminal, typeOf } from "./frames.ts";
 import type { Killer } from "./killer.ts";
 import { questionOf, type Script, scriptFrom } from "./script.ts";
 import type { Server } from "./server.ts";
 import { markerOf } from "./talk.ts";
+import { newTurn } from "./turn.ts";
 import type { World } from "./world.ts";
 
 export interface BurstOptions {
@@ -91,10 +92,11 @@ export async function postDifferent(options: BurstOptions): Promise<void> {
     if (frames.length === 0) continue;
     const at = messages.findIndex((message) => markerOf(message) === script.marker);
     if (at < 0) blame(`${script.marker} was accepted, and is gone`);
-    else if (!isKilled) {
-      const parts = plainParts(messages[at + 1]?.parts ?? [], script);
-      const isSame = JSON.stringify(parts) === JSON.stringify(references.get(script.shape));
-      if (!isSame) blame(`${script.marker} is answered ${parts.join(", ")}`);
+    else {
+      const turn = { ...newTurn(name, script), kills: isKilled ? 1 : 0 };
+      const parts = messages[at + 1]?.parts ?? [];
+      const different = differences(parts, references.get(script.shape) ?? [], turn);
+      for (const what of different) blame(`${script.marker}: ${what}`);
     }
   }
   findings.count("bursts of different posts");

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { UIMessage } from "ai";
-import { databasesIn, OBJECTS } from "../disk.ts";
+import { databasesIn, OBJECTS, rowsOf } from "../disk.ts";
 import { questionOf, type Script } from "./script.ts";
 import type { Server } from "./server.ts";
 import { markerOf } from "./talk.ts";
@@ -54,15 +54,16 @@ export async function jumpInTime(server: Server, options: JumpOptions): Promise<
 function moveAlarms(stateDir: string, jumpMs: number): void {
   const folder = join(stateDir, OBJECTS);
   const jumpNs = BigInt(jumpMs) * 1_000_000n;
-  const move = (file: string, sql: string) => {
+  const move = (file: string, table: string, column: string) => {
     const database = new DatabaseSync(join(folder, `${file}.sqlite`));
-    database.prepare(sql).run(jumpNs);
+    if (rowsOf(database, table, `SELECT 1 FROM ${table}`).length > 0) {
+      database.prepare(`UPDATE ${table} SET ${column} = ${column} - ?`).run(jumpNs);
+    }
     database.close();
   };
-  move("metadata", `UPDATE _cf_ALARM SET scheduled_time = scheduled_time - ?`);
-  for (const id of databasesIn(folder)) {
-    move(id, `UPDATE _cf_METADATA SET value = value - ? WHERE key = 1 AND value IS NOT NULL`);
-  }
+  move("metadata", "_cf_ALARM", "scheduled_time");
+  // The object's own note of it, its only row.
+  for (const id of databasesIn(folder)) move(id, "_cf_METADATA", "value");
 }
 
 /** Of what was written before the last jump. */

@@ -77,15 +77,31 @@ class TurnsChaos {
     this.#server.openGate();
     await this.#rehearse();
     while (findings.kills < this.#options.kills && findings.wrong.length < wrongEnough) {
-      await this.#round(
-        this.#random.weighted<Round>({ single: 8, double: 3, three: 2, five: 1, storm: 0.15 }),
-      );
+      await this.#round(this.#chooseRound());
       if (this.#random.chance(0.06)) await this.#burst();
       this.#options.onProgress?.(findings);
     }
     if (findings.counted("bursts of identical posts") === 0) await this.#burst();
     await this.#jump();
     return findings;
+  }
+
+  /** A storm only where it is a small part of all. */
+  #chooseRound(): Round {
+    const { kills } = this.#options;
+    const hasStormed = this.#findings.counted("storms") > 0;
+    const kind =
+      kills >= 5 * ROUNDS.storm && !hasStormed && this.#findings.kills > kills / 2
+        ? "storm"
+        : this.#random.weighted<Round>({
+            single: 8,
+            double: 3,
+            three: 2,
+            five: 1,
+            storm: kills >= 5 * ROUNDS.storm ? 0.1 : 0,
+          });
+    if (kind === "storm") this.#findings.count("storms");
+    return kind;
   }
 
   async #burst(): Promise<void> {

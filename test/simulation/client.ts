@@ -1,0 +1,101 @@
+import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
+import type { Frame, TurnLog } from "../../src/turn/turn-log.ts";
+
+/** A promise that was not kept. */
+export class Broken extends Error {}
+
+export function must(isKept: boolean, promise: string): asserts isKept {
+  if (!isKept) throw new Broken(promise);
+}
+
+/** Somebody who reads the frames of a turn at once, and comes back where the stream was cut. */
+export class Client {
+  /** What it got in the newest request and after it, in order. */
+  frames: Frame[] = [];
+  /** Every frame of the turn that anybody has ever seen. */
+  readonly #seen = new Map<number, string>();
+  #log: TurnLog | undefined;
+  #first = 0;
+  #next = 0;
+  #checked = 0;
+
+  /** A request of its own: its answer begins anew. */
+  ask(log: TurnLog): void {
+    this.frames = [];
+    this.#log = log;
+    this.#first = -1;
+    this.#checked = 0;
+  }
+
+  get hasSeen(): boolean {
+    return this.frames.length > 0;
+  }
+
+  /** The object has gone, and come back with this log. */
+  comeBack(log: TurnLog): void {
+    if (this.#log === log) return;
+    this.#log = log;
+    this.#checked = 0;
+    const last = this.frames.at(-1);
+    this.#first = last === undefined ? -1 : log.indexAfter(last.id);
+    this.#next = this.#first;
+  }
+
+  /** Reads what may be seen. */
+  read(): void {
+    const log = this.#log;
+    if (log === undefined || log.length === 0) return;
+    if (this.#first < 0) this.#first = this.#next = log.firstOwn;
+    for (const { id, data } of log.slice(this.#checked, 0)) {
+      const before = this.#seen.get(id);
+      must(before === undefined || before === data, `R2: frame ${id} was ${before}, is ${data}`);
+      this.#seen.set(id, data);
+    }
+    this.#checked = log.length;
+    this.frames.push(...log.slice(this.#next, this.#first));
+    this.#next = Math.max(this.#next, log.length);
+  }
+
+  /** What was seen and is not there any more was taken back, or said again. */
+  checkTakenBack(log: TurnLog): void {
+    const kept = new Set(log.slice(0, 0).map(({ id }) => id));
+    for (const [index, frame] of this.frames.entries()) {
+      if (kept.has(frame.id) || chunkOf(frame).type.startsWith("data-")) continue;
+      const later = this.frames.slice(index + 1);
+      const isTakenBack = later.some((other) => chunkOf(other).type === "reset-step");
+      const isRepeated = later.some(({ data }) => data === frame.data);
+      must(isTakenBack || isRepeated, `R2: frame ${frame.id} is gone: ${frame.data}`);
+    }
+  }
+}
+
+export function chunkOf({ data }: Frame): UIMessageChunk {
+  // `push` wrote it.
+  return JSON.parse(data) as UIMessageChunk;
+}
+
+/** What a stock client makes of the frames; `message`: what it had before. */
+export async function messageFrom(
+  frames: readonly Frame[],
+  message?: UIMessage,
+): Promise<UIMessage | undefined> {
+  const chunks = frames.map(chunkOf);
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  const errors: string[] = [];
+  let newest = message;
+  const states = readUIMessageStream({
+    stream,
+    onError: (error) => errors.push(String(error)),
+    ...(message === undefined ? {} : { message: structuredClone(message) }),
+  });
+  for await (const state of states) newest = state;
+  const said = chunks.flatMap((chunk) => (chunk.type === "error" ? [chunk.errorText] : []));
+  const unreadable = errors.filter((error) => !said.some((text) => error.includes(text)));
+  must(unreadable.length === 0, `R2: a stock client cannot read the frames: ${unreadable[0]}`);
+  return newest;
+}

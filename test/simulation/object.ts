@@ -1,0 +1,105 @@
+import type { Sql } from "../../src/store/sql.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import { History } from "../../src/turn/history.ts";
+import { Journal } from "../../src/turn/journal.ts";
+import { recoveryDelayMs } from "../../src/turn/recovery.ts";
+import type { Approval } from "../../src/turn/tool-calls.ts";
+import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
+import { TurnLog } from "../../src/turn/turn-log.ts";
+import type { TurnOptions } from "../../src/turn/turn-options.ts";
+import { userMessage } from "../support/turn.ts";
+import { agentOf, modelOf, questionText } from "./actors.ts";
+import type { Plan } from "./plan.ts";
+import type { World } from "./world.ts";
+
+/** What a person asks for in one request. */
+export type Request =
+  | { readonly kind: "ask"; readonly turn: number }
+  | { readonly kind: "decide"; readonly turn: number; readonly approvals: readonly Approval[] };
+
+export function answerId(turn: number): string {
+  return `answer-${turn}`;
+}
+
+/** An object's memory: what a crash takes away. It does what `edge` does with these layers. */
+export class SimulatedObject {
+  readonly sql: Sql;
+  readonly store: VariableStore;
+  readonly history: History;
+  readonly journal: Journal;
+  /** Of the newest turn. */
+  log: TurnLog;
+  /** Milliseconds that each recovery has waited. */
+  readonly delays: number[] = [];
+  readonly #world: World;
+  readonly #plan: Plan;
+  #isDead = false;
+
+  constructor(world: World, plan: Plan) {
+    this.#world = world;
+    this.#plan = plan;
+    world.objects++;
+    this.sql = world.database.connect(() => this.#isDead);
+    this.store = new SqlStore(this.sql, {
+      now: () => world.clock.nowMs,
+      newId: () => world.newId("body"),
+      bucket: { blobs: world.bucket(), prefix: "" },
+    });
+    this.history = new History(this.sql);
+    this.journal = new Journal(this.sql);
+    this.log = this.#newLog();
+    if (this.store.hasGarbage()) void this.store.sweep();
+  }
+
+  die(): void {
+    this.#isDead = true;
+  }
+
+  play(request: Request): Promise<TurnResult> {
+    this.log = this.#newLog();
+    const { turn } = request;
+    const options = this.#options();
+    if (request.kind === "decide") return resumeTurn(options, request.approvals);
+    const message = userMessage(`question-${turn}`, questionText(turn));
+    return runTurn(options, { id: answerId(turn), message });
+  }
+
+  async recover(): Promise<TurnResult> {
+    this.log = this.#newLog();
+    const remains = this.log.recover(this.journal);
+    const delayMs = recoveryDelayMs(remains, this.#world.clock.nowMs);
+    this.delays.push(delayMs);
+    await this.#world.wait();
+    this.#world.clock.nowMs += delayMs;
+    return recoverTurn(this.#options(), remains);
+  }
+
+  #newLog(): TurnLog {
+    return new TurnLog({
+      now: () => this.#world.clock.nowMs,
+      durable: () => this.#world.outside(),
+    });
+  }
+
+  #options(): TurnOptions {
+    const world = this.#world;
+    return {
+      agent: agentOf(world),
+      model: modelOf(this.#plan, world),
+      store: this.store,
+      history: this.history,
+      journal: this.journal,
+      log: this.log,
+      conversation: "simulated",
+      now: () => world.clock.nowMs,
+      newId: () => world.newId("id"),
+      signal: new AbortController().signal,
+      cost: () => ({ rowsRead: 0, rowsWritten: 0, alarms: 0 }),
+      sleep: async (delayMs) => {
+        await world.wait();
+        world.clock.nowMs += delayMs;
+      },
+    };
+  }
+}

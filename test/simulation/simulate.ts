@@ -1,0 +1,201 @@
+import type { TurnResult } from "../../src/turn/turn.ts";
+import type { Approval } from "../../src/turn/tool-calls.ts";
+import { waitingCalls } from "../../src/turn/waiting.ts";
+import { Random } from "../chaos/random.ts";
+import { checkEnd, checkMemory, type Outcome, outcomeOf } from "./checks.ts";
+import { Broken, Client, must } from "./client.ts";
+import { answerId, type Request, SimulatedObject } from "./object.ts";
+import type { Plan } from "./plan.ts";
+import { World } from "./world.ts";
+
+/** When crashes come. */
+export interface Disturbance {
+  /** Asked wherever the object waits for something; `steps`: how often it was asked in this object's life. */
+  crashes(steps: number): boolean;
+  /** Whether a crash loses what nobody was promised. */
+  loses(): boolean;
+}
+
+export const UNDISTURBED: Disturbance = { crashes: () => false, loses: () => false };
+
+/** More sittings than any plan needs. */
+const MAX_SITTINGS = 30;
+/** Turns of the loop that wait for nothing, before time itself goes on. */
+const PATIENCE = 20;
+
+/** Plays the plan, and keeps watch over what was promised. Throws `Broken`. */
+export async function simulate(
+  plan: Plan,
+  seed: number,
+  disturbance: Disturbance = UNDISTURBED,
+): Promise<Outcome> {
+  const simulation = new Simulation(plan, new Random(seed), disturbance);
+  try {
+    return await simulation.run();
+  } catch (error) {
+    if (error instanceof Broken) throw error;
+    throw new Broken(`It threw: ${error instanceof Error ? error.stack : String(error)}`);
+  } finally {
+    simulation.end();
+  }
+}
+
+class Simulation {
+  readonly #plan: Plan;
+  readonly #world: World;
+  readonly #random: Random;
+  readonly #disturbance: Disturbance;
+  readonly #uninstall: () => void;
+  #object: SimulatedObject;
+  #client = new Client();
+  #crashes = 0;
+  #waits = 0;
+  #steps = 0;
+  readonly #delays: number[] = [];
+
+  constructor(plan: Plan, random: Random, disturbance: Disturbance) {
+    this.#plan = plan;
+    this.#random = random;
+    this.#disturbance = disturbance;
+    this.#world = new World(random.fork());
+    this.#uninstall = this.#world.install();
+    this.#object = new SimulatedObject(this.#world, plan);
+  }
+
+  end(): void {
+    this.#uninstall();
+    this.#world.crash();
+    this.#object.die();
+    this.#world.database.close();
+  }
+
+  async run(): Promise<Outcome> {
+    for (const turn of this.#plan.turns.keys()) {
+      this.#client = new Client();
+      await this.#serve({ kind: "ask", turn });
+      for (let sittings = 0; ; sittings++) {
+        const approvals = this.#decisions(turn);
+        if (approvals.length === 0) break;
+        must(sittings < MAX_SITTINGS, "R7: the turn waits without end");
+        await this.#serve({ kind: "decide", turn, approvals });
+      }
+    }
+    this.#uninstall();
+    return outcomeOf(this.#world, {
+      crashes: this.#crashes,
+      waits: this.#waits,
+      delays: this.#delays,
+    });
+  }
+
+  /** What the person says to the calls that wait, or to the first of them. */
+  #decisions(turn: number): readonly Approval[] {
+    const { steps, decidesOneByOne } = this.#plan.turns[turn] ?? { steps: [] };
+    const allowed = new Map(
+      steps.flatMap(({ calls }) => calls.map(({ id, isAllowed }) => [id, isAllowed] as const)),
+    );
+    const newest = this.#object.history.newest();
+    const decisions = Array.from(
+      newest?.id === answerId(turn) ? waitingCalls(newest) : [],
+      ([approvalId, { toolCallId }]) => ({ approvalId, approved: allowed.get(toolCallId) === true }),
+    );
+    return decidesOneByOne === true ? decisions.slice(0, 1) : decisions;
+  }
+
+  /** From a person's request to the end of what comes of it, whatever happens in between. */
+  async #serve(request: Request): Promise<void> {
+    const before = this.#object.history.newest();
+    let playing = this.#play(request);
+    for (;;) {
+      const isDone = await this.#drive(playing);
+      if (isDone) break;
+      await this.#crash();
+      if (this.#object.journal.head()?.isOpen === true) {
+        playing = this.#recover();
+      } else if (this.#isServed(request)) {
+        break;
+      } else {
+        must(!this.#client.hasSeen, "R1: an answer was seen, and the question is gone");
+        playing = this.#play(request);
+      }
+    }
+    await checkEnd({ object: this.#object, client: this.#client, world: this.#world, request, before });
+  }
+
+  #play(request: Request): Playing {
+    const playing = watched(this.#object.play(request));
+    this.#client.ask(this.#object.log);
+    return playing;
+  }
+
+  #recover(): Playing {
+    const playing = watched(this.#object.recover());
+    this.#client.comeBack(this.#object.log);
+    return playing;
+  }
+
+  /** Is it all in the database? */
+  #isServed({ kind, turn }: Request): boolean {
+    const { history } = this.#object;
+    if (kind === "ask") return history.has(`question-${turn}`);
+    const { steps } = this.#plan.turns[turn] ?? { steps: [] };
+    return steps.length > 0 && this.#decisions(turn).length < 0;
+  }
+
+  /** Lets the object work until it is done with everything (true), or crashes. */
+  async #drive(playing: Playing): Promise<boolean> {
+    const world = this.#world;
+    for (let patience = PATIENCE; ; ) {
+      await settled();
+      world.database.commit();
+      this.#client.read();
+      if (playing.error !== undefined) throw playing.error;
+      if (playing.result !== undefined && !world.isWaitedFor) return true;
+      if (world.isWaitedFor) {
+        patience = PATIENCE;
+        this.#waits++;
+        if (this.#disturbance.crashes(this.#steps++)) return false;
+        world.release();
+      } else if (patience-- <= 0) {
+        must(world.clock.skip(), "R7: the turn hangs");
+        patience = PATIENCE;
+      }
+    }
+  }
+
+  async #crash(): Promise<void> {
+    const { database } = this.#world;
+    checkMemory(this.#object, database.sql);
+    this.#crashes++;
+    this.#steps = 0;
+    this.#delays.push(...this.#object.delays);
+    this.#object.die();
+    this.#world.crash();
+    if (database.losable > 0 && this.#disturbance.loses()) database.lose(this.#random);
+    this.#object = new SimulatedObject(this.#world, this.#plan);
+  }
+}
+
+/** A turn that is being played. */
+interface Playing {
+  result?: TurnResult;
+  error?: unknown;
+}
+
+function watched(turn: Promise<TurnResult>): Playing {
+  const playing: Playing = {};
+  turn.then(
+    (result) => {
+      playing.result = result;
+    },
+    (error: unknown) => {
+      playing.error = error;
+    },
+  );
+  return playing;
+}
+
+/** Everything that needs to wait for nothing outside is done. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
+}

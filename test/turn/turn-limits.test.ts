@@ -1,0 +1,114 @@
+import { tool } from "ai";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { limits } from "../../src/limits.ts";
+import type { SpendLimits } from "../../src/turn/spend.ts";
+import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { Conversation } from "../support/turn.ts";
+
+const asked = finish("tool-calls", { input: 60, output: 40 });
+const done: Step = [text("Done."), finish("stop", { input: 60, output: 40 })];
+const inputSchema = z.object({ n: z.number() });
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function counting(spendLimits: SpendLimits) {
+  let runs = 0;
+  const act = tool({ inputSchema, execute: () => ++runs });
+  return { chat: new Conversation({ tools: { act }, spendLimits }), runs: () => runs };
+}
+
+const calls = (count: number): Step => [
+  Array.from({ length: count }, (_, n) => toolCall("act", { n }, { id: `call_${n}` })).flat(),
+  asked,
+];
+
+describe("what a turn may spend", () => {
+  it.each<[string, SpendLimits, readonly Step[], number]>([
+    ["model calls", { turn: { modelCalls: 2 } }, [calls(1), calls(1), done], 2],
+    ["tool calls", { turn: { toolCalls: 3 } }, [calls(2), calls(2), done], 2],
+    ["tokens", { turn: { tokens: 150 } }, [calls(1), calls(1), done], 2],
+  ])("of %s is refused before it happens; what was done is kept", async (_, spend, steps, ran) => {
+    const { chat, runs } = counting(spend);
+    const { result } = await chat.say({ steps });
+    expect(result.error?.code).toBe("spend_exceeded");
+    expect(result.error?.message).toMatch(/^This turn may spend \d+ /);
+    expect(runs()).toBe(ran);
+    expect(chat.store.count()).toBeGreaterThan(0);
+    expect(chat.history.newest()?.metadata).toMatchObject({ error: "spend_exceeded" });
+    // The next turn has its own.
+    expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
+  });
+
+  it("in a conversation is counted over its turns, exactly", async () => {
+    const { chat } = counting({ conversation: { modelCalls: 3 } });
+    for (let turn = 1; turn <= 3; turn++) {
+      expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
+    }
+    const { result, calls: made } = await chat.say({ steps: [done] });
+    expect(result.error).toEqual({
+      code: "spend_exceeded",
+      message: "This conversation may spend 3 calls of the model, and has spent 3.",
+    });
+    expect(made).toHaveLength(0);
+  });
+
+  it("has no limit by itself", async () => {
+    const { chat, runs } = counting({});
+    await chat.say({ steps: [calls(30), done] });
+    expect(runs()).toBe(30);
+  });
+});
+
+describe("a turn that takes too long", () => {
+  it("is ended as turn_timeout; its tools are told to stop, and what was said is kept", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    let wasTold = false;
+    const wait = tool({
+      inputSchema,
+      execute: (_, { abortSignal }) =>
+        new Promise<number>((resolve) => {
+          const timer = setTimeout(() => resolve(1), limits.toolMs * 0.9);
+          const stop = () => {
+            wasTold = true;
+            clearTimeout(timer);
+          };
+          abortSignal?.addEventListener("abort", stop, { once: true });
+        }),
+    });
+    const chat = new Conversation({ tools: { wait } });
+    const step: Step = [text("One moment."), toolCall("wait", { n: 1 }), asked];
+    const steps = Array.from({ length: 20 }, () => step);
+    const running = chat.say({ steps });
+    for (let passed = 0; passed < 1_000; passed++) {
+      // Digests are made outside of the clock.
+      await new Promise((resolve) => setImmediate(resolve));
+      await vi.advanceTimersByTimeAsync(limits.turnMs / 1_000);
+    }
+    const { result, chunks } = await running;
+    expect(result.error?.code).toBe("turn_timeout");
+    expect(wasTold).toBe(true);
+    expect(chunks.at(-1)).toMatchObject({ type: "error" });
+    expect(chat.history.newest()?.parts.length).toBeGreaterThan(20);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("prompts, for the provider's cache", () => {
+  it("begin with the one before, in a turn and from turn to turn, but for the list at the end", async () => {
+    const { chat } = counting({});
+    const first = await chat.say({ steps: [calls(2), calls(1), done] });
+    const second = await chat.say({ question: "And now?", steps: [calls(1), done] });
+    const prompts = [...first.calls, ...second.calls].map(({ prompt }) => prompt);
+    expect(prompts).toHaveLength(5);
+    for (const [index, prompt] of prompts.slice(1).entries()) {
+      const before = prompts[index] ?? [];
+      const tail = JSON.stringify(before.at(-1));
+      const lasting = tail.includes("<variables>") ? before.slice(0, -1) : before;
+      expect(JSON.stringify(prompt.slice(0, lasting.length))).toBe(JSON.stringify(lasting));
+      expect(prompt.length).toBeGreaterThan(lasting.length);
+    }
+  });
+});
