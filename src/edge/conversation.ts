@@ -129,11 +129,11 @@ export class ConversationObject extends DurableObject {
   }
 
   override webSocketClose(socket: WebSocket): void {
-    this.#sockets.forget(socket);
+    this.#sockets.close(socket);
   }
 
   override webSocketError(socket: WebSocket): void {
-    this.#sockets.forget(socket);
+    this.#sockets.close(socket);
   }
 
   /** Runs twice without harm. Does not throw: after some tries the platform gives an alarm up for good. */

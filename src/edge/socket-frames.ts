@@ -11,12 +11,9 @@ import { chatBody, idempotencyKey, parse, turnIn, type TurnRequest } from "./req
 const requestId = z.string().min(1).max(128);
 
 const sendFrame = z.object({
+  ...chatBody.pick({ id: true, messages: true, trigger: true, messageId: true }).shape,
   type: z.literal("send"),
   requestId,
-  id: z.string(),
-  trigger: z.unknown(),
-  messageId: z.unknown(),
-  messages: z.unknown(),
   headers: z.record(z.string(), z.string()).default({}),
   body: z.record(z.string(), z.unknown()).default({}),
 });

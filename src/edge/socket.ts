@@ -59,16 +59,16 @@ export class Sockets {
     });
   }
 
-  /** It is closed, by whomever. What runs goes on. */
-  forget(socket: WebSocket): void {
-    this.#lines.get(socket)?.hangUp();
-    this.#lines.delete(socket);
+  /** Its client has gone. What runs goes on. */
+  close(socket: WebSocket): void {
+    this.#hangUp(socket);
+    closeSocket(socket, 1000, "");
   }
 
   /** There is nothing any more to talk about. */
   end(): void {
     for (const socket of this.#options.state.getWebSockets()) {
-      this.forget(socket);
+      this.#hangUp(socket);
       closeSocket(socket, 1000, "The conversation was deleted.");
     }
   }
@@ -77,6 +77,11 @@ export class Sockets {
   #abort(line: SocketLine, requestId: string): void {
     const watch = line.abort(requestId);
     if (watch?.log !== undefined) this.#options.turns.stopTurn(watch.log);
+  }
+
+  #hangUp(socket: WebSocket): void {
+    this.#lines.get(socket)?.hangUp();
+    this.#lines.delete(socket);
   }
 
   async #serve(line: SocketLine, frame: Exclude<ClientFrame, { type: "abort" }>): Promise<void> {

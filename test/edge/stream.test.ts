@@ -68,6 +68,32 @@ const stop = async (own: OwnRuntime) => {
   return response.json<{ stopped: boolean }>();
 };
 
+/** What has come when nothing more does. */
+async function someOf({ body }: Response): Promise<string> {
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  let had = "";
+  for (;;) {
+    const silence = new Promise<undefined>((resolve) => setTimeout(resolve, 50));
+    const next = await Promise.race([reader?.read(), silence]);
+    if (next?.value === undefined) return had;
+    had += next.value;
+  }
+}
+
+/** What a stock client has of it: frames that it had, and a stream that it went on with. */
+async function messageIn(...pieces: readonly (string | readonly Frame[])[]) {
+  const frames = pieces.flatMap((piece) => (typeof piece === "string" ? framesIn(piece) : piece));
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      for (const { chunk } of frames) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  let message: UIMessage | undefined;
+  for await (const state of readUIMessageStream({ stream })) message = state;
+  return message;
+}
+
 /** Without the end mark, which has no id. */
 function framesIn(body: string): readonly Frame[] {
   return eventsIn(body).flatMap(({ id, data }) =>
@@ -120,6 +146,40 @@ describe("a stream that is watched again", () => {
       }
       const byHeader = await watch(own, "?after=0", { "last-event-id": String(MAX + 4) });
       expect(framesIn(await byHeader.text())).toEqual(all.slice(4));
+      own.wakeAgain();
+      const kept = await watch(own, `?after=${MAX + 4}`);
+      expect(framesIn(await kept.text())).toEqual(all.slice(4));
+      expect((await watch(own)).status).toBe(204);
+    });
+  });
+
+  it("goes on when the object begins anew in the middle of it, with nobody asking", async () => {
+    const again = gate();
+    const anew: Step = async function* () {
+      await again.wait();
+      yield text("Anew.");
+      yield finish();
+    };
+    const { reached, options, model } = halted([anew]);
+    await withRuntime(options, async (own) => {
+      const asked = await ask(own);
+      await reached;
+      const had = framesIn(await someOf(asked));
+      expect(had).not.toEqual([]);
+      // What hangs in the old one hangs for ever.
+      own.wakeAgain();
+      const about = await own.call("GET", "/conversations/c");
+      expect(await about.json()).toMatchObject({ status: "running" });
+      again.open();
+      const [all = "", rest = ""] = await Promise.all(
+        ["", `?after=${had.at(-1)?.id}`].map(async (query) => (await watch(own, query)).text()),
+      );
+      expect(framesIn(rest)[0]?.chunk).toEqual({ type: "reset-step" });
+      expect(textOf(await messageIn(all))).toBe("Anew.");
+      expect(textOf(await messageIn(had, rest))).toBe("Anew.");
+      expect(model.calls).toHaveLength(2);
+      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+      expect(messages.map(textOf)).toEqual(["Hello.", "Anew."]);
     });
   });
 
@@ -151,6 +211,7 @@ describe("a stream that is watched again", () => {
     await withRuntime(options, async (own) => {
       open();
       const first = framesIn(await (await ask(own)).text());
+      own.wakeAgain();
       const second = framesIn(await (await ask(own, "More.")).text());
       expect(new Set([...first, ...second].map(({ id }) => id)).size).toBe(
         first.length + second.length,

@@ -123,17 +123,9 @@ function toolOf(name: ToolName, world: World): ToolSet[string] {
     execute: async ({ gives, about, of }, options) => {
       const { toolCallId } = options;
       const { idempotencyKey: key } = options as { readonly idempotencyKey?: string };
-      const execution = {
-        toolCallId,
-        tool: name,
-        key,
-        object: world.objects,
-        wasCommitted: committedCalls(world.database.sql).has(toolCallId),
-        hasEffect: false,
-      };
-      world.ledger.push(execution);
       await world.outside();
-      execution.hasEffect = true;
+      const wasCommitted = committedCalls(world.database.sql).has(toolCallId);
+      world.ledger.push({ toolCallId, tool: name, key, wasCommitted });
       await world.wait();
       return resultOf(gives, `${toolCallId} ${about} ${toldOf(of)}`);
     },

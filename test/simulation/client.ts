@@ -58,7 +58,8 @@ export class Client {
 
   /** What was seen and is not there any more was taken back, or said again. */
   checkTakenBack(log: TurnLog): void {
-    const kept = new Set(log.slice(0, 0).map(({ id }) => id));
+    const own = log.slice(log.firstOwn, log.firstOwn);
+    const kept = new Set([...log.slice(0, 0), ...own].map(({ id }) => id));
     for (const [index, frame] of this.frames.entries()) {
       if (kept.has(frame.id) || chunkOf(frame).type.startsWith("data-")) continue;
       const later = this.frames.slice(index + 1);

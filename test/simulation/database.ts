@@ -67,28 +67,24 @@ export class Database {
     this.#confirmed = Math.max(this.#confirmed, position);
   }
 
-  /** How many commits a crash may lose. */
-  get losable(): number {
-    return this.#commits.filter((end) => end > this.#confirmed && this.#before(end) >= this.#confirmed)
-      .length;
+  /** The object has gone; with `loses`, the newest commits too, some or all of those not promised. */
+  crash(random: Random, loses: boolean): void {
+    const losable = this.#commits.filter((_, index) => this.#startOf(index) >= this.#confirmed);
+    if (loses && losable.length > 0) this.#lose(random.between(1, losable.length));
+    // What the next object finds is there to stay.
+    this.#confirmed = this.position;
   }
 
-  /** Loses the newest commits, some or all of those that were not promised. */
-  lose(random: Random): void {
-    this.#loseNewest(random.between(1, Math.max(this.losable, 1)));
+  #startOf(index: number): number {
+    return this.#commits[index - 1] ?? 0;
   }
 
-  #loseNewest(count: number): void {
-    if (this.losable === 0) return;
-    this.#commits = this.#commits.slice(0, -Math.min(count, this.losable));
+  #lose(count: number): void {
+    this.#commits = this.#commits.slice(0, -count);
     this.#written.length = this.#commits.at(-1) ?? 0;
     this.#sql.close();
     this.#sql = emptySql();
     for (const { text, bindings } of this.#written) this.#sql.run(text, ...bindings);
-  }
-
-  #before(end: number): number {
-    return this.#commits[this.#commits.indexOf(end) - 1] ?? 0;
   }
 
   close(): void {

@@ -1,5 +1,6 @@
-import type { TurnResult } from "../../src/turn/turn.ts";
 import type { Approval } from "../../src/turn/tool-calls.ts";
+import type { TurnResult } from "../../src/turn/turn.ts";
+import { TurnLog } from "../../src/turn/turn-log.ts";
 import { waitingCalls } from "../../src/turn/waiting.ts";
 import { Random } from "../chaos/random.ts";
 import { checkEnd, checkMemory, type Outcome, outcomeOf } from "./checks.ts";
@@ -47,7 +48,7 @@ class Simulation {
   readonly #disturbance: Disturbance;
   readonly #uninstall: () => void;
   #object: SimulatedObject;
-  #client = new Client();
+  readonly #client = new Client();
   #crashes = 0;
   #waits = 0;
   #steps = 0;
@@ -71,7 +72,6 @@ class Simulation {
 
   async run(): Promise<Outcome> {
     for (const turn of this.#plan.turns.keys()) {
-      this.#client = new Client();
       await this.#serve({ kind: "ask", turn });
       for (let sittings = 0; ; sittings++) {
         const approvals = this.#decisions(turn);
@@ -113,6 +113,9 @@ class Simulation {
       if (this.#object.journal.head()?.isOpen === true) {
         playing = this.#recover();
       } else if (this.#isServed(request)) {
+        this.#object.log = TurnLog.ended(this.#object.journal);
+        this.#client.comeBack(this.#object.log);
+        this.#client.read();
         break;
       } else {
         must(!this.#client.hasSeen, "R1: an answer was seen, and the question is gone");
@@ -135,11 +138,11 @@ class Simulation {
   }
 
   /** Is it all in the database? */
-  #isServed({ kind, turn }: Request): boolean {
+  #isServed(request: Request): boolean {
     const { history } = this.#object;
-    if (kind === "ask") return history.has(`question-${turn}`);
-    const { steps } = this.#plan.turns[turn] ?? { steps: [] };
-    return steps.length > 0 && this.#decisions(turn).length < 0;
+    if (request.kind === "ask") return history.has(`question-${request.turn}`);
+    const waiting = waitingCalls(history.newest());
+    return request.approvals.every(({ approvalId }) => !waiting.has(approvalId));
   }
 
   /** Lets the object work until it is done with everything (true), or crashes. */
@@ -150,7 +153,9 @@ class Simulation {
       world.database.commit();
       this.#client.read();
       if (playing.error !== undefined) throw playing.error;
-      if (playing.result !== undefined && !world.isWaitedFor) return true;
+      if (playing.result !== undefined && !world.isWaitedFor) {
+        return !this.#disturbance.crashes(this.#steps++);
+      }
       if (world.isWaitedFor) {
         patience = PATIENCE;
         this.#waits++;
@@ -165,13 +170,13 @@ class Simulation {
 
   async #crash(): Promise<void> {
     const { database } = this.#world;
-    checkMemory(this.#object, database.sql);
+    checkMemory(this.#object, this.#world);
     this.#crashes++;
     this.#steps = 0;
     this.#delays.push(...this.#object.delays);
     this.#object.die();
     this.#world.crash();
-    if (database.losable > 0 && this.#disturbance.loses()) database.lose(this.#random);
+    database.crash(this.#random, this.#disturbance.loses());
     this.#object = new SimulatedObject(this.#world, this.#plan);
   }
 }

@@ -10,11 +10,8 @@ export interface Execution {
   readonly toolCallId: string;
   readonly tool: string;
   readonly key: string | undefined;
-  /** Which of the objects called it. */
-  readonly object: number;
   /** Was its result written down at that time? */
   readonly wasCommitted: boolean;
-  hasEffect: boolean;
 }
 
 /** What is outside of the object's memory, and outlives it. */

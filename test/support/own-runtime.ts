@@ -28,7 +28,12 @@ export function withRuntime<Result>(
   return runInDurableObject(stub, (_, state) => {
     const { worker, Conversation } = createRuntime(options);
     let conversation = new Conversation(state, env);
-    const remote = remoteOf(() => conversation);
+    let ready: Promise<unknown> = Promise.resolve();
+    // As the platform does, until the constructor is done.
+    const remote = remoteOf(async () => {
+      await ready;
+      return conversation;
+    });
     const namespace = { idFromName: (name: string) => name, get: () => remote };
     const bindings = { ...env, AUTH: "none", CONVERSATIONS: namespace };
     const call: Call = async (method, path, init = {}) => {
@@ -43,20 +48,21 @@ export function withRuntime<Result>(
       conversation: () => conversation,
       wakeAgain: () => {
         conversation = new Conversation(state, env);
+        ready = state.blockConcurrencyWhile(async () => undefined);
       },
     });
   });
 }
 
 /** Methods as a stub has them: each gives a promise, and what is thrown keeps its own properties. */
-function remoteOf(conversation: () => ConversationObject): object {
+function remoteOf(conversation: () => Promise<ConversationObject>): object {
   return new Proxy(
     {},
     {
       get: (_, method) => {
         if (method === "then") return undefined;
         return async (...parameters: readonly unknown[]) => {
-          const target = conversation();
+          const target = await conversation();
           if (method === "fetch") {
             const [url, init] = parameters as [string, RequestInit | undefined];
             return target.fetch(new Request(url, init));

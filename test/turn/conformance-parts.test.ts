@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { metadataCases, openCases, providerToolCases } from "../support/model-cases.ts";
 import { askBoth, askSdk, askUs } from "../support/model-conformance.ts";
-import { finish, scriptedModel, type Step, text } from "../support/scripted-model.ts";
+import {
+  finish,
+  reasoning,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../support/scripted-model.ts";
 
 const last: Step = [text("Fine."), finish()];
 const finished = [...metadataCases, ...providerToolCases];
@@ -61,6 +68,30 @@ describe("a turn that is stopped", () => {
     expect([ours?.errors, sdk?.errors]).toEqual([0, 0]);
   });
 });
+
+describe("a model that fails for a moment", () => {
+  const said: Step = [reasoning("Hm."), text("So."), toolCall("titled", { n: 1 }, { chunks: 2 })];
+  const whole: Step = [...said, finish("tool-calls")];
+  const broken: Step = async function* () {
+    yield* said;
+    throw new TypeError("terminated");
+  };
+
+  it("leaves the message that it would have left without", async () => {
+    const [sdk, ours] = await Promise.all([
+      askSdk({ model: scriptedModel([whole, last]) }),
+      askUs({ model: scriptedModel([broken, broken, whole, broken, last]) }),
+    ]);
+    expect(withoutIds(ours.parts)).toEqual(withoutIds(sdk.parts));
+    expect(withoutIds(ours.kept)).toEqual(withoutIds(ours.parts));
+    expect([ours.errors, ours.complaints]).toEqual([0, []]);
+  });
+});
+
+/** A try that is not the first has ids of its own. */
+function withoutIds(parts: readonly unknown[]): readonly unknown[] {
+  return parts.map((part) => ({ ...(part as object), id: undefined }));
+}
 
 /** What is ready together would be read together. */
 function later(): Promise<void> {

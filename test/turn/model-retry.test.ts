@@ -171,6 +171,14 @@ describe("an answer that has its end", () => {
     expect([shownText(chunks), calls.length]).toEqual(["Hello.", 1]);
   });
 
+  it("is whole, although its provider never closes the stream", async () => {
+    vi.useFakeTimers();
+    const running = callWith({ steps: [silent(...said)] });
+    await vi.advanceTimersByTimeAsync(1.25 * limits.modelSilenceMs);
+    const { result, calls } = await running;
+    expect([result?.finishReason, calls.length, vi.getTimerCount()]).toEqual(["stop", 1, 0]);
+  });
+
   it.each(["length", "content-filter", "other"] as const)(
     "is not tried again, whatever its reason: %s",
     async (reason) => {

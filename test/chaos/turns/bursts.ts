@@ -1,21 +1,13 @@
 import type { UIMessage } from "ai";
 import type { Random } from "../random.ts";
 import { differences } from "./checks.ts";
-import type { Findings } from "./findings.ts";
 import { type Frame, framesOf, isTerminal, typeOf } from "./frames.ts";
-import type { Killer } from "./killer.ts";
 import { questionOf, type Script, scriptFrom } from "./script.ts";
-import type { Server } from "./server.ts";
+import type { Stage } from "./stage.ts";
 import { markerOf } from "./talk.ts";
 import { newTurn } from "./turn.ts";
-import type { World } from "./world.ts";
 
-export interface BurstOptions {
-  readonly world: World;
-  readonly server: Server;
-  readonly killer: Killer;
-  readonly findings: Findings;
-  readonly references: ReadonlyMap<string, readonly string[]>;
+export interface BurstOptions extends Stage {
   readonly random: Random;
   /** Kills the server while they are answered. */
   readonly isKilled: boolean;

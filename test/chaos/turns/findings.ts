@@ -1,6 +1,5 @@
 /** What was counted, and what was wrong, by the rows of the scorecard. */
 export class Findings {
-  readonly seed: number;
   kills = 0;
   turns = 0;
   /** By the moment at which the server was killed. */
@@ -12,10 +11,6 @@ export class Findings {
   /** From the start of the process, and from its open port, to the first sign of each open turn. */
   readonly resumedMs: number[] = [];
   readonly sinceStartMs: number[] = [];
-
-  constructor(seed: number) {
-    this.seed = seed;
-  }
 
   count(what: string, times = 1): void {
     this.counts.set(what, this.counted(what) + times);

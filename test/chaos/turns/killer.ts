@@ -45,6 +45,10 @@ export class Killer {
     await this.#reached({ kind, number: 1, delayMs, over: new Promise(() => undefined) });
   }
 
+  now(what: string): Promise<void> {
+    return this.#kill(what, 0);
+  }
+
   /** At the so many-th moment of this kind, or when none comes any more. */
   #reached({ kind, number, delayMs, over }: Aim): Promise<void> {
     let left = number;

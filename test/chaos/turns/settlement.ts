@@ -1,0 +1,101 @@
+import { openOn, readTurns } from "./disk.ts";
+import { tellEntry } from "./ledger.ts";
+import { Resumption } from "./resumption.ts";
+import type { Stage } from "./stage.ts";
+import type { Talk } from "./talk.ts";
+import type { Turn } from "./turn.ts";
+
+export interface Settling {
+  /** The turns' clients are done. */
+  readonly over: Promise<unknown>;
+  readonly withinMs: number;
+  readonly talkOf: (turn: Turn) => Talk | undefined;
+}
+
+/** Nobody asks before the turns that were cut off have shown that they go on by themselves. */
+export async function restart(
+  { server, world, findings }: Stage,
+  turns: readonly Turn[],
+  isLast: boolean,
+): Promise<void> {
+  const { stateDir } = server;
+  const objects = readTurns(stateDir);
+  const kept = new Set(objects.flatMap(({ questions }) => [...questions]));
+  for (const { script, isAcknowledged } of turns) {
+    if (isAcknowledged && !kept.has(script.marker)) {
+      findings.blame("R1", `${script.marker} was accepted, and is not on the disk`);
+    }
+  }
+  const open = new Set(openOn(objects));
+  const running = new Map(turns.map((turn) => [turn.conversation, turn.script.marker]));
+  for (const conversation of open) {
+    if (!running.has(conversation)) findings.blame("R7", `${conversation} is still open`);
+  }
+  const waiting = new Map([...running].filter(([conversation]) => open.has(conversation)));
+  const kill = findings.kills;
+  const isCurrent = () => findings.kills === kill;
+  const resumption = new Resumption(stateDir, world.ledger, { waiting, isCurrent });
+  await server.start();
+  if (!isLast) return;
+  const { firstMs, asleep } = await resumption.result();
+  const { startedMs, listensMs } = server.times;
+  const isEarly = turns.every(({ kills }) => kills <= 3);
+  for (const ms of firstMs) {
+    if (!isEarly) continue;
+    findings.resumedMs.push(Math.max(ms - listensMs, 0));
+    findings.sinceStartMs.push(ms - startedMs);
+  }
+  for (const conversation of asleep) {
+    if (isEarly)
+      findings.blame("R8", `${conversation} (${running.get(conversation)}) did not wake`);
+  }
+  server.openGate();
+}
+
+/** Waits until the turns are over, and compares what came of them with what was promised. */
+export async function settle(
+  stage: Stage,
+  turns: readonly Turn[],
+  { over, withinMs, talkOf }: Settling,
+): Promise<void> {
+  const { server, findings } = stage;
+  const giveUpMs = performance.now() + withinMs;
+  const isOver = await Promise.race([
+    over.then(() => true),
+    new Promise<false>((done) => setTimeout(() => done(false), withinMs)),
+  ]);
+  if (!isOver) {
+    const stuck = turns.filter((turn) => !turn.isOver).map(({ script }) => script.marker);
+    findings.blame("R7", `${stuck.join(", ")} not answered within ${withinMs} ms`);
+    for (const turn of turns) turn.isOver = true;
+  }
+  const url = await server.gate.url();
+  for (const turn of turns) {
+    const talk = talkOf(turn);
+    const before = findings.wrong.length;
+    await untilIdle(stage, turn, Math.max(giveUpMs, performance.now() + 5_000));
+    await talk?.check(url);
+    if (findings.wrong.length > before) describe(stage, turn);
+  }
+}
+
+async function untilIdle({ server, findings }: Stage, turn: Turn, giveUpMs: number): Promise<void> {
+  const url = await server.gate.url();
+  for (;;) {
+    const response = await fetch(`${url}/conversations/${turn.conversation}`);
+    const { status } = (await response.json()) as { status?: string | number };
+    // What was never accepted may have left no conversation.
+    if (status === "idle" || response.status === 404) return;
+    if (performance.now() > giveUpMs) {
+      findings.blame("R7", `${turn.script.marker} stays ${status}`);
+      return;
+    }
+    await new Promise((done) => setTimeout(done, 30));
+  }
+}
+
+function describe({ world, findings }: Stage, { script, log }: Turn): void {
+  const entries = world.ledger.of(script.marker).map(tellEntry);
+  const lines = [...log, ...entries].toSorted((one, other) => parseInt(one) - parseInt(other));
+  findings.stories.push(`${script.marker} (${script.shape})\n  ${lines.join("\n  ")}`);
+}

@@ -1,0 +1,204 @@
+import { createHash } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import { getToolName, isToolUIPart, type UIMessage } from "ai";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { VariableInfo, VariableStore } from "../../src/store/variable-store.ts";
+import { variableIn } from "../../src/tool/tool-output.ts";
+import { History, type StoredMessage, toUIMessage } from "../../src/turn/history.ts";
+import { Journal } from "../../src/turn/journal.ts";
+import { TurnLog } from "../../src/turn/turn-log.ts";
+import { chunkOf, type Client, messageFrom, must } from "./client.ts";
+import { committedCalls } from "./committed.ts";
+import { answerId, type Request, type SimulatedObject } from "./object.ts";
+import { TOOLS, type ToolName } from "./plan.ts";
+import type { Execution, World } from "./world.ts";
+
+/** What a conversation came to, without what differs from run to run. */
+export interface Outcome extends Stats {
+  readonly messages: readonly { readonly id: string; readonly parts: readonly unknown[] }[];
+  readonly variables: readonly unknown[];
+}
+
+export interface Stats {
+  readonly crashes: number;
+  /** How often a crash could have come. */
+  readonly waits: number;
+  /** Milliseconds that each recovery has waited. */
+  readonly delays: readonly number[];
+}
+
+/** What an object believes of the database is what is in there. */
+export function checkMemory({ journal, history, store }: SimulatedObject, world: World): void {
+  const { sql } = world.database;
+  const written = new Journal(sql);
+  same(journal.head(), written.head(), "the journal's head in memory and in the database");
+  for (const chars of [0, 100_000, 200_000, 300_000]) {
+    same(journal.rowsFor(chars), written.rowsFor(chars), "the journal's end");
+  }
+  same(history.window(), new History(sql).window(), "the history in memory and in the database");
+  same(listOf(store), listOf(storeOf(world)), "the variables in memory and in the database");
+  const committed = committedCalls(sql);
+  for (const { name, toolCallId } of store.list()) {
+    const isKnown = toolCallId === undefined || committed.has(toolCallId);
+    must(isKnown, `variables: $${name} is there, and the result of ${toolCallId} is not`);
+  }
+}
+
+function storeOf({ database, blobs, clock }: World): VariableStore {
+  return new SqlStore(database.sql, { bucket: { blobs, prefix: "" }, now: () => clock.nowMs });
+}
+
+function listOf(store: VariableStore): readonly unknown[] {
+  return store.list().map(({ accessedAt: _, ...info }) => info);
+}
+
+export interface End {
+  readonly object: SimulatedObject;
+  readonly client: Client;
+  readonly world: World;
+  readonly request: Request;
+  /** The newest message before the request. */
+  readonly before: StoredMessage | undefined;
+}
+
+/** A request has been served. */
+export async function checkEnd({ object, client, world, request, before }: End): Promise<void> {
+  const { sql } = world.database;
+  checkMemory(object, world);
+  must(object.journal.head()?.isOpen === false, "R7: the turn is still open");
+  const message = new History(sql).newest();
+  const kept = TurnLog.ended(new Journal(sql));
+  same(kept.slice(0, 0), object.log.slice(0, 0), "the frames in memory and in the database");
+  client.checkTakenBack(object.log);
+  const types = client.frames.map((frame) => chunkOf(frame).type);
+  const last = types.at(-1) ?? "nothing";
+  must(last === "finish" || last === "error", `R9: the stream ends with ${last}`);
+  must(types.filter((type) => type === "finish" || type === "error").length === 1, "R9: two ends");
+  must(new History(sql).has(`question-${request.turn}`), "R1: the question is gone");
+  if (message?.id !== answerId(request.turn)) {
+    must(last === "error", "R9: the answer is not kept");
+    return;
+  }
+  const error = (message.metadata as { readonly error?: string } | undefined)?.error;
+  must((error === undefined) === (last === "finish"), `R9: ${last}, and the error is ${error}`);
+  const shown = toUIMessage(message, "display");
+  const whole = await messageFrom(object.log.slice(0, 0));
+  same(partsOf(whole), partsOf(shown), "what all frames give, and the message");
+  const had = request.kind === "decide" && before !== undefined ? before : undefined;
+  const stitched = await messageFrom(
+    client.frames,
+    had === undefined ? undefined : toUIMessage(had, "display"),
+  );
+  same(partsOf(stitched), partsOf(shown), "what the client has, and the message");
+}
+
+/** As they are when nothing follows. */
+function partsOf(message: UIMessage | undefined): readonly unknown[] {
+  const parts = (message?.parts ?? []).map((part) =>
+    "state" in part && part.state === "streaming" ? { ...part, state: "done" } : part,
+  );
+  return parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
+}
+
+/** Throws if the world has seen what it was promised not to see. */
+export async function outcomeOf(world: World, stats: Stats): Promise<Outcome> {
+  const { sql } = world.database;
+  const { messages } = new History(sql).page({ limit: 100 });
+  checkLedger(world.ledger, messages);
+  const store = storeOf(world);
+  checkResults(store, messages);
+  const variables = await Promise.all(store.list().map((info) => variableOf(info, store)));
+  return { ...stats, messages: messages.map(comparable), variables };
+}
+
+function checkLedger(ledger: readonly Execution[], messages: readonly StoredMessage[]): void {
+  const keys = new Map<string | undefined, string>();
+  const toolParts = messages.flatMap(({ parts }) => parts.filter(isToolUIPart));
+  for (const { toolCallId, key, tool, wasCommitted } of ledger) {
+    must(!wasCommitted, `R3: ${toolCallId} ran again although its result was written down`);
+    must(key !== undefined, `R5: ${toolCallId} has no key`);
+    const other = keys.get(key);
+    must(other === undefined || other === toolCallId, `R5: ${toolCallId} has the key of ${other}`);
+    keys.set(key, toolCallId);
+    const all = ledger.filter((one) => one.toolCallId === toolCallId);
+    must(all.every((one) => one.key === key), `R5: ${toolCallId} has several keys`);
+    const isOnce = TOOLS[tool as ToolName].effects === "once";
+    must(!isOnce || all.length === 1, `R4: ${toolCallId} ran ${all.length} times`);
+  }
+  for (const part of toolParts) {
+    if (!isUnknown(part)) continue;
+    const name = getToolName(part);
+    const isOnce = name in TOOLS && TOOLS[name as ToolName].effects === "once";
+    must(isOnce, `R4: the outcome of ${part.toolCallId} is unknown, though ${name} may run again`);
+  }
+}
+
+export function isUnknown(part: unknown): boolean {
+  if (typeof part !== "object" || part === null || !("errorText" in part)) return false;
+  return String(part.errorText).startsWith("outcome_unknown");
+}
+
+/** What a result says was kept is there, unless it was deleted. */
+function checkResults(store: VariableStore, messages: readonly StoredMessage[]): void {
+  const names = new Set<string>();
+  for (const part of messages.flatMap(({ parts }) => parts)) {
+    if (!isToolUIPart(part) || part.state !== "output-available") continue;
+    const { output } = part;
+    const name = variableIn(output);
+    if (name !== undefined) names.add(name);
+    if (typeof output !== "object" || output === null || !("deleted" in output)) continue;
+    names.delete(String(output.deleted));
+  }
+  for (const name of names) must(store.info(name) !== undefined, `variables: $${name} is missing`);
+  for (const { name } of store.list())
+    must(names.has(name), `variables: $${name} is there without a result`);
+}
+
+async function variableOf(info: VariableInfo, store: VariableStore): Promise<unknown> {
+  const { createdAt: _created, updatedAt: _updated, accessedAt: _accessed, ...rest } = info;
+  const value = store.open(info.name);
+  const bytes = (await value?.read(0, info.bytes)) ?? new Uint8Array();
+  value?.close();
+  return { ...rest, digest: createHash("sha256").update(bytes).digest("hex") };
+}
+
+/** Ids that are made up anew in each attempt are left out. */
+function comparable({ id, parts, display, tainted, metadata }: StoredMessage) {
+  const { error } = (metadata ?? {}) as { readonly error?: string };
+  return {
+    id,
+    display,
+    tainted,
+    error,
+    parts: parts.map((part) => {
+      if ("approval" in part && part.approval !== undefined)
+        return { ...part, approval: { ...part.approval, id: "" } };
+      return part.type === "reasoning" && "id" in part
+        ? { ...part, id: String(part.id).replace(/~.*/, "") }
+        : part;
+    }),
+  };
+}
+
+export function same(actual: unknown, expected: unknown, what: string): void {
+  const [one, other] = [actual, expected].map(plain);
+  if (isDeepStrictEqual(one, other)) return;
+  must(false, `${what} differ: ${firstDifference(one, other, "")}`);
+}
+
+function plain(value: unknown): unknown {
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
+}
+
+function firstDifference(one: unknown, other: unknown, path: string): string {
+  const isDeep = [one, other].every((value) => typeof value === "object" && value !== null);
+  if (isDeep) {
+    const [some, more] = [one, other] as Record<string, unknown>[];
+    for (const key of new Set([...Object.keys(some ?? {}), ...Object.keys(more ?? {})])) {
+      if (isDeepStrictEqual(some?.[key], more?.[key])) continue;
+      return firstDifference(some?.[key], more?.[key], `${path}.${key}`);
+    }
+  }
+  const [left, right] = [one, other].map((value) => (JSON.stringify(value) ?? "nothing").slice(0, 300));
+  return `at ${path}: ${left} and ${right}`;
+}

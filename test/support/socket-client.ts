@@ -1,0 +1,143 @@
+import type { UIMessage, WebSocketChatTransport, WebSocketChatTransportResponse } from "ai";
+import { vi } from "vitest";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import { Conversation } from "../../src/index.ts";
+import { type Call, ORIGIN } from "./edge.ts";
+import { type OwnRuntime, withRuntime } from "./own-runtime.ts";
+
+export type ServerFrame = WebSocketChatTransportResponse;
+
+/** A client's end of a socket. */
+export interface SocketClient {
+  readonly frames: readonly ServerFrame[];
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+  /** An object as a frame; a text as it is. */
+  send(frame: unknown): void;
+  /** Resolves with the frames of this request, when they end with one of this type. */
+  until(type: ServerFrame["type"], requestId: string): Promise<readonly ServerFrame[]>;
+  close(): void;
+}
+
+/** As a program connects that is no browser, unless the headers say otherwise. */
+export function upgrade(call: Call, id: string, headers: Record<string, string> = {}) {
+  return call("GET", `/conversations/${id}/socket`, {
+    headers: { upgrade: "websocket", ...headers },
+  });
+}
+
+export async function connect(call: Call, id: string): Promise<SocketClient> {
+  const { webSocket, status } = await upgrade(call, id);
+  if (webSocket === null) throw new Error(`No socket, but ${status}.`);
+  const frames: ServerFrame[] = [];
+  const listeners = new Set<() => void>();
+  webSocket.addEventListener("message", ({ data }) => {
+    // The server's frames are text.
+    frames.push(JSON.parse(data as string) as ServerFrame);
+    for (const listener of listeners) listener();
+  });
+  const { promise: closed, resolve } = Promise.withResolvers<{ code: number; reason: string }>();
+  webSocket.addEventListener("close", ({ code, reason }) => resolve({ code, reason }));
+  webSocket.accept();
+  return {
+    frames,
+    closed,
+    send: (frame) => webSocket.send(typeof frame === "string" ? frame : JSON.stringify(frame)),
+    until: (type, requestId) => {
+      const own = () => frames.filter((frame) => frame.requestId === requestId);
+      return new Promise((done) => {
+        const look = () => {
+          if (own().every((frame) => frame.type !== type)) return;
+          listeners.delete(look);
+          done(own());
+        };
+        listeners.add(look);
+        look();
+      });
+    },
+    close: () => webSocket.close(1000, "done"),
+  };
+}
+
+/** What a stock client sends, with this text as its last message. */
+export function sendFrame(requestId: string, id: string, text: string, more: object = {}) {
+  const message = { id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] };
+  const rest = { trigger: "submit-message", headers: {}, body: {} };
+  return { type: "send", requestId, id, messages: [message], ...rest, ...more };
+}
+
+export function resumeFrame(requestId: string, id: string, lastSequence?: number) {
+  return { type: "resume", requestId, id, lastSequence, headers: {}, body: {} };
+}
+
+/** The text that the chunks show. */
+export function saidIn(frames: readonly ServerFrame[]): string {
+  return frames
+    .map((frame) =>
+      frame.type === "chunk" && frame.chunk.type === "text-delta" ? frame.chunk.delta : "",
+    )
+    .join("");
+}
+
+type Options = ConstructorParameters<typeof WebSocketChatTransport<UIMessage>>[0];
+
+/** The class that the AI SDK's transport connects with: to this Worker, whatever the address's host. */
+export function socketClassFor(call: Call): NonNullable<Options["webSocket"]> {
+  return class {
+    readyState = 0;
+    onopen: ((event: unknown) => void) | null = null;
+    onmessage: ((event: { data: unknown }) => void) | null = null;
+    onerror: ((event: unknown) => void) | null = null;
+    onclose: ((event: unknown) => void) | null = null;
+    #socket: WebSocket | undefined;
+
+    constructor(url: string | URL) {
+      const { pathname, search } = new URL(url);
+      void this.#connect(`${ORIGIN}${pathname}${search}`);
+    }
+
+    async #connect(url: string): Promise<void> {
+      const { webSocket } = await call("GET", url, { headers: { upgrade: "websocket" } });
+      if (webSocket === null) return this.onerror?.({});
+      this.#socket = webSocket;
+      webSocket.addEventListener("message", (event) => this.onmessage?.(event));
+      webSocket.addEventListener("close", (event) => {
+        this.readyState = 3;
+        this.onclose?.(event);
+      });
+      webSocket.accept();
+      this.readyState = 1;
+      this.onopen?.({});
+    }
+
+    send(data: string | Uint8Array | ArrayBuffer): void {
+      this.#socket?.send(data);
+    }
+
+    close(code?: number, reason?: string): void {
+      this.#socket?.close(code, reason);
+    }
+  };
+}
+
+/** `withRuntime`, where what comes over a socket reaches the test's own conversation. */
+export function withSockets<Result>(
+  options: RuntimeOptions,
+  work: (own: OwnRuntime) => Promise<Result>,
+): Promise<Result> {
+  return withRuntime(options, async (own) => {
+    // The platform hands it to the object that the deployed Worker's class has made.
+    const events = ["webSocketMessage", "webSocketClose", "webSocketError"] as const;
+    const spies = events.map((name) =>
+      vi
+        .spyOn(Conversation.prototype, name)
+        .mockImplementation((socket, message) =>
+          own.conversation()[name](socket, message as string),
+        ),
+    );
+    try {
+      return await work(own);
+    } finally {
+      for (const spy of spies) spy.mockRestore();
+    }
+  });
+}
