@@ -11,7 +11,7 @@ import type { Cast, Equipped } from "./cast.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import { questionOf } from "./question.ts";
 import type { TurnRequest } from "./requests.ts";
-import { recordTools } from "./tool-events.ts";
+import { recordRemains, recordTools } from "./tool-events.ts";
 
 export interface TurnRun {
   readonly cast: Cast;
@@ -37,9 +37,10 @@ export async function answerTurn(
   turn: TurnRequest,
   run: TurnRun,
 ): Promise<TurnResult> {
-  const { store, history, postKeys } = data;
+  const { store, history, events, postKeys } = data;
   const { approvals, conversation = "" } = turn;
   const begin = (id: string) => {
+    events.add({ type: "turn.started", turn: id });
     run.onBegin();
     if (run.post !== undefined) postKeys.add(run.post, id, Date.now());
   };
@@ -68,6 +69,8 @@ export function recoverAnswer(
 ): Promise<TurnResult> {
   const { id = "", conversation = "" } = data.journal.head() ?? {};
   const about = { id, conversation, calls: remains.calls };
+  recordRemains(data.events, id, run.log.slice(0, 0));
+  data.events.add({ type: "turn.recovered", turn: id });
   return play(data, { ...run, ...about }, (options) => {
     run.onBegin();
     return recoverTurn(options, remains);
@@ -90,7 +93,6 @@ async function play(
   const { log, signal, cost } = run;
   let equipped: Equipped | undefined;
   try {
-    events.add({ type: "turn.started", turn: id });
     equipped = await cast.equip(signal);
     const result = await work({
       ...run,

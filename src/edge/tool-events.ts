@@ -1,11 +1,13 @@
 import type { UIMessageChunk } from "ai";
 import { errorCodes } from "../errors.ts";
-import type { EventLog } from "../turn/event-log.ts";
+import type { EvictionReason, VariableInfo } from "../store/variable-store.ts";
+import { type EventLog, eventVariable, type NewEvent } from "../turn/event-log.ts";
 import type { ToolCall } from "../turn/step.ts";
+import type { Frame } from "../turn/turn-log.ts";
 
 /** Notes in the log which tools a turn calls and what comes of it, from the chunks that it emits. */
 export function recordTools(
-  events: EventLog,
+  events: Pick<EventLog, "add">,
   turn: string,
   waiting: Iterable<ToolCall>,
 ): (chunk: UIMessageChunk) => void {
@@ -28,4 +30,36 @@ export function recordTools(
       }
     }
   };
+}
+
+/**
+ * Notes what an attempt that was cut off has done and could not note any more: events are written when a
+ * turn ends. Their time is lost with it.
+ */
+export function recordRemains(events: EventLog, turn: string, frames: readonly Frame[]): void {
+  const known = new Set(events.recent().map(keyOf));
+  const add = (event: NewEvent) => {
+    if (!known.has(keyOf(event))) events.add(event);
+  };
+  add({ type: "turn.started", turn });
+  const record = recordTools({ add }, turn, []);
+  for (const { data } of frames) {
+    // The log made it of a chunk.
+    const chunk = JSON.parse(data) as UIMessageChunk;
+    if (chunk.type === "data-variable") add(variableEvent(chunk.data));
+    else record(chunk);
+  }
+}
+
+function variableEvent(data: unknown): NewEvent {
+  // The turn made it of an info, or of one with the end of a tombstone.
+  const { reason, ...info } = data as VariableInfo & { readonly reason?: EvictionReason };
+  const variable = eventVariable(info);
+  if (reason === undefined) return { type: "variable.saved", variable };
+  return { type: "variable.evicted", variable, reason };
+}
+
+function keyOf({ type, turn, toolCallId, variable }: NewEvent): string {
+  if (variable === undefined) return [type, turn, toolCallId].join(" ");
+  return [type, variable.name, variable.version].join(" ");
 }

@@ -28,6 +28,7 @@ export type EventType =
   | "tool.done"
   | "tool.failed"
   | "turn.started"
+  | "turn.recovered"
   | "turn.done"
   | "turn.failed";
 
@@ -123,6 +124,11 @@ export class EventLog {
     return { events: shown, ...(next === undefined ? {} : { next }) };
   }
 
+  /** The newest that are written, some hundreds of them, in any order. */
+  recent(): readonly ConversationEvent[] {
+    return this.#sql.all(`SELECT data FROM event ORDER BY seq DESC LIMIT 5`).flatMap(eventsIn);
+  }
+
   /** Tells of events as they are written; returns how to stop it. */
   watch(watcher: (events: readonly ConversationEvent[]) => void): () => void {
     this.#watchers.add(watcher);
@@ -148,7 +154,7 @@ export class EventLog {
   }
 }
 
-type NewEvent = Omit<ConversationEvent, "id" | "at">;
+export type NewEvent = Omit<ConversationEvent, "id" | "at">;
 
 /** Of all events, those that wait included. */
 interface Newest {
@@ -173,7 +179,7 @@ function eventsIn(row: SqlRow): ConversationEvent[] {
   return JSON.parse(textIn(row, "data")) as ConversationEvent[];
 }
 
-function eventVariable(info: VariableInfo): EventVariable {
+export function eventVariable(info: VariableInfo): EventVariable {
   const { name, version, type, bytes, scope, visibility, sources, trusted, pinned } = info;
   const { tool, toolCallId, expiresAt } = info;
   return {

@@ -180,6 +180,12 @@ describe("a stream that is watched again", () => {
       expect(model.calls).toHaveLength(2);
       const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
       expect(messages.map(textOf)).toEqual(["Hello.", "Anew."]);
+      const { events } = own.conversation().listEvents({ after: 0, limit: 50 });
+      expect(events.map(({ type }) => type)).toEqual([
+        "turn.started",
+        "turn.recovered",
+        "turn.done",
+      ]);
     });
   });
 

@@ -34,9 +34,9 @@ export async function restart(
   const waiting = new Map([...running].filter(([conversation]) => open.has(conversation)));
   const kill = findings.kills;
   const isCurrent = () => findings.kills === kill;
+  if (!isLast) return server.start();
   const resumption = new Resumption(stateDir, world.ledger, { waiting, isCurrent });
   await server.start();
-  if (!isLast) return;
   const { firstMs, asleep } = await resumption.result();
   const { startedMs, listensMs } = server.times;
   const isEarly = turns.every(({ kills }) => kills <= 3);
@@ -60,11 +60,7 @@ export async function settle(
 ): Promise<void> {
   const { server, findings } = stage;
   const giveUpMs = performance.now() + withinMs;
-  const isOver = await Promise.race([
-    over.then(() => true),
-    new Promise<false>((done) => setTimeout(() => done(false), withinMs)),
-  ]);
-  if (!isOver) {
+  if (!(await isOverWithin(withinMs, over))) {
     const stuck = turns.filter((turn) => !turn.isOver).map(({ script }) => script.marker);
     findings.blame("R7", `${stuck.join(", ")} not answered within ${withinMs} ms`);
     for (const turn of turns) turn.isOver = true;
@@ -77,6 +73,13 @@ export async function settle(
     await talk?.check(url);
     if (findings.wrong.length > before) describe(stage, turn);
   }
+}
+
+function isOverWithin(withinMs: number, over: Promise<unknown>): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), withinMs);
+  void over.then(() => resolve(true));
+  return promise.finally(() => clearTimeout(timer));
 }
 
 async function untilIdle({ server, findings }: Stage, turn: Turn, giveUpMs: number): Promise<void> {
