@@ -11,7 +11,7 @@ import { conversationRoutes } from "./routes/conversations.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { socketRoutes } from "./routes/socket.ts";
 import { variableRoutes } from "./routes/variables.ts";
-import { readSettings } from "./settings.ts";
+import { settingsOf } from "./settings.ts";
 
 /** The bindings that the Worker needs; settings are read from the rest (`settings.ts`). */
 export interface Bindings {
@@ -39,7 +39,7 @@ export function createApp({ agents, door }: AppOptions) {
   app.use(secureHeaders());
   app.get("/health", (context) => context.json({ ok: true, version }));
   app.use((context, next) => {
-    const origin = corsOrigins(readSettings({ ...context.env }));
+    const origin = corsOrigins(settingsOf(context.env));
     return origin.length === 0
       ? next()
       : cors({ origin, exposeHeaders: ["etag", "location", "content-range", "accept-ranges"] })(
@@ -48,7 +48,7 @@ export function createApp({ agents, door }: AppOptions) {
         );
   });
   app.use(async (context, next) => {
-    const settings = readSettings({ ...context.env });
+    const settings = settingsOf(context.env);
     context.set("tenant", await door(context.req.raw, settings));
     await next();
   });

@@ -32,7 +32,7 @@ import { problem } from "./problem.ts";
 import { putVariable } from "./put-variable.ts";
 import { bucketOf, facilitiesOf } from "./facilities.ts";
 import { etagOf, serveValue } from "./serve-value.ts";
-import { readSettings } from "./settings.ts";
+import { settingsOf } from "./settings.ts";
 import { Sockets } from "./socket.ts";
 import { Turns } from "./turns.ts";
 import { missingVariable, secretVariable } from "./variable-errors.ts";
@@ -76,7 +76,6 @@ export class ConversationObject extends DurableObject {
       alarmClock: this.#alarmClock,
       onMarked: () => {
         this.#data = undefined;
-        this.#turns.forget();
         this.#eventStreams.end();
         this.#sockets.end();
       },
@@ -84,7 +83,7 @@ export class ConversationObject extends DurableObject {
     this.#turns = new Turns({
       company: setup,
       spendLimits: setup.spendLimits,
-      settings: () => readSettings({ ...this.env }),
+      settings: () => settingsOf(this.env),
       sql: this.#sql,
       alarmClock: this.#alarmClock,
       deletion: this.#deletion,

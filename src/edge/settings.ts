@@ -143,3 +143,12 @@ export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
   );
   throw new ByrefError("bad_configuration", `${said.join("; ")}.`);
 }
+
+const known = new WeakMap<object, Settings>();
+
+/** The same for the Worker's own environment, which stays as it is. */
+export function settingsOf(env: object): Settings {
+  const settings = known.get(env) ?? readSettings({ ...env });
+  known.set(env, settings);
+  return settings;
+}

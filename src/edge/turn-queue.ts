@@ -19,13 +19,13 @@ export interface TurnQueueOptions {
 }
 
 /**
- * A conversation's turns: one at a time, in the order of arrival. The frames of the last one stay until
+ * A conversation's turns: one at a time, in the order of arrival. What the last one has said stays until
  * the next begins, so that whoever was cut off gets the rest.
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
   readonly #queue = new Queue();
-  #last: { readonly log: TurnLog; readonly stopping?: AbortController } | undefined;
+  #running: { readonly log: TurnLog; readonly stopping: AbortController } | undefined;
 
   constructor(options: TurnQueueOptions) {
     this.#options = options;
@@ -37,7 +37,7 @@ export class TurnQueue {
 
   /** The log of the turn that runs. */
   get running(): TurnLog | undefined {
-    return this.#last?.stopping === undefined ? undefined : this.#last.log;
+    return this.#running?.log;
   }
 
   /** Resolves when no turn runs or waits. */
@@ -53,12 +53,13 @@ export class TurnQueue {
     const log = new TurnLog({ durable: this.#options.durable });
     const result = this.#queue.run(async () => {
       const stopping = new AbortController();
-      this.#last = { log, stopping };
+      this.#running = { log, stopping };
       try {
         return await work({ log, signal: AbortSignal.any([signal, stopping.signal]) });
       } finally {
         log.close();
-        this.#last = { log };
+        // What it has said is written down.
+        this.#running = undefined;
       }
     });
     return { log, result };
@@ -66,7 +67,7 @@ export class TurnQueue {
 
   /** Stops the turn that runs; false if none does. */
   stop(): boolean {
-    const stopping = this.#last?.stopping;
+    const stopping = this.#running?.stopping;
     stopping?.abort(turnStopped());
     return stopping !== undefined;
   }
@@ -76,24 +77,12 @@ export class TurnQueue {
    * still to come; 204 if there is nothing to watch.
    */
   watch(after?: number): Response {
-    const isOver = this.#last?.stopping === undefined;
-    const log = isOver && after === undefined ? undefined : this.#lastLog();
+    const last = () => (after === undefined ? undefined : this.#options.readLast());
+    const log = this.#running?.log ?? last();
     if (log === undefined) return new Response(null, { status: 204 });
     const first = after === undefined ? 0 : log.indexAfter(after);
     const headers = { ...UI_MESSAGE_STREAM_HEADERS, "cache-control": "no-cache" };
     return new Response(eventStream(log, first), { headers });
-  }
-
-  /** Nobody may have the frames any more. */
-  forget(): void {
-    this.#last = undefined;
-  }
-
-  #lastLog(): TurnLog | undefined {
-    if (this.#last !== undefined) return this.#last.log;
-    const log = this.#options.readLast();
-    if (log !== undefined) this.#last = { log };
-    return log;
   }
 }
 

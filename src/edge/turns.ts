@@ -77,10 +77,6 @@ export class Turns {
     return this.#queue.watch(after);
   }
 
-  forget(): void {
-    this.#queue.forget();
-  }
-
   async take(request: Request): Promise<Response> {
     // The Worker made this body from what it had validated.
     const asked = await this.begin((await request.json()) as TurnRequest);

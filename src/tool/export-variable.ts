@@ -26,18 +26,20 @@ export interface Files {
 
 const NAME = "export_variable";
 
+const inputSchema = z.object({
+  name: z.string(),
+  path: z.string().optional(),
+  file: z.string().describe("e.g. file:orders.csv"),
+  format: z.enum(fileFormats).optional(),
+});
+
 export function exportVariable(files: Files) {
   return runtimeTool({
     name: NAME,
     // The same file again.
     effects: "idempotent",
     description: "Write a variable to a file.",
-    inputSchema: z.object({
-      name: z.string(),
-      path: z.string().optional(),
-      file: z.string().describe("e.g. file:orders.csv"),
-      format: z.enum(fileFormats).optional(),
-    }),
+    inputSchema,
     async execute({ name, path, file, format }, { store, labels }) {
       const target = targetIn(name, path);
       const info = usable(store, target.name);

@@ -20,19 +20,21 @@ const MAX_WORK = 67_108_864;
 const DEFAULT_HITS = 10;
 const MAX_HITS = 50;
 
+const inputSchema = z.object({
+  name: z.string(),
+  query: z.string(),
+  path: z.string().optional().describe("e.g. [*].name"),
+  pattern: z.boolean().optional().describe("Simple regex"),
+  match_case: z.boolean().optional(),
+  top_k: z.int().min(1).max(MAX_HITS).optional(),
+  offset: z.int().min(0).max(MAX_COUNT).optional(),
+});
+
 export function searchVariable({ maxWork = MAX_WORK }: SearchOptions = {}) {
   return runtimeTool({
     name: "search_variable",
     description: "Find text in a variable; gives references. `next` is the input that searches on.",
-    inputSchema: z.object({
-      name: z.string(),
-      query: z.string(),
-      path: z.string().optional().describe("e.g. [*].name"),
-      pattern: z.boolean().optional().describe("Simple regex"),
-      match_case: z.boolean().optional(),
-      top_k: z.int().min(1).max(MAX_HITS).optional(),
-      offset: z.int().min(0).max(MAX_COUNT).optional(),
-    }),
+    inputSchema,
     async execute(input, { store }) {
       const target = targetIn(input.name, input.path);
       const info = readable(store, target.name);

@@ -1,4 +1,4 @@
-import { asSchema, jsonSchema } from "ai";
+import { jsonSchema } from "ai";
 import { limits } from "../limits.ts";
 import type { Lookup } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
@@ -7,6 +7,7 @@ import { decisionFor } from "./approval.ts";
 import { Labels } from "./labels.ts";
 import type { WrapOptions } from "./prepared-call.ts";
 import { failedCall } from "./failure.ts";
+import { jsonSchemaOf } from "./json-schema-of.ts";
 import { failed, runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { lookupInStore } from "./store-lookup.ts";
@@ -34,7 +35,7 @@ export async function wrapRuntimeTool(
   options: WrapOptions,
 ): Promise<WrappedTool> {
   const { name, description } = tool;
-  const { $schema: _, ...schema } = await asSchema(tool.inputSchema).jsonSchema;
+  const { $schema: _, ...schema } = await jsonSchemaOf(tool);
   const shownOnce = new Set<string>();
   const toModelOutput = async ({ output }: { readonly output: Json }) => {
     // Each step's prompt has all of them once more.

@@ -1,4 +1,4 @@
-import { asSchema, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
+import { jsonSchema, type ToolSet } from "ai";
 import { ByrefError, codeOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Found } from "../reference/reference.ts";
@@ -8,6 +8,7 @@ import { deepFreeze, type Json } from "../value/json.ts";
 import { approvalFor } from "./approval.ts";
 import { Labels } from "./labels.ts";
 import type { NamedTool, PreparedCall, Resolved, WrapOptions } from "./prepared-call.ts";
+import { jsonSchemaOf } from "./json-schema-of.ts";
 import { failedCall, unresolvedCall } from "./failure.ts";
 import { failed, runTool } from "./run-tool.ts";
 import { saveResult } from "./save-result.ts";
@@ -45,7 +46,7 @@ export async function wrapTool(
   options: WrapOptions,
 ): Promise<WrappedTool> {
   if (tool.type === "provider") return { name, shown: tool, prepare: async () => notOurs(name) };
-  const schema: JSONSchema7 = await asSchema(tool.inputSchema).jsonSchema;
+  const schema = await jsonSchemaOf(tool);
   const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
   const widened = widenSchema(schema);
   const targets = targetsOf(name, options.outputPath);

@@ -44,7 +44,8 @@ export class TurnLog {
   readonly #now: () => number;
   readonly #durable: (() => Promise<void>) | undefined;
   readonly #frames: Frame[] = [];
-  readonly #watchers = new Set<() => void>();
+  #watchers: readonly Watcher[] = [];
+  #timer: ReturnType<typeof setInterval> | undefined;
   #journal: Journal | undefined;
   #pending = "";
   #writtenMs = 0;
@@ -182,18 +183,28 @@ export class TurnLog {
     return index < 0 ? this.#frames.length : index;
   }
 
-  /** True when there is something new; false after `patienceMs`. */
+  /** True when there is something new; false after one to two times `patienceMs`. */
   news(patienceMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const done = (isNews: boolean) => {
-        clearTimeout(timer);
-        this.#watchers.delete(wake);
-        resolve(isNews);
-      };
-      const wake = () => done(true);
-      const timer = setTimeout(() => done(false), patienceMs);
-      this.#watchers.add(wake);
+      this.#watchers = [...this.#watchers, { resolve, isLate: false }];
+      // One timer for all, which goes on: frames come faster than timers are made.
+      this.#timer ??= setInterval(() => this.#tick(), patienceMs);
     });
+  }
+
+  /** Whoever has waited for a whole tick is told so. */
+  #tick(): void {
+    const late = this.#watchers.filter(({ isLate }) => isLate);
+    this.#watchers = this.#watchers.flatMap(({ resolve, isLate }) =>
+      isLate ? [] : [{ resolve, isLate: true }],
+    );
+    for (const { resolve } of late) resolve(false);
+    if (this.#watchers.length + late.length === 0) this.#stopTimer();
+  }
+
+  #stopTimer(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 
   #open(journal: Journal, attempt: Omit<Attempt, "ms">): void {
@@ -287,8 +298,17 @@ export class TurnLog {
   }
 
   #wake(): void {
-    for (const wake of this.#watchers) wake();
+    const watchers = this.#watchers;
+    this.#watchers = [];
+    for (const { resolve } of watchers) resolve(true);
+    if (this.isEnded) this.#stopTimer();
   }
+}
+
+interface Watcher {
+  readonly resolve: (isNews: boolean) => void;
+  /** Waits for longer than a tick. */
+  readonly isLate: boolean;
 }
 
 interface Attempt {

@@ -58,7 +58,7 @@ function partsOf(step: PlannedStep, names: ReadonlyMap<string, string>): readonl
   const filled = (written: string) =>
     written.replaceAll(/\{(t\d+s\d+c\d+)\}/g, (_, id: string) => names.get(id) ?? "nothing");
   const calls = step.calls.map(({ id, tool, input }) =>
-    toolCall(tool, JSON.parse(filled(JSON.stringify(input))), { id, chunks: 30 }),
+    toolCall(tool, JSON.parse(filled(JSON.stringify(input))), { id, chunks: step.deltaChars }),
   );
   const source: Part = { type: "source", sourceType: "url", id: "s", url: "https://example.com/" };
   return [

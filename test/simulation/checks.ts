@@ -10,7 +10,7 @@ import { TurnLog } from "../../src/turn/turn-log.ts";
 import { chunkOf, type Client, messageFrom, must } from "./client.ts";
 import { committedCalls } from "./committed.ts";
 import { answerId, type Request, type SimulatedObject } from "./object.ts";
-import { TOOLS, type ToolName } from "./plan.ts";
+import { NAMES, TOOLS, type ToolName } from "./plan.ts";
 import type { Execution, World } from "./world.ts";
 
 /** What a conversation came to, without what differs from run to run. */
@@ -140,7 +140,7 @@ export function isUnknown(part: unknown): boolean {
 
 /** What a result says was kept is there, unless it was deleted. */
 function checkResults(store: VariableStore, messages: readonly StoredMessage[]): void {
-  const names = new Set<string>();
+  const names = new Set<string>([NAMES[0]]);
   for (const part of messages.flatMap(({ parts }) => parts)) {
     if (!isToolUIPart(part) || part.state !== "output-available") continue;
     const { output } = part;

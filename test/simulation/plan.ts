@@ -80,7 +80,7 @@ class Planner {
 
   #step(place: string, isLast: boolean): PlannedStep {
     const random = this.#random;
-    const calls = isLast ? [] : this.#calls(place, random.weighted({ "1": 4, "2": 4, "3": 2 }));
+    const calls = isLast ? [] : this.#calls(place, random.weighted({ "1": 3, "2": 4, "3": 3 }));
     const text = isLast || random.chance(0.6) ? this.#text() : undefined;
     for (const { id } of calls) this.#results.push(id);
     return {
@@ -124,7 +124,7 @@ class Planner {
     const deleted = random.chance(0.3);
     return Array.from({ length: Number(count) }, (_, index): PlannedCall => {
       const about = { id: `${place}c${index}`, isAllowed: random.chance(0.7) };
-      const kind = random.weighted({ agent: 6, set: 2, delete: deleted ? 1 : 0, read: 1 });
+      const kind = random.weighted({ agent: 6, set: 3, delete: deleted ? 2 : 0, read: 1 });
       if (kind === "read") {
         return { ...about, tool: "read_variable", input: { name: random.one(others) } };
       }

@@ -6,7 +6,7 @@ import { Random } from "../chaos/random.ts";
 import { checkEnd, checkMemory, type Outcome, outcomeOf } from "./checks.ts";
 import { Broken, Client, must } from "./client.ts";
 import { answerId, type Request, SimulatedObject } from "./object.ts";
-import type { Plan } from "./plan.ts";
+import { NAMES, type Plan } from "./plan.ts";
 import { World } from "./world.ts";
 
 /** When crashes come. */
@@ -61,6 +61,9 @@ class Simulation {
     this.#world = new World(random.fork());
     this.#uninstall = this.#world.install();
     this.#object = new SimulatedObject(this.#world, plan);
+    // The runtime's own tools are there when there are variables.
+    void this.#object.store.save({ name: NAMES[0], value: ["the first"] });
+    this.#world.database.crash(this.#random, false);
   }
 
   end(): void {

@@ -58,11 +58,13 @@ export async function connect(call: Call, id: string): Promise<SocketClient> {
   };
 }
 
-/** What a stock client sends, with this text as its last message. */
-export function sendFrame(requestId: string, id: string, text: string, more: object = {}) {
+/** What a stock client sends; a text is its last message. */
+export function sendFrame(requestId: string, id: string, what: string | object) {
+  const text = typeof what === "string" ? what : "Hello.";
   const message = { id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] };
   const rest = { trigger: "submit-message", headers: {}, body: {} };
-  return { type: "send", requestId, id, messages: [message], ...rest, ...more };
+  const more = typeof what === "string" ? {} : what;
+  return { type: "send", requestId, id, messages: [message as object], ...rest, ...more };
 }
 
 export function resumeFrame(requestId: string, id: string, lastSequence?: number) {

@@ -16,8 +16,16 @@ import { finish, scriptedModel, type Step, text, toolCall } from "../support/scr
 import { START_MS, readMessage, userMessage } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
-const never: Step = () => new Promise<never>(() => {});
+const never: Step = () => hang();
 const inputSchema = z.object({ n: z.number() });
+
+let onHang = () => {};
+
+/** The end of a process comes before that of this. */
+function hang(): Promise<never> {
+  onHang();
+  return new Promise<never>(() => {});
+}
 
 /** A conversation of which processes end: what is in memory is gone, and what hangs hangs for ever. */
 class Crashing {
@@ -62,7 +70,9 @@ class Crashing {
   }
 
   async #settled(running: ReturnType<typeof runTurn>, log: TurnLog) {
-    const hung = new Promise<undefined>((resolve) => setTimeout(resolve, 20));
+    const hung = new Promise<undefined>((resolve) => {
+      onHang = () => setImmediate(() => resolve(undefined));
+    });
     let error: unknown;
     const failed = running.catch((thrown: unknown) => {
       error = thrown;
@@ -110,7 +120,7 @@ function hanging(effects: "none" | "idempotent" | "once") {
     inputSchema,
     execute: ({ n }, options) => {
       keys.push((options as { idempotencyKey?: string }).idempotencyKey);
-      return keys.length === 1 ? new Promise<never>(() => {}) : n + 1;
+      return keys.length === 1 ? hang() : n + 1;
     },
   });
   return { keys, tools: { act }, about: { effects: { act: effects } } };
@@ -124,7 +134,7 @@ describe("a turn that a crash cuts off", () => {
     const chat = new Crashing({});
     const half: Step = async function* () {
       yield text("All is", { chunks: 2 }).slice(0, -1);
-      await new Promise<never>(() => {});
+      await hang();
     };
     const before = await chat.run(half);
     expect(before.result).toBeUndefined();

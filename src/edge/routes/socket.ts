@@ -3,7 +3,7 @@ import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { corsOrigins } from "../doors.ts";
-import { readSettings, type Settings } from "../settings.ts";
+import { type Settings, settingsOf } from "../settings.ts";
 
 /** Where the AI SDK's `WebSocketChatTransport` connects. */
 export function socketRoutes() {
@@ -11,7 +11,7 @@ export function socketRoutes() {
 
   routes.get("/:id/socket", async (context) => {
     const request = context.req.raw;
-    requireOrigin(request, readSettings({ ...context.env }));
+    requireOrigin(request, settingsOf(context.env));
     if (request.headers.get("upgrade")?.toLowerCase() !== "websocket") {
       throw new ByrefError("bad_request", "A WebSocket opens here: send Upgrade: websocket.");
     }

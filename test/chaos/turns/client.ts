@@ -185,7 +185,9 @@ export class Client {
         return true;
       }
     }
-    return waitingIn((await foldFrames(this.#frames)).message) !== undefined;
+    // Nobody decides on what a failed or stopped turn asked.
+    const hasFailed = this.#frames.some((frame) => ["error", "abort"].includes(typeOf(frame)));
+    return !hasFailed && waitingIn((await foldFrames(this.#frames)).message) !== undefined;
   }
 }
 

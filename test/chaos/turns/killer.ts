@@ -3,7 +3,7 @@ import type { Findings } from "./findings.ts";
 import type { Server } from "./server.ts";
 import type { Moment, World } from "./world.ts";
 
-const PATIENCE_MS = 1_500;
+const PATIENCE_MS = 800;
 
 /** Kills the server at a moment of the world's, or at any time. */
 export class Killer {

@@ -85,7 +85,7 @@ export function scriptFrom(random: Random, marker: string, options: Partial<Scri
     shape,
     steps,
     deltaMs: random.between(2, 12),
-    toolMs: random.chance(0.2) ? random.between(300, 900) : random.between(0, 60),
+    toolMs: random.chance(0.15) ? random.between(200, 600) : random.between(0, 60),
     approves: shape !== "denied",
     faults: new Map(),
     ...options,

@@ -1,0 +1,97 @@
+import type { Outcome } from "./checks.ts";
+import { compare } from "./compare.ts";
+import { NAMES, type Plan, type PlannedCall, type PlannedStep } from "./plan.ts";
+import { type Disturbance, simulate } from "./simulate.ts";
+
+const [FIRST, SECOND] = NAMES;
+
+/** Small conversations that between them have each kind of commit. */
+export const CONVERSATIONS: Readonly<Record<string, Plan>> = {
+  "a variable that grows beside tools of all kinds": planOf(
+    stepOf("I do it.", [
+      callOf("t0s0c0", "set_variable", { name: FIRST, value: ["second"], mode: "append" }),
+      callOf("t0s0c1", "send", { gives: "small", about: "it" }),
+      callOf("t0s0c2", "put", { gives: "small", about: "it" }),
+    ]),
+    stepOf(`It is {t0s0c2}.said, and $${FIRST}.`),
+  ),
+  "a result in the bucket, then one made of it": planOf(
+    stepOf(undefined, [
+      callOf("t0s0c0", "look", { gives: "bytes", about: "it" }),
+      callOf("t0s0c1", "put", { gives: "list", about: "it" }),
+    ]),
+    stepOf(undefined, [
+      callOf("t0s1c0", "send", { gives: "small", about: "it", of: "{t0s0c0}" }),
+      callOf("t0s1c1", "delete_variable", { name: FIRST }),
+    ]),
+    stepOf("It is {t0s1c0}.said."),
+  ),
+  "a person who is asked twice": planOf(
+    stepOf("May I?", [
+      callOf("t0s0c0", "ask_put", { gives: "bytes", about: "it" }),
+      callOf("t0s0c1", "ask_send", { gives: "small", about: "it", _outputPath: `$${SECOND}` }),
+    ]),
+    stepOf(`It is $${SECOND}.said.`),
+  ),
+};
+
+function planOf(...steps: readonly PlannedStep[]): Plan {
+  return { turns: [{ steps, decidesOneByOne: true }] };
+}
+
+function stepOf(text: string | undefined, calls: readonly PlannedCall[] = []): PlannedStep {
+  const said = text === undefined ? {} : { text };
+  return { ...said, calls, hasSource: false, deltaChars: 1_000, faults: [] };
+}
+
+function callOf(
+  id: string,
+  tool: PlannedCall["tool"],
+  input: PlannedCall["input"],
+): PlannedCall {
+  return { id, tool, input, isAllowed: true };
+}
+
+/** Crashes at these waits, the second counted from the first; as told, what can be lost is lost. */
+function crashesAt(places: readonly number[], loses: boolean): Disturbance {
+  const left = [...places];
+  let wait = 0;
+  return {
+    crashes: () => {
+      if (wait++ !== left[0]) return false;
+      left.shift();
+      wait = 0;
+      return true;
+    },
+    loses: () => loses,
+  };
+}
+
+const SEED = 1;
+
+/** One crash at each wait there is, then all pairs of them if asked; returns how many ran. */
+export async function exhaust(plan: Plan, withPairs: boolean): Promise<number> {
+  const expected = await simulate(plan, SEED);
+  let runs = 0;
+  const run = async (places: readonly number[], loses: boolean): Promise<Outcome> => {
+    runs++;
+    try {
+      const actual = await simulate(plan, SEED, crashesAt(places, loses));
+      compare(actual, expected);
+      return actual;
+    } catch (error) {
+      const what = error instanceof Error ? error.message : String(error);
+      throw new Error(`Crashes at ${places.join(", ")}, lost: ${loses}: ${what}`, { cause: error });
+    }
+  };
+  for (const loses of [false, true]) {
+    for (let first = 0; ; first++) {
+      const { crashes } = await run([first], loses);
+      if (crashes === 0) break;
+      for (let second = 0; withPairs; second++) {
+        if ((await run([first, second], loses)).crashes < 2) break;
+      }
+    }
+  }
+  return runs;
+}

@@ -1,0 +1,47 @@
+import { APICallError } from "@ai-sdk/provider";
+import type { StoredMessage } from "../../src/turn/history.ts";
+import type { Part, Step } from "./scripted-model.ts";
+
+/** Stays open for ever. */
+export function never(): Promise<never> {
+  return new Promise(() => undefined);
+}
+
+/** An endpoint that answers with this status. */
+export function status(statusCode: number, responseHeaders: Record<string, string> = {}): Step {
+  return () => {
+    const about = { message: `Said ${statusCode}.`, url: "", requestBodyValues: {} };
+    throw new APICallError({ ...about, statusCode, responseHeaders });
+  };
+}
+
+/** Says this, and then nothing more, without an end. */
+export function stalling(...said: readonly (readonly Part[])[]): Step {
+  return async function* () {
+    yield* said;
+    await never();
+  };
+}
+
+/** Says this, and then its connection is lost. */
+export function cut(...said: readonly (readonly Part[])[]): Step {
+  return async function* () {
+    yield* said;
+    throw new TypeError("terminated");
+  };
+}
+
+/** What a message has kept, a word or two for each part. */
+export function keptIn(message: Pick<StoredMessage, "parts"> | undefined): readonly string[] {
+  return (message?.parts ?? []).flatMap((part): string[] => {
+    if (part.type === "step-start") return [];
+    if (part.type === "text") return [clipped(part.text)];
+    if (!("toolCallId" in part)) return [part.type];
+    const failed = part.state === "output-error" ? part.errorText : undefined;
+    return [`${part.type.slice(5)} ${failed?.split(": ")[0] ?? part.state}`];
+  });
+}
+
+function clipped(text: string): string {
+  return text.length < 100 ? text : `${text.length} characters`;
+}
