@@ -15,10 +15,18 @@ type End = Extract<Part, { type: "finish" }>;
 /** The turn could not take a chunk: nothing that another try would mend. */
 export class NotTaken extends Error {}
 
+interface TryOptions {
+  /** Put behind the ids of texts and reasoning. */
+  readonly idSuffix: string;
+  /** Called before anything is written. */
+  readonly onFirst?: NonNullable<StepContext["reset"]>;
+}
+
 /** One try of one model call. What it returns, or wrote before it threw, is of this try alone. */
 export class ModelTry {
   readonly #context: StepContext;
   readonly #idSuffix: string;
+  #onFirst: StepContext["reset"];
   readonly #tools: ToolChunks;
   readonly #calls: ToolCall[] = [];
   #invalidCalls = 0;
@@ -26,9 +34,10 @@ export class ModelTry {
   #hasFailed = false;
   #end: End | undefined;
 
-  constructor(context: StepContext, idSuffix: string) {
+  constructor(context: StepContext, { idSuffix, onFirst }: TryOptions) {
     this.#context = context;
     this.#idSuffix = idSuffix;
+    this.#onFirst = onFirst;
     this.#tools = new ToolChunks(context.tools);
   }
 
@@ -127,6 +136,12 @@ export class ModelTry {
   #write(chunk: UIMessageChunk): void | Promise<void> {
     this.#hasWritten = true;
     try {
+      const onFirst = this.#onFirst;
+      this.#onFirst = undefined;
+      const clearing = onFirst?.();
+      if (clearing !== undefined) {
+        return clearing.then(() => this.#context.write(chunk)).catch(notTaken);
+      }
       const writing = this.#context.write(chunk);
       return writing?.catch(notTaken);
     } catch (error) {

@@ -37,10 +37,27 @@ export function toModelMessages(
   messages: readonly StoredMessage[],
   tools: ToolSet,
 ): Promise<ModelMessage[]> {
-  const uiMessages = messages.map((message) =>
-    withHandles(withPlainCalls(toUIMessage(message, "reference"))),
-  );
+  const uiMessages = messages.map(forModel);
   return convertToModelMessages(uiMessages, { tools, ignoreIncompleteToolCalls: true });
+}
+
+/** The same of the turn that goes on: a provider's own call may get its result in a later step. */
+export function toOwnMessages(message: StoredMessage, tools: ToolSet): Promise<ModelMessage[]> {
+  const parts = message.parts.filter(
+    (part) => !isToolUIPart(part) || part.providerExecuted === true || DONE_STATES.has(part.state),
+  );
+  return convertToModelMessages([forModel({ ...message, parts })], { tools });
+}
+
+const DONE_STATES: ReadonlySet<string> = new Set([
+  "approval-responded",
+  "output-available",
+  "output-error",
+  "output-denied",
+]);
+
+function forModel(message: StoredMessage): UIMessage {
+  return withHandles(withPlainCalls(toUIMessage(message, "reference")));
 }
 
 /**

@@ -27,8 +27,8 @@ export interface StepContext {
   /** Receives each chunk as the model wrote it. Awaited before the next. */
   readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
   /**
-   * Takes back what was written in this step; called before the model is tried again, if it had written
-   * anything. Without it a call that fails is not tried again.
+   * Takes back what was written in this step; called when another try has something to say in its place.
+   * Without it a call that fails is not tried again.
    */
   readonly reset?: () => void | Promise<void>;
   /** Waits; ends early, without an error, when the signal aborts. Default: a timer. */
@@ -71,8 +71,12 @@ export async function callModel(
     return call;
   };
   let spent: LanguageModelUsage | undefined;
+  let hasWritten = false;
   for (let tries = 1; ; tries++) {
-    const attempt = new ModelTry(context, tries === 1 ? idSuffix : `${idSuffix}~${tries}`);
+    const attempt = new ModelTry(context, {
+      idSuffix: tries === 1 ? idSuffix : `${idSuffix}~${tries}`,
+      ...(hasWritten && reset !== undefined ? { onFirst: reset } : {}),
+    });
     try {
       const result = await attempt.run(prepare);
       return { ...result, usage: added(spent, result.usage) };
@@ -84,7 +88,7 @@ export async function callModel(
       spent = added(spent, attempt.usage);
       await sleep(delayMs, signal);
       signal.throwIfAborted();
-      if (attempt.hasWritten) await reset?.();
+      hasWritten ||= attempt.hasWritten;
     }
   }
 }

@@ -7,7 +7,7 @@ import { lookupInStore } from "../tool/store-lookup.ts";
 import type { Agent } from "./agent.ts";
 import { Answer } from "./answer.ts";
 import type { JournalCall, JournalEntry } from "./journal.ts";
-import { instructionsFor, toModelMessages, withVariables } from "./prompt.ts";
+import { instructionsFor, toModelMessages, toOwnMessages, withVariables } from "./prompt.ts";
 import { callModel, type StepContext, type StepResult } from "./step.ts";
 import { type Planned, ToolCalls } from "./tool-calls.ts";
 import { Toolbox } from "./toolbox.ts";
@@ -235,7 +235,7 @@ export class Steps {
     const { tools, past } = this.#required;
     const { parts } = this.#state.parts;
     if (parts.every(({ type }) => type === "step-start")) return past;
-    return [...past, ...(await toModelMessages([this.#state.message(parts, 0)], tools.all))];
+    return [...past, ...(await toOwnMessages(this.#state.message(parts, 0), tools.all))];
   }
 
   /** As the model wrote it into the message; expanded on its way out. */

@@ -1,6 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4Prompt } from "@ai-sdk/provider";
-import { tool, type ToolSet } from "ai";
-import * as z from "zod";
+import { jsonSchema, tool, type ToolSet } from "ai";
 import type { Agent } from "../../src/turn/agent.ts";
 import { variableIn } from "../../src/tool/tool-output.ts";
 import { VARIABLES_TAG } from "../../src/turn/prompt.ts";
@@ -116,10 +115,27 @@ export function agentOf(world: World): Agent {
   };
 }
 
+/** Made once: it takes longer than a turn. */
+const inputSchema = jsonSchema<Input>({
+  type: "object",
+  properties: {
+    gives: { type: "string", enum: [...GIVES] },
+    about: { type: "string" },
+    of: {},
+  },
+  required: ["gives", "about"],
+});
+
+interface Input {
+  readonly gives: Gives;
+  readonly about: string;
+  readonly of?: unknown;
+}
+
 function toolOf(name: ToolName, world: World): ToolSet[string] {
   return tool({
     description: `Does ${name}.`,
-    inputSchema: z.object({ gives: z.enum(GIVES), about: z.string(), of: z.unknown().optional() }),
+    inputSchema,
     execute: async ({ gives, about, of }, options) => {
       const { toolCallId } = options;
       const { idempotencyKey: key } = options as { readonly idempotencyKey?: string };

@@ -125,7 +125,14 @@ class Simulation {
         playing = this.#play(request);
       }
     }
-    await checkEnd({ object: this.#object, client: this.#client, world: this.#world, request, before });
+    await checkEnd({
+      object: this.#object,
+      client: this.#client,
+      world: this.#world,
+      request,
+      before,
+      crashes: this.#crashes,
+    });
   }
 
   #play(request: Request): Playing {

@@ -1,5 +1,5 @@
 import { APICallError } from "@ai-sdk/provider";
-import type { StoredMessage } from "../../src/turn/history.ts";
+import { getToolName, isToolUIPart, type UIMessage } from "ai";
 import type { Part, Step } from "./scripted-model.ts";
 
 /** Stays open for ever. */
@@ -32,13 +32,13 @@ export function cut(...said: readonly (readonly Part[])[]): Step {
 }
 
 /** What a message has kept, a word or two for each part. */
-export function keptIn(message: Pick<StoredMessage, "parts"> | undefined): readonly string[] {
+export function keptIn(message: Pick<UIMessage, "parts"> | undefined): readonly string[] {
   return (message?.parts ?? []).flatMap((part): string[] => {
     if (part.type === "step-start") return [];
     if (part.type === "text") return [clipped(part.text)];
-    if (!("toolCallId" in part)) return [part.type];
-    const failed = part.state === "output-error" ? part.errorText : undefined;
-    return [`${part.type.slice(5)} ${failed?.split(": ")[0] ?? part.state}`];
+    if (!isToolUIPart(part)) return [part.type];
+    const how = part.state === "output-error" ? part.errorText.split(": ")[0] : part.state;
+    return [`${getToolName(part)} ${how}`];
   });
 }
 

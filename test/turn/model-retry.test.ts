@@ -57,6 +57,13 @@ describe("a model that fails for a moment", () => {
     expect(calls.map(({ prompt }) => prompt)).toEqual(calls.map(() => calls[0]?.prompt));
   });
 
+  it("keeps what it said if no other try says anything", async () => {
+    const step = breaking(opened("Hello, wor"));
+    const { error, log } = await callWith({ steps: [step, failing(503), failing(500)] });
+    expect(error).toMatchObject({ code: "model_failed", message: "The model failed: Said 500." });
+    expect(typesOf(log)).toEqual(["text-start", "text-delta"]);
+  });
+
   it("is tried three times, and then the turn hears of its last failure", async () => {
     const { error, calls, delaysMs } = await callWith({
       steps: [failing(500), failing(502), failing(503), said],

@@ -1,0 +1,129 @@
+import { never } from "./fault-steps.ts";
+
+/** A function that throws this, whatever it is. */
+export function throwing(thrown: unknown): () => never {
+  return () => {
+    throw thrown;
+  };
+}
+
+export function cyclic(): unknown {
+  const value: Record<string, unknown> = {};
+  value.self = [value];
+  return value;
+}
+
+export function cyclicMap(): unknown {
+  const map = new Map<string, unknown>();
+  map.set("self", new Set([map]));
+  return map;
+}
+
+/** Throws, whatever is done with it; only a promise may take it for no thenable. */
+export function closedProxy(): object {
+  const closed = throwing(new Error("Closed."));
+  const traps = ["get", "has", "ownKeys", "getPrototypeOf", "getOwnPropertyDescriptor"];
+  const handler = Object.fromEntries(traps.map((trap) => [trap, closed]));
+  return new Proxy({}, { ...handler, get: (_, key) => (key === "then" ? undefined : closed()) });
+}
+
+export function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
+/** One that nobody has to wait for. */
+export function handled(promise: Promise<unknown>): Promise<unknown> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+/** An object that has itself, ever another one, inside. */
+export function bottomless(): object {
+  return new Proxy(
+    {},
+    {
+      get: (_, key) => (typeof key === "string" && key.length === 1 ? bottomless() : undefined),
+      has: () => false,
+      ownKeys: () => ["a"],
+      getOwnPropertyDescriptor: () => ({ configurable: true, enumerable: true }),
+    },
+  );
+}
+
+export function endless(): object {
+  return { toJSON: endless };
+}
+
+export function nested(levels: number): unknown {
+  let value: unknown = 1;
+  for (let level = 0; level < levels; level++) value = [value];
+  return value;
+}
+
+/** Little in memory, and 2 to the power of so many as JSON. */
+export function doubled(times: number): unknown {
+  let value: unknown = "x";
+  for (let time = 0; time < times; time++) value = [value, value];
+  return value;
+}
+
+export function detached(): Uint8Array {
+  const bytes = new Uint8Array(8);
+  structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+  return bytes;
+}
+
+/** An error that throws when it is asked what it has to say. */
+export function mute(): unknown {
+  return Object.defineProperty(new Error("No."), "message", { get: throwing("No message.") });
+}
+
+export function breakingStream(): ReadableStream<Uint8Array> {
+  let pulls = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (pulls++ > 2) throw new TypeError("terminated");
+      controller.enqueue(new Uint8Array(100_000));
+    },
+  });
+}
+
+export function hangingStream(): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(new Uint8Array([91])),
+    pull: never,
+  });
+}
+
+export function lockedStream(): ReadableStream<Uint8Array> {
+  const stream = new Blob(["ab"]).stream();
+  stream.getReader();
+  return stream;
+}
+
+/** A server's answer that says it is JSON. */
+export function answering(body: BodyInit): Response {
+  return new Response(body, { headers: { "content-type": "application/json" } });
+}
+
+export async function readResponse(): Promise<Response> {
+  const response = answering("[]");
+  await response.text();
+  return response;
+}
+
+/** One result, and then what `next` does. */
+export async function* yielding(next: () => unknown): AsyncGenerator<unknown> {
+  yield 1;
+  yield await next();
+}
+
+/** Results without an end, each a moment after the other. */
+export async function* unending(): AsyncGenerator<number> {
+  for (let n = 0; ; n++) {
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    yield n;
+  }
+}
