@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
+import { type Sql, textIn } from "../../src/store/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableInfo, VariableStore } from "../../src/store/variable-store.ts";
 import { variableIn } from "../../src/tool/tool-output.ts";
@@ -27,19 +28,19 @@ export interface Stats {
   readonly delays: readonly number[];
 }
 
-/** What an object believes of the database is what is in there. */
-export function checkMemory({ journal, history, store }: SimulatedObject, world: World): void {
-  const { sql } = world.database;
+/** At a crash: what an object believes of the database is what is in there. */
+export function checkMemory({ journal, history }: SimulatedObject, sql: Sql): void {
   const written = new Journal(sql);
   same(journal.head(), written.head(), "the journal's head in memory and in the database");
   for (const chars of [0, 100_000, 200_000, 300_000]) {
     same(journal.rowsFor(chars), written.rowsFor(chars), "the journal's end");
   }
   same(history.window(), new History(sql).window(), "the history in memory and in the database");
-  same(listOf(store), listOf(storeOf(world)), "the variables in memory and in the database");
   const committed = committedCalls(sql);
-  for (const { name, toolCallId } of store.list()) {
-    const isKnown = toolCallId === undefined || committed.has(toolCallId);
+  const rows = sql.all(`SELECT name, tool_call_id FROM variable WHERE tool_call_id IS NOT NULL`);
+  for (const row of rows) {
+    const [name, toolCallId] = [textIn(row, "name"), textIn(row, "tool_call_id")];
+    const isKnown = committed.has(toolCallId);
     must(isKnown, `variables: $${name} is there, and the result of ${toolCallId} is not`);
   }
 }
@@ -67,7 +68,6 @@ export interface End {
 export async function checkEnd(end: End): Promise<void> {
   const { object, client, world, request } = end;
   const { sql } = world.database;
-  checkMemory(object, world);
   must(object.journal.head()?.isOpen === false, "R7: the turn is still open");
   const kept = TurnLog.ended(new Journal(sql));
   same(kept.slice(0, 0), object.log.slice(0, 0), "the frames in memory and in the database");
@@ -85,7 +85,10 @@ export async function checkEnd(end: End): Promise<void> {
   }
   const error = (message.metadata as { readonly error?: string } | undefined)?.error;
   must((error === undefined) === (last === "finish"), `R9: ${last}, and the error is ${error}`);
-  if (end.crashes > 0) await checkFrames(end, message);
+  if (end.crashes === 0) return;
+  checkMemory(object, sql);
+  same(listOf(object.store), listOf(storeOf(world)), "the variables in memory and in the database");
+  await checkFrames(end, message);
 }
 
 /** What stock clients make of the frames is the message as people see it. */

@@ -1,5 +1,5 @@
 import { isToolUIPart } from "ai";
-import { firstRow, numberIn, type Sql } from "../../src/store/sql.ts";
+import type { Sql } from "../../src/store/sql.ts";
 import { History } from "../../src/turn/history.ts";
 import { Journal, type JournalEntry } from "../../src/turn/journal.ts";
 
@@ -30,10 +30,4 @@ function entriesIn(sql: Sql): readonly JournalEntry[] {
     .split("\n")
     .filter((line) => line.startsWith("j"))
     .map((line) => JSON.parse(line.slice(1)) as JournalEntry);
-}
-
-/** Rows that a crash in the middle of something leaves behind show as a difference here. */
-export function messageCount(sql: Sql): number {
-  const row = firstRow(sql, `SELECT count(*) AS total FROM message`);
-  return row === undefined ? 0 : numberIn(row, "total");
 }

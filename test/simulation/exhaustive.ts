@@ -1,4 +1,3 @@
-import type { Outcome } from "./checks.ts";
 import { compare } from "./compare.ts";
 import { NAMES, type Plan, type PlannedCall, type PlannedStep } from "./plan.ts";
 import { type Disturbance, simulate } from "./simulate.ts";
@@ -69,28 +68,26 @@ function crashesAt(places: readonly number[], loses: boolean): Disturbance {
 
 const SEED = 1;
 
-/** One crash at each wait there is, then all pairs of them if asked; returns how many ran. */
+/** One crash at each wait there is, or all pairs of them; returns how many conversations that were. */
 export async function exhaust(plan: Plan, withPairs: boolean): Promise<number> {
   const expected = await simulate(plan, SEED);
   let runs = 0;
-  const run = async (places: readonly number[], loses: boolean): Promise<Outcome> => {
+  /** True if there were as many crashes as there are places. */
+  const run = async (places: readonly number[], loses: boolean): Promise<boolean> => {
     runs++;
     try {
       const actual = await simulate(plan, SEED, crashesAt(places, loses));
       compare(actual, expected);
-      return actual;
+      return actual.crashes === places.length;
     } catch (error) {
       const what = error instanceof Error ? error.message : String(error);
       throw new Error(`Crashes at ${places.join(", ")}, lost: ${loses}: ${what}`, { cause: error });
     }
   };
-  for (const loses of [false, true]) {
-    for (let first = 0; ; first++) {
-      const { crashes } = await run([first], loses);
-      if (crashes === 0) break;
-      for (let second = 0; withPairs; second++) {
-        if ((await run([first, second], loses)).crashes < 2) break;
-      }
+  for (let first = 0; await run([first], true); first++) {
+    if (!withPairs) await run([first], false);
+    for (let second = 0; withPairs; second++) {
+      if (!(await run([first, second], (first + second) % 2 === 0))) break;
     }
   }
   return runs;

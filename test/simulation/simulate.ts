@@ -180,7 +180,7 @@ class Simulation {
 
   async #crash(): Promise<void> {
     const { database } = this.#world;
-    checkMemory(this.#object, this.#world);
+    checkMemory(this.#object, database.sql);
     this.#crashes++;
     this.#steps = 0;
     this.#delays.push(...this.#object.delays);

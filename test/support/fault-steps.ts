@@ -32,7 +32,9 @@ export function cut(...said: readonly (readonly Part[])[]): Step {
 }
 
 /** What a message has kept, a word or two for each part. */
-export function keptIn(message: Pick<UIMessage, "parts"> | undefined): readonly string[] {
+export function keptIn(
+  message: { readonly parts: readonly UIMessage["parts"][number][] } | undefined,
+): readonly string[] {
   return (message?.parts ?? []).flatMap((part): string[] => {
     if (part.type === "step-start") return [];
     if (part.type === "text") return [clipped(part.text)];

@@ -1,5 +1,8 @@
 import { never } from "./fault-steps.ts";
 
+/** JSON of more levels than a value may have. */
+export const DEEP = "[".repeat(300) + "]".repeat(300);
+
 /** A function that throws this, whatever it is. */
 export function throwing(thrown: unknown): () => never {
   return () => {
@@ -31,6 +34,11 @@ export function revoked(): object {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   return proxy;
+}
+
+/** What a promise takes for another one. */
+export function thenable(then: () => unknown): object {
+  return Object.fromEntries([["then", then]]);
 }
 
 /** One that nobody has to wait for. */

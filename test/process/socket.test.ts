@@ -1,0 +1,209 @@
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { Chat } from "@ai-sdk/react";
+import { type UIMessage, WebSocketChatTransport } from "ai";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { freePort } from "../../scripts/local-worker.ts";
+import { startWrangler, type WranglerProcess } from "../../scripts/wrangler-process.ts";
+import {
+  type ChatCompletions,
+  type ChatStep,
+  startChatCompletions,
+} from "../support/chat-completions.ts";
+import { temporaryFolder } from "../support/server.ts";
+import { messagesOf, post, textOf } from "../support/turn-client.ts";
+
+const EVENTUALLY = { timeout: 30_000, interval: 50 };
+const HALVES = "The first half and the other half.";
+
+let endpoint: ChatCompletions;
+let worker: WranglerProcess;
+let url: string;
+const stateDir = temporaryFolder();
+
+beforeAll(async () => {
+  endpoint = await startChatCompletions();
+  await start();
+});
+
+afterAll(async () => {
+  await worker?.stop();
+  await endpoint?.down();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+/** The local Worker itself, on the state that is there. */
+async function start(): Promise<void> {
+  const envFile = join(stateDir, "settings.env");
+  const settings = { AUTH: "none", MODEL: "openai-compatible:test", MODEL_BASE_URL: endpoint.url };
+  const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
+  writeFileSync(envFile, lines.join(""));
+  const port = await freePort();
+  worker = startWrangler({ port, stateDir, envFile });
+  url = `http://localhost:${port}`;
+  await vi.waitFor(async () => {
+    expect((await fetch(`${url}/health`)).status, worker.said()).toBe(200);
+  }, EVENTUALLY);
+  worker.noteFamily();
+}
+
+/** What `useChat` is made of, over a socket of the machine's own. */
+function openChat(id: string) {
+  const transport = new WebSocketChatTransport<UIMessage>({
+    url: `${url}/conversations/${id}/socket`,
+    body: { agent: "weather" },
+  });
+  const chat = new Chat<UIMessage>({ id, transport });
+  return { chat, transport, conversation: `${url}/conversations/${id}` };
+}
+
+/** A model that says the first half of its words, and the other when it is let go. */
+function playHalves(then: readonly ChatStep[] = []) {
+  const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
+  endpoint.play([{ kind: "text", text: HALVES, hold }, ...then]);
+  return letGo;
+}
+
+const untilSaid = (chat: Chat<UIMessage>, words: string) =>
+  vi.waitFor(() => expect(textOf(chat.messages.at(-1))).toContain(words), EVENTUALLY);
+
+/** As JSON would have them, without the cost, which the stream alone carries. */
+function comparable(messages: readonly UIMessage[]): unknown {
+  return JSON.parse(
+    JSON.stringify(messages, (key, value: unknown) => (key === "cost" ? undefined : value)),
+  );
+}
+
+describe("the stock client over a WebSocket", () => {
+  it("holds a conversation, and has what the server has", async () => {
+    endpoint.play([
+      { kind: "calls", calls: [{ name: "get_weather", input: { location: "NYC" } }] },
+      { kind: "text", text: "It is in $get_weather_nyc.city." },
+      { kind: "text", text: "You are welcome." },
+    ]);
+    const { chat, transport, conversation } = openChat("talk");
+    await chat.sendMessage({ text: "What's the weather in NYC?" });
+    await chat.sendMessage({ text: "Thank you." });
+    expect([chat.status, chat.error]).toEqual(["ready", undefined]);
+    expect(chat.messages.map(textOf)).toEqual([
+      "What's the weather in NYC?",
+      "It is in New York.",
+      "Thank you.",
+      "You are welcome.",
+    ]);
+    expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
+    transport.close();
+  });
+
+  it("reads an answer while it is said, and another client with it", async () => {
+    const letGo = playHalves();
+    const [one, other] = [openChat("two"), openChat("two")];
+    const asked = one.chat.sendMessage({ text: "Tell me." });
+    await untilSaid(one.chat, "The first");
+    const resumed = other.chat.resumeStream();
+    await untilSaid(other.chat, "The first");
+    letGo();
+    await Promise.all([asked, resumed]);
+    expect(textOf(one.chat.messages.at(-1))).toBe(HALVES);
+    expect(comparable(other.chat.messages)).toEqual(comparable(one.chat.messages.slice(1)));
+    for (const { transport } of [one, other]) transport.close();
+  });
+
+  it("stops a turn for good", async () => {
+    playHalves();
+    const { chat, transport, conversation } = openChat("stop");
+    const asked = chat.sendMessage({ text: "Tell me." });
+    await untilSaid(chat, "The first");
+    await chat.stop();
+    await asked;
+    expect(chat.status).toBe("ready");
+    await vi.waitFor(async () => {
+      const [, answer] = await messagesOf(conversation);
+      expect(answer?.metadata).toMatchObject({ stopped: true });
+    }, EVENTUALLY);
+    endpoint.play([{ kind: "text", text: "Here again." }]);
+    await chat.sendMessage({ text: "And now?" });
+    expect(textOf(chat.messages.at(-1))).toBe("Here again.");
+    transport.close();
+  });
+
+  it("goes on after its socket was cut: the turn did not stop", async () => {
+    const letGo = playHalves();
+    const { chat, transport, conversation } = openChat("cut");
+    const asked = chat.sendMessage({ text: "Tell me." });
+    await untilSaid(chat, "The first");
+    transport.close();
+    await asked;
+    expect(chat.status).toBe("error");
+    const resumed = chat.resumeStream();
+    await vi.waitFor(() => expect(chat.status).toBe("streaming"), EVENTUALLY);
+    letGo();
+    await resumed;
+    expect(chat.messages.map(textOf)).toEqual(["Tell me.", HALVES]);
+    expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
+    transport.close();
+  });
+
+  it("goes on after the server was killed, on the same state", async () => {
+    playHalves([{ kind: "text", text: "All of it, anew." }]);
+    const { chat } = openChat("killed");
+    const asked = chat.sendMessage({ text: "Tell me." });
+    await untilSaid(chat, "The first");
+    worker.kill();
+    await asked;
+    expect(chat.status).toBe("error");
+    await worker.exited;
+    await start();
+    const again = openChat("killed");
+    again.chat.messages = [...(await messagesOf(again.conversation))];
+    await again.chat.resumeStream();
+    await vi.waitFor(async () => {
+      const messages = await messagesOf(again.conversation);
+      expect(textOf(messages[1])).toMatch(/All of it, anew\.$/);
+    }, EVENTUALLY);
+    endpoint.play([{ kind: "text", text: "Here again." }]);
+    await again.chat.sendMessage({ text: "And now?" });
+    expect(textOf(again.chat.messages.at(-1))).toBe("Here again.");
+    again.transport.close();
+  });
+});
+
+/** `open`, or `error`, as a page of this origin would see it. */
+async function outcomeOf(path: string, headers: Record<string, string>): Promise<string> {
+  // Node's WebSocket takes headers, which a browser sets by itself.
+  const options = { headers } as unknown as string[];
+  const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, options);
+  const outcome = await new Promise<string>((done) => {
+    for (const type of ["open", "error"]) socket.addEventListener(type, () => done(type));
+  });
+  socket.close();
+  return outcome;
+}
+
+describe("the door", () => {
+  it("opens to pages of its own origin and to programs, and to no other", async () => {
+    const path = "/conversations/door/socket";
+    expect(await outcomeOf(path, {})).toBe("open");
+    expect(await outcomeOf(path, { origin: url })).toBe("open");
+    for (const origin of ["https://evil.example", "http://localhost:1", "null"]) {
+      expect(await outcomeOf(path, { origin })).toBe("error");
+    }
+    expect((await fetch(`${url}/conversations/door`)).status).toBe(404);
+  });
+});
+
+describe("a client that does not read", () => {
+  it("delays nobody", async () => {
+    const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, name: "x".repeat(60) }));
+    await fetch(`${url}/conversations/slow/variables/rows`, {
+      method: "PUT",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(rows),
+    });
+    const answers = Array.from({ length: 6 }, () => ({ kind: "text", text: "$rows" }) as const);
+    endpoint.play(answers);
+    await wait(0);
+    expect(post).toBeDefined();
+  });
+});

@@ -1,0 +1,45 @@
+import { expect } from "vitest";
+import { keptIn } from "./fault-steps.ts";
+import { finish, text } from "./scripted-model.ts";
+import { type Conversation, promptOf, readMessage, shownText, type Turn } from "./turn.ts";
+
+/** Only these: digests and streams are made outside of the clock. */
+export const TIMERS = ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] as const;
+
+/** What a fault comes to. After each of them the next message is answered. */
+export interface Outcome {
+  /** The last part that a client gets; of an error its code. */
+  readonly ends: string;
+  /** What the answer in the history has, part by part; empty if there is none. */
+  readonly keeps: readonly string[];
+  /** How often the model was called. */
+  readonly calls: number;
+}
+
+export function endOf({ chunks }: Turn): string {
+  const last = chunks.at(-1);
+  return last?.type === "error" ? (last.errorText.split(": ")[0] ?? "") : String(last?.type);
+}
+
+/** Of the first turn of a conversation. */
+export async function expectOutcome(
+  chat: Conversation,
+  turn: Turn,
+  outcome: Outcome,
+): Promise<void> {
+  const { messages } = chat.history.page({ limit: 10 });
+  const roles = outcome.keeps.length > 0 ? ["user", "assistant"] : ["user"];
+  expect(messages.map(({ role }) => role)).toEqual(roles);
+  expect({ ends: endOf(turn), keeps: keptIn(messages[1]), calls: turn.calls.length }).toEqual(
+    outcome,
+  );
+  expect(turn.result.error?.code).toBe(outcome.ends === "finish" ? undefined : outcome.ends);
+  // What a stock client has at the end is what was kept.
+  const { message, errors } = await readMessage(turn.chunks.filter(({ type }) => type !== "error"));
+  expect(errors).toEqual([]);
+  expect(keptIn(message)).toEqual(outcome.keeps);
+  expect(chat.journal.head()).toMatchObject({ isOpen: false });
+  const next = await chat.say({ question: "And now?", steps: [[text("Hello."), finish()]] });
+  expect([endOf(next), shownText(next.chunks)]).toEqual(["finish", "Hello."]);
+  expect(JSON.stringify(promptOf(next, 0))).toContain("And now?");
+}
