@@ -25,11 +25,11 @@ export interface Watch {
 const MAX_BAD_FRAMES = 8;
 
 /**
- * What one socket carries. Nothing tells whether a client reads: the platform keeps what was sent until it
- * does, and says not how much that is. So a socket is closed when it has carried half of this and is idle, which
- * the stock client does not notice, or all of it; a turn says less, but for texts of megabytes by reference.
+ * What one socket carries in its life. Nothing tells whether a client reads: the platform keeps what was sent
+ * until it does, and does not say how much that is. A socket that is idle is closed at half of this already,
+ * which the stock client does not notice. One answer is less, unless it is megabytes by reference.
  */
-const MAX_SENT_CHARS = 67_108_864;
+const MAX_SENT_CHARS = 33_554_432;
 
 /** A socket on which something is said. */
 export class SocketLine {

@@ -46,6 +46,8 @@ export class Sockets {
 
   /** Does not throw, and does not wait for what it begins. */
   receive(socket: WebSocket, message: string | ArrayBuffer): void {
+    // Its client is about to hear that nothing more is taken here.
+    if (socket.readyState !== WebSocket.OPEN) return;
     const line = this.#lines.get(socket) ?? new SocketLine(socket);
     const frame = readFrame(message);
     if (frame.type === "bad") return line.refuse(frame.requestId, frame.error);

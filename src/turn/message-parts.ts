@@ -62,6 +62,18 @@ export class MessageParts {
     return this.#parts.filter(({ type }) => type === "step-start").length;
   }
 
+  /**
+   * Our calls that have no outcome: begun, about to begin, or waiting for a person. Not those of a step that
+   * the model has not finished: nobody has looked at them.
+   */
+  openCalls(isStepOpen: boolean): readonly { readonly toolCallId: string }[] {
+    const parts = isStepOpen ? this.#parts.slice(0, this.#stepStart) : this.#parts;
+    return parts.flatMap(({ toolCallId, state, providerExecuted }) => {
+      const isOpen = OPEN_STATES.has(state) && providerExecuted !== true;
+      return isOpen && typeof toolCallId === "string" ? [{ toolCallId }] : [];
+    });
+  }
+
   /** Where a call of the newest steps stands, counted from 0. */
   placeOf(toolCallId: string): { readonly step: number; readonly call: number } {
     let place = { step: -1, call: -1 };
@@ -242,6 +254,12 @@ export class MessageParts {
     Object.assign(part, rest);
   }
 }
+
+const OPEN_STATES: ReadonlySet<unknown> = new Set([
+  "input-available",
+  "approval-requested",
+  "approval-responded",
+]);
 
 const toolState = {
   "tool-input-start": "input-streaming",

@@ -9,8 +9,9 @@ import { Answer } from "./answer.ts";
 import type { JournalCall, JournalEntry } from "./journal.ts";
 import { instructionsFor, toModelMessages, toOwnMessages, withVariables } from "./prompt.ts";
 import { callModel, type StepContext, type StepResult } from "./step.ts";
-import { type Planned, ToolCalls } from "./tool-calls.ts";
+import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
 import { Toolbox } from "./toolbox.ts";
+import type { Remains } from "./turn-log.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import type { TurnState } from "./turn-state.ts";
 import { addUsage } from "./usage.ts";
@@ -35,6 +36,8 @@ export class Steps {
   #opened: Opened | undefined;
   /** Chunks about calls that no entry of the journal has yet. */
   #unnoted: UIMessageChunk[] = [];
+  /** Calls that have begun, and of which nothing came yet. */
+  readonly #begun = new Map<string, JournalCall>();
   /** Is the model called, or going to be, for the newest step? */
   #isOpen = false;
   /** Is there a step that ends when its calls do? There is none where a person was waited for. */
@@ -99,6 +102,7 @@ export class Steps {
         void this.#write({ type: "finish-step" });
         return result.finishReason;
       }
+      this.#isOpen = false;
       // Of calls that share an id, the message has the last.
       const calls = new Map(result.calls.map((call) => [call.toolCallId, call])).values();
       const planned = await this.#required.calls.plan([...calls], messages);
@@ -119,6 +123,7 @@ export class Steps {
     if (begun.length === 0) return this.#afterCalls();
     const { calls } = this.#required;
     const planned = await calls.recover(begun, await this.#messages());
+    this.#begun.clear();
     return this.#runCalls(planned, () => ({ chunks: this.#unnoted }), begun);
   }
 
@@ -136,11 +141,29 @@ export class Steps {
   }
 
   /** Goes on with what is in the state; `isOpen`: in the middle of a step that is not. */
-  restore(isOpen: boolean, hasStep: boolean): void {
+  restore({ entries, calls }: Remains, isOpen: boolean): void {
     this.#isOpen = isOpen;
-    this.#hasStep = isOpen || hasStep;
+    this.#hasStep = isOpen || entries.some(({ step }) => step !== undefined);
+    for (const call of calls) this.#begun.set(call.toolCallId, call);
     if (isOpen) this.#state.parts.add({ type: "start-step" });
     this.#answer.restart(this.#state.parts.display);
+  }
+
+  /**
+   * At the end of a turn that was stopped, or failed: whatever has no outcome gets one, for the model will
+   * read of it. Of a call that had begun and must not run twice nobody knows what it did.
+   */
+  closeCalls(): void {
+    for (const part of this.#state.parts.openCalls(this.#isOpen)) {
+      const { toolCallId } = part;
+      const begun = this.#begun.get(toolCallId);
+      const isUnknown =
+        begun !== undefined && this.#opened?.tools.effectsOf(begun.toolName) !== "none";
+      const { code, message } = isUnknown ? OUTCOME_UNKNOWN : NOT_CALLED;
+      void this.#write({ type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` });
+    }
+    const { waiting } = this.#state;
+    for (const approval of Object.keys(waiting)) delete waiting[approval];
   }
 
   /** Lets go of what is held, at the turn's end. */
@@ -200,10 +223,14 @@ export class Steps {
         if (planned.length === 0) this.#closeStep();
       });
     }
+    for (const { call } of planned) this.#begun.set(call.toolCallId, call);
     await this.#required.calls.run(planned, (save) => {
       log.commit(() => {
         const { chunks, isLast } = save();
-        for (const chunk of chunks) void this.#write(chunk);
+        for (const chunk of chunks) {
+          void this.#write(chunk);
+          if ("toolCallId" in chunk) this.#begun.delete(chunk.toolCallId);
+        }
         this.#note({ chunks });
         if (isLast) this.#closeStep();
       });
@@ -225,7 +252,6 @@ export class Steps {
   /** In the commit of what was the last to happen in it, and with the beginning of the next. */
   #closeStep(): void {
     if (this.#hasStep) void this.#write({ type: "finish-step" });
-    this.#isOpen = false;
     const { parts, hasWaiting } = this.#state;
     if (!hasWaiting && parts.steps < limits.maxSteps) this.startStep();
   }
@@ -265,6 +291,11 @@ export class Steps {
     return this.#opened;
   }
 }
+
+const NOT_CALLED = {
+  code: "turn_stopped",
+  message: "The turn ended before this call had a result.",
+} as const;
 
 /** What the steps of an attempt work with. */
 interface Opened {

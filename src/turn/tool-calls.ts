@@ -236,7 +236,7 @@ interface Why {
   readonly message: string;
 }
 
-const OUTCOME_UNKNOWN: Why = {
+export const OUTCOME_UNKNOWN: Why = {
   code: "outcome_unknown",
   message:
     "This call was cut off: it may have done its work or not. Find out before you repeat it.",

@@ -183,13 +183,11 @@ class Turn {
   }
 
   /** True if the model had not finished the newest step. */
-  restore({ entries, steps }: Remains): boolean {
+  restore(remains: Remains): boolean {
+    const { entries, steps } = remains;
     this.#state.restore(entries);
     const isOpen = steps > entries.filter(({ step }) => step !== undefined).length;
-    this.#steps.restore(
-      isOpen,
-      entries.some(({ step }) => step !== undefined),
-    );
+    this.#steps.restore(remains, isOpen);
     return isOpen;
   }
 
@@ -226,34 +224,27 @@ class Turn {
   /** The answer goes into the history, and the turn is closed, in one commit. */
   #end(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
     const { history, signal, now, log } = this.#options;
-    const stored = this.#state.message(this.#state.parts.ended(), now());
-    const saysSomething = stored.parts.some((part) => part.type !== "step-start");
-    const isNew = !this.#isResumed;
-    const metadata = this.#metadata(isNew && !saysSomething ? undefined : stored);
-    const failure = {
-      ...(error === undefined ? {} : { error: error.code }),
-      ...(signal.aborted ? { stopped: true } : {}),
-    };
-    const message = { ...stored, metadata: { ...metadata, ...failure } };
     const { emit } = this.#steps;
-    const finish = () => {
+    let ended: Pick<TurnResult, "metadata" | "message"> | undefined;
+    log.end(this.#endedHead(error), () => {
+      if (signal.aborted || error !== undefined) this.#steps.closeCalls();
+      const stored = this.#state.message(this.#state.parts.ended(), now());
+      const metadata = this.#metadata(stored);
+      const failure = {
+        ...(error === undefined ? {} : { error: error.code }),
+        ...(signal.aborted ? { stopped: true } : {}),
+      };
+      const message = { ...stored, metadata: { ...metadata, ...failure } };
+      if (this.#isResumed) history.replaceNewest(message);
+      else history.add(message);
       emit({ type: "message-metadata", messageMetadata: { ...metadata, ...failure } });
       if (signal.aborted) emit({ type: "abort" });
       else if (error !== undefined)
         emit({ type: "error", errorText: `${error.code}: ${error.message}` });
       else emit({ type: "finish", finishReason });
-    };
-    log.end(this.#endedHead(error), () => {
-      if (!isNew) history.replaceNewest(message);
-      else if (saysSomething) history.add(message);
-      finish();
+      ended = { metadata, message: toUIMessage(message, "display") };
     });
-    return {
-      metadata,
-      message: toUIMessage(message, "display"),
-      finishReason,
-      ...(error === undefined ? {} : { error }),
-    };
+    return { ...required(ended), finishReason, ...(error === undefined ? {} : { error }) };
   }
 
   #endedHead(error: TurnResult["error"]): TurnHead {
@@ -264,10 +255,10 @@ class Turn {
   }
 
   /** The rows in which the end is kept count in. */
-  #metadata(kept: StoredMessage | undefined): TurnMetadata {
+  #metadata(kept: StoredMessage): TurnMetadata {
     const { rowsRead, rowsWritten, alarms } = this.#options.cost();
     const { history, log } = this.#options;
-    const messageRows = kept === undefined ? 0 : history.rowsFor(kept) + (this.#isResumed ? 1 : 0);
+    const messageRows = history.rowsFor(kept) + (this.#isResumed ? 1 : 0);
     const { usage, savings } = this.#state;
     return {
       usage,
@@ -277,9 +268,10 @@ class Turn {
   }
 }
 
-function required(turn: Turn | undefined): Turn {
-  if (turn === undefined) throw new ByrefError("internal", "The turn has not begun.");
-  return turn;
+/** What a commit has made; it does so before it returns. */
+function required<Made>(made: Made | undefined): Made {
+  if (made === undefined) throw new ByrefError("internal", "The turn was not written down.");
+  return made;
 }
 
 function tooLong(): ByrefError {

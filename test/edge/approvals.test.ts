@@ -224,4 +224,59 @@ describe("the AI SDK's own client", () => {
       expect(paid).toEqual([50]);
     });
   });
+
+  it("and is stopped while it runs: nobody knows what it did, and the next message is answered", async () => {
+    const { options, model } = paying([payAmount(50), [text("Next."), finish()]]);
+    const begun = Promise.withResolvers<void>();
+    const slow = tool({
+      inputSchema: z.object({ amount: z.number() }),
+      needsApproval: true,
+      execute: (): Promise<string> => {
+        begun.resolve();
+        return new Promise(() => {});
+      },
+    });
+    const [other, bank] = options.agents;
+    const agents = [other, { ...bank, tools: { pay: slow } }] as const;
+    await withRuntime({ ...options, agents }, async (own) => {
+      await ask(own);
+      const running = await decide(own, approvalIn(own), { approved: true });
+      await begun.promise;
+      own.conversation().stop();
+      await running.text();
+      expect(messagesOf(own).at(-1)?.parts.at(-1)).toMatchObject({
+        state: "output-error",
+        errorText: expect.stringMatching(/^outcome_unknown: /),
+      });
+      const next = await ask(own, "And now?");
+      expect(next.at(-1)).toMatchObject({ type: "finish" });
+      expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("outcome_unknown");
+    });
+  });
+
+  it("does not wait any more when its turn is stopped", async () => {
+    const begun = Promise.withResolvers<void>();
+    const { options } = paying([
+      [toolCall("pay", { amount: 50 }), toolCall("wait", {}), asked],
+      thanks,
+    ]);
+    const wait = tool({
+      inputSchema: z.object({}),
+      execute: (): Promise<string> => {
+        begun.resolve();
+        return new Promise(() => {});
+      },
+    });
+    const [other, bank] = options.agents;
+    const agents = [other, { ...bank, tools: { ...bank.tools, wait } }] as const;
+    await withRuntime({ ...options, agents }, async (own) => {
+      const running = ask(own);
+      await begun.promise;
+      own.conversation().stop();
+      const request = (await running).find(({ type }) => type === "tool-approval-request");
+      const id = request?.type === "tool-approval-request" ? request.approvalId : "";
+      await problemIn(await decide(own, id, { approved: true }), "approval_not_found");
+      expect(own.conversation().about().status).toBe("idle");
+    });
+  });
 });

@@ -188,7 +188,9 @@ describe("what is no frame", () => {
     await socket.until("no-active", "b");
     expect(socket.frames.filter(({ type }) => type === "error")).toHaveLength(8);
     socket.send("x");
+    socket.send(sendFrame("c", id, "What is the weather in NYC?"));
     expect(await socket.closed).toMatchObject({ code: 1008 });
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
   });
 
   it("is bytes, too", async () => {
@@ -294,7 +296,7 @@ function silentSocket() {
 }
 
 describe("a socket that is never read", () => {
-  const chunk = "x".repeat(limits.maxExpansionChars);
+  const chunk = "x".repeat(9_000_000);
 
   it("is closed when it has been sent much: at a turn's end at first, at last at once", () => {
     const { closed, socket } = silentSocket();

@@ -1,14 +1,16 @@
 import {
   readUIMessageStream,
+  tool,
   type UIMessage,
   type UIMessageChunk,
   WebSocketChatTransport,
 } from "ai";
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { call, newId, textOf } from "../support/edge.ts";
 import { haltedTurn } from "../support/halted-turn.ts";
 import type { OwnRuntime } from "../support/own-runtime.ts";
-import { finish, text } from "../support/scripted-model.ts";
+import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
 import { socketClassFor, withSockets } from "../support/socket-client.ts";
 
 /** The AI SDK's own, which refuses what its protocol does not know. */
@@ -81,6 +83,44 @@ describe("the AI SDK's WebSocketChatTransport", () => {
       const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
       expect(messages.map(textOf)).toEqual(["Hello.", "Before.", "More.", "Next."]);
       expect(messages[1]?.metadata).toMatchObject({ stopped: true });
+      transport.close();
+    });
+  });
+
+  it("sends a person's decision, and gets what follows in the same message", async () => {
+    const paid: number[] = [];
+    const pay = tool({
+      inputSchema: z.object({ amount: z.number() }),
+      needsApproval: true,
+      execute: ({ amount }) => paid.push(amount),
+    });
+    const agent = { name: "bank", description: "", instructions: "", tools: { pay } };
+    const steps = [
+      [text("So: "), toolCall("pay", { amount: 5 }), finish("tool-calls")],
+      [text("Paid."), finish()],
+    ];
+    await withSockets({ agents: [agent], model: scriptedModel(steps) }, async (own) => {
+      const { transport, send, resume } = transportTo(own, "c");
+      const asking = await messageIn(await send("Pay."));
+      expect(await resume()).toBeNull();
+      const parts = asking?.parts.map((part) =>
+        "approval" in part
+          ? { ...part, state: "approval-responded", approval: { ...part.approval, approved: true } }
+          : part,
+      );
+      const stream = await transport.sendMessages({
+        chatId: "c",
+        trigger: "submit-message",
+        messageId: undefined,
+        // What the stock client makes of the part when its person decides.
+        messages: [{ ...asking, parts } as UIMessage],
+        abortSignal: undefined,
+      });
+      await stream.pipeTo(new WritableStream());
+      expect(paid).toEqual([5]);
+      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+      expect(messages.map(textOf)).toEqual(["Pay.", "So: Paid."]);
+      expect(messages[1]?.id).toBe(asking?.id);
       transport.close();
     });
   });

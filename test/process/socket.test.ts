@@ -1,6 +1,5 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as wait } from "node:timers/promises";
 import { Chat } from "@ai-sdk/react";
 import { type UIMessage, WebSocketChatTransport } from "ai";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -12,7 +11,7 @@ import {
   startChatCompletions,
 } from "../support/chat-completions.ts";
 import { temporaryFolder } from "../support/server.ts";
-import { messagesOf, post, textOf } from "../support/turn-client.ts";
+import { messagesOf, textOf } from "../support/turn-client.ts";
 
 const EVENTUALLY = { timeout: 30_000, interval: 50 };
 const HALVES = "The first half and the other half.";
@@ -175,7 +174,9 @@ async function outcomeOf(path: string, headers: Record<string, string>): Promise
   const options = { headers } as unknown as string[];
   const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, options);
   const outcome = await new Promise<string>((done) => {
-    for (const type of ["open", "error"]) socket.addEventListener(type, () => done(type));
+    for (const type of ["open", "error"] as const) {
+      socket.addEventListener(type, () => done(type));
+    }
   });
   socket.close();
   return outcome;
@@ -190,20 +191,5 @@ describe("the door", () => {
       expect(await outcomeOf(path, { origin })).toBe("error");
     }
     expect((await fetch(`${url}/conversations/door`)).status).toBe(404);
-  });
-});
-
-describe("a client that does not read", () => {
-  it("delays nobody", async () => {
-    const rows = Array.from({ length: 20_000 }, (_, id) => ({ id, name: "x".repeat(60) }));
-    await fetch(`${url}/conversations/slow/variables/rows`, {
-      method: "PUT",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(rows),
-    });
-    const answers = Array.from({ length: 6 }, () => ({ kind: "text", text: "$rows" }) as const);
-    endpoint.play(answers);
-    await wait(0);
-    expect(post).toBeDefined();
   });
 });

@@ -5,7 +5,15 @@ import { variableIn } from "../../src/tool/tool-output.ts";
 import { VARIABLES_TAG } from "../../src/turn/prompt.ts";
 import { finish, type Part, reasoning, text, toolCall } from "../support/scripted-model.ts";
 import { committedCalls } from "./committed.ts";
-import { GIVES, type Gives, type Plan, type PlannedStep, type ToolName, TOOLS } from "./plan.ts";
+import {
+  GIVES,
+  type Gives,
+  OWN_TOOLS,
+  type Plan,
+  type PlannedStep,
+  type ToolName,
+  TOOLS,
+} from "./plan.ts";
 import type { World } from "./world.ts";
 
 export function questionText(turn: number): string {
@@ -29,7 +37,8 @@ export function modelOf(plan: Plan, world: World): LanguageModelV4 {
       const calls = world.modelCalls.get(place) ?? 0;
       world.modelCalls.set(place, calls + 1);
       const fault = planned.faults[0] === "refused" ? "refused" : planned.faults[calls];
-      if (fault === "overloaded") throw Object.assign(new Error("Overloaded."), { statusCode: 529 });
+      if (fault === "overloaded")
+        throw Object.assign(new Error("Overloaded."), { statusCode: 529 });
       if (fault === "refused") throw Object.assign(new Error("Refused."), { statusCode: 400 });
       return { stream: streamed(partsOf(planned, namesIn(prompt)), fault === "cut", world) };
     },
@@ -45,7 +54,8 @@ function streamed(parts: readonly Part[], isCut: boolean, world: World): Readabl
         await world.wait();
         const part = parts[next];
         if (next++ < end && part !== undefined) controller.enqueue(part);
-        else if (isCut) controller.error(Object.assign(new Error("terminated"), { code: "ECONNRESET" }));
+        else if (isCut)
+          controller.error(Object.assign(new Error("terminated"), { code: "ECONNRESET" }));
         else controller.close();
       },
     },
@@ -112,6 +122,7 @@ export function agentOf(world: World): Agent {
     effects: Object.fromEntries(names.map((name) => [name, TOOLS[name].effects])),
     policies: Object.fromEntries(names.map((name) => [name, { approval: TOOLS[name].asks }])),
     outputPath: true,
+    variableTools: OWN_TOOLS,
   };
 }
 

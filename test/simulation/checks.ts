@@ -16,8 +16,14 @@ import type { Execution, World } from "./world.ts";
 
 /** What a conversation came to, without what differs from run to run. */
 export interface Outcome extends Stats {
-  readonly messages: readonly { readonly id: string; readonly parts: readonly unknown[] }[];
+  readonly messages: readonly {
+    readonly id: string;
+    readonly parts: readonly unknown[];
+    readonly error?: string | undefined;
+  }[];
   readonly variables: readonly unknown[];
+  /** That were begun. */
+  readonly toolCalls: number | undefined;
 }
 
 export interface Stats {
@@ -50,7 +56,7 @@ function storeOf({ database, blobs, clock }: World): VariableStore {
 }
 
 function listOf(store: VariableStore): readonly unknown[] {
-  return store.list().map(({ accessedAt: _, ...info }) => info);
+  return store.list().map(({ accessedAt: _accessed, ...info }) => info);
 }
 
 export interface End {
@@ -72,6 +78,7 @@ export async function checkEnd(end: End): Promise<void> {
   const kept = TurnLog.ended(new Journal(sql));
   same(kept.slice(0, 0), object.log.slice(0, 0), "the frames in memory and in the database");
   client.checkTakenBack(object.log);
+  checkTextIds(object.log);
   const types = client.frames.map((frame) => chunkOf(frame).type);
   const last = types.at(-1) ?? "nothing";
   must(last === "finish" || last === "error", `R9: the stream ends with ${last}`);
@@ -89,6 +96,17 @@ export async function checkEnd(end: End): Promise<void> {
   checkMemory(object, sql);
   same(listOf(object.store), listOf(storeOf(world)), "the variables in memory and in the database");
   await checkFrames(end, message);
+}
+
+/** A text that was taken back does not go on under the same id. */
+function checkTextIds(log: TurnLog): void {
+  const ids = new Set<string>();
+  for (const chunk of log.slice(0, 0).map(chunkOf)) {
+    if (chunk.type === "start-step") ids.clear();
+    if (chunk.type !== "text-start" && chunk.type !== "reasoning-start") continue;
+    must(!ids.has(chunk.id), `R2: the text ${chunk.id} begins twice in one step`);
+    ids.add(chunk.id);
+  }
 }
 
 /** What stock clients make of the frames is the message as people see it. */
@@ -119,7 +137,8 @@ export async function outcomeOf(world: World, stats: Stats): Promise<Outcome> {
   const store = storeOf(world);
   checkResults(store, messages);
   const variables = await Promise.all(store.list().map((info) => variableOf(info, store)));
-  return { ...stats, messages: messages.map(comparable), variables };
+  const toolCalls = new Journal(sql).head()?.spent.toolCalls;
+  return { ...stats, messages: messages.map(comparable), variables, toolCalls };
 }
 
 function checkLedger(ledger: readonly Execution[], messages: readonly StoredMessage[]): void {
@@ -132,7 +151,10 @@ function checkLedger(ledger: readonly Execution[], messages: readonly StoredMess
     must(other === undefined || other === toolCallId, `R5: ${toolCallId} has the key of ${other}`);
     keys.set(key, toolCallId);
     const all = ledger.filter((one) => one.toolCallId === toolCallId);
-    must(all.every((one) => one.key === key), `R5: ${toolCallId} has several keys`);
+    must(
+      all.every((one) => one.key === key),
+      `R5: ${toolCallId} has several keys`,
+    );
     const isOnce = TOOLS[tool as ToolName].effects === "once";
     must(!isOnce || all.length === 1, `R4: ${toolCallId} ran ${all.length} times`);
   }
@@ -185,7 +207,7 @@ function comparable({ id, parts, display, tainted, metadata }: StoredMessage) {
       if ("approval" in part && part.approval !== undefined)
         return { ...part, approval: { ...part.approval, id: "" } };
       return part.type === "reasoning" && "id" in part
-        ? { ...part, id: String(part.id).replace(/~.*/, "") }
+        ? { ...part, id: String(part.id).replace(/[~.].*/, "") }
         : part;
     }),
   };
@@ -210,6 +232,8 @@ function firstDifference(one: unknown, other: unknown, path: string): string {
       return firstDifference(some?.[key], more?.[key], `${path}.${key}`);
     }
   }
-  const [left, right] = [one, other].map((value) => (JSON.stringify(value) ?? "nothing").slice(0, 300));
+  const [left, right] = [one, other].map((value) =>
+    (JSON.stringify(value) ?? "nothing").slice(0, 300),
+  );
   return `at ${path}: ${left} and ${right}`;
 }

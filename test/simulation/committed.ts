@@ -11,8 +11,7 @@ export function committedCalls(sql: Sql): ReadonlySet<string> {
   }
   for (const { chunks = [] } of entriesIn(sql)) {
     for (const chunk of chunks) {
-      const isResult =
-        chunk.type === "tool-output-available" || chunk.type === "tool-output-error";
+      const isResult = chunk.type === "tool-output-available" || chunk.type === "tool-output-error";
       if (isResult) calls.add(chunk.toolCallId);
     }
   }

@@ -17,4 +17,5 @@ export function compare(actual: Outcome, expected: Outcome): void {
   }
   same(actual.messages.length, expected.messages.length, "messages with and without crashes");
   same(actual.variables, expected.variables, "variables with and without crashes");
+  same(actual.toolCalls, expected.toolCalls, "calls of tools with and without crashes");
 }

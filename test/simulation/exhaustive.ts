@@ -43,11 +43,7 @@ function stepOf(text: string | undefined, calls: readonly PlannedCall[] = []): P
   return { ...said, calls, hasSource: false, deltaChars: 1_000, faults: [] };
 }
 
-function callOf(
-  id: string,
-  tool: PlannedCall["tool"],
-  input: PlannedCall["input"],
-): PlannedCall {
+function callOf(id: string, tool: PlannedCall["tool"], input: PlannedCall["input"]): PlannedCall {
   return { id, tool, input, isAllowed: true };
 }
 
@@ -85,10 +81,9 @@ export async function exhaust(plan: Plan, withPairs: boolean): Promise<number> {
     }
   };
   for (let first = 0; await run([first], true); first++) {
-    if (!withPairs) await run([first], false);
-    for (let second = 0; withPairs; second++) {
-      if (!(await run([first, second], (first + second) % 2 === 0))) break;
-    }
+    await run([first], false);
+    if (!withPairs) continue;
+    for (let second = 0; await run([first, second], (first + second) % 2 === 0);) second++;
   }
   return runs;
 }

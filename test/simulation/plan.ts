@@ -12,7 +12,8 @@ export const TOOLS = {
 } as const;
 
 export type ToolName = keyof typeof TOOLS;
-type OwnTool = "set_variable" | "delete_variable" | "read_variable";
+/** The runtime's. */
+export const OWN_TOOLS = ["set_variable", "delete_variable", "read_variable"] as const;
 
 /** What a tool gives, or does instead. */
 export const GIVES = ["small", "list", "large", "bytes", "throw", "hang"] as const;
@@ -24,7 +25,7 @@ export type Fault = "overloaded" | "cut" | "refused";
 /** In its texts `{t0s0c1}` stands for the variable that this call's result is kept as. */
 export interface PlannedCall {
   readonly id: string;
-  readonly tool: ToolName | OwnTool;
+  readonly tool: ToolName | (typeof OWN_TOOLS)[number];
   readonly input: Readonly<Record<string, Json>>;
   /** What the person says, if asked. */
   readonly isAllowed: boolean;
@@ -112,7 +113,7 @@ class Planner {
   #reference(): string {
     const random = this.#random;
     if (this.#results.length === 0 || random.chance(0.2)) return `$${random.one(NAMES)}`;
-    const path = random.one(["", ".said", "[0].said", ".missing"]);
+    const path = random.one(["", ".said", "[0].said", ".missing", ".text"]);
     return `{${random.one(this.#results)}}${path}`;
   }
 
@@ -130,7 +131,8 @@ class Planner {
       }
       if (kind === "delete") return { ...about, tool: "delete_variable", input: { name: written } };
       const reference = this.#referenceBesides(written);
-      if (kind === "set") return { ...about, tool: "set_variable", input: this.#set(written, reference) };
+      if (kind === "set")
+        return { ...about, tool: "set_variable", input: this.#set(written, reference) };
       const tools = Object.keys(TOOLS) as ToolName[];
       const tool = random.chance(0.15) ? random.one(tools.slice(3)) : random.one(tools.slice(0, 3));
       return { ...about, tool, input: this.#input(written, reference) };

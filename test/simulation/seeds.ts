@@ -7,6 +7,23 @@ import { type Disturbance, simulate, UNDISTURBED } from "./simulate.ts";
 
 /** Crashes of one conversation at most; a turn gives up after ten tries that come to nothing. */
 const MAX_CRASHES = 8;
+const MAX_SHOWN = 5;
+
+/** Conversations of so many seeds; all that is broken in them is in what it throws. */
+export async function simulateSeeds(first: number, count: number): Promise<{ crashes: number }> {
+  let crashes = 0;
+  const broken: string[] = [];
+  for (let seed = first; seed < first + count; seed++) {
+    try {
+      crashes += (await simulateSeed(seed)).crashes;
+    } catch (error) {
+      broken.push(error instanceof Error ? error.message : String(error));
+    }
+  }
+  if (broken.length === 0) return { crashes };
+  const shown = broken.slice(0, MAX_SHOWN).join("\n");
+  throw new Error(`${broken.length} of ${count} conversations are broken:\n${shown}`);
+}
 
 /** A conversation of this seed, without crashes and with them. The seed is in what it throws. */
 export async function simulateSeed(seed: number): Promise<Outcome> {

@@ -100,7 +100,10 @@ class Simulation {
     const newest = this.#object.history.newest();
     const decisions = Array.from(
       newest?.id === answerId(turn) ? waitingCalls(newest) : [],
-      ([approvalId, { toolCallId }]) => ({ approvalId, approved: allowed.get(toolCallId) === true }),
+      ([approvalId, { toolCallId }]) => ({
+        approvalId,
+        approved: allowed.get(toolCallId) === true,
+      }),
     );
     return decidesOneByOne === true ? decisions.slice(0, 1) : decisions;
   }
@@ -158,7 +161,7 @@ class Simulation {
   /** Lets the object work until it is done with everything (true), or crashes. */
   async #drive(playing: Playing): Promise<boolean> {
     const world = this.#world;
-    for (let patience = PATIENCE; ; ) {
+    for (let patience = PATIENCE; ;) {
       await settled();
       world.database.commit();
       this.#client.read();

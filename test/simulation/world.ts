@@ -102,7 +102,9 @@ export class World {
     subtle.digest = async (_algorithm, data) => {
       await this.wait();
       const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;
-      const hash = createHash("sha256").update(bytes as Uint8Array).digest();
+      const hash = createHash("sha256")
+        .update(bytes as Uint8Array)
+        .digest();
       return new Uint8Array(hash).buffer;
     };
     return () => {

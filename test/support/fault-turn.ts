@@ -10,7 +10,7 @@ export const TIMERS = ["setTimeout", "clearTimeout", "setInterval", "clearInterv
 export interface Outcome {
   /** The last part that a client gets; of an error its code. */
   readonly ends: string;
-  /** What the answer in the history has, part by part; empty if there is none. */
+  /** What the answer in the history has, part by part. */
   readonly keeps: readonly string[];
   /** How often the model was called. */
   readonly calls: number;
@@ -28,12 +28,13 @@ export async function expectOutcome(
   outcome: Outcome,
 ): Promise<void> {
   const { messages } = chat.history.page({ limit: 10 });
-  const roles = outcome.keeps.length > 0 ? ["user", "assistant"] : ["user"];
-  expect(messages.map(({ role }) => role)).toEqual(roles);
+  expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
   expect({ ends: endOf(turn), keeps: keptIn(messages[1]), calls: turn.calls.length }).toEqual(
     outcome,
   );
-  expect(turn.result.error?.code).toBe(outcome.ends === "finish" ? undefined : outcome.ends);
+  const code = outcome.ends === "finish" ? undefined : outcome.ends;
+  expect(turn.result.error?.code).toBe(code);
+  expect(messages[1]?.metadata).toMatchObject(code === undefined ? {} : { error: code });
   // What a stock client has at the end is what was kept.
   const { message, errors } = await readMessage(turn.chunks.filter(({ type }) => type !== "error"));
   expect(errors).toEqual([]);

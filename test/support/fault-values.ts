@@ -38,7 +38,7 @@ export function revoked(): object {
 
 /** What a promise takes for another one. */
 export function thenable(then: () => unknown): object {
-  return Object.fromEntries([["then", then]]);
+  return Object.fromEntries(new Map().set("then", then));
 }
 
 /** One that nobody has to wait for. */

@@ -96,7 +96,10 @@ const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: st
     "limit_exceeded",
   ],
   "an array of ten million": [() => Array(1e7).fill(0), "limit_exceeded"],
-  "two million objects": [() => Array.from({ length: 2e6 }, () => ({})), "limit_exceeded"],
+  "a million objects and one": [
+    () => Array.from({ length: 1_000_001 }, () => ({})),
+    "limit_exceeded",
+  ],
   "300 levels": [() => JSON.parse(DEEP), "limit_exceeded"],
   "100,000 levels": [() => nested(100_000), "limit_exceeded"],
   "a few objects that stand for very many": [() => doubled(60), "limit_exceeded"],
@@ -179,7 +182,8 @@ describe("a tool that returns or throws", () => {
   });
 
   it("something else in each call, all of them at once, breaks nothing", async () => {
-    const names = Object.keys(hostile).filter((name) => hostile[name]?.[1] !== "tool_timeout");
+    const isSlow = (becomes = "") => becomes === "tool_timeout" || becomes === "limit_exceeded";
+    const names = Object.keys(hostile).filter((name) => !isSlow(hostile[name]?.[1]));
     const act = tool({
       inputSchema: z.object({ name: z.string() }),
       execute: ({ name }) => hostile[name]?.[0](),

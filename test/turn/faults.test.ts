@@ -2,11 +2,14 @@ import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { limits } from "../../src/limits.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
 import { cut, never, stalling, status } from "../support/fault-steps.ts";
 import { expectOutcome, type Outcome, TIMERS } from "../support/fault-turn.ts";
 import { DEEP } from "../support/fault-values.ts";
+import { NodeSql } from "../support/node-sql.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
-import { Conversation, promptOf } from "../support/turn.ts";
+import { Conversation, promptOf, shownText, START_MS } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
 const said: Step = [text("Hello."), finish()];
@@ -85,5 +88,98 @@ describe("a model", () => {
     expect(JSON.stringify(promptOf(turn, 1)).match(/"error-text"/g)).toHaveLength(keeps.length);
     expect(chat.store.count()).toBe(0);
     await expectOutcome(chat, turn, { ends: "finish", keeps: [...keeps, "Hello."], calls: 2 });
+  });
+});
+
+describe("a clock that jumps", () => {
+  const MINUTE_MS = 60_000;
+  const HOUR_MS = 60 * MINUTE_MS;
+  const DAY_MS = 24 * HOUR_MS;
+  const sql = () => {
+    const made = new NodeSql();
+    migrate(made);
+    return made;
+  };
+
+  /** A conversation with some variables, of which one has half an hour. */
+  async function started() {
+    const rows = sql();
+    const open = () => new SqlStore(rows, { now: () => chat.nowMs, idleMs: 100 * DAY_MS });
+    let inTool = () => {};
+    const act = tool({ inputSchema: z.object({ n: z.number() }), execute: () => (inTool(), 1) });
+    const chat: Conversation = new Conversation({ tools: { act }, store: open() });
+    const calls = (n: number): Step => [text("So: "), toolCall("act", { n }), asked];
+    await chat.say({ steps: [calls(1), said] });
+    await chat.store.save({ name: "short", value: 1, ttlMs: 30 * MINUTE_MS });
+    await chat.store.save({ name: "long", value: 1, ttlMs: 30 * DAY_MS });
+    const onTool = (work: () => void) => {
+      inTool = work;
+    };
+    return { chat, calls, onTool, open };
+  }
+
+  const jumps: readonly [string, number][] = [
+    ["an hour ahead", HOUR_MS],
+    ["three hours back", -3 * HOUR_MS],
+    ["a day ahead", DAY_MS],
+    ["a day back", -DAY_MS],
+  ];
+  const moments = ["between turns", "while the model speaks", "while a tool runs"] as const;
+  const rows = jumps.flatMap(([name, byMs]) => moments.map((when) => [name, when, byMs] as const));
+
+  it.each(rows)("%s %s", async (_, when, byMs) => {
+    const { chat, calls, onTool, open } = await started();
+    const jump = () => void (chat.nowMs += byMs);
+    if (when === "between turns") jump();
+    if (when === "while a tool runs") onTool(jump);
+    const turn = await chat.say({
+      question: "And then?",
+      steps: [calls(2), [text("Here: $short.", { chunks: 3 }), finish()]],
+      onChunk: ({ type }, chunks) => {
+        const isFirst = chunks.filter((chunk) => chunk.type === type).length === 1;
+        if (when === "while the model speaks" && type === "text-delta" && isFirst) jump();
+      },
+    });
+    expect(turn.result.error).toBeUndefined();
+    expect(turn.chunks.at(-1)).toMatchObject({ type: "finish" });
+    // What has expired by the clock is nowhere; all else is where it was.
+    const isOver = byMs > 30 * MINUTE_MS;
+    const names = ["act_1", ...(isOver ? [] : ["short"]), "long", "act_2"];
+    const namesNow = () => chat.store.list().map(({ name }) => name);
+    expect(namesNow()).toEqual(names);
+    expect(await chat.store.read("short")).toBe(isOver ? undefined : 1);
+    expect(shownText(turn.chunks)).toContain(isOver ? "$short." : "Here: 1.");
+    expect(chat.history.page({ limit: 10 }).messages.map(({ role }) => role)).toEqual([
+      "user",
+      "assistant",
+      "user",
+      "assistant",
+    ]);
+    // A time to live counts from the clock as it is; one that was given before ends when it would have.
+    const fresh = await chat.store.save({ name: "fresh", value: 1, ttlMs: MINUTE_MS });
+    expect(Date.parse(fresh.expiresAt ?? "")).toBe(chat.nowMs + MINUTE_MS);
+    expect(namesNow()).toEqual([...names, "fresh"]);
+    // Nor does a new start change the order.
+    expect(
+      open()
+        .list()
+        .map(({ name }) => name),
+    ).toEqual([...names, "fresh"]);
+    expect(open().save({ name: "last", value: 1 })).toMatchObject({ name: "last" });
+    expect(open().list().at(-1)?.name).toBe("last");
+    chat.nowMs = START_MS + 30 * MINUTE_MS;
+    expect(chat.store.read("short")).toBeUndefined();
+    const next = await chat.say({ question: "And now?", steps: [said] });
+    expect(shownText(next.chunks)).toBe("Hello.");
+  });
+
+  it("an hour ahead, then three hours back brings nothing back that had expired", async () => {
+    const { chat } = await started();
+    chat.nowMs += HOUR_MS;
+    expect(chat.store.read("short")).toBeUndefined();
+    chat.nowMs -= 3 * HOUR_MS;
+    expect(chat.store.read("short")).toBeUndefined();
+    expect(chat.store.list().map(({ name }) => name)).toEqual(["act_1", "long"]);
+    expect(chat.store.tombstone("short")).toMatchObject({ reason: "expired" });
   });
 });

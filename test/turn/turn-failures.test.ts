@@ -182,7 +182,10 @@ describe("a turn that is stopped", () => {
     const turn = await chat.say({ steps: [done], signal: AbortSignal.abort() });
     expectStop(turn);
     expect(turn.calls).toEqual([]);
-    expect(chat.history.page({ limit: 10 }).messages).toMatchObject([{ role: "user" }]);
+    expect(chat.history.page({ limit: 10 }).messages).toMatchObject([
+      { role: "user" },
+      { role: "assistant", parts: [{ type: "step-start" }], metadata: { stopped: true } },
+    ]);
   });
 
   it("in a text keeps what was said, references shown, and says no more", async () => {
@@ -242,6 +245,7 @@ describe("a turn that is stopped", () => {
         }),
       };
       const chat = new Conversation({ tools });
+      const unknown = expect.stringMatching(/^outcome_unknown: /);
       const turn = await chat.say({
         steps: [[text("Wait."), toolCall("hang", {}), toolCall("echo", { n: 1 }), asked], done],
         signal: controller.signal,
@@ -253,12 +257,13 @@ describe("a turn that is stopped", () => {
       expect(chat.history.newest()?.parts).toMatchObject([
         { type: "step-start" },
         { type: "text", text: "Wait." },
-        { type: "tool-hang", state: "input-available" },
-        { type: "tool-echo", state: "input-available" },
+        { type: "tool-hang", state: "output-error", errorText: unknown },
+        { type: "tool-echo", state: "output-error", errorText: unknown },
       ]);
+      // They may have done their work: the model must not take it that they have not.
       const prompt = await nextPrompt(chat);
       expect(prompt).toContain("Wait.");
-      expect(prompt).not.toContain("tool-call");
+      expect(prompt).toContain("outcome_unknown");
     },
   );
 

@@ -1,0 +1,116 @@
+import { tool } from "ai";
+import * as z from "zod";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import type { Agent } from "../../src/turn/agent.ts";
+import { json } from "./edge.ts";
+import { never, status } from "./fault-steps.ts";
+import type { OwnRuntime } from "./own-runtime.ts";
+import { finish, type Script, scriptedModel, type Step, text, toolCall } from "./scripted-model.ts";
+
+/** A place in a turn at which something happens to it. */
+export interface Stage {
+  readonly options: RuntimeOptions;
+  readonly model: ReturnType<typeof scriptedModel>;
+  /** Begins a turn, and comes back when it is there. */
+  readonly reach: (own: OwnRuntime) => Promise<Response>;
+  /** Lets it go on. */
+  readonly release: () => void;
+}
+
+export const said: Script = [text("Hello."), finish()];
+const asked = finish("tool-calls");
+
+/** One who comes to it says so, and waits. */
+export function gate() {
+  const reached = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  const wait = () => {
+    reached.resolve();
+    return opened.promise;
+  };
+  return { reached: reached.promise, open: () => opened.resolve(), wait };
+}
+
+export function ask(
+  own: OwnRuntime,
+  message: string,
+  accept = "text/event-stream",
+): Promise<Response> {
+  return own.call("POST", "/conversations/c/messages", json({ message }, { accept }));
+}
+
+/** Says `first`, waits, and says the rest. */
+export function halting(wait: () => Promise<void>, first: Script, rest: Script): Step {
+  return async function* () {
+    yield* first;
+    await wait();
+    yield* rest;
+  };
+}
+
+/** A turn that comes to its gate by these steps; from then on the model says hello. */
+function staged(stepsTo: (wait: () => Promise<void>) => readonly Step[]): Stage {
+  const { reached, open, wait } = gate();
+  const inputSchema = z.object({});
+  const act = tool({ inputSchema, execute: () => 1 });
+  const hold = tool({ inputSchema, execute: () => wait() });
+  const agent: Agent = { name: "a", description: "", instructions: "", tools: { act, hold } };
+  const model = scriptedModel([...stepsTo(wait), said, said, said]);
+  const reach = async (own: OwnRuntime) => {
+    const response = await ask(own, "Go.");
+    await reached;
+    return response;
+  };
+  return { options: { agents: [agent], model }, model, reach, release: open };
+}
+
+/** Waits until the failed call is behind it. */
+function inRetry(): Stage {
+  const stage = staged((wait) => [
+    (options) => {
+      void wait();
+      const failing = status(429);
+      return typeof failing === "function" ? failing(options) : failing;
+    },
+  ]);
+  const reach = async (own: OwnRuntime) => {
+    const response = await stage.reach(own);
+    await scheduler.wait(20);
+    return response;
+  };
+  return { ...stage, reach };
+}
+
+/** A turn that was cut off so often that it waits for a minute before it is tried again. */
+function inRecovery(): Stage {
+  const stage = staged(() => [never, never]);
+  const begun = gate();
+  const model = scriptedModel([() => (void begun.wait(), never()), said, said, said]);
+  const reach = async (own: OwnRuntime) => {
+    await ask(own, "Go.");
+    await begun.reached;
+    const tries = Array.from({ length: 8 }, (_, index) => ({ attempt: index + 2, ms: Date.now() }));
+    const lines = tries.map((about) => `a${JSON.stringify(about)}\n`).join("");
+    own.state.storage.sql.exec("UPDATE turn SET log = log || ? WHERE part = 0", lines);
+    own.wakeAgain();
+    return own.call("GET", "/conversations/c/stream");
+  };
+  const agents: RuntimeOptions["agents"] = stage.options.agents;
+  return { ...stage, options: { agents, model }, model, reach };
+}
+
+const half = text("Hello, wor").slice(0, -1);
+
+/** Where a turn may be when something happens. Made anew for each test. */
+export const stages = {
+  "before the first chunk": () => staged((wait) => [halting(wait, [], said)]),
+  "in mid-delta": () => staged((wait) => [halting(wait, [half], [text("ld."), finish()])]),
+  "between two steps": () =>
+    staged((wait) => [[toolCall("act", {}), asked], halting(wait, [], said)]),
+  "while a tool runs": () =>
+    staged(() => [[text("So: "), toolCall("hold", {}), toolCall("act", {}), asked]]),
+  "while a retry waits": inRetry,
+  "in the delay of a recovery": inRecovery,
+} satisfies Readonly<Record<string, () => Stage>>;
+
+export type StageName = keyof typeof stages;
