@@ -15,6 +15,8 @@ interface Note {
 /** One request of a client, and what is told of it. */
 export interface Watch {
   readonly requestId: string;
+  /** Somebody else may have begun the turn. */
+  readonly isResumed: boolean;
   /** Once somebody has aborted it, or the socket has gone, nothing is told any more. */
   state: "open" | "aborted" | "gone";
   /** Of the turn, as soon as that is known. */
@@ -58,8 +60,8 @@ export class SocketLine {
     return this.#watches.has(requestId);
   }
 
-  begin(requestId: string): Watch {
-    const watch: Watch = { requestId, state: "open" };
+  begin(requestId: string, about: Pick<Watch, "isResumed">): Watch {
+    const watch: Watch = { ...about, requestId, state: "open" };
     this.#watches.set(requestId, watch);
     this.#keep({ isBusy: true });
     return watch;

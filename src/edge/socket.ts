@@ -17,6 +17,12 @@ export interface SocketsOptions {
 const MAX_WATCHES = 2 * limits.maxQueuedTurns;
 
 /**
+ * A client that resumes anew aborts what it had resumed before, which is no wish to stop: so long the server
+ * waits whether it does.
+ */
+const RESUMES_WITHIN_MS = 250;
+
+/**
  * The server's side of the AI SDK's `WebSocketChatTransport`. The platform holds the sockets, also while it
  * lets go of the object because nobody says anything: what is to be known of a socket then is its note, and
  * what is kept here is only of turns that it watches. A socket that goes stops no turn.
@@ -24,6 +30,7 @@ const MAX_WATCHES = 2 * limits.maxQueuedTurns;
 export class Sockets {
   readonly #options: SocketsOptions;
   readonly #lines = new Map<WebSocket, SocketLine>();
+  readonly #stops = new WeakMap<WebSocket, ReturnType<typeof setTimeout>>();
 
   constructor(options: SocketsOptions) {
     this.#options = options;
@@ -51,7 +58,8 @@ export class Sockets {
     const line = this.#lines.get(socket) ?? new SocketLine(socket);
     const frame = readFrame(message);
     if (frame.type === "bad") return line.refuse(frame.requestId, frame.error);
-    if (frame.type === "abort") return this.#abort(line, frame.requestId);
+    if (frame.type === "abort") return this.#abort(socket, line.abort(frame.requestId));
+    if (frame.type === "resume") clearTimeout(this.#stops.get(socket));
     if (line.has(frame.requestId)) {
       return line.refuse(frame.requestId, new ByrefError("bad_request", "It is in use already."));
     }
@@ -76,9 +84,12 @@ export class Sockets {
   }
 
   /** The transport's way to stop: it sends this when its chat is stopped, and not when it goes. */
-  #abort(line: SocketLine, requestId: string): void {
-    const watch = line.abort(requestId);
-    if (watch?.log !== undefined) this.#options.turns.stopTurn(watch.log);
+  #abort(socket: WebSocket, watch: Watch | undefined): void {
+    if (watch?.log === undefined) return;
+    const { log, isResumed } = watch;
+    const stop = () => this.#options.turns.stopTurn(log);
+    if (isResumed) this.#stops.set(socket, setTimeout(stop, RESUMES_WITHIN_MS));
+    else stop();
   }
 
   #hangUp(socket: WebSocket): void {
@@ -87,8 +98,8 @@ export class Sockets {
   }
 
   async #serve(line: SocketLine, frame: Exclude<ClientFrame, { type: "abort" }>): Promise<void> {
-    const { requestId, id } = frame;
-    const watch = line.begin(requestId);
+    const { requestId, id, type } = frame;
+    const watch = line.begin(requestId, { isResumed: type === "resume" });
     try {
       if (id !== line.conversation) {
         const message = `This socket is for ${line.conversation} and no other conversation.`;

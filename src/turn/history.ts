@@ -27,6 +27,8 @@ export type MessageForm = "display" | "reference";
 
 /** Messages that a prompt is made of at most, however short they are. */
 const MAX_WINDOW_MESSAGES = 1_000;
+/** Messages whose sizes are read together. */
+const SIZES_AT_ONCE = 50;
 /** Characters of a page's messages together, so that it fits into one answer of the object. */
 const MAX_PAGE_CHARS = 8_388_608;
 
@@ -99,17 +101,26 @@ export class History {
   }
 
   #readRecent(): Recent {
-    const sizes = this.#sql.all(
-      `SELECT seq, chars FROM message ORDER BY seq DESC LIMIT ${MAX_WINDOW_MESSAGES}`,
-    );
-    const fitting = newestThatFit(
-      sizes.map((row) => numberIn(row, "chars")),
-      this.#maxPromptChars,
-    );
+    const sizes: { readonly seq: number; readonly chars: number }[] = [];
+    let fitting = 0;
+    // A few at a time: what is older than what fits is not even looked at.
+    for (let hasMore = true; hasMore && fitting === sizes.length;) {
+      const rows = this.#sql.all(
+        `SELECT seq, chars FROM message WHERE seq < ? ORDER BY seq DESC LIMIT ${SIZES_AT_ONCE}`,
+        sizes.at(-1)?.seq ?? Number.MAX_SAFE_INTEGER,
+      );
+      hasMore = rows.length === SIZES_AT_ONCE && sizes.length < MAX_WINDOW_MESSAGES;
+      for (const row of rows)
+        sizes.push({ seq: numberIn(row, "seq"), chars: numberIn(row, "chars") });
+      fitting = newestThatFit(
+        sizes.map(({ chars }) => chars),
+        this.#maxPromptChars,
+      );
+    }
     const oldest = sizes[fitting - 1];
     if (oldest === undefined) return [];
     return this.#sql
-      .all(`SELECT * FROM message WHERE seq >= ? ORDER BY seq`, numberIn(oldest, "seq"))
+      .all(`SELECT * FROM message WHERE seq >= ? ORDER BY seq`, oldest.seq)
       .map((row) => ({
         chars: numberIn(row, "chars"),
         message: forPrompt(this.#messageFrom(row)),

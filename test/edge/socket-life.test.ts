@@ -302,7 +302,7 @@ describe("a socket that is never read", () => {
     const { closed, socket } = silentSocket();
     for (let turn = 0; turn < 2; turn++) {
       const line = new SocketLine(socket);
-      const watch = line.begin("a");
+      const watch = line.begin("a", { isResumed: false });
       line.sendChunk(watch, 0, chunk);
       line.finish(watch);
     }
@@ -312,7 +312,7 @@ describe("a socket that is never read", () => {
   it("is closed at once when one turn has too much for it", () => {
     const { closed, socket } = silentSocket();
     const line = new SocketLine(socket);
-    const watch = line.begin("a");
+    const watch = line.begin("a", { isResumed: false });
     for (let count = 0; count < 3; count++) line.sendChunk(watch, count, chunk);
     expect(closed).toEqual([]);
     line.sendChunk(watch, 3, chunk);

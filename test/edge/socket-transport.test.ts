@@ -70,6 +70,25 @@ describe("the AI SDK's WebSocketChatTransport", () => {
     });
   });
 
+  it("stops nothing by resuming anew what it has resumed", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const { transport, send, resume } = transportTo(own, "c");
+      await send("Hello.");
+      await reached;
+      const stopping = new AbortController();
+      const about = { chatId: "c", abortSignal: stopping.signal };
+      expect(await transport.reconnectToStream(about)).not.toBeNull();
+      // As `resumeStream` of the stock client does, called twice.
+      stopping.abort();
+      const resumed = await resume();
+      await scheduler.wait(300);
+      open();
+      expect(textOf(await messageIn(resumed))).toBe("Before. After.");
+      transport.close();
+    });
+  });
+
   it("stops the turn with the signal that its chat aborts, and goes on with the next", async () => {
     const { reached, options } = haltedTurn([[text("Next."), finish()]]);
     await withSockets(options, async (own) => {

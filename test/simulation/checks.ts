@@ -171,20 +171,25 @@ export function isUnknown(part: unknown): boolean {
   return String(part.errorText).startsWith("outcome_unknown");
 }
 
-/** What a result says was kept is there, unless it was deleted. */
+/** What a result says was kept is there, unless it was deleted; and nothing else is. */
 function checkResults(store: VariableStore, messages: readonly StoredMessage[]): void {
-  const names = new Set<string>([NAMES[0]]);
+  const kept = new Set<string>([NAMES[0]]);
+  const deleted = new Set<string>();
   for (const part of messages.flatMap(({ parts }) => parts)) {
     if (!isToolUIPart(part) || part.state !== "output-available") continue;
     const { output } = part;
     const name = variableIn(output);
-    if (name !== undefined) names.add(name);
+    if (name !== undefined) kept.add(name);
     if (typeof output !== "object" || output === null || !("deleted" in output)) continue;
-    names.delete(String(output.deleted));
+    deleted.add(String(output.deleted));
   }
-  for (const name of names) must(store.info(name) !== undefined, `variables: $${name} is missing`);
-  for (const { name } of store.list())
-    must(names.has(name), `variables: $${name} is there without a result`);
+  for (const name of kept) {
+    const isThere = store.info(name) !== undefined || deleted.has(name);
+    must(isThere, `variables: $${name} is missing`);
+  }
+  for (const { name } of store.list()) {
+    must(kept.has(name), `variables: $${name} is there without a result`);
+  }
 }
 
 async function variableOf(info: VariableInfo, store: VariableStore): Promise<unknown> {

@@ -124,7 +124,10 @@ class Planner {
     const others = NAMES.filter((name) => name !== written);
     const deleted = random.chance(0.3);
     return Array.from({ length: Number(count) }, (_, index): PlannedCall => {
-      const about = { id: `${place}c${index}`, isAllowed: random.chance(0.7) };
+      const id = `${place}c${index}`;
+      // The same call again gives the variable a new version: another in its step may read it.
+      const topic = count === "1" ? `topic ${random.between(1, 3)}` : id;
+      const about = { id, isAllowed: random.chance(0.7) };
       const kind = random.weighted({ agent: 6, set: 3, delete: deleted ? 2 : 0, read: 1 });
       if (kind === "read") {
         return { ...about, tool: "read_variable", input: { name: random.one(others) } };
@@ -135,7 +138,7 @@ class Planner {
         return { ...about, tool: "set_variable", input: this.#set(written, reference) };
       const tools = Object.keys(TOOLS) as ToolName[];
       const tool = random.chance(0.15) ? random.one(tools.slice(3)) : random.one(tools.slice(0, 3));
-      return { ...about, tool, input: this.#input(written, reference) };
+      return { ...about, tool, input: this.#input({ written, reference, about: topic }) };
     });
   }
 
@@ -152,14 +155,20 @@ class Planner {
     return { name, value, mode };
   }
 
-  #input(written: string, reference: string | undefined): Record<string, Json> {
+  #input({ written, reference, about }: Wanted): Record<string, Json> {
     const random = this.#random;
     const gives = random.weighted({ small: 8, list: 3, large: 2, bytes: 3, throw: 2, hang: 0.3 });
     return {
       gives,
-      about: `topic ${random.between(1, 3)}`,
+      about,
       ...(reference === undefined ? {} : { of: reference }),
       ...(random.chance(0.2) ? { _outputPath: `$${written}` } : {}),
     };
   }
+}
+
+interface Wanted {
+  readonly written: string;
+  readonly reference: string | undefined;
+  readonly about: string;
 }

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
 import { MessageParts } from "../../src/turn/message-parts.ts";
 import { answers, asked, calls, failures, oneCall, tools } from "../support/conformance-cases.ts";

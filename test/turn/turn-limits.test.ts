@@ -26,16 +26,16 @@ const calls = (count: number): Step => [
 ];
 
 describe("what a turn may spend", () => {
-  it.each<[string, SpendLimits, readonly Step[], number]>([
-    ["model calls", { turn: { modelCalls: 2 } }, [calls(1), calls(1), done], 2],
-    ["tool calls", { turn: { toolCalls: 3 } }, [calls(2), calls(2), done], 2],
-    ["tokens", { turn: { tokens: 150 } }, [calls(1), calls(1), done], 2],
-  ])("of %s is refused before it happens; what was done is kept", async (_, spend, steps, ran) => {
-    const { chat, runs } = counting(spend);
+  it.each<{ what: string; turn: SpendLimits["turn"] & object; steps: readonly Step[] }>([
+    { what: "model calls", turn: { modelCalls: 2 }, steps: [calls(1), calls(1), done] },
+    { what: "tool calls", turn: { toolCalls: 3 }, steps: [calls(2), calls(2), done] },
+    { what: "tokens", turn: { tokens: 150 }, steps: [calls(1), calls(1), done] },
+  ])("of $what is refused before it happens; what was done is kept", async ({ turn, steps }) => {
+    const { chat, runs } = counting({ turn });
     const { result } = await chat.say({ steps });
     expect(result.error?.code).toBe("spend_exceeded");
     expect(result.error?.message).toMatch(/^This turn may spend \d+ /);
-    expect(runs()).toBe(ran);
+    expect(runs()).toBe(2);
     expect(chat.store.count()).toBeGreaterThan(0);
     expect(chat.history.newest()?.metadata).toMatchObject({ error: "spend_exceeded" });
     // The next turn has its own.
