@@ -1,4 +1,5 @@
 import {
+  type ClientRequest,
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
@@ -6,6 +7,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
+import type { Duplex } from "node:stream";
 
 export interface FrontOptions {
   readonly port: number;
@@ -24,16 +26,10 @@ export interface FrontOptions {
  * would look local. Here such headers are dropped, and the Host that was really sent is passed on.
  */
 export async function startFront(options: FrontOptions): Promise<Server> {
-  const { port, ip, innerPort, secret, isUp } = options;
-  const server = createServer((incoming, outgoing) => {
+  const { port, ip, isUp } = options;
+  const server = createServer({ shouldUpgradeCallback: isWebSocket }, (incoming, outgoing) => {
     if (!isUp()) return refuse(incoming, outgoing);
-    const inner = request({
-      host: "127.0.0.1",
-      port: innerPort,
-      method: incoming.method,
-      path: incoming.url,
-      headers: { ...passedOn(incoming.headers), "x-byref-local": secret },
-    });
+    const inner = requestBehind(incoming, options);
     inner.on("response", (response) => {
       outgoing.writeHead(response.statusCode ?? 502, response.headers);
       outgoing.flushHeaders();
@@ -48,11 +44,60 @@ export async function startFront(options: FrontOptions): Promise<Server> {
     outgoing.on("close", () => inner.destroy());
     incoming.pipe(inner);
   });
+  server.on("upgrade", (incoming: IncomingMessage, outer: Duplex, head: Buffer) => {
+    if (isUp()) passUpgradeOn(requestBehind(incoming, options), outer, head);
+    else outer.destroy();
+  });
   await new Promise<void>((done, fail) => {
     server.once("error", fail);
     server.listen(port, ip, () => done());
   });
   return server;
+}
+
+/** Any other offer to upgrade may be passed over. */
+function isWebSocket({ headers }: IncomingMessage): boolean {
+  return headers.upgrade?.toLowerCase() === "websocket";
+}
+
+function requestBehind(
+  incoming: IncomingMessage,
+  { innerPort, secret }: FrontOptions,
+): ClientRequest {
+  return request({
+    host: "127.0.0.1",
+    port: innerPort,
+    method: incoming.method,
+    path: incoming.url,
+    headers: { ...passedOn(incoming.headers), "x-byref-local": secret },
+  });
+}
+
+/** A WebSocket: once wrangler has taken it, bytes are passed on as they are, until either side is gone. */
+function passUpgradeOn(inner: ClientRequest, outer: Duplex, head: Buffer): void {
+  outer.on("error", () => inner.destroy());
+  outer.on("close", () => inner.destroy());
+  inner.on("upgrade", (response, socket, innerHead) => {
+    outer.write(headOf(response, response.rawHeaders));
+    outer.write(innerHead);
+    socket.write(head);
+    socket.pipe(outer).pipe(socket);
+    socket.on("error", () => outer.destroy());
+    socket.on("close", () => outer.destroy());
+    outer.on("close", () => socket.destroy());
+  });
+  inner.on("response", (response) => {
+    const type = response.headers["content-type"] ?? "text/plain";
+    outer.write(headOf(response, ["content-type", type, "connection", "close"]));
+    response.pipe(outer);
+  });
+  inner.on("error", () => outer.destroy());
+  inner.end();
+}
+
+function headOf({ statusCode, statusMessage }: IncomingMessage, pairs: readonly string[]): string {
+  const lines = pairs.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${pairs[at + 1]}`] : []));
+  return [`HTTP/1.1 ${statusCode} ${statusMessage}`, ...lines, "", ""].join("\r\n");
 }
 
 function refuse(incoming: IncomingMessage, outgoing: ServerResponse): void {

@@ -50,7 +50,8 @@ export function corsOrigins({ CORS_ORIGINS = "" }: Settings): string[] {
     .filter((origin) => origin !== "");
 }
 
-function isAllowedOrigin(origin: string, host: string, settings: Settings): boolean {
+/** Is it a page of ours, or of an origin that may call? */
+export function isAllowedOrigin(origin: string, host: string, settings: Settings): boolean {
   const isOwn = origin === `http://${host}` || origin === `https://${host}`;
   return isOwn || corsOrigins(settings).includes(origin);
 }

@@ -35,30 +35,45 @@ interface Form {
   readonly keepAlive: string;
 }
 
-function watch(log: TurnLog, from: number | undefined, form: Form): ReadableStream<Uint8Array> {
+function watch(log: TurnLog, first: number | undefined, form: Form): ReadableStream<Uint8Array> {
   const encoder = new StreamEncoder();
-  let first = from;
-  let next = from ?? 0;
+  const all = framesOf(log, first);
   return new ReadableStream<Uint8Array>({
     pull: async (controller) => {
-      for (;;) {
-        if (next >= log.length && !log.isEnded) {
-          const isNews = await log.news(limits.keepAliveMs);
-          if (isNews || form.keepAlive === "") continue;
-          return controller.enqueue(encoder.encode(form.keepAlive));
-        }
-        if (first === undefined) next = first = log.firstOwn;
-        // Parts that are ready together leave in one write.
-        const isEnded = log.isEnded;
-        const frames = log.slice(next, first);
-        next = Math.max(next, log.length);
-        const bytes = encoder.encode(frames.map(form.write).join("") + (isEnded ? form.last : ""));
-        if (bytes.length > 0) controller.enqueue(bytes);
-        if (isEnded) return controller.close();
-        if (bytes.length > 0) return;
+      for (let hasWritten = false; !hasWritten;) {
+        const { value: frames, done } = await all.next();
+        const silence = frames?.length === 0 ? form.keepAlive : "";
+        const text = done === true ? form.last : silence + (frames ?? []).map(form.write).join("");
+        const bytes = encoder.encode(text);
+        hasWritten = bytes.length > 0;
+        if (hasWritten) controller.enqueue(bytes);
+        if (done === true) return controller.close();
       }
     },
   });
+}
+
+/**
+ * The frames that are there together, until there are no more; none of them if there is silence for long.
+ * Without `from`: what the turn itself says, once it has begun.
+ */
+export async function* framesOf(
+  log: TurnLog,
+  from?: number,
+): AsyncGenerator<readonly Frame[], void> {
+  let first = from;
+  let next = from ?? 0;
+  for (;;) {
+    while (next >= log.length && !log.isEnded) {
+      if (!(await log.news(limits.keepAliveMs))) yield [];
+    }
+    if (first === undefined) next = first = log.firstOwn;
+    const { isEnded } = log;
+    const frames = log.slice(next, first);
+    next = Math.max(next, log.length);
+    if (frames.length > 0) yield frames;
+    if (isEnded) return;
+  }
 }
 
 /** A step that was called off has been read: what follows is a new beginning of it. */

@@ -1,9 +1,10 @@
 import * as z from "zod";
-import { ByrefError } from "../errors.ts";
+import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { IncomingPart } from "../turn/take-in.ts";
 import type { Approval } from "../turn/tool-calls.ts";
 import { isObject } from "../value/json.ts";
+import { byteLength } from "../value/utf8.ts";
 
 const ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -127,6 +128,16 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   const isQuestion = isObject(last) && last.role === "user";
   const message = isQuestion ? { message: parseMessage(last) } : {};
   return { agent, input, isRepeated: true, messageId: idOf(last), ...message };
+}
+
+/** As it goes to the conversation. Throws `limit_exceeded` where more would be kept than may be. */
+export function textOf(turn: TurnRequest): string {
+  const text = JSON.stringify(turn);
+  const maximum = limits.maxMessageBytes;
+  const actual = byteLength(text);
+  if (actual <= maximum) return text;
+  const advice = "Put long data into a variable.";
+  throw limitExceeded("maxMessageBytes", { maximum, actual, advice });
 }
 
 /** Of what a client says of an answer nothing is believed but what its person has decided. */

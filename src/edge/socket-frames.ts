@@ -1,11 +1,9 @@
 import type { WebSocketChatTransportResponse } from "ai";
 import * as z from "zod";
-import { ByrefError, limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { ByrefError } from "../errors.ts";
 import { isObject } from "../value/json.ts";
-import { byteLength } from "../value/utf8.ts";
 import { parseJson } from "./read-body.ts";
-import { chatBody, idempotencyKey, parse, turnIn, type TurnRequest } from "./requests.ts";
+import { chatBody, idempotencyKey, parse, textOf, turnIn, type TurnRequest } from "./requests.ts";
 
 /** A request's name, which its client has made up; several run over one socket. */
 const requestId = z.string().min(1).max(128);
@@ -61,10 +59,8 @@ export function turnOf(frame: SendFrame): TurnRequest {
     conversation: id,
     idempotencyKey: parse(idempotencyKey, headers["idempotency-key"], "Idempotency-Key"),
   };
-  const actual = byteLength(JSON.stringify(turn));
-  if (actual <= limits.maxMessageBytes) return turn;
-  const sizes = { maximum: limits.maxMessageBytes, actual };
-  throw limitExceeded("maxMessageBytes", { ...sizes, advice: "Put long data into a variable." });
+  textOf(turn);
+  return turn;
 }
 
 /** `chunk` is JSON already. */

@@ -1,6 +1,7 @@
 import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Frame, TurnLog } from "../turn/turn-log.ts";
+import type { TurnLog } from "../turn/turn-log.ts";
+import { framesOf } from "./frame-stream.ts";
 import { closeSocket, newNote, noteOf, SocketLine, type Watch } from "./socket-line.ts";
 import { type ClientFrame, readFrame, type ResumeFrame, turnOf } from "./socket-frames.ts";
 import type { Turns } from "./turns.ts";
@@ -161,22 +162,5 @@ async function stream(line: SocketLine, watch: Watch, span: Span): Promise<void>
       if (sequence > lastSequence) line.sendChunk(watch, sequence, data);
       sequence++;
     }
-  }
-}
-
-/** The frames that are there together, until there are no more; none if there is silence for long. */
-async function* framesOf(log: TurnLog, from?: number): AsyncGenerator<readonly Frame[]> {
-  let first = from;
-  let next = from ?? 0;
-  for (;;) {
-    while (next >= log.length && !log.isEnded) {
-      if (!(await log.news(limits.keepAliveMs))) yield [];
-    }
-    if (first === undefined) next = first = log.firstOwn;
-    const { isEnded } = log;
-    const frames = log.slice(next, first);
-    next = Math.max(next, log.length);
-    if (frames.length > 0) yield frames;
-    if (isEnded) return;
   }
 }

@@ -1,7 +1,6 @@
 import { runtimeToolNames } from "../../src/tool/variable-tools.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
-  type ChatBody,
   type ChatCompletions,
   type ChatStep,
   startChatCompletions,

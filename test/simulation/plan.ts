@@ -66,6 +66,8 @@ class Planner {
   readonly #random: Random;
   /** Calls whose results can be referred to. */
   readonly #results: string[] = [];
+  /** Those that are kept under one of the names. */
+  readonly #named = new Map<string, string>();
 
   constructor(random: Random) {
     this.#random = random;
@@ -83,7 +85,11 @@ class Planner {
     const random = this.#random;
     const calls = isLast ? [] : this.#calls(place, random.weighted({ "1": 3, "2": 4, "3": 3 }));
     const text = isLast || random.chance(0.6) ? this.#text() : undefined;
-    for (const { id } of calls) this.#results.push(id);
+    for (const { id, tool, input } of calls) {
+      this.#results.push(id);
+      const name = tool === "set_variable" ? input.name : input._outputPath;
+      if (typeof name === "string") this.#named.set(id, name.replace("$", ""));
+    }
     return {
       ...(random.chance(0.2) ? { reasoning: "First this, then that." } : {}),
       hasSource: random.chance(0.1),
@@ -143,8 +149,11 @@ class Planner {
   }
 
   #referenceBesides(written: string): string | undefined {
-    const reference = this.#random.chance(0.5) ? this.#reference() : undefined;
-    return reference?.startsWith(`$${written}`) === true ? undefined : reference;
+    if (this.#random.chance(0.5)) return undefined;
+    const reference = this.#reference();
+    const id = /\{(\w+)\}/.exec(reference)?.[1] ?? "";
+    const isWritten = reference.startsWith(`$${written}`) || this.#named.get(id) === written;
+    return isWritten ? undefined : reference;
   }
 
   #set(name: string, reference: string | undefined): Record<string, Json> {

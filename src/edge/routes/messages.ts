@@ -1,7 +1,5 @@
 import { type Context, Hono } from "hono";
-import { ByrefError, limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
-import { byteLength } from "../../value/utf8.ts";
+import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import {
@@ -14,6 +12,7 @@ import {
   parse,
   parseMessage,
   requireId,
+  textOf,
   turnIn,
   type TurnRequest,
 } from "../requests.ts";
@@ -60,12 +59,7 @@ export function messageRoutes() {
 /** Hands the turn to its conversation; only what a turn needs goes there. */
 async function runTurn(context: Context<AppEnv>, id: string, turn: TurnRequest) {
   const key = parse(idempotencyKey, context.req.header("idempotency-key"), "Idempotency-Key");
-  const body = JSON.stringify({ ...turn, conversation: requireId(id), idempotencyKey: key });
-  const actual = byteLength(body);
-  if (actual > limits.maxMessageBytes) {
-    const sizes = { maximum: limits.maxMessageBytes, actual };
-    throw limitExceeded("maxMessageBytes", { ...sizes, advice: "Put long data into a variable." });
-  }
+  const body = textOf({ ...turn, conversation: requireId(id), idempotencyKey: key });
   const accept = context.req.header("accept") ?? "text/event-stream";
   const response = await conversationOf(context, id).fetch("http://conversation/turn", {
     method: "POST",

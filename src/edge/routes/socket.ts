@@ -2,7 +2,7 @@ import { Hono } from "hono";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { corsOrigins } from "../doors.ts";
+import { isAllowedOrigin } from "../doors.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 
 /** Where the AI SDK's `WebSocketChatTransport` connects. */
@@ -35,8 +35,7 @@ function requireOrigin({ headers, url }: Request, settings: Settings): void {
   const origin = headers.get("origin");
   if (origin === null) return;
   const host = headers.get("host") ?? new URL(url).host;
-  const own = [`http://${host}`, `https://${host}`];
-  if ([...own, ...corsOrigins(settings)].includes(origin)) return;
+  if (isAllowedOrigin(origin, host, settings)) return;
   throw new ByrefError(
     "foreign_origin",
     `Pages of ${origin} may not connect here; see CORS_ORIGINS.`,

@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import type { Random } from "../random.ts";
-import { differences } from "./checks.ts";
+import { alternates, differences, openCallsIn } from "./checks.ts";
 import { type Frame, framesOf, isTerminal, typeOf } from "./frames.ts";
 import { questionOf, type Script, scriptFrom } from "./script.ts";
 import type { Stage } from "./stage.ts";
@@ -70,9 +70,11 @@ export async function postDifferent(options: BurstOptions): Promise<void> {
   const posting = postAll(options, scripts);
   const all = await (isKilled ? killed(options, posting) : posting);
   const messages = await messagesWhenIdle(options);
-  const roles = messages.map(({ role }) => role);
-  if (roles.some((role, index) => (role === "user") === (index % 2 === 1))) {
-    blame(`the order is ${roles.join(", ")}`);
+  if (!alternates(messages)) {
+    blame(`the order is ${messages.map(({ role }) => role).join(", ")}`);
+  }
+  for (const call of messages.flatMap(({ parts }) => openCallsIn(parts))) {
+    findings.blame("calls", `${name}: ${call}`);
   }
   const accepted = all.filter(({ status }) => status === 200).length;
   if (!isKilled && accepted !== ACCEPTED) blame(`${accepted} were accepted`);

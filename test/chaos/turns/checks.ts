@@ -11,6 +11,29 @@ export function endedParts(parts: Parts): Parts {
   return parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
 }
 
+const OUTCOMES: ReadonlySet<string> = new Set([
+  "output-available",
+  "output-error",
+  "output-denied",
+]);
+
+/** Calls of which nothing says what came of them: none is left when a turn has ended. */
+export function openCallsIn(parts: Parts): readonly string[] {
+  return parts.flatMap((part) =>
+    isToolUIPart(part) && !OUTCOMES.has(part.state)
+      ? [`${getToolName(part)} ${part.toolCallId} is ${part.state}`]
+      : [],
+  );
+}
+
+/** Users and answers take turns, and no question is without its answer. */
+export function alternates(messages: readonly UIMessage[]): boolean {
+  return (
+    messages.length % 2 === 0 &&
+    messages.every(({ role }, index) => role === (index % 2 === 0 ? "user" : "assistant"))
+  );
+}
+
 /** The parts without what differs from one turn to another of the same shape. */
 export function plainParts(parts: Parts, { marker }: Pick<Script, "marker">): readonly string[] {
   return parts.map((part) => plainPart(part).replaceAll(marker, "TURN"));
@@ -53,7 +76,7 @@ export function checkLedger({ script }: Turn, entries: readonly Entry[], blame: 
 
 /** What stands in the history of calls that a kill may have met between their start and their commit. */
 export interface Unknowns {
-  /** Calls of tools that must not run twice, which began and have no result. */
+  /** Calls that began, have no result, and were not to be begun again. */
   readonly inWindow: readonly string[];
   /** Calls of which the history says that nobody knows. */
   readonly unknown: readonly string[];
@@ -62,7 +85,7 @@ export interface Unknowns {
 }
 
 export function unknownsIn(
-  { script }: Turn,
+  { script, outcome }: Turn,
   message: UIMessage,
   entries: readonly Entry[],
 ): Unknowns {
@@ -75,7 +98,9 @@ export function unknownsIn(
   const inWindow = [...begun].filter((id) => {
     const place = placeOf(id);
     const name = place && script.steps[place.step]?.calls[place.index];
-    return name !== undefined && TOOLS[name].effects === "once" && !doneIds.has(id);
+    if (name === undefined || doneIds.has(id)) return false;
+    const { effects } = TOOLS[name];
+    return effects === "once" || (effects === "idempotent" && outcome !== "finished");
   });
   return {
     inWindow,

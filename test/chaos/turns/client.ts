@@ -10,7 +10,7 @@ import {
   typeOf,
 } from "./frames.ts";
 import type { Gate } from "./gate.ts";
-import { questionOf } from "./script.ts";
+import { questionOf, TOOLS } from "./script.ts";
 import { noteIn, type Turn } from "./turn.ts";
 
 export interface ClientOptions {
@@ -57,7 +57,7 @@ export class Client {
       } else if (this.#frames.length > 0) {
         // Who was not heard decides again.
         if (way !== "approve" || this.#isHeard()) way = random.chance(0.6) ? "after" : "plain";
-      } else if (!turn.isAcknowledged && random.chance(0.5)) break;
+      } else if (!turn.isAcknowledged && !asksSomebody(turn) && random.chance(0.5)) break;
     }
     turn.isOver = true;
   }
@@ -189,6 +189,11 @@ export class Client {
     const hasFailed = this.#frames.some((frame) => ["error", "abort"].includes(typeOf(frame)));
     return !hasFailed && waitingIn((await foldFrames(this.#frames)).message) !== undefined;
   }
+}
+
+/** Whoever goes away from such a turn leaves it waiting. */
+function asksSomebody({ script }: Turn): boolean {
+  return script.steps.some(({ calls }) => calls.some((name) => TOOLS[name].needsApproval));
 }
 
 export function waitingIn(message: UIMessage | undefined): string | undefined {

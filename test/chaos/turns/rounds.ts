@@ -61,7 +61,7 @@ export class Rounds {
   async stopAndKill(): Promise<void> {
     const turn = this.begin(this.newTalk(), { faults: new Map() });
     const over = this.clientOf(turn, "asker").ask();
-    await this.#stop(turn, this.#random.between(20, 300));
+    await this.#stop(turn);
     await this.#stage.killer.now(turn.stoppedMs === undefined ? "any" : "stopped");
     turn.kills++;
     noteIn(turn, "kill");
@@ -119,12 +119,14 @@ export class Rounds {
     const watchers = Array.from({ length: this.#random.between(0, 2) }, (_, index) =>
       this.clientOf(turn, `watcher ${index + 1}`).watch(),
     );
-    if (this.#random.chance(0.05)) watchers.push(this.#stop(turn, this.#random.between(30, 500)));
+    if (this.#random.chance(0.05)) watchers.push(this.#stop(turn));
     return [this.clientOf(turn, "asker").ask(), ...watchers];
   }
 
-  async #stop(turn: Turn, afterMs: number): Promise<void> {
-    await new Promise((done) => setTimeout(done, afterMs));
+  /** At some time, or in the middle of what the model says and its tools do. */
+  async #stop(turn: Turn): Promise<void> {
+    if (this.#random.chance(0.6)) await this.#eventOf(turn, this.#random.between(1, 8));
+    await new Promise((done) => setTimeout(done, this.#random.magnitude(1, 400)));
     const url = `${await this.#stage.server.gate.url()}/conversations/${turn.conversation}/stop`;
     if (turn.isOver || !turn.isAcknowledged) return;
     turn.isStopAsked = true;
@@ -136,6 +138,14 @@ export class Rounds {
       if (stopped) turn.stoppedMs = performance.now();
     } catch {
       noteIn(turn, "the stop is not answered");
+    }
+  }
+
+  /** The so many-th thing that the world sees of the turn, or its end. */
+  async #eventOf(turn: Turn, number: number): Promise<void> {
+    const { ledger } = this.#stage.world;
+    while (ledger.of(turn.script.marker).length < number && !turn.isOver) {
+      await new Promise((done) => setTimeout(done, 2));
     }
   }
 }

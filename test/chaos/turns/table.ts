@@ -38,6 +38,7 @@ export function rowsOf(findings: Findings): readonly Row[] {
       "clock jumps: expired values readable, order changed, lives stretched beyond the jump",
     ),
     none("stop", "turns that go on after a stop was acknowledged"),
+    none("calls", "tool calls without an outcome in a turn that has ended"),
     none("variables", "results without their variable, variables without their result"),
   ];
 }

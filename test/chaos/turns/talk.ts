@@ -1,10 +1,12 @@
 import type { UIMessage } from "ai";
 import {
+  alternates,
   checkLedger,
   checkPromises,
   clip,
   differences,
   endedParts,
+  openCallsIn,
   plainParts,
   unknownsIn,
 } from "./checks.ts";
@@ -75,9 +77,12 @@ export class Talk {
     if (new Set(asked).size < asked.length) {
       this.#blame("R6", `${this.id}: a question stands there twice: ${asked.join(", ")}`);
     }
-    const roles = messages.map(({ role }) => role);
-    if (roles.some((role, index) => (role === "user") === (index % 2 === 1))) {
+    if (!alternates(messages)) {
+      const roles = messages.map(({ role }) => role);
       this.#blame("R19", `${this.id}: the order is ${roles.join(", ")}`);
+    }
+    for (const { id, parts } of messages) {
+      for (const call of openCallsIn(parts)) this.#blame("calls", `${this.id}: ${call} in ${id}`);
     }
     for (const { script, isAcknowledged } of this.turns) {
       if (isAcknowledged && !asked.includes(script.marker)) {
@@ -92,7 +97,7 @@ export class Talk {
     if (at < 0) return undefined;
     const answer = messages[at + 1];
     if (answer?.role === "assistant") return answer;
-    if (turn.stoppedMs === undefined) this.#blame("R7", `${marker}: there is no answer`);
+    this.#blame("R7", `${marker}: there is no answer`);
     return undefined;
   }
 
@@ -127,9 +132,8 @@ export class Talk {
     const { marker } = turn.script;
     const { inWindow, unknown, invented } = unknownsIn(turn, message, ledger.of(marker));
     for (const id of invented) this.#blame("R4", `${marker}: ${id} has a result from nowhere`);
-    if (turn.kills === 0 && unknown.length > 0)
+    if (turn.kills === 0 && turn.outcome !== "stopped" && unknown.length > 0)
       this.#blame("R4", `${marker}: no kill, and unknown`);
-    if (turn.outcome === "stopped") return;
     findings.count("calls in a window", inWindow.length);
     for (const id of inWindow) {
       if (unknown.includes(id)) findings.count("calls in a window, unknown");
