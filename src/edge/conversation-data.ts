@@ -70,6 +70,7 @@ export class ConversationData {
     // No run goes on when the object wakes: what was a run's ends with the process that it ran in.
     for (const run of this.store.runs()) this.store.endRun(run);
     this.#sweepLeftovers();
+    this.#holdWhatWaits();
   }
 
   get info(): ConversationInfo {
@@ -123,6 +124,12 @@ export class ConversationData {
   #sweepLeftovers(): void {
     if (!this.store.hasGarbage()) return;
     void this.store.sweep().catch((error: unknown) => console.error(error));
+  }
+
+  /** A call that waits for a person, for however long, finds its variables. */
+  #holdWhatWaits(): void {
+    const { id = "", needs = [] } = this.journal.head() ?? {};
+    for (const name of needs) this.store.holds.hold(id, name);
   }
 
   #lastMessageMs(): number {

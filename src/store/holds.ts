@@ -8,6 +8,11 @@ export class Holds {
     else names.add(name);
   }
 
+  /** What the owner holds. */
+  names(owner: string): readonly string[] {
+    return [...(this.#byOwner.get(owner) ?? [])];
+  }
+
   release(owner: string): void {
     this.#byOwner.delete(owner);
   }

@@ -26,6 +26,8 @@ export interface TurnHead {
   readonly post?: Post;
   /** With what it goes on, if it has waited for a person. */
   readonly approvals?: readonly Approval[];
+  /** Variables that it needs when it goes on: it waits for a person. */
+  readonly needs?: readonly string[];
   /** How it ended, if not well. */
   readonly ended?: "failed" | "stopped";
   /** By the conversation, in all of its turns. */

@@ -136,9 +136,13 @@ export class TurnLog {
     this.#commit(work, (text) => this.#journal?.append(text));
   }
 
-  /** The same for the end, or for a pause: the head says which. */
-  end(head: TurnHead, work: () => void): void {
-    this.#commit(work, (text) => this.#journal?.append(text, head));
+  /** The same for the end, or for a pause: the head that `work` returns says which. */
+  end(work: () => TurnHead): void {
+    let head: TurnHead | undefined;
+    const last = () => {
+      head = work();
+    };
+    this.#commit(last, (text) => this.#journal?.append(text, head));
   }
 
   /** Rows that are going to be written at the end, for what is not written yet. */

@@ -49,7 +49,8 @@ export async function runTurn(
   { id, message, replace }: Question = {},
 ): Promise<TurnResult> {
   const { agent, conversation, history, journal, log, newId, now, post } = options;
-  const { attempt = 0, spent = NOTHING_SPENT } = journal.head() ?? {};
+  const last = journal.head();
+  const { attempt = 0, spent = NOTHING_SPENT } = last ?? {};
   const head: TurnHead = {
     id: id ?? newId(),
     attempt: attempt + 1,
@@ -63,6 +64,8 @@ export async function runTurn(
   let turn: Turn | undefined;
   log.begin(journal, head, () => {
     replace?.();
+    // What waited for a person waits no more.
+    if (last?.needs !== undefined) options.store.holds.release(last.id);
     if (message !== undefined) history.add(message);
     turn = new Turn(options, head);
     turn.start();
@@ -209,7 +212,6 @@ class Turn {
     } finally {
       clearTimeout(timer);
       stopObserving();
-      store.holds.release(this.#head.id);
     }
     await this.#steps.flush();
     return this.#end(finishReason, error);
@@ -226,7 +228,7 @@ class Turn {
     const { history, signal, now, log } = this.#options;
     const { emit } = this.#steps;
     let ended: Pick<TurnResult, "metadata" | "message"> | undefined;
-    log.end(this.#endedHead(error), () => {
+    log.end(() => {
       if (signal.aborted || error !== undefined) this.#steps.closeCalls();
       const stored = this.#state.message(this.#state.parts.ended(), now());
       const metadata = this.#metadata(stored);
@@ -243,15 +245,19 @@ class Turn {
         emit({ type: "error", errorText: `${error.code}: ${error.message}` });
       else emit({ type: "finish", finishReason });
       ended = { metadata, message: toUIMessage(message, "display") };
+      return this.#endedHead(error);
     });
+    if (!this.#state.hasWaiting) this.#options.store.holds.release(this.#head.id);
     return { ...required(ended), finishReason, ...(error === undefined ? {} : { error }) };
   }
 
   #endedHead(error: TurnResult["error"]): TurnHead {
     const { approvals: _, ...head } = this.#head;
+    const { store } = this.#options;
+    const needs = this.#state.hasWaiting ? { needs: store.holds.names(head.id) } : {};
     const failed = error === undefined ? {} : { ended: "failed" as const };
     const ended = this.#options.signal.aborted ? { ended: "stopped" as const } : failed;
-    return { ...head, isOpen: false, ...ended, spent: this.#state.spend.total };
+    return { ...head, ...needs, isOpen: false, ...ended, spent: this.#state.spend.total };
   }
 
   /** The rows in which the end is kept count in. */

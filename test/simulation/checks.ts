@@ -78,7 +78,7 @@ export async function checkEnd(end: End): Promise<void> {
   const kept = TurnLog.ended(new Journal(sql));
   same(kept.slice(0, 0), object.log.slice(0, 0), "the frames in memory and in the database");
   client.checkTakenBack(object.log);
-  checkTextIds(object.log);
+  checkTextIds(client);
   const types = client.frames.map((frame) => chunkOf(frame).type);
   const last = types.at(-1) ?? "nothing";
   must(last === "finish" || last === "error", `R9: the stream ends with ${last}`);
@@ -99,9 +99,9 @@ export async function checkEnd(end: End): Promise<void> {
 }
 
 /** A text that was taken back does not go on under the same id. */
-function checkTextIds(log: TurnLog): void {
+function checkTextIds({ frames }: Client): void {
   const ids = new Set<string>();
-  for (const chunk of log.slice(0, 0).map(chunkOf)) {
+  for (const chunk of frames.map(chunkOf)) {
     if (chunk.type === "start-step") ids.clear();
     if (chunk.type !== "text-start" && chunk.type !== "reasoning-start") continue;
     must(!ids.has(chunk.id), `R2: the text ${chunk.id} begins twice in one step`);

@@ -26,10 +26,24 @@ describe("a model that says ten megabytes", () => {
   });
 });
 
+it("a model that calls a tool with ten megabytes has it called, and goes on", async () => {
+  const words = "0123456789".repeat(MEGABYTE);
+  const count = tool({ inputSchema: z.object({ s: z.string() }), execute: ({ s }) => s.length });
+  const chat = new Conversation({ tools: { count } });
+  const call = toolCall("count", { s: words }, { chunks: MEGABYTE });
+  const turn = await chat.say({ steps: [[call, asked], said] });
+  expect(await chat.store.read("count_1")).toBe(words.length);
+  const keeps = ["count output-available", "Hello."];
+  await expectOutcome(chat, turn, { ends: "finish", keeps, calls: 2 });
+});
+
 /** So many bytes, a megabyte at a time. */
-function streamOf(megabytes: number, piece = new Uint8Array(MEGABYTE).fill(48)) {
+function streamOf(
+  megabytes: number,
+  piece: Uint8Array<ArrayBuffer> = new Uint8Array(MEGABYTE).fill(48),
+): ReadableStream<Uint8Array<ArrayBuffer>> {
   let left = megabytes;
-  return new ReadableStream<Uint8Array>({
+  return new ReadableStream<Uint8Array<ArrayBuffer>>({
     pull(controller) {
       if (left-- > 0) controller.enqueue(piece);
       else controller.close();

@@ -27,6 +27,7 @@ export function rowsOf(findings: Findings): readonly Row[] {
     none("R6", "model runs beside the one for 100 identical posts at once, and again after a kill"),
     ...(["three", "five", "storm"] as const).map((kind) => finished(findings, kind)),
     resumed(findings),
+    sinceStart(findings),
     none(
       "R9",
       "answers marked complete but short; streams without a terminal part reported as done",
@@ -50,16 +51,22 @@ function windows(findings: Findings): Row {
   return {
     id: "R4",
     figure: "once-only tools run twice · calls cut off that are reported as outcome_unknown",
-    target: "0 · all",
-    result: `${blamed} · ${told} of ${all}`,
+    target: "0 · 100 %",
+    result: `${blamed} · ${share(told, all)}`,
     isMet: blamed === 0 && told === all,
   };
 }
 
+/** Rounded down: all of them is the only 100 %. */
+function share(some: number, all: number): string {
+  if (all === 0) return "none met";
+  return `${Math.floor((100 * some) / all)} % (${some} of ${all})`;
+}
+
 const KINDS = {
-  three: "turns finished after 3 kills",
-  five: "turns finished after 5 kills",
-  storm: "turns finished or explicitly closed after 20 kills",
+  three: "turns finished after 3 rapid kills",
+  five: "turns finished after 5 rapid kills",
+  storm: "turns finished, or explicitly closed, after a storm of 20 kills",
 } as const;
 
 function finished(findings: Findings, kind: keyof typeof KINDS): Row {
@@ -67,13 +74,13 @@ function finished(findings: Findings, kind: keyof typeof KINDS): Row {
   const closed = findings.counted(`${kind} closed`);
   const all = done + closed;
   const isMet = findings.blamed("R7") === 0 && (kind === "storm" || closed === 0);
-  const how = kind === "storm" ? ` (${closed} closed)` : "";
+  const how = kind === "storm" && all > 0 ? `, ${closed} of them closed` : "";
   const good = kind === "storm" ? all : done;
   return {
     id: "R7",
     figure: KINDS[kind],
     target: "100 %",
-    result: `${good} of ${all}${how}`,
+    result: `${share(good, all)}${how}`,
     isMet,
   };
 }
@@ -90,6 +97,18 @@ function resumed(findings: Findings): Row {
     target: "500 ms, 2,000 ms",
     result: `${median} ms, ${worst} ms of ${findings.resumedMs.length}${missed > 0 ? `; ${missed} never` : ""}`,
     isMet: missed === 0 && median <= RESUMED_MEDIAN_MS && worst <= RESUMED_WORST_MS,
+  };
+}
+
+/** Most of it is Node and Miniflare, which no deployed Worker has to start. */
+function sinceStart({ sinceStartMs }: Findings): Row {
+  const [median, worst] = spread(sinceStartMs);
+  return {
+    id: "",
+    figure: "the same from the start of the process, that of Node and Miniflare included",
+    target: "",
+    result: `${median} ms, ${worst} ms`,
+    isMet: true,
   };
 }
 
