@@ -31,6 +31,8 @@ export class StoreState {
   readonly #options: StateOptions;
   /** Entries that were read since they were written: no rollback undoes that. */
   readonly #read = new Map<string, Entry>();
+  /** Entries that were found to be due: a clock that is set back brings none of them back. */
+  readonly #due = new WeakSet<Entry>();
   /** Of all writes, also of those that were rolled back. */
   #newestSeq = 0;
   #catalog: Catalog | undefined;
@@ -88,7 +90,8 @@ export class StoreState {
   }
 
   isDue(entry: Entry, nowMs: number): boolean {
-    return this.dueMs(entry) <= nowMs;
+    if (this.dueMs(entry) <= nowMs) this.#due.add(entry);
+    return this.#due.has(entry);
   }
 
   /** Infinity for what is pinned or held. */

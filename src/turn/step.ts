@@ -74,7 +74,7 @@ export async function callModel(
   let hasWritten = false;
   for (let tries = 1; ; tries++) {
     const attempt = new ModelTry(context, {
-      idSuffix: tries === 1 ? idSuffix : `${idSuffix}~${tries}`,
+      idSuffix: tries === 1 ? idSuffix : `${idSuffix}.${tries}`,
       ...(hasWritten && reset !== undefined ? { onFirst: reset } : {}),
     });
     try {

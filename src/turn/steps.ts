@@ -211,10 +211,11 @@ export class Steps {
   async #runCalls(
     planned: readonly Planned[],
     achieved: () => Pick<JournalEntry, "step" | "chunks">,
-    begun: readonly unknown[] = [],
+    begun: readonly JournalCall[] = [],
   ): Promise<FinishReason | undefined> {
     const { log } = this.#options;
-    const calls = planned.map(({ call }) => call).filter((call) => !begun.includes(call));
+    const known = new Set(begun.map(({ toolCallId }) => toolCallId));
+    const calls = planned.flatMap(({ call }) => (known.has(call.toolCallId) ? [] : [call]));
     this.#state.spend.add("toolCalls", calls.length);
     const isNews = begun.length === 0 || this.#unnoted.length > 0;
     if (isNews) {

@@ -127,9 +127,12 @@ export class ToolCalls {
     let late: Promise<UIMessageChunk> | undefined;
     for (let next = 0; next < running.length || late !== undefined;) {
       const chunks = late === undefined ? [] : [await late];
+      // What is saved is written down before anything else is waited for.
+      if (late === undefined) {
+        await running[next]?.settled;
+        this.#options.signal.throwIfAborted();
+      }
       late = undefined;
-      await running[next]?.settled;
-      this.#options.signal.throwIfAborted();
       commit(() => {
         for (; running[next]?.run !== undefined && late === undefined; next++) {
           const saving = this.#save(running[next]);

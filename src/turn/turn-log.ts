@@ -247,12 +247,14 @@ export class TurnLog {
         for (const chunk of entry.chunks ?? []) {
           if ("toolCallId" in chunk) begun.delete(chunk.toolCallId);
         }
-        remains.attempts = 0;
+        // The attempt that has achieved something is the first of those that may not.
+        remains.attempts = 1;
       } else if (line.startsWith("a")) {
         const { attempt, waited, ms } = JSON.parse(data) as Attempt;
         if (waited === true) {
           entries.length = 0;
           remains.steps = 0;
+          remains.attempts = 0;
           this.#endSitting();
         }
         this.#startAttempt(attempt);

@@ -163,7 +163,9 @@ describe("a client that stops reading, in an answer of megabytes", () => {
   it.each([eventStream, textStream])(
     "is let go when it leaves a turn that is silent",
     async (of) => {
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      vi.useFakeTimers({
+        toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"],
+      });
       const log = new TurnLog();
       const news = vi.spyOn(log, "news");
       const reader = of(log).getReader();

@@ -2,8 +2,8 @@ import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { json, problemIn, textOf } from "../support/edge.ts";
-import { ask, said, type StageName, stages } from "../support/fault-stages.ts";
-import { keptIn } from "../support/fault-steps.ts";
+import { ask, gate, halting, said, type StageName, stages } from "../support/fault-stages.ts";
+import { keptIn, never } from "../support/fault-steps.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { finish, scriptedModel, toolCall } from "../support/scripted-model.ts";
 import { chunksIn, textIn } from "../support/turn-client.ts";
@@ -155,6 +155,26 @@ describe("a clock that jumps", () => {
       await expectNext(own, 2);
       // Nor does it keep the object from what is due by the clock as it is.
       expect(await own.state.storage.getAlarm()).toBeLessThanOrEqual(Date.now() + 31 * DAY_MS);
+    });
+  });
+});
+
+describe("a clock that jumps, and a process that ends,", () => {
+  it.each([86_400_000, -86_400_000])("by %i ms: the turn goes on", async (byMs) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const { reached, wait } = gate();
+    const slow = halting(() => scheduler.wait(20), [], said);
+    const model = scriptedModel([() => (void wait(), never()), slow, said]);
+    const agent = { name: "a", description: "", instructions: "", tools: {} };
+    await withRuntime({ agents: [agent], model }, async (own) => {
+      await ask(own, "Go.");
+      await reached;
+      vi.setSystemTime(Date.now() + byMs);
+      own.wakeAgain();
+      const response = await own.call("GET", "/conversations/c/stream?after=0");
+      expect(lastOf(await response.text())).toBe("finish");
+      expect(keptIn(messagesOf(own)[1])).toEqual(["Hello."]);
+      await expectNext(own, 2);
     });
   });
 });

@@ -54,7 +54,7 @@ function streamOf(
 const textual = { headers: { "content-type": "text/plain" } };
 const json = { headers: { "content-type": "application/json" } };
 const records = { headers: { "content-type": "application/x-ndjson" } };
-const line = new TextEncoder().encode(`"${"x".repeat(MEGABYTE - 3)}"\n`);
+const line = new Uint8Array(new TextEncoder().encode(`"${"x".repeat(MEGABYTE - 3)}"\n`));
 
 describe("a tool that returns 100 MB", () => {
   it("of text is told what it was, and that it was not kept", async () => {
@@ -91,7 +91,7 @@ describe("a tool that returns 100 MB", () => {
   });
 
   it("that it throws is cut short", async () => {
-    const execute = () => {
+    const execute = (): string => {
       throw new Error("x".repeat(100 * MEGABYTE));
     };
     const chat = new Conversation({ tools: { act: tool({ inputSchema: z.object({}), execute }) } });

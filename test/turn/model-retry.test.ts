@@ -92,9 +92,9 @@ describe("a model that fails for a moment", () => {
     expect(log.flatMap((chunk) => ("id" in chunk ? [chunk.id] : []))).toEqual([
       "text_1",
       "text_1",
-      "text_1~2",
-      "text_1~2",
-      "text_1~2",
+      "text_1.2",
+      "text_1.2",
+      "text_1.2",
     ]);
   });
 
@@ -302,7 +302,7 @@ describe("ids", () => {
       ],
     });
     const ids = log.flatMap((chunk) => ("id" in chunk ? [chunk.id] : []));
-    expect([...new Set(ids)]).toEqual(["reasoning_1@2", "text_1@2", "reasoning_1@2~2"]);
+    expect([...new Set(ids)]).toEqual(["reasoning_1@2", "text_1@2", "reasoning_1@2.2"]);
     expect(log.at(-1)).toMatchObject({ toolCallId: "call_echo" });
   });
 

@@ -66,10 +66,13 @@ describe("a turn that takes too long", () => {
   it("is ended as turn_timeout; its tools are told to stop, and what was said is kept", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let wasTold = false;
+    const begun = Array.from({ length: 20 }, () => Promise.withResolvers<void>());
+    let runs = 0;
     const wait = tool({
       inputSchema,
       execute: (_, { abortSignal }) =>
         new Promise<number>((resolve) => {
+          begun[runs++]?.resolve();
           const timer = setTimeout(() => resolve(1), limits.toolMs * 0.9);
           const stop = () => {
             wasTold = true;
@@ -82,10 +85,10 @@ describe("a turn that takes too long", () => {
     const step: Step = [text("One moment."), toolCall("wait", { n: 1 }), asked];
     const steps = Array.from({ length: 20 }, () => step);
     const running = chat.say({ steps });
-    for (let passed = 0; passed < 1_000; passed++) {
-      // Digests are made outside of the clock.
-      await new Promise((resolve) => setImmediate(resolve));
-      await vi.advanceTimersByTimeAsync(limits.turnMs / 1_000);
+    const callMs = limits.toolMs * 0.9;
+    for (let at = 0; at * callMs < limits.turnMs; at++) {
+      await begun[at]?.promise;
+      await vi.advanceTimersByTimeAsync(callMs);
     }
     const { result, chunks } = await running;
     expect(result.error?.code).toBe("turn_timeout");

@@ -59,7 +59,9 @@ export class Rounds {
 
   /** What was stopped stays stopped, also if the process ends as soon as that is acknowledged. */
   async stopAndKill(): Promise<void> {
-    const turn = this.begin(this.newTalk(), { faults: new Map() });
+    // Of one call a person is asked while the other runs.
+    const asking = this.#random.chance(0.4) ? { shape: "denied", toolMs: 300 } : {};
+    const turn = this.begin(this.newTalk(), { faults: new Map(), ...asking });
     const over = this.clientOf(turn, "asker").ask();
     await this.#stop(turn);
     await this.#stage.killer.now(turn.stoppedMs === undefined ? "any" : "stopped");
@@ -119,7 +121,7 @@ export class Rounds {
     const watchers = Array.from({ length: this.#random.between(0, 2) }, (_, index) =>
       this.clientOf(turn, `watcher ${index + 1}`).watch(),
     );
-    if (this.#random.chance(0.05)) watchers.push(this.#stop(turn));
+    if (this.#random.chance(0.08)) watchers.push(this.#stop(turn));
     return [this.clientOf(turn, "asker").ask(), ...watchers];
   }
 

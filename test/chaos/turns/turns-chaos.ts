@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { Random } from "../random.ts";
 import { postDifferent, postIdentical } from "./bursts.ts";
-import { jumpInTime } from "./clock.ts";
+import { JUMPS, jumpInTime } from "./clock.ts";
 import { Findings } from "./findings.ts";
 import { Killer } from "./killer.ts";
 import { type Round, ROUNDS, Rounds } from "./rounds.ts";
@@ -56,10 +56,11 @@ class TurnsChaos {
   async run(): Promise<Findings> {
     const { findings, server } = this.#stage;
     const { wrongEnough = WRONG_ENOUGH } = this.#options;
+    const kills = this.#options.kills - JUMPS;
     await server.start();
     server.openGate();
     await this.#rehearse();
-    while (findings.kills < this.#options.kills && findings.wrong.length < wrongEnough) {
+    while (findings.kills < kills && findings.wrong.length < wrongEnough) {
       await this.#rounds.play(this.#chooseRound());
       if (this.#random.chance(0.06)) await this.#burst();
       if (this.#random.chance(0.06)) await this.#rounds.stopAndKill();
@@ -102,8 +103,8 @@ class TurnsChaos {
 
   /** The machine's clock an hour ahead, and then three hours back. */
   async #jump(): Promise<void> {
-    const script = () =>
-      this.#rounds.begin(this.#rounds.newTalk(), { shape: "plain", faults: new Map() }).script;
+    const plain = { shape: "plain", faults: new Map(), deltaMs: 1 };
+    const script = () => this.#rounds.begin(this.#rounds.newTalk(), plain).script;
     await jumpInTime(this.#stage.server, {
       scripts: [script(), script(), script()],
       onKill: () => {
@@ -116,7 +117,7 @@ class TurnsChaos {
   /** Each shape once, undisturbed. */
   async #rehearse(): Promise<void> {
     const url = await this.#stage.server.gate.url();
-    for (const shape of Object.keys(SHAPES)) {
+    const rehearsals = Object.keys(SHAPES).map(async (shape) => {
       const talk = this.#rounds.newTalk();
       const turn = this.#rounds.begin(talk, { shape, faults: new Map(), toolMs: 0, deltaMs: 1 });
       await this.#rounds.clientOf(turn, "rehearsal").ask();
@@ -127,7 +128,8 @@ class TurnsChaos {
       if (!isWhole(parts, turn.script))
         this.#stage.findings.blame("R9", `${shape}: ${parts.join(", ")}`);
       await talk.check(url);
-    }
+    });
+    await Promise.all(rehearsals);
   }
 }
 
