@@ -90,8 +90,9 @@ export class StoreState {
   }
 
   isDue(entry: Entry, nowMs: number): boolean {
-    if (this.dueMs(entry) <= nowMs) this.#due.add(entry);
-    return this.#due.has(entry);
+    const isDue = this.dueMs(entry) <= nowMs;
+    if (isDue && nowMs <= this.now()) this.#due.add(entry);
+    return isDue || this.#due.has(entry);
   }
 
   /** Infinity for what is pinned or held. */
