@@ -4,8 +4,8 @@
  * counts. The figures and the goals are in `bench/README.md`. `--quick` takes few samples.
  */
 import { loadavg } from "node:os";
-import { type Load, questionFor } from "./loop-load.ts";
-import { startLoop } from "./loop-server.ts";
+import { type Load, questionFor } from "./load.ts";
+import { bundleWorker, startWorkerd } from "./plain-workerd.ts";
 
 const SIDES = ["bare", "ours", "raw"] as const;
 type Side = (typeof SIDES)[number];
@@ -64,7 +64,8 @@ const tasks: readonly Task[] = [
   },
 ];
 
-const server = await startLoop(SIDES);
+const classes = { CONVERSATIONS: "Conversation", BARE: "Bare", RAW: "Raw" };
+const server = await startWorkerd(bundleWorker("loop", classes), SIDES);
 let names = 0;
 
 function newName(): string {

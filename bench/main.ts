@@ -1,6 +1,7 @@
 /**
  * Benchmarks by name, each in a process of its own: `npm run bench`, `npm run bench -- memory`. Without a
- * name only `references`: `memory` takes a gigabyte of disk and a minute, `loop` two minutes. Options go to
+ * name only `references`: `memory` takes a gigabyte of disk and a minute, the others some
+ * minutes each. Options go to
  * all that are run.
  */
 import { spawnSync } from "node:child_process";
@@ -10,6 +11,8 @@ const files: Readonly<Record<string, string>> = {
   references: "references.ts",
   memory: "memory.ts",
   loop: "loop.ts",
+  many: "many.ts",
+  "turns-memory": "turns-memory.ts",
 };
 const DEFAULTS = ["references"];
 

@@ -108,6 +108,8 @@ export class ConversationData {
   get dueMs(): number {
     const dueMs = [this.lastActiveMs + this.#idleMs, this.store.nextDueMs() ?? Infinity];
     if (this.store.hasGarbage()) dueMs.push(Date.now() + SWEEP_AFTER_MS);
+    // A turn that runs has an alarm of its own; one that could not be ended is tried again.
+    if (this.journal.head()?.isOpen === true) dueMs.push(Date.now() + RECOVER_AFTER_MS);
     return Math.min(...dueMs);
   }
 
@@ -154,6 +156,8 @@ export class ConversationData {
 
 /** A body that somebody still reads or writes is swept when they are done. */
 const SWEEP_AFTER_MS = 60_000;
+
+const RECOVER_AFTER_MS = 60_000;
 
 const DELETING = "deleting";
 

@@ -20,8 +20,6 @@ export interface TurnHead {
   readonly agent: string;
   /** The conversation's id, as its routes have it. */
   readonly conversation: string;
-  /** When it began, in milliseconds since 1970. */
-  readonly startedMs: number;
   /** What led to it. */
   readonly post?: Post;
   /** With what it goes on, if it has waited for a person. */

@@ -61,6 +61,8 @@ export class Steps {
       onResolved: (source, text) =>
         state.savings.addReferences({ authoredChars: source.length, resolvedChars: text.length }),
     });
+    // What was said before a person was waited for may have left a URL open.
+    this.#answer.restart(state.parts.display);
   }
 
   /** Makes ready what the steps need: the tools, and the messages of the past. */

@@ -4,6 +4,7 @@ import { limits } from "../limits.ts";
 import type { Cost } from "./cost.ts";
 import { type StoredMessage, toUIMessage } from "./history.ts";
 import type { TurnHead } from "./journal.ts";
+import type { Post } from "./post.ts";
 import type { Savings } from "./savings.ts";
 import { NOTHING_SPENT } from "./spend.ts";
 import { Steps } from "./steps.ts";
@@ -48,7 +49,7 @@ export async function runTurn(
   options: TurnOptions,
   { id, message, replace }: Question = {},
 ): Promise<TurnResult> {
-  const { agent, conversation, history, journal, log, newId, now, post } = options;
+  const { agent, conversation, history, journal, log, newId, post } = options;
   const last = journal.head();
   const { attempt = 0, spent = NOTHING_SPENT } = last ?? {};
   const head: TurnHead = {
@@ -57,7 +58,6 @@ export async function runTurn(
     isOpen: true,
     agent: agent.name,
     conversation,
-    startedMs: now(),
     spent,
     ...(post === undefined ? {} : { post }),
   };
@@ -82,24 +82,24 @@ export async function resumeTurn(
   options: TurnOptions,
   approvals: readonly Approval[],
 ): Promise<TurnResult> {
-  const { agent, conversation, history, journal, log, now, post } = options;
+  const { agent, conversation, history, journal, log, post } = options;
   const message = history.newest();
   const decided = decidedIn(message, approvals);
   const last = journal.head();
   const { attempt = 0, spent = NOTHING_SPENT } = last ?? {};
+  const id = message?.id ?? "";
+  const isKept = last?.id === id;
   const head: TurnHead = {
-    id: message?.id ?? "",
+    id,
     attempt: attempt + 1,
     isOpen: true,
     agent: agent.name,
     conversation,
-    startedMs: now(),
     approvals,
     spent,
-    ...(post === undefined ? {} : { post }),
+    ...postOf(isKept ? last?.post : undefined, post),
   };
   const turn = new Turn(options, head, { resumed: message });
-  const isKept = last?.id === head.id;
   if (isKept) log.resume(journal, head, () => turn.start());
   else log.begin(journal, head, () => turn.start());
   return turn.run((steps) => steps.decide(decided));
@@ -128,6 +128,14 @@ export async function recoverTurn(options: TurnOptions, remains: Remains): Promi
     return turn.run((steps) => steps.decide(decidedIn(message, approvals)));
   }
   return turn.run((steps) => steps.goOn(remains.calls));
+}
+
+/** What has led to a turn that goes on: the question, and how it goes on. */
+function postOf(asked: Post | undefined, decided: Post | undefined): Pick<TurnHead, "post"> {
+  const post = decided ?? asked;
+  if (post === undefined) return {};
+  const { messageId, partsDigest } = asked ?? post;
+  return { post: { ...post, ...(messageId === undefined ? {} : { messageId, partsDigest }) } };
 }
 
 /** Where an attempt comes from, if it does not begin a turn. */
@@ -196,11 +204,9 @@ class Turn {
 
   /** `first` is done before the model is called; what it returns, if anything, ends the turn. */
   async run(first?: (steps: Steps) => Promise<FinishReason | undefined>): Promise<TurnResult> {
-    const { store, signal, now } = this.#options;
+    const { store, signal } = this.#options;
     const stopObserving = store.observe((change) => this.#steps.tellChange(change));
-    // A clock may have jumped since it began.
-    const ranMs = Math.max(now() - this.#head.startedMs, 0);
-    const timer = setTimeout(() => this.#timeout.abort(tooLong()), limits.turnMs - ranMs);
+    const timer = setTimeout(() => this.#timeout.abort(tooLong()), limits.turnMs);
     let finishReason: FinishReason = "error";
     let error: TurnResult["error"];
     try {

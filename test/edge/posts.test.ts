@@ -1,8 +1,17 @@
+import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
+import * as z from "zod";
 import type { Agent } from "../../src/turn/agent.ts";
 import { json, problemIn, textOf } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
-import { finish, type Script, scriptedModel, type Step, text } from "../support/scripted-model.ts";
+import {
+  finish,
+  type Script,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../support/scripted-model.ts";
 import { chunksIn, textIn } from "../support/turn-client.ts";
 
 const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
@@ -82,6 +91,23 @@ describe("the same message posted again", () => {
       gate.open();
       await stopped.text();
       expect(await textFrom(await post(own, question("r", "Hi.")))).toBe("Three.");
+    });
+  });
+
+  it("is known also when a person was waited for, and has decided", async () => {
+    const act = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
+    const steps = [[toolCall("act", {}), finish("tool-calls")], says("Done."), says("Again.")];
+    await withRuntime(options(steps, { tools: { act } }), async (own) => {
+      const asked = chunksIn(await (await post(own, question("q", "Hi."))).text());
+      const request = asked.find(({ type }) => type === "tool-approval-request");
+      const id = request?.type === "tool-approval-request" ? request.approvalId : "";
+      const approve = json({ approved: true }, { "idempotency-key": "k" });
+      const decided = await own.call("POST", `/conversations/c/approvals/${id}`, approve);
+      expect(await textFrom(decided)).toBe("Done.");
+      expect(await textFrom(await post(own, question("q", "Hi.")))).toBe("Done.");
+      const again = await own.call("POST", `/conversations/c/approvals/${id}`, approve);
+      expect(await textFrom(again)).toBe("Done.");
+      expect(countOf(own)).toBe(2);
     });
   });
 

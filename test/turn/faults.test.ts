@@ -188,4 +188,17 @@ describe("a clock that jumps", () => {
     expect(chat.store.list().map(({ name }) => name)).toEqual(["act_1", "long"]);
     expect(chat.store.tombstone("short")).toMatchObject({ reason: "expired" });
   });
+
+  it("nor does it when it is written down, later, that somebody had read it", () => {
+    let nowMs = START_MS;
+    const store = new SqlStore(sql(), { now: () => nowMs });
+    void store.save({ name: "used", value: 1, ttlMs: 3 * HOUR_MS });
+    nowMs += 2 * HOUR_MS;
+    expect(store.read("used")).toBe(1);
+    nowMs += HOUR_MS;
+    expect(store.read("used")).toBeUndefined();
+    store.flushAccess();
+    nowMs -= 3 * HOUR_MS;
+    expect(store.read("used")).toBeUndefined();
+  });
 });

@@ -1,5 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../scripts/local-worker.ts";
@@ -7,32 +7,51 @@ import { freePort } from "../scripts/local-worker.ts";
 const root = join(import.meta.dirname, "..");
 const STARTS_WITHIN_MS = 20_000;
 
-export interface LoopServer<Side extends string> {
+/** A Worker as wrangler bundles it, to be started as often as one likes. */
+export interface Bundle {
+  /** The file. */
+  readonly path: string;
+  /** Its objects: binding and class. */
+  readonly classes: Readonly<Record<string, string>>;
+}
+
+export interface PlainWorkerd<Side extends string> {
   readonly urls: Readonly<Record<Side, string>>;
-  readonly pid: number | undefined;
+  /** Of the process, in bytes: what it has now, and the most that it ever had. Linux only. */
+  memory(): { readonly now: number; readonly peak: number };
   stop(): void;
 }
 
-/** The Worker of `loop-worker.ts` on plain workerd: an isolate and a folder for each side, one process. */
-export async function startLoop<Side extends string>(
-  sides: readonly Side[],
-): Promise<LoopServer<Side>> {
-  const folder = mkdtempSync(join(tmpdir(), "byref-bench-"));
+/** The Worker of `bench/<name>.toml`; gone when this process ends. */
+export function bundleWorker(name: string, classes: Bundle["classes"]): Bundle {
+  const folder = temporaryFolder();
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
-  const bundling = ["deploy", "--dry-run", "--config=bench/loop.toml", `--outdir=${folder}`];
+  const bundling = ["deploy", "--dry-run", `--config=bench/${name}.toml`, `--outdir=${folder}`];
   execFileSync(process.execPath, [wrangler, ...bundling, "--minify"], {
     cwd: root,
     stdio: "pipe",
     env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
   });
+  return { path: join(folder, `${name}-worker.js`), classes };
+}
+
+/** It runs as plain workerd, objects on disk: an isolate and a folder for each side, one process. */
+export async function startWorkerd<Side extends string>(
+  { path, classes }: Bundle,
+  sides: readonly Side[],
+): Promise<PlainWorkerd<Side>> {
+  const folder = temporaryFolder();
+  copyFileSync(path, join(folder, "worker.js"));
   const placed: { readonly side: Side; readonly port: number }[] = [];
   for (const side of sides) placed.push({ side, port: await freePort() });
   for (const side of sides) mkdirSync(join(folder, side));
   const config = join(folder, "config.capnp");
-  writeFileSync(config, configFor(placed, folder));
+  writeFileSync(config, configFor(placed, folder, classes));
   const workerd = join(root, "node_modules/workerd/bin/workerd");
   const child = spawn(workerd, ["serve", config], { stdio: ["ignore", "inherit", "inherit"] });
   const stop = () => {
+    process.off("exit", stop);
     child.kill("SIGKILL");
     rmSync(folder, { recursive: true, force: true });
   };
@@ -41,15 +60,23 @@ export async function startLoop<Side extends string>(
     placed.map(({ side, port }) => [side, `http://127.0.0.1:${port}`]),
   );
   for (const url of Object.values(urls)) await ready(`${url}/health`);
-  // Made from `sides` just above.
-  return { urls: urls as Record<Side, string>, pid: child.pid, stop };
+  return {
+    // Made from `sides` just above.
+    urls: urls as Record<Side, string>,
+    memory: () => memoryOf(child.pid),
+    stop,
+  };
+}
+
+function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), "byref-bench-"));
 }
 
 function configFor(
   placed: readonly { readonly side: string; readonly port: number }[],
   folder: string,
+  classes: Bundle["classes"],
 ): string {
-  const classes = { CONVERSATIONS: "Conversation", BARE: "Bare", RAW: "Raw" };
   const names = Object.values(classes);
   const namespaces = names.map(
     (name) => `(className="${name}", uniqueKey="${name}", enableSql=true)`,
@@ -59,7 +86,7 @@ function configFor(
   );
   const services = placed.map(
     ({ side }) => `(name="${side}", worker=(
-      modules=[(name="worker", esModule=embed "loop-worker.js")],
+      modules=[(name="worker", esModule=embed "worker.js")],
       compatibilityDate="2026-10-01",
       durableObjectNamespaces=[${namespaces.join()}],
       durableObjectStorage=(localDisk="${side}-disk"),
@@ -71,6 +98,13 @@ function configFor(
   );
   return `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (services=[${services.join()}], sockets=[${sockets.join()}]);`;
+}
+
+function memoryOf(pid: number | undefined): { readonly now: number; readonly peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  const bytes = (field: string) =>
+    1_024 * Number(new RegExp(`${field}:\\s+(\\d+)`, "u").exec(status)?.[1]);
+  return { now: bytes("VmRSS"), peak: bytes("VmHWM") };
 }
 
 async function ready(url: string): Promise<void> {
