@@ -50,6 +50,8 @@ function watch(log: TurnLog, first: number | undefined, form: Form): ReadableStr
         if (done === true) return controller.close();
       }
     },
+    // Not waited for: it ends when the silence does.
+    cancel: () => void all.return(),
   });
 }
 
@@ -68,9 +70,11 @@ export async function* framesOf(
       if (!(await log.news(limits.keepAliveMs))) yield [];
     }
     if (first === undefined) next = first = log.firstOwn;
-    const { isEnded } = log;
-    const frames = log.slice(next, first);
-    next = Math.max(next, log.length);
+    // No more than a slow reader may keep waiting.
+    const end = log.endWithin(next, limits.maxSliceChars);
+    const frames = log.slice(next, first, end);
+    next = Math.max(next, end);
+    const isEnded = log.isEnded && next >= log.length;
     if (frames.length > 0) yield frames;
     if (isEnded) return;
   }

@@ -31,8 +31,8 @@ export class StoreState {
   readonly #options: StateOptions;
   /** Entries that were read since they were written: no rollback undoes that. */
   readonly #read = new Map<string, Entry>();
-  /** Entries that were found to be due: a clock that is set back brings none of them back. */
-  readonly #due = new WeakSet<Entry>();
+  /** Writes, by seq, that were found to be due: a clock that is set back brings none of them back. */
+  readonly #due = new Set<number>();
   /** Of all writes, also of those that were rolled back. */
   #newestSeq = 0;
   #catalog: Catalog | undefined;
@@ -90,9 +90,10 @@ export class StoreState {
   }
 
   isDue(entry: Entry, nowMs: number): boolean {
-    const isDue = this.dueMs(entry) <= nowMs;
-    if (isDue && nowMs <= this.now()) this.#due.add(entry);
-    return isDue || this.#due.has(entry);
+    const dueMs = this.dueMs(entry);
+    // By the clock, not by what somebody asks of the future.
+    if (dueMs <= this.now()) this.#due.add(entry.seq);
+    return dueMs <= nowMs || (dueMs < Infinity && this.#due.has(entry.seq));
   }
 
   /** Infinity for what is pinned or held. */

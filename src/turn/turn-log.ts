@@ -171,12 +171,21 @@ export class TurnLog {
   }
 
   /** The frames from this index on, for somebody who has begun to watch at `first`. */
-  slice(from: number, first: number): readonly Frame[] {
-    const frames = this.#frames.slice(from, this.#visible);
+  slice(from: number, first: number, to = this.#visible): readonly Frame[] {
+    const frames = this.#frames.slice(from, to);
     if (this.#firstOwn === 0) return frames;
     return frames.filter(
       ({ edge }, index) => edge === undefined || (edge === "start" && from + index === first),
     );
+  }
+
+  /** The index behind the frames from this one on that are so many characters, or one that is more. */
+  endWithin(from: number, chars: number): number {
+    let end = from;
+    for (let sum = 0; end < this.#visible && sum < chars; end++) {
+      sum += this.#frames[end]?.data.length ?? 0;
+    }
+    return end;
   }
 
   /** The index of the first frame behind that of this id. */

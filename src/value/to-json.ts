@@ -109,7 +109,11 @@ class Converter {
     if (value instanceof RegExp)
       return this.#text("Regular expressions became strings.", String(value));
     if (isBoxed(value)) return this.convert(value.valueOf(), depth);
-    if (value instanceof Promise) throw refused("A promise");
+    if (value instanceof Promise) {
+      // Nobody waits for it: that it fails must not end a process.
+      value.catch(() => undefined);
+      throw refused("A promise");
+    }
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) throw refused("Bytes");
     if (!("toJSON" in value) || typeof value.toJSON !== "function") return NOTHING_SPECIAL;
     const said: unknown = value.toJSON();

@@ -1,30 +1,58 @@
 import { isToolUIPart } from "ai";
 import type { Sql } from "../../src/store/sql.ts";
-import { History } from "../../src/turn/history.ts";
+import { History, type StoredMessage } from "../../src/turn/history.ts";
 import { Journal, type JournalEntry } from "../../src/turn/journal.ts";
 
-/** The calls whose results are written down: in a message, or in the journal of the turn that runs. */
-export function committedCalls(sql: Sql): ReadonlySet<string> {
-  const calls = new Set<string>();
-  for (const { toolCallId, state } of historyParts(sql)) {
-    if (state.startsWith("output-")) calls.add(toolCallId);
+type ToolPart = Extract<StoredMessage["parts"][number], { readonly toolCallId: string }>;
+
+/** The calls of an answer by their ids in the plan: a model may use its own again. */
+export function callsIn({ id, parts }: Pick<StoredMessage, "id" | "parts">) {
+  const calls = new Map<string, ToolPart>();
+  let step = -1;
+  let call = 0;
+  for (const part of parts) {
+    if (part.type === "step-start") {
+      step++;
+      call = 0;
+    }
+    if (isToolUIPart(part)) calls.set(`t${turnOf(id)}s${step}c${call++}`, part);
   }
-  for (const { chunks = [] } of entriesIn(sql)) {
+  return calls;
+}
+
+function turnOf(answer: string): string {
+  return answer.replace("answer-", "");
+}
+
+/**
+ * The calls whose results are written down, by their ids in the plan, each with the model's id: in a message,
+ * or in the journal of the turn that runs.
+ */
+export function committedCalls(sql: Sql): ReadonlyMap<string, string> {
+  const calls = new Map<string, string>();
+  const { messages } = new History(sql).page({ limit: 100 });
+  for (const [id, { toolCallId, state }] of messages.flatMap((message) => [...callsIn(message)])) {
+    if (state.startsWith("output-")) calls.set(id, toolCallId);
+  }
+  const journal = new Journal(sql);
+  const answer = journal.head()?.id ?? "";
+  const ids = new Map<string, string>();
+  const parts: StoredMessage["parts"][number][] = [];
+  for (const { step, chunks = [] } of entriesIn(journal)) {
+    if (step !== undefined) {
+      parts.push(...step.parts);
+      for (const [id, { toolCallId }] of callsIn({ id: answer, parts })) ids.set(toolCallId, id);
+    }
     for (const chunk of chunks) {
       const isResult = chunk.type === "tool-output-available" || chunk.type === "tool-output-error";
-      if (isResult) calls.add(chunk.toolCallId);
+      if (isResult) calls.set(ids.get(chunk.toolCallId) ?? "", chunk.toolCallId);
     }
   }
   return calls;
 }
 
-function historyParts(sql: Sql) {
-  const { messages } = new History(sql).page({ limit: 100 });
-  return messages.flatMap(({ parts }) => parts.filter(isToolUIPart));
-}
-
-function entriesIn(sql: Sql): readonly JournalEntry[] {
-  return new Journal(sql)
+function entriesIn(journal: Journal): readonly JournalEntry[] {
+  return journal
     .read()
     .split("\n")
     .filter((line) => line.startsWith("j"))

@@ -40,11 +40,12 @@ function planOf(...steps: readonly PlannedStep[]): Plan {
 
 function stepOf(text: string | undefined, calls: readonly PlannedCall[] = []): PlannedStep {
   const said = text === undefined ? {} : { text };
-  return { ...said, calls, hasSource: false, deltaChars: 1_000, faults: [] };
+  const deltaChars = text !== undefined && text.length > 1_000 ? 90_000 : 1_000;
+  return { ...said, calls, hasSource: false, deltaChars, faults: [], isRaced: false };
 }
 
 function callOf(id: string, tool: PlannedCall["tool"], input: PlannedCall["input"]): PlannedCall {
-  return { id, tool, input, isAllowed: true };
+  return { id, sentId: id.slice(-2), tool, input, isAllowed: true };
 }
 
 /** Crashes at these waits, the second counted from the first; as told, what can be lost is lost. */

@@ -15,8 +15,20 @@ export type ToolName = keyof typeof TOOLS;
 /** The runtime's. */
 export const OWN_TOOLS = ["set_variable", "delete_variable", "read_variable"] as const;
 
-/** What a tool gives, or does instead. */
-export const GIVES = ["small", "list", "large", "bytes", "throw", "hang"] as const;
+/** What a tool gives, at once or piece by piece, or does instead. */
+export const GIVES = [
+  "small",
+  "list",
+  "large",
+  "bytes",
+  "text stream",
+  "bytes stream",
+  "records stream",
+  "broken stream",
+  "progress",
+  "throw",
+  "hang",
+] as const;
 export type Gives = (typeof GIVES)[number];
 
 /** How a call of the model goes wrong: at once, or in the middle; `refused` for good. */
@@ -25,6 +37,8 @@ export type Fault = "overloaded" | "cut" | "refused";
 /** In its texts `{t0s0c1}` stands for the variable that this call's result is kept as. */
 export interface PlannedCall {
   readonly id: string;
+  /** What the model calls it; other steps may use it again. */
+  readonly sentId: string;
   readonly tool: ToolName | (typeof OWN_TOOLS)[number];
   readonly input: Readonly<Record<string, Json>>;
   /** What the person says, if asked. */
@@ -41,6 +55,11 @@ export interface PlannedStep {
   readonly calls: readonly PlannedCall[];
   /** Of the first tries; `refused` of all. */
   readonly faults: readonly Fault[];
+  /**
+   * A call in it reads or deletes what another writes. All are prepared before any runs; but one that runs
+   * again after a crash sees what the others have written by then. That is known, and allowed.
+   */
+  readonly isRaced: boolean;
 }
 
 export interface PlannedTurn {
@@ -55,6 +74,9 @@ export interface Plan {
 
 export const NAMES = ["report", "notes", "state"] as const;
 
+/** With it a log needs more than one row. */
+const LONG_TEXT = "long ".repeat(55_000);
+
 /** A conversation of one or two turns. */
 export function planFrom(random: Random): Plan {
   const planner = new Planner(random);
@@ -68,9 +90,12 @@ class Planner {
   readonly #results: string[] = [];
   /** Those that are kept under one of the names. */
   readonly #named = new Map<string, string>();
+  /** Some models count the calls of each answer. */
+  readonly #countsCalls: boolean;
 
   constructor(random: Random) {
     this.#random = random;
+    this.#countsCalls = random.chance(0.2);
   }
 
   turn(turn: number): PlannedTurn {
@@ -84,19 +109,22 @@ class Planner {
   #step(place: string, isLast: boolean): PlannedStep {
     const random = this.#random;
     const calls = isLast ? [] : this.#calls(place, random.weighted({ "1": 3, "2": 4, "3": 3 }));
-    const text = isLast || random.chance(0.6) ? this.#text() : undefined;
+    const isLong = random.chance(0.005);
+    const text = isLong || isLast || random.chance(0.6) ? this.#text() : undefined;
+    const isRaced = isRace(calls);
     for (const { id, tool, input } of calls) {
       this.#results.push(id);
-      const name = tool === "set_variable" ? input.name : input._outputPath;
-      if (typeof name === "string") this.#named.set(id, name.replace("$", ""));
+      const name = writtenBy({ tool, input });
+      if (name !== undefined) this.#named.set(id, name);
     }
     return {
       ...(random.chance(0.2) ? { reasoning: "First this, then that." } : {}),
       hasSource: random.chance(0.1),
-      ...(text === undefined ? {} : { text }),
-      deltaChars: random.between(4, 40),
+      ...(text === undefined ? {} : { text: isLong ? LONG_TEXT + text : text }),
+      deltaChars: isLong ? random.between(20_000, 80_000) : random.between(4, 40),
       calls,
       faults: this.#faults(),
+      isRaced,
     };
   }
 
@@ -123,7 +151,7 @@ class Planner {
     return `{${random.one(this.#results)}}${path}`;
   }
 
-  /** What one call of a step writes no other reads or deletes: what they see depends on who is first. */
+  /** What one call of a step writes no other reads, but now and then: what they see depends on who is first. */
   #calls(place: string, count: string): readonly PlannedCall[] {
     const random = this.#random;
     const written = random.one(NAMES);
@@ -133,7 +161,8 @@ class Planner {
       const id = `${place}c${index}`;
       // The same call again gives the variable a new version: another in its step may read it.
       const topic = count === "1" ? `topic ${random.between(1, 3)}` : id;
-      const about = { id, isAllowed: random.chance(0.7) };
+      const sentId = this.#countsCalls ? `call_${index}` : id;
+      const about = { id, sentId, isAllowed: random.chance(0.7) };
       const kind = random.weighted({ agent: 6, set: 3, delete: deleted ? 2 : 0, read: 1 });
       if (kind === "read") {
         return { ...about, tool: "read_variable", input: { name: random.one(others) } };
@@ -150,6 +179,7 @@ class Planner {
 
   #referenceBesides(written: string): string | undefined {
     if (this.#random.chance(0.5)) return undefined;
+    if (this.#random.chance(0.03)) return `$${written}`;
     const reference = this.#reference();
     const id = /\{(\w+)\}/.exec(reference)?.[1] ?? "";
     const isWritten = reference.startsWith(`$${written}`) || this.#named.get(id) === written;
@@ -166,7 +196,19 @@ class Planner {
 
   #input({ written, reference, about }: Wanted): Record<string, Json> {
     const random = this.#random;
-    const gives = random.weighted({ small: 8, list: 3, large: 2, bytes: 3, throw: 2, hang: 0.3 });
+    const gives = random.weighted<Gives>({
+      small: 8,
+      list: 3,
+      large: 1,
+      bytes: 2,
+      "text stream": 1,
+      "bytes stream": 1,
+      "records stream": 1,
+      "broken stream": 0.5,
+      progress: 1,
+      throw: 1.5,
+      hang: 0.3,
+    });
     return {
       gives,
       about,
@@ -174,6 +216,25 @@ class Planner {
       ...(random.chance(0.2) ? { _outputPath: `$${written}` } : {}),
     };
   }
+}
+
+function isRace(calls: readonly PlannedCall[]): boolean {
+  return calls.some(({ id, tool, input }) => {
+    const name = writtenBy({ tool, input });
+    const others = calls.filter((other) => other.id !== id);
+    return name !== undefined && others.some((other) => needs(other, name));
+  });
+}
+
+function writtenBy({ tool, input }: Pick<PlannedCall, "tool" | "input">): string | undefined {
+  const name = tool === "set_variable" ? input.name : input._outputPath;
+  return typeof name === "string" ? name.replace("$", "") : undefined;
+}
+
+function needs({ tool, input }: PlannedCall, name: string): boolean {
+  if (tool === "delete_variable" || tool === "read_variable") return input.name === name;
+  const { _outputPath: _, name: __, ...read } = input;
+  return JSON.stringify(read).includes(`$${name}`);
 }
 
 interface Wanted {

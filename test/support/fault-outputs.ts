@@ -10,7 +10,6 @@ import {
   detached,
   doubled,
   endless,
-  handled,
   hangingStream,
   lockedStream,
   mute,
@@ -75,10 +74,7 @@ export const hostile: Readonly<Record<string, readonly [run: () => unknown, beco
   "a Proxy that has no end": [() => bottomless(), "limit_exceeded"],
   "a thenable that throws": [() => thenable(throwing("No.")), "tool_failed"],
   "a thenable that never comes": [() => thenable(() => undefined), "tool_timeout"],
-  "a promise inside that is going to fail": [
-    () => [handled(Promise.reject(new Error("No.")))],
-    "bad_value",
-  ],
+  "a promise inside that is going to fail": [() => [Promise.reject(new Error("No."))], "bad_value"],
   "an array without elements": [
     () => Array.from({ length: 3 }).concat(Array(2 ** 31)),
     "limit_exceeded",

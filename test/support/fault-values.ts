@@ -41,12 +41,6 @@ export function thenable(then: () => unknown): object {
   return Object.fromEntries(new Map().set("then", then));
 }
 
-/** One that nobody has to wait for. */
-export function handled(promise: Promise<unknown>): Promise<unknown> {
-  promise.catch(() => undefined);
-  return promise;
-}
-
 /** An object that has itself, ever another one, inside. */
 export function bottomless(): object {
   return new Proxy(

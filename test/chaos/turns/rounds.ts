@@ -49,11 +49,14 @@ export class Rounds {
       withinMs: kind === "storm" ? STORM_SETTLED_WITHIN_MS : SETTLED_WITHIN_MS,
       talkOf: (turn) => this.#known.get(turn.conversation),
     });
-    for (const { outcome, script } of turns) {
-      this.#stage.findings.count(outcome);
+    for (const { outcome, script, isAcknowledged } of turns) {
+      // Nobody has to answer what was never accepted.
+      const told = outcome === "none" && !isAcknowledged ? "not accepted" : outcome;
+      this.#stage.findings.count(told);
       const what = script.faults.size > 0 ? "faulty" : kind;
-      if (outcome !== "none" && outcome !== "stopped")
-        this.#stage.findings.count(`${what} ${outcome}`);
+      if (told !== "not accepted" && told !== "stopped") {
+        this.#stage.findings.count(`${what} ${told}`);
+      }
     }
   }
 
