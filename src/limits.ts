@@ -103,6 +103,11 @@ export const limits = {
   modelSilenceMs: 60_000,
   toolMs: 60_000,
 
+  // --- plans ---
+  maxPlanCalls: 200,
+  /** Calls of one run that go on at the same time. */
+  maxParallelCalls: 4,
+
   // --- HTTP ---
   maxChatBodyBytes: 33_554_432,
   maxMessageBytes: 8_388_608,

@@ -87,7 +87,7 @@ function shownOf(
     hidesUntrusted: untrusted === "hide",
   });
   if ("untrusted" in output) taint?.add();
-  return { info, output };
+  return { info, output, places: places.map(({ source }) => source) };
 }
 
 function writesFor(prepared: PreparedCall, outcome: Outcome) {
@@ -109,7 +109,12 @@ function writesFor(prepared: PreparedCall, outcome: Outcome) {
   }
   return {
     places,
-    writes: places.map((place) => ({ ...write, name: place.name, path: place.path })),
+    writes: places.map(({ name, path, run }) => ({
+      ...write,
+      name,
+      path,
+      ...(run === undefined ? {} : { run }),
+    })),
   };
 }
 

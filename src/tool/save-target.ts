@@ -20,6 +20,8 @@ export interface SaveTarget {
 
 export interface Place extends Reference {
   readonly source: string;
+  /** The run with which the variable is to end. */
+  readonly run?: string;
 }
 
 const syntaxes: readonly Syntax[] = [dollar, dagger, target];
@@ -29,12 +31,27 @@ const syntaxes: readonly Syntax[] = [dollar, dagger, target];
  * `bad_path` or `bad_alternatives`, and `bad_name` for what cannot be written.
  */
 export function parseTarget(text: string, store: VariableStore): SaveTarget {
+  const target = saveTargetIn(text);
+  requireOpen(target, store);
+  return target;
+}
+
+/** Throws `variable_secret` if one of the places is secret. */
+export function requireOpen({ places }: SaveTarget, store: VariableStore): void {
+  for (const { name } of places) {
+    if (store.glance(name)?.visibility !== "secret") continue;
+    throw new ByrefError("variable_secret", `$${name} is secret and cannot be written here.`);
+  }
+}
+
+/** The same without a look at what is there. */
+export function saveTargetIn(text: string): SaveTarget {
   const operators = new Set(text.match(/\|\||&&/g));
   if (operators.size > 1) {
     throw new ByrefError("bad_alternatives", `${text} mixes || and &&; use one of them.`);
   }
   const places = text.split(/\|\||&&/).map((part) => placeIn(part.trim()));
-  for (const place of places) requireWritable(place, store);
+  for (const place of places) requireWritable(place);
   return { operator: operators.has("||") ? "first" : "all", places };
 }
 
@@ -51,16 +68,10 @@ function placeIn(text: string): Place {
   throw new ByrefError("bad_path", message);
 }
 
-function requireWritable({ name }: Place, store: VariableStore): void {
-  if (name === "input") {
-    throw new ByrefError(
-      "bad_name",
-      "$input is the caller's and cannot be written; choose another name.",
-    );
-  }
-  if (store.glance(name)?.visibility === "secret") {
-    throw new ByrefError("variable_secret", `$${name} is secret and cannot be written here.`);
-  }
+function requireWritable({ name }: Place): void {
+  if (name !== "input") return;
+  const message = "$input is the caller's and cannot be written; choose another name.";
+  throw new ByrefError("bad_name", message);
 }
 
 /** The places that are written: with `||` the one that the tool names, or the first. */

@@ -32,14 +32,27 @@ export async function checkInput(
  * that it refused, which nobody may be shown.
  */
 function issuesIn(error: unknown): string {
+  const said = issuesOf(error).map(
+    ({ path, message }) => `${path.length === 0 ? "it" : path.join(".")}: ${message}`,
+  );
+  return said.length === 0 ? "its schema refuses it." : `${said.join("; ")}.`;
+}
+
+/** A place that a validator refuses, and what it says of it. */
+export interface Issue {
+  readonly path: readonly string[];
+  readonly message: string;
+}
+
+/** The first of what a validator's error lists; none if it lists nothing. */
+export function issuesOf(error: unknown): readonly Issue[] {
   const issues =
     issueListIn(error) ?? (isObject(error) ? issueListIn(error.cause) : undefined) ?? [];
-  const said = issues.slice(0, MAX_ISSUES).flatMap((issue) => {
+  return issues.slice(0, MAX_ISSUES).flatMap((issue) => {
     if (!isObject(issue) || typeof issue.message !== "string") return [];
-    const path = Array.isArray(issue.path) ? issue.path.map(keyOf).join(".") : "";
-    return `${path === "" ? "it" : path}: ${clip(issue.message, MAX_ISSUE_CHARS)}`;
+    const path = Array.isArray(issue.path) ? issue.path.map(keyOf) : [];
+    return [{ path, message: clip(issue.message, MAX_ISSUE_CHARS) }];
   });
-  return said.length === 0 ? "its schema refuses it." : `${said.join("; ")}.`;
 }
 
 function issueListIn(error: unknown): readonly unknown[] | undefined {

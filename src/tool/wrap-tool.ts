@@ -1,7 +1,7 @@
 import { jsonSchema, type ToolSet } from "ai";
 import { ByrefError, codeOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Found } from "../reference/reference.ts";
+import type { Found, Lookup } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { renderText } from "../value/render.ts";
 import { deepFreeze, type Json } from "../value/json.ts";
@@ -12,7 +12,7 @@ import { jsonSchemaOf } from "./json-schema-of.ts";
 import { failedCall, unresolvedCall } from "./failure.ts";
 import { failed, runTool } from "./run-tool.ts";
 import { saveResult } from "./save-result.ts";
-import { parseTarget, splitInput, withTarget } from "./save-target.ts";
+import { parseTarget, requireOpen, splitInput, withTarget } from "./save-target.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
 import { outcomeOf } from "./tool-result.ts";
@@ -72,14 +72,17 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
     if (tool.execute === undefined) throw notExecutable(name);
     // What the model wrote is history: the tool must not change it.
     const written = deepFreeze(structuredClone(given));
-    const split = target === true ? splitInput(written) : { input: written };
+    const isSaid = target === true && call.saveTo === undefined;
+    const split = isSaid ? splitInput(written) : { input: written };
     const wanted = typeof target === "string" ? target : split.target;
-    const places = wanted === undefined ? undefined : parseTarget(wanted, options.store);
+    if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store);
+    const said = wanted === undefined ? undefined : parseTarget(wanted, options.store);
+    const places = call.saveTo ?? said;
     const references = new Counter();
     const isValue = call.madeOf !== undefined;
     const resolution = isValue
       ? { value: split.input, unresolved: [] }
-      : await resolve(named, split.input, { labels, references });
+      : await resolve(named, split.input, { labels, references, rename: call.rename });
     const checked = await check(named, resolution);
     // A digest of what is guarded would let it be guessed.
     const digest = await digestOf(labels.isGuarded ? split.input : resolution.value);
@@ -125,7 +128,7 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
 function resolve(
   { name, options }: NamedTool,
   input: Json,
-  { labels, references }: { readonly labels: Labels; readonly references: Counter },
+  { labels, references, rename = (name) => name }: Resolving,
 ): Promise<Resolved> {
   const { store, syntaxes, unknown, owner, policies } = options;
   const lookup = lookupInStore(store, {
@@ -137,11 +140,18 @@ function resolve(
       if (owner !== undefined) store.holds.hold(owner, used);
     },
   });
-  return resolveReferences(input, lookup, {
+  const renamed: Lookup = ({ name, path }) => lookup({ name: rename(name), path });
+  return resolveReferences(input, renamed, {
     ...(syntaxes === undefined ? {} : { syntaxes }),
     ...(unknown === undefined ? {} : { unknown }),
     onResolved: (source, found) => references.add(source, found),
   });
+}
+
+interface Resolving {
+  readonly labels: Labels;
+  readonly references: Counter;
+  readonly rename: CallOptions["rename"];
 }
 
 function notExecutable(name: string): ByrefError {

@@ -3,6 +3,7 @@ import type { ErrorCode } from "../errors.ts";
 import type { Awaitable, VariableInfo } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";
+import type { SaveTarget } from "./save-target.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
 /** What running a tool again after a crash would do. */
@@ -29,6 +30,10 @@ export interface CallOptions {
   readonly signal: AbortSignal;
   /** The same in each attempt at this call, and for no other call; absent where nothing is tried again. */
   readonly idempotencyKey?: string;
+  /** Where the result goes, in place of what the input or the agent says. */
+  readonly saveTo?: SaveTarget;
+  /** The variable that a name in a reference stands for, where that is not the one of this name. */
+  readonly rename?: (name: string) => string;
   /**
    * Set for a call that code makes: the input is values already, in which nothing is a reference, and
    * these are the labels of what they are made of.
@@ -78,6 +83,8 @@ export interface Failed {
 
 export interface Saved {
   readonly info?: VariableInfo;
+  /** Of the places that were chosen for it, those that were written, as they were called. */
+  readonly places?: readonly string[];
   /** What the model, the history and the client see. */
   readonly output: ToolOutput | Json;
 }

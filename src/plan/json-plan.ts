@@ -1,0 +1,54 @@
+import * as z from "zod";
+import type { Json } from "../value/json.ts";
+import type { Finding, Plan, PlanCall, ReadPlan } from "./plan.ts";
+
+const name = z.string().min(1).max(128);
+
+const jsonCall = z
+  .object({ _tool: name, _outputPath: z.string().optional(), _id: name.optional() })
+  .catchall(z.json());
+
+/** A plan as a model or a program writes it: calls with their parameters beside `_tool`. */
+export const jsonPlan = z.strictObject({
+  name: z.string().max(200).optional(),
+  input: z.record(z.string(), z.json()).optional(),
+  calls: z.array(jsonCall).min(1, "must hold a call"),
+});
+
+/** References in it are written with a dagger: `†state.user`. */
+export function readJsonPlan(given: unknown): ReadPlan {
+  const read = jsonPlan.safeParse(given);
+  if (!read.success) return { findings: read.error.issues.map(findingOf) };
+  const { name: title, input, calls } = read.data;
+  const plan: Plan = {
+    ...(title === undefined ? {} : { name: title }),
+    // JSON Schema is JSON.
+    ...(input === undefined ? {} : { input: input as Plan["input"] & object }),
+    calls: calls.map(callOf),
+    syntaxes: ["dagger"],
+    runNames: [],
+    outputs: [],
+    order: "data",
+  };
+  return { plan, findings: [] };
+}
+
+function callOf(
+  { _tool: tool, _outputPath: outputPath, _id: id, ...parameters }: z.infer<typeof jsonCall>,
+  index: number,
+): PlanCall {
+  return {
+    id: id ?? `call_${index + 1}`,
+    tool,
+    parameters: parameters as Readonly<Record<string, Json>>,
+    ...(outputPath === undefined ? {} : { outputPath }),
+  };
+}
+
+function findingOf({ path, message }: z.core.$ZodIssue): Finding {
+  const [where, index, ...rest] = path;
+  const isCall = where === "calls" && typeof index === "number";
+  return isCall
+    ? { code: "bad_plan", call: `call_${index + 1}`, at: rest.map(String).join("."), message }
+    : { code: "bad_plan", at: path.map(String).join("."), message };
+}

@@ -1,0 +1,58 @@
+import type { CheckedCall, CheckedNeed } from "./check-plan.ts";
+import type { Writer, Writers } from "./path-index.ts";
+import type { CallState } from "./run-record.ts";
+
+/** Whether a call may start now, has to wait, or never will. */
+export type Readiness =
+  | { readonly kind: "ready" }
+  | { readonly kind: "waiting"; readonly gate?: string }
+  | { readonly kind: "skipped"; readonly reason: string };
+
+export interface Progress {
+  readonly stateOf: (call: number) => CallState;
+  readonly idOf: (call: number) => string;
+  readonly isOpened: (gate: string) => boolean;
+}
+
+/** What a call's needs come to, by what has become of the calls that it depends on. */
+export function readinessOf(call: CheckedCall, progress: Progress): Readiness {
+  for (const before of call.dependsOn) {
+    const { status } = progress.stateOf(before);
+    if (status === "waiting" || status === "running") return { kind: "waiting" };
+  }
+  for (const need of call.needs) {
+    const missing = missingIn(need, progress);
+    if (missing !== undefined) return { kind: "skipped", reason: missing };
+  }
+  const gate = call.gates.find((name) => !progress.isOpened(name));
+  return gate === undefined ? { kind: "ready" } : { kind: "waiting", gate };
+}
+
+/** Why the need is not met; undefined if it is. */
+function missingIn({ operator, writers, source }: CheckedNeed, progress: Progress) {
+  const reasons = writers.map((found) =>
+    found === undefined ? undefined : whyMissing(found, progress),
+  );
+  const missing = reasons.filter((reason) => reason !== undefined);
+  const isMet = operator === "first" ? missing.length < reasons.length : missing.length === 0;
+  return isMet ? undefined : `${source} is not there: ${missing.join("; ")}.`;
+}
+
+function whyMissing({ whole, parts }: Writers, progress: Progress): string | undefined {
+  if (whole.some((writer) => hasWritten(writer, progress))) return undefined;
+  const failed = parts.find(({ call }) => progress.stateOf(call).status !== "done");
+  if (failed === undefined && parts.some((writer) => hasWritten(writer, progress)))
+    return undefined;
+  const [writer = failed] = failed === undefined ? [...whole, ...parts] : [failed];
+  if (writer === undefined) return "nothing writes it";
+  const { status } = progress.stateOf(writer.call);
+  const id = progress.idOf(writer.call);
+  return status === "done"
+    ? `${id} wrote elsewhere`
+    : `${id} ${status === "failed" ? "failed" : "was skipped"}`;
+}
+
+function hasWritten({ call, source }: Writer, { stateOf }: Progress): boolean {
+  const { status, places = [] } = stateOf(call);
+  return status === "done" && places.includes(source);
+}

@@ -1,0 +1,214 @@
+import { ByrefError, codeOf, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { SaveTarget } from "../tool/save-target.ts";
+import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
+import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
+import { type Progress, readinessOf } from "./readiness.ts";
+import { type CallState, nameInRun, type RunRecord, type RunStatus } from "./run-record.ts";
+
+export interface PlanRunOptions {
+  readonly checked: CheckedPlan;
+  /** As it was written down last: a new one, or one that goes on. */
+  readonly record: RunRecord;
+  readonly store: VariableStore;
+  /** By the names that the plan calls them by. */
+  readonly tools: ReadonlyMap<string, WrappedTool>;
+  readonly effectsOf: (tool: string) => Effects;
+  /** The conversation's id, for the keys that tools are given. */
+  readonly conversation: string;
+  /** Ends the run: no further call starts. */
+  readonly signal: AbortSignal;
+  /** What `work` does, and the record that it returns, in one commit. */
+  readonly commit: (work: () => RunRecord) => void;
+  /** Told of each change of a call, inside of its commit. */
+  readonly onCall?: (id: string, state: CallState) => void;
+}
+
+/**
+ * Runs what can run, at most four calls at once, each as soon as what it reads is there, until all calls are
+ * done, failed or skipped, or wait for a person. A call that had begun when a crash cut it off is called
+ * again with the same key if its tool says that this does no harm. Resolves with the record as it was
+ * written down last; rejects only if the storage fails.
+ */
+export async function runPlan(options: PlanRunOptions): Promise<RunRecord> {
+  const run = new PlanRun(options);
+  await run.run();
+  return run.record;
+}
+
+class PlanRun {
+  record: RunRecord;
+  readonly #options: PlanRunOptions;
+  readonly #running = new Map<number, Promise<void>>();
+  readonly #progress: Progress;
+
+  constructor(options: PlanRunOptions) {
+    this.#options = options;
+    this.record = options.record;
+    this.#progress = {
+      stateOf: (call) => this.#stateOf(call),
+      idOf: (call) => this.#idOf(call),
+      isOpened: (gate) => this.record.opened.includes(gate),
+    };
+  }
+
+  async run(): Promise<void> {
+    const { checked, signal } = this.#options;
+    for (const [index, call] of checked.calls.entries()) this.#recover(call, index);
+    for (;;) {
+      if (!signal.aborted) this.#startReady();
+      if (this.#running.size === 0) break;
+      await Promise.race(this.#running.values());
+    }
+    this.#set({ status: this.#statusAtEnd() });
+  }
+
+  /** Starts what may start; skips what never will, which may make further calls ready. */
+  #startReady(): void {
+    const { checked } = this.#options;
+    for (let isNews = true; isNews;) {
+      isNews = false;
+      for (const [index, call] of checked.calls.entries()) {
+        if (this.#stateOf(index).status !== "waiting" || this.#running.has(index)) continue;
+        if (checked.plan.order === "written" && !this.#isNext(index)) break;
+        const ready = readinessOf(call, this.#progress);
+        if (ready.kind === "skipped") {
+          this.#setCall(call, { status: "skipped", reason: ready.reason });
+          isNews = true;
+        } else if (ready.kind === "waiting" && ready.gate !== undefined) {
+          this.#noteGate(call, ready.gate);
+        } else if (ready.kind === "ready" && this.#running.size < limits.maxParallelCalls) {
+          this.#start(call, index);
+        }
+      }
+    }
+  }
+
+  /** In the written order: when all before it have an end. */
+  #isNext(index: number): boolean {
+    const states = this.#options.checked.calls.slice(0, index).map((_, at) => this.#stateOf(at));
+    return states.every(({ status }) => status !== "waiting" && status !== "running");
+  }
+
+  #start(call: CheckedCall, index: number): void {
+    const running = this.#call(call).finally(() => this.#running.delete(index));
+    this.#running.set(index, running);
+  }
+
+  async #call(checked: CheckedCall): Promise<void> {
+    const { tools, signal, store } = this.#options;
+    const { call } = checked;
+    const begun = this.#options.record.calls[call.id];
+    try {
+      const ready = await tools.get(call.tool)?.prepare(call.parameters, this.#optionsFor(checked));
+      if (ready === undefined) throw new ByrefError("unknown_tool", `${call.tool} is gone.`);
+      if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
+      requireAllowed(ready);
+      // The key stands for an input: with another one nobody knows what it did.
+      const wasSame = begun?.status !== "running" || begun.pin === ready.pin;
+      if (!wasSame && this.#options.effectsOf(call.tool) === "idempotent") throw unknownOutcome();
+      if (signal.aborted) return;
+      this.#setCall(checked, { status: "running", pin: ready.pin });
+      const run = await ready.run();
+      if (run.kind === "failed") throw new ByrefError(run.code, run.message);
+      // No event comes in between a save that has been waited for and what follows it.
+      const saving = run.save();
+      const { info, places = [] } = saving instanceof Promise ? await saving : saving;
+      if (info === undefined && checked.target !== undefined) throw tooLarge(call.tool);
+      if (info !== undefined) store.holds.hold(this.record.id, info.name);
+      this.#setCall(checked, { status: "done", places });
+    } catch (error) {
+      this.#setCall(checked, { status: "failed", reason: `${codeOf(error)}: ${messageOf(error)}` });
+    }
+  }
+
+  #optionsFor({ call, target }: CheckedCall): CallOptions {
+    const { signal, conversation } = this.#options;
+    return {
+      toolCallId: `${this.record.id}/${call.id}`,
+      messages: [],
+      signal,
+      idempotencyKey: `${conversation}/${this.record.id}/${call.id}`,
+      rename: (name) => this.#nameOf(name),
+      ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),
+    };
+  }
+
+  #inRun({ operator, places }: SaveTarget): SaveTarget {
+    return {
+      operator,
+      places: places.map((place) => {
+        const name = this.#nameOf(place.name);
+        return name === place.name ? place : { ...place, name, run: this.record.id };
+      }),
+    };
+  }
+
+  #nameOf(name: string): string {
+    return nameInRun(this.record.id, name, this.#options.checked.plan.runNames);
+  }
+
+  /** A call that had begun when a crash cut it off. */
+  #recover(call: CheckedCall, index: number): void {
+    if (this.#stateOf(index).status !== "running") return;
+    const isRepeatable = this.#options.effectsOf(call.call.tool) !== "once";
+    const { code, message } = unknownOutcome();
+    this.#setCall(
+      call,
+      isRepeatable ? { status: "waiting" } : { status: "failed", reason: `${code}: ${message}` },
+    );
+  }
+
+  #noteGate(call: CheckedCall, gate: string): void {
+    const reason = `Waits for approvals.${gate}.`;
+    if (this.record.calls[call.call.id]?.reason === reason) return;
+    this.#setCall(call, { status: "waiting", reason });
+  }
+
+  #statusAtEnd(): RunStatus {
+    if (this.#options.signal.aborted) return "cancelled";
+    const { calls } = this.#options.checked;
+    const states = new Set(calls.map((_, index) => this.#stateOf(index).status));
+    if (states.has("waiting")) return "waiting";
+    return states.has("failed") ? "failed" : "done";
+  }
+
+  #stateOf(index: number): CallState {
+    return this.record.calls[this.#idOf(index)] ?? { status: "waiting" };
+  }
+
+  #idOf(index: number): string {
+    return this.#options.checked.calls[index]?.call.id ?? "";
+  }
+
+  #setCall({ call }: CheckedCall, state: CallState): void {
+    this.#set({ calls: { ...this.record.calls, [call.id]: state } }, () =>
+      this.#options.onCall?.(call.id, state),
+    );
+  }
+
+  #set(changes: Partial<RunRecord>, work: () => void = () => undefined): void {
+    this.#options.commit(() => {
+      this.record = { ...this.record, ...changes };
+      work();
+      return this.record;
+    });
+  }
+}
+
+/** What a person approved was the plan; what needs one for itself is called for by a gate. */
+function requireAllowed({ approval }: Ready): void {
+  if (approval === undefined) return;
+  const message = `${approval.reason} Let the call read †approvals.<name>, which a person opens.`;
+  throw new ByrefError("tool_denied", message);
+}
+
+function unknownOutcome(): ByrefError {
+  const message = "This call was cut off: it may have done its work or not.";
+  return new ByrefError("outcome_unknown", message);
+}
+
+function tooLarge(tool: string): ByrefError {
+  return new ByrefError("limit_exceeded", `The result of ${tool} was too large to be kept.`);
+}

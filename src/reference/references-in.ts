@@ -1,0 +1,78 @@
+import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
+import { type Operand, type Reference, type Syntax, wholeView } from "./reference.ts";
+import { Scanner } from "./scanner.ts";
+import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
+
+/** What one place of an input needs before it can be resolved. */
+export interface Need {
+  /** Keys and indices that lead to the string in which it stands, joined by dots. */
+  readonly at: string;
+  /** As it is written. */
+  readonly source: string;
+  /** `all` of these, or `first`: one of them is enough. */
+  readonly operator: "all" | "first";
+  readonly references: readonly Reference[];
+}
+
+/**
+ * Every reference in the strings of a value, without resolving any: for those who have to know beforehand
+ * what `resolveReferences` will ask for. A name may turn out to be none that anybody knows. Throws
+ * nothing; alternatives that mix `||` and `&&` need nothing, and fail when they are resolved.
+ */
+export function referencesIn(
+  value: Json,
+  names: readonly (SyntaxName | Syntax)[] = ["dollar"],
+): readonly Need[] {
+  const syntaxes = pickSyntaxes(names);
+  const needs: Need[] = [];
+  const open: { readonly value: Json; readonly at: string }[] = [{ value, at: "" }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { value: inner, at } = next;
+    if (typeof inner === "string") needs.push(...needsOf(inner, at, syntaxes));
+    else if (isJsonArray(inner) || isJsonObject(inner)) {
+      const entries = Object.entries(inner).map(([key, child]) => ({
+        value: child,
+        at: at === "" ? key : `${at}.${key}`,
+      }));
+      // The last is looked at first: this way they come in the order in which they are written.
+      open.push(...entries.reverse());
+    }
+  }
+  return needs;
+}
+
+function needsOf(text: string, at: string, syntaxes: readonly Syntax[]): readonly Need[] {
+  if (!syntaxes.some(({ opening }) => text.includes(opening))) return [];
+  const all = (source: string, reference: Reference): Need => ({
+    at,
+    source,
+    operator: "all",
+    references: [reference],
+  });
+  for (const syntax of syntaxes) {
+    if (!text.startsWith(syntax.opening)) continue;
+    const match = syntax.match(wholeView(text, 0));
+    if (match.kind === "whole" && match.end === text.length) return [all(text, match.reference)];
+  }
+  for (const syntax of syntaxes) {
+    const alternatives = syntax.alternatives?.(text);
+    if (alternatives === undefined) continue;
+    if (alternatives.operator === "mixed") return [];
+    const references = alternatives.operands.map(({ reference }) => reference);
+    return [{ at, source: text, operator: alternatives.operator, references }];
+  }
+  return embedded(text, syntaxes).map(({ source, reference }) => all(source, reference));
+}
+
+function embedded(text: string, syntaxes: readonly Syntax[]): readonly Operand[] {
+  const scanner = new Scanner({ syntaxes, inCode: true });
+  scanner.feed(text);
+  scanner.end();
+  const operands: Operand[] = [];
+  for (let piece = scanner.next(); piece !== undefined; piece = scanner.next()) {
+    if (typeof piece === "string") continue;
+    if (!piece.escaped) operands.push({ source: piece.source, reference: piece.reference });
+    scanner.accept();
+  }
+  return operands;
+}

@@ -1,0 +1,168 @@
+import { tool, type ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { checkPlan } from "../../src/plan/check-plan.ts";
+import { PathIndex } from "../../src/plan/path-index.ts";
+import type { Plan, PlanCall } from "../../src/plan/plan.ts";
+import { limits } from "../../src/limits.ts";
+import { cases, planOf } from "../support/plans.ts";
+
+const any = z.object({ value: z.any() });
+const tools: ToolSet = {
+  echo: tool({ inputSchema: any, execute: ({ value }) => value as string }),
+  add: tool({ inputSchema: z.object({ a: z.number(), b: z.number() }), execute: () => 0 }),
+  verify: tool({ inputSchema: z.object({ userId: z.string() }), execute: () => "" }),
+  fail: tool({ inputSchema: z.object({}), execute: () => "" }),
+};
+const context = { tools, isKnown: (name: string) => name === "orders" };
+
+const plan = (calls: readonly Partial<PlanCall>[], about: Partial<Plan> = {}): Plan => ({
+  calls: calls.map((call, index) => ({
+    id: `call_${index + 1}`,
+    tool: "echo",
+    parameters: { value: 1 },
+    ...call,
+  })),
+  syntaxes: ["dagger"],
+  runNames: [],
+  outputs: [],
+  order: "data",
+  ...about,
+});
+const reads = (source: string, outputPath?: string): Partial<PlanCall> => ({
+  parameters: { value: source },
+  ...(outputPath === undefined ? {} : { outputPath }),
+});
+const findingsOf = async (given: Plan) => (await checkPlan(given, context)).findings;
+const codesOf = async (given: Plan) => (await findingsOf(given)).map(({ code }) => code);
+
+describe("a plan of the law", () => {
+  it.each(cases.map((one) => [one.name, one] as const))(
+    "%s",
+    async (_, { calls, rejected = [] }) => {
+      expect(await codesOf(planOf(calls))).toEqual(rejected);
+    },
+  );
+});
+
+describe("a plan is refused", () => {
+  it("for a reference that nothing writes, by its place; not for a variable that is there", async () => {
+    const nested = { parameters: { value: { list: [0, "Hi †nobody.name!"] } } };
+    expect(await findingsOf(plan([nested]))).toMatchObject([
+      { code: "no_producer", call: "call_1", at: "value.list.1" },
+    ]);
+    expect(await codesOf(plan([reads("†orders[0].id"), reads("†input.anything")]))).toEqual([]);
+    expect(await codesOf(plan([reads("†state.orders")]))).toEqual(["no_producer"]);
+  });
+
+  it("for alternatives only if none of them is written", async () => {
+    const writes = reads("x", "†state.a");
+    expect(await codesOf(plan([writes, reads("†state.a || †state.b")]))).toEqual([]);
+    expect(await codesOf(plan([writes, reads("†state.a && †state.b")]))).toEqual(["no_producer"]);
+    expect(await codesOf(plan([writes, reads("†state.c || †state.b")]))).toEqual(["no_producer"]);
+  });
+
+  it.each([
+    ["†state.a", "†state.a"],
+    ["†state.a", "†state.a.b"],
+    ["†state.a.b", "†state.a"],
+    ["†state.x || †state.a", "†state.a && †state.y"],
+    ["†state", "†state.deep.down"],
+  ])("for two producers of one place: %s and %s", async (one, other) => {
+    const codes = await codesOf(plan([reads("x", one), reads("y", other)]));
+    expect(codes).toEqual(["duplicate_producer"]);
+  });
+
+  it("for parameters that cannot fit, unless a reference stands there", async () => {
+    const call = { tool: "add", parameters: { a: "†input.a", b: "two" } };
+    expect(await findingsOf(plan([call]))).toMatchObject([
+      { code: "invalid_parameters", call: "call_1", at: "b" },
+    ]);
+    const lacking = { tool: "add", parameters: { a: "†input.a" } };
+    expect(await codesOf(plan([lacking]))).toEqual(["invalid_parameters"]);
+  });
+
+  it("for ids that are used twice, and for more calls than it may have", async () => {
+    expect(await codesOf(plan([{ id: "a" }, { id: "a" }]))).toEqual(["duplicate_id"]);
+    const many = Array.from({ length: limits.maxPlanCalls + 1 }, () => ({}));
+    expect(await codesOf(plan(many))).toEqual(["too_many_calls"]);
+  });
+
+  it.each(["†state", "†state.a.b", "†state[0]", "† state.a", "†state.*", "state.a", "", "†input"])(
+    "or not, for where it writes: %j",
+    async (outputPath) => {
+      const isPlace = ["†state", "†state.a.b", "†state[0]"].includes(outputPath);
+      const codes = await codesOf(plan([reads("x", outputPath)]));
+      expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
+    },
+  );
+
+  it("for a cycle, with its path, also for one of two hundred and of one", async () => {
+    const around = (count: number) =>
+      plan(
+        Array.from({ length: count }, (_, index) =>
+          reads(`†state.s${(index + 1) % count}`, `†state.s${index}`),
+        ),
+      );
+    const [finding] = await findingsOf(around(200));
+    expect(finding?.code).toBe("cycle");
+    expect(new Set(finding?.message.match(/call_\d+/gu)).size).toBe(200);
+    expect((await findingsOf(around(1)))[0]?.message).toContain("call_1 → call_1");
+    const three = await findingsOf(
+      plan([
+        reads("†state.b", "†state.a"),
+        reads("†state.c", "†state.b"),
+        reads("†state.a", "†state.c"),
+      ]),
+    );
+    expect(three[0]?.message).toMatch(
+      /call_3 → call_2 → call_1 → call_3|call_2 → call_1 → call_3 → call_2|call_1 → call_3 → call_2 → call_1/u,
+    );
+  });
+});
+
+describe("what ties calls together", () => {
+  const tiesOf = async (calls: readonly Partial<PlanCall>[]) => {
+    const { checked } = await checkPlan(plan(calls), context);
+    return checked?.calls.map(({ dependsOn }) => [...dependsOn].sort());
+  };
+
+  it("is who writes a place, what it is a part of, or parts of it", async () => {
+    const writes = [reads("x", "†state.a.b"), reads("y", "†state.c")];
+    expect(await tiesOf([...writes, reads("†state.a.b")])).toEqual([[], [], [0]]);
+    expect(await tiesOf([...writes, reads("†state.a.b[0].c")])).toEqual([[], [], [0]]);
+    expect(await tiesOf([...writes, reads("†state.a")])).toEqual([[], [], [0]]);
+    expect(await tiesOf([...writes, reads("†state")])).toEqual([[], [], [0, 1]]);
+    expect(await tiesOf([...writes, reads("†state.c and †state.a.b")])).toEqual([[], [], [0, 1]]);
+    expect(
+      await tiesOf([reads("x", "†rows[0]"), reads("†rows[*].id"), reads("†rows[-1]")]),
+    ).toEqual([[], [0], [0]]);
+  });
+
+  it("has gates, which nothing writes", async () => {
+    const { checked, findings } = await checkPlan(plan([reads("†approvals.legal")]), context);
+    expect(findings).toEqual([]);
+    expect(checked?.calls[0]?.gates).toEqual(["legal"]);
+  });
+
+  it("is found in linear time", () => {
+    const steps = (count: number) => {
+      let looked = 0;
+      const index = new PathIndex();
+      const counted = (key: string) => ({
+        get key() {
+          looked++;
+          return key;
+        },
+      });
+      for (let at = 0; at < count; at++) {
+        index.add({ name: "state", path: [{ key: `s${at}` }] }, { call: at, source: "" });
+      }
+      for (let at = 0; at < count; at++) {
+        index.find({ name: "state", path: [counted(`s${at}`), counted("deep")] });
+      }
+      return looked;
+    };
+    expect(steps(400) / steps(200)).toBeLessThan(2.1);
+  });
+});

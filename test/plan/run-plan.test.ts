@@ -1,0 +1,299 @@
+import { tool, type ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { checkPlan } from "../../src/plan/check-plan.ts";
+import type { Plan } from "../../src/plan/plan.ts";
+import { runPlan } from "../../src/plan/run-plan.ts";
+import { type CallState, nameInRun, type RunRecord } from "../../src/plan/run-record.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import type { Effects } from "../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../src/value/json.ts";
+import { cases, planOf, type PlanRun } from "../support/plans.ts";
+
+const lawful: ToolSet = {
+  echo: tool({ inputSchema: z.object({ value: z.any() }), execute: ({ value }) => value as Json }),
+  add: tool({
+    inputSchema: z.object({ a: z.number(), b: z.number() }),
+    execute: ({ a, b }) => a + b,
+  }),
+  verify: tool({
+    inputSchema: z.object({ userId: z.string() }),
+    execute: ({ userId: id }) =>
+      id === "stranger" ? { _outputPath: "†state.user.failed", value: { id } } : { id },
+  }),
+  fail: tool({
+    inputSchema: z.object({}),
+    execute: (): string => {
+      throw new Error("boom");
+    },
+  }),
+};
+
+interface Setting {
+  readonly tools?: ToolSet;
+  readonly effects?: Effects;
+}
+
+/** A conversation in which plans run; what is written down is all that a crash leaves. */
+class Runs {
+  readonly store = new MemoryStore();
+  readonly records = new Map<string, RunRecord>();
+  readonly told: (readonly [string, CallState["status"]])[] = [];
+  readonly #tools: ToolSet;
+  readonly #effects: Effects;
+  #count = 0;
+
+  constructor({ tools = lawful, effects = "once" }: Setting = {}) {
+    this.#tools = tools;
+    this.#effects = effects;
+  }
+
+  async run(plan: Plan, input: Json = {}): Promise<RunRecord> {
+    const id = `run_${++this.#count}`;
+    this.records.set(id, { id, plan: "p", status: "running", input, calls: {}, opened: [] });
+    this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
+    return this.goOn(plan, id);
+  }
+
+  async goOn(plan: Plan, id: string, signal = new AbortController().signal): Promise<RunRecord> {
+    const { store } = this;
+    const { checked, findings } = await checkPlan(plan, {
+      tools: this.#tools,
+      isKnown: () => true,
+    });
+    if (checked === undefined) throw new Error(JSON.stringify(findings));
+    const record = this.records.get(id);
+    if (record === undefined) throw new Error("There is no such run.");
+    return runPlan({
+      checked,
+      record,
+      store,
+      tools: await wrapTools(this.#tools, { store, syntaxes: ["dagger"], owner: id }),
+      effectsOf: () => this.#effects,
+      conversation: "c",
+      signal,
+      commit: (work) => void this.records.set(id, work()),
+      onCall: (call, { status }) => void this.told.push([call, status]),
+    });
+  }
+
+  open(id: string, gate: string): void {
+    const record = this.records.get(id);
+    if (record !== undefined) this.records.set(id, { ...record, opened: [gate] });
+  }
+
+  stateOf(id: string): Json {
+    return (this.store.read(nameInRun(id, "state", [])) ?? {}) as Json;
+  }
+}
+
+const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
+  id,
+  tool: "act",
+  parameters,
+  outputPath,
+});
+const planWith = (calls: Plan["calls"], about: Partial<Plan> = {}): Plan => ({
+  calls,
+  syntaxes: ["dagger"],
+  runNames: [],
+  outputs: [],
+  order: "data",
+  ...about,
+});
+
+const runnable = cases.filter(({ rejected }) => rejected === undefined);
+
+describe("a plan of the law", () => {
+  it.each(runnable.map((one) => [one.name, one] as const))("%s", async (_, one) => {
+    const runs = new Runs();
+    const plan = planOf(one.calls);
+    for (const wanted of one.runs ?? [one as PlanRun]) {
+      const { id, calls, status } = await runs.run(plan, wanted.input ?? {});
+      expect(runs.stateOf(id)).toEqual(wanted.state);
+      const toolsOf = (kind: CallState["status"]) =>
+        plan.calls.filter((one) => calls[one.id]?.status === kind).map(({ tool }) => tool);
+      expect(toolsOf("skipped")).toEqual(wanted.skipped ?? []);
+      expect(toolsOf("failed")).toEqual(wanted.failed ?? []);
+      expect(status).toBe(wanted.failed === undefined ? "done" : "failed");
+    }
+  });
+});
+
+describe("a run", () => {
+  it("starts calls that are ready at the same time, four at most", async () => {
+    let running = 0;
+    let most = 0;
+    const gates: (() => void)[] = [];
+    const act = tool({
+      inputSchema: z.object({}),
+      execute: async () => {
+        most = Math.max(most, ++running);
+        await new Promise<void>((resolve) => {
+          gates.push(resolve);
+          // They wait for one another: four have to be there before one may go.
+          if (gates.length % 4 === 0) for (const open of gates.splice(0)) open();
+        });
+        running--;
+        return 1;
+      },
+    });
+    const runs = new Runs({ tools: { act } });
+    const calls = Array.from({ length: 12 }, (_, index) => call(`c${index}`, {}));
+    const { status } = await runs.run(planWith(calls));
+    expect([status, most]).toEqual(["done", 4]);
+  });
+
+  it("comes to the same in whatever order its calls are written", async () => {
+    const ids = ["a", "b", "c", "d", "e", "f"];
+    const calls = ids.map((id, index) => ({
+      id,
+      tool: "add",
+      parameters: { a: index === 0 ? 1 : `†state.${ids[index - 1]}`, b: index },
+      outputPath: `†state.${id}`,
+    }));
+    const states = [];
+    for (let turn = 0; turn < calls.length; turn++) {
+      const runs = new Runs();
+      const { id } = await runs.run(planWith([...calls.slice(turn), ...calls.slice(0, turn)]));
+      states.push(runs.stateOf(id));
+    }
+    expect(new Set(states.map((state) => JSON.stringify(sorted(state)))).size).toBe(1);
+    expect(states[0]).toMatchObject({ a: 1, f: 16 });
+  });
+
+  it("tells why a call was skipped, also behind another one that was", async () => {
+    const runs = new Runs();
+    const plan = planOf([
+      { _tool: "fail", _id: "first", _outputPath: "†state.a" },
+      { _tool: "echo", _id: "second", value: "†state.a", _outputPath: "†state.b" },
+      { _tool: "echo", _id: "third", value: "†state.b" },
+    ]);
+    const { calls } = await runs.run(plan);
+    expect(calls).toMatchObject({
+      first: { status: "failed", reason: "tool_failed: boom" },
+      second: { status: "skipped", reason: "†state.a is not there: first failed." },
+      third: { status: "skipped", reason: "†state.b is not there: second was skipped." },
+    });
+  });
+
+  it("waits where a gate is closed, and goes on when it is open; the rest does not wait", async () => {
+    const runs = new Runs();
+    const plan = planOf([
+      {
+        _tool: "echo",
+        _id: "gated",
+        value: { ok: "†approvals.legal", x: 1 },
+        _outputPath: "†state.a",
+      },
+      { _tool: "echo", _id: "free", value: 2, _outputPath: "†state.b" },
+    ]);
+    const waiting = await runs.run(plan);
+    expect(waiting.status).toBe("waiting");
+    expect(waiting.calls).toMatchObject({
+      gated: { status: "waiting", reason: "Waits for approvals.legal." },
+      free: { status: "done" },
+    });
+    runs.open(waiting.id, "legal");
+    const done = await runs.goOn(plan, waiting.id);
+    expect(done.status).toBe("done");
+    expect(runs.told.filter(([id]) => id === "free")).toHaveLength(2);
+  });
+
+  it("keeps its own names apart from the conversation's and from another run's", async () => {
+    const runs = new Runs();
+    runs.store.save({ name: "state", value: { mine: 1 } });
+    runs.store.save({ name: "orders", value: [{ id: 7 }] });
+    const plan = planOf([
+      { _tool: "echo", value: "†orders[0].id", _outputPath: "†state.first" },
+      { _tool: "echo", value: "†state.first", _outputPath: "†report" },
+    ]);
+    const { id } = await runs.run(plan);
+    expect(runs.stateOf(id)).toEqual({ first: 7 });
+    expect(runs.store.read("state")).toEqual({ mine: 1 });
+    expect(runs.store.read("report")).toBe(7);
+    expect(runs.store.info(nameInRun(id, "state", []))?.scope).toBe("run");
+    expect(runs.store.info("report")?.scope).toBe("conversation");
+  });
+
+  it("is cancelled: nothing further starts, what runs is told", async () => {
+    const controller = new AbortController();
+    let told = false;
+    const act = tool({
+      inputSchema: z.object({ value: z.any() }),
+      execute: (_, { abortSignal }) =>
+        new Promise<number>((resolve) => {
+          abortSignal?.addEventListener("abort", () => {
+            told = true;
+            resolve(1);
+          });
+          queueMicrotask(() => controller.abort());
+        }),
+    });
+    const runs = new Runs({ tools: { act } });
+    const plan = planWith([call("a", { value: 1 }), call("b", { value: "†state.a" })]);
+    runs.records.set("r", {
+      id: "r",
+      plan: "p",
+      status: "running",
+      input: {},
+      calls: {},
+      opened: [],
+    });
+    const { status, calls } = await runs.goOn(plan, "r", controller.signal);
+    expect([status, told, calls["b"]?.status ?? "waiting"]).toEqual(["cancelled", true, "waiting"]);
+  });
+});
+
+describe("a run that a crash cuts off", () => {
+  const cutOff = async (effects: Effects) => {
+    const keys: unknown[] = [];
+    const act = tool({
+      inputSchema: z.object({ value: z.any() }),
+      execute: ({ value }, options) => {
+        keys.push((options as { idempotencyKey?: string }).idempotencyKey);
+        return keys.length === 2 ? new Promise<never>(() => {}) : (value as Json);
+      },
+    });
+    const runs = new Runs({ tools: { act }, effects });
+    const plan = planWith([
+      call("a", { value: 1 }),
+      call("b", { value: "†state.a" }),
+      call("c", { value: "†state.b" }),
+    ]);
+    void runs.run(plan);
+    while (keys.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    return { keys, runs, record: await runs.goOn(plan, "run_1") };
+  };
+
+  it.each(["none", "idempotent"] as const)(
+    "repeats what had begun, with the same key: %s",
+    async (effects) => {
+      const { keys, runs, record } = await cutOff(effects);
+      expect(keys).toEqual(["c/run_1/a", "c/run_1/b", "c/run_1/b", "c/run_1/c"]);
+      expect(record.status).toBe("done");
+      expect(runs.stateOf("run_1")).toEqual({ a: 1, b: 1, c: 1 });
+    },
+  );
+
+  it("does not repeat what is called once: nobody knows, and what needs it is skipped", async () => {
+    const { keys, record } = await cutOff("once");
+    expect(keys).toHaveLength(2);
+    expect(record).toMatchObject({
+      status: "failed",
+      calls: {
+        a: { status: "done" },
+        b: { status: "failed", reason: expect.stringMatching(/^outcome_unknown: /) },
+        c: { status: "skipped" },
+      },
+    });
+  });
+});
+
+/** Keys in order, at the top. */
+function sorted(state: Json): Json {
+  return Object.fromEntries(
+    Object.entries(state as object).sort(([a], [b]) => (a < b ? -1 : 1)),
+  ) as Json;
+}

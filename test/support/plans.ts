@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { readJsonPlan } from "../../src/plan/json-plan.ts";
+import type { Plan } from "../../src/plan/plan.ts";
+import type { Json } from "../../src/value/json.ts";
+
+export interface PlanRun {
+  readonly input?: Json;
+  readonly state?: Json;
+  /** Tools of the calls that end so, in the order of the calls. */
+  readonly skipped?: readonly string[];
+  readonly failed?: readonly string[];
+}
+
+export interface PlanCase extends PlanRun {
+  readonly name: string;
+  readonly calls: readonly Readonly<Record<string, Json>>[];
+  readonly rejected?: readonly string[];
+  /** The same plan again and again. */
+  readonly runs?: readonly PlanRun[];
+}
+
+const file = join(import.meta.dirname, "../cases/workflows/plans.json");
+
+/** The law's plans; see `about` in the file. */
+export const cases = (JSON.parse(readFileSync(file, "utf8")) as { cases: readonly PlanCase[] })
+  .cases;
+
+/** As a model or a person writes it. */
+export function planOf(calls: PlanCase["calls"]): Plan {
+  const { plan, findings } = readJsonPlan({ calls });
+  if (plan === undefined) throw new Error(JSON.stringify(findings));
+  return plan;
+}
