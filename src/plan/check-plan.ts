@@ -76,7 +76,9 @@ class Check {
     const ids = new Set<string>();
     const checked: CheckedCall[] = [];
     for (const [index, call] of calls.entries()) {
-      if (ids.has(call.id)) this.#find("duplicate_id", call, "_id", `${call.id} is used twice.`);
+      if (ids.has(call.id)) {
+        this.#find("duplicate_id", call, { at: "_id", message: `${call.id} is used twice.` });
+      }
       ids.add(call.id);
       await this.#checkTool(call);
       checked.push(this.#checkNeeds(call, index));
@@ -116,12 +118,8 @@ class Check {
       : undefined;
     if (tool === undefined) {
       const known = Object.keys(this.#context.tools).join(", ");
-      this.#find(
-        "unknown_tool",
-        call,
-        "_tool",
-        `There is no tool ${call.tool}; there are: ${known}.`,
-      );
+      const message = `There is no tool ${call.tool}; there are: ${known}.`;
+      this.#find("unknown_tool", call, { at: "_tool", message });
       return;
     }
     const { validate } = asSchema(tool.inputSchema);
@@ -131,7 +129,7 @@ class Check {
     for (const { path, message } of issuesOf(result.error)) {
       // What a reference stands for is known when it is resolved.
       const isOpen = path.some((_, depth) => open.has(path.slice(0, depth + 1).join(".")));
-      if (!isOpen) this.#find("invalid_parameters", call, path.join("."), message);
+      if (!isOpen) this.#find("invalid_parameters", call, { at: path.join("."), message });
     }
   }
 
@@ -156,7 +154,7 @@ class Check {
         need.operator === "first" ? isMissing.every(Boolean) : isMissing.some(Boolean);
       if (isLacking) {
         const message = `Nothing writes ${need.source}, and there is no such variable.`;
-        this.#find("no_producer", call, need.at, message);
+        this.#find("no_producer", call, { at: need.at, message });
       }
       return { ...need, writers };
     });
@@ -181,7 +179,7 @@ class Check {
     this.findings.push({ code: "cycle", call: ids[0] ?? "", message });
   }
 
-  #find(code: FindingCode, { id }: PlanCall, at: string, message: string): void {
-    this.findings.push({ code, call: id, at, message });
+  #find(code: FindingCode, { id }: PlanCall, about: Pick<Finding, "at" | "message">): void {
+    this.findings.push({ code, call: id, ...about });
   }
 }

@@ -1,0 +1,98 @@
+import type { FileTarget } from "./template-target.ts";
+
+/** What placeholders stand for. It is settled when a run begins, so that a run over midnight has one day. */
+export interface Placeholders {
+  /** A date in UTC: `2026-11-22`. */
+  readonly today: string;
+}
+
+const TODAY = "{today}";
+const ANY_FOLDERS = "**";
+
+/** The day in UTC at a time in milliseconds since 1970, as `{today}` prints it. */
+export function dayAt(timeMs: number): string {
+  const [day = ""] = new Date(timeMs).toISOString().split("T");
+  return day;
+}
+
+export function fillPlaceholders(text: string, { today }: Placeholders): string {
+  return text.replaceAll(TODAY, () => today);
+}
+
+/** The first `{word}` that stands for nothing, which would be a part of the file's name. */
+export function unknownPlaceholder(text: string): string | undefined {
+  const [found] = text.replaceAll(TODAY, "").match(/\{\w+\}/) ?? [];
+  return found;
+}
+
+export function fillTarget(target: FileTarget, placeholders: Placeholders): FileTarget {
+  return { ...target, path: fillPlaceholders(target.path, placeholders) };
+}
+
+/** Can the pattern fit more than one path? */
+export function isGlob(pattern: string): boolean {
+  return globStart(pattern) < pattern.length;
+}
+
+/** What every path that fits the pattern begins with. */
+export function prefixOf(pattern: string): string {
+  return pattern.slice(0, globStart(pattern));
+}
+
+function globStart(pattern: string): number {
+  const start = pattern.search(/[*?]/);
+  return start === -1 ? pattern.length : start;
+}
+
+/**
+ * Does the pattern fit the whole path? `?` is one character and `*` any number of them, within a folder or
+ * file name; `**` as a whole name is any number of folders, at the end everything below. All else stands
+ * for itself. Cost: at most the pattern's length times the path's.
+ */
+export function matchesGlob(pattern: string, path: string): boolean {
+  const names = pattern.split("/");
+  if (names.at(-1) === ANY_FOLDERS) names.push("*");
+  return fits(names, path.split("/"), { isAny: (name) => name === ANY_FOLDERS, fitsOne: fitsName });
+}
+
+function fitsName(pattern: string, name: string): boolean {
+  return fits([...pattern], [...name], {
+    isAny: (mark) => mark === "*",
+    fitsOne: (mark, character) => mark === "?" || mark === character,
+  });
+}
+
+interface Rules {
+  /** Stands for any number of items. */
+  readonly isAny: (part: string) => boolean;
+  /** Else it stands for one, if that fits. */
+  readonly fitsOne: (part: string, item: string) => boolean;
+}
+
+/**
+ * The items that an `any` leaves over are tried from the left. Only the last one is ever taken back: what
+ * the ones before it took at first leaves the most for the rest.
+ */
+function fits(parts: readonly string[], items: readonly string[], rules: Rules): boolean {
+  const { isAny, fitsOne } = rules;
+  let part = 0;
+  let item = 0;
+  let lastAny = -1;
+  let takenUpTo = 0;
+  while (item < items.length) {
+    const wanted = parts[part];
+    if (wanted !== undefined && isAny(wanted)) {
+      lastAny = part++;
+      takenUpTo = item;
+    } else if (wanted !== undefined && fitsOne(wanted, items[item] ?? "")) {
+      part++;
+      item++;
+    } else if (lastAny >= 0) {
+      part = lastAny + 1;
+      item = ++takenUpTo;
+    } else {
+      return false;
+    }
+  }
+  return parts.slice(part).every(isAny);
+}

@@ -1,0 +1,189 @@
+import { codeOf, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { Finding, FindingCode } from "./plan.ts";
+import {
+  type Input,
+  obey,
+  type Output,
+  type Said,
+  type TemplateWriteMode,
+  type ToolUse,
+} from "./template-directives.ts";
+import { type TemplateLine, templateLines } from "./template-lines.ts";
+
+/** Prompts in Markdown, with what each is given and where its answer goes. */
+export interface Template {
+  /** A `# ` heading that stands alone before the first step. */
+  readonly name?: string;
+  /** One or more, which run in this order. */
+  readonly steps: readonly TemplateStep[];
+}
+
+/** One question to a model. */
+export interface TemplateStep {
+  /** Its `## ` heading; the text before the first of them has none. */
+  readonly title?: string;
+  /** Where it begins, from 1. */
+  readonly line: number;
+  readonly inputs: readonly Input[];
+  readonly outputs: readonly Output[];
+  /** How outputs are written. Default: `append`. */
+  readonly writeMode: TemplateWriteMode;
+  /** A line above the answer where it is written; `{today}` as written. */
+  readonly header?: string;
+  readonly tools: readonly ToolUse[];
+  /** Every line that is no directive and no step's heading, as it is, line breaks included. */
+  readonly prompt: string;
+}
+
+export type ReadTemplate =
+  | { readonly template: Template; readonly findings: readonly [] }
+  | { readonly template?: undefined; readonly findings: readonly Finding[] };
+
+const MAX_DIRECTIVES = 1_000;
+
+/**
+ * The template, or all that is wrong with it, each with its line. A text over a bound (steps:
+ * `maxPlanCalls`, directives: 1,000) is read no further. Cost: linear.
+ */
+export function readTemplate(text: string): ReadTemplate {
+  const reader = new TemplateReader();
+  for (const line of templateLines(text)) if (!reader.take(line)) break;
+  return reader.end();
+}
+
+/** The files that a template names, as findings: for a runtime that has no bucket to keep them in. */
+export function filesWithoutBucket({ steps }: Template): readonly Finding[] {
+  return steps.flatMap(({ inputs, outputs }) => {
+    const targets = [
+      ...inputs.map((input) => ({ ...input, at: "@input" })),
+      ...outputs.map((output) => ({ ...output, at: "@output" })),
+    ];
+    return targets
+      .filter(({ target }) => target.scheme === "file")
+      .map(({ at, line }) => {
+        const message = "file: needs a bucket, and none is bound: bind BLOBS, or use variable:.";
+        return { code: "bad_directive", at, line, message };
+      });
+  });
+}
+
+/** A step that is being read. */
+interface Draft extends Said {
+  readonly title?: string;
+  readonly line: number;
+  /** Where its first directive stands. */
+  firstDirective?: number;
+  readonly lines: string[];
+}
+
+class TemplateReader {
+  readonly #drafts: Draft[] = [];
+  readonly #findings: Finding[] = [];
+  #current = draftAt(1);
+  #directives = 0;
+
+  /** False: enough is wrong, the rest need not be read. */
+  take(line: TemplateLine): boolean {
+    if (line.kind === "text") {
+      this.#current.lines.push(line.text);
+      return true;
+    }
+    return line.kind === "heading" ? this.#begin(line) : this.#obey(line);
+  }
+
+  end(): ReadTemplate {
+    this.#drafts.push(this.#current);
+    const [before, ...steps] = this.#drafts;
+    const name = steps.length > 0 ? titleAlone(before) : undefined;
+    const isStep = before !== undefined && name === undefined && hasPrompt(before);
+    if (!isStep) this.#requireNoDirectives(before);
+    const drafts = isStep ? [before, ...steps] : steps;
+    for (const draft of drafts) {
+      if (!hasPrompt(draft)) this.#find("bad_plan", draft.line, "The step has no prompt.");
+    }
+    if (drafts.length === 0) this.#find("bad_plan", 1, "The template has no prompt.");
+    if (this.#findings.length > 0) return { findings: this.#findings.toSorted(byLine) };
+    const template = { ...(name === undefined ? {} : { name }), steps: drafts.map(stepFrom) };
+    return { template, findings: [] };
+  }
+
+  #begin({ title, line }: Extract<TemplateLine, { kind: "heading" }>): boolean {
+    this.#drafts.push(this.#current);
+    this.#current = draftAt(line, title);
+    if (this.#drafts.length <= limits.maxPlanCalls) return true;
+    const message = `A template has at most ${limits.maxPlanCalls} steps; here begins another.`;
+    this.#findings.push({ code: "too_many_calls", line, message });
+    return false;
+  }
+
+  #obey({ name, value, line }: Extract<TemplateLine, { kind: "directive" }>): boolean {
+    this.#current.firstDirective ??= line;
+    this.#directives++;
+    if (this.#directives > MAX_DIRECTIVES) {
+      const message = `A template has at most ${MAX_DIRECTIVES} directives; here is another.`;
+      this.#find("bad_directive", line, message);
+      return false;
+    }
+    try {
+      obey(this.#current, name, { value, line });
+    } catch (error) {
+      if (codeOf(error) === "internal") throw error;
+      this.#findings.push({
+        code: "bad_directive",
+        at: `@${name.slice(0, MAX_DIRECTIVE_CHARS)}`,
+        line,
+        message: messageOf(error),
+      });
+    }
+    return true;
+  }
+
+  #requireNoDirectives(before: Draft | undefined): void {
+    const line = before?.firstDirective;
+    if (line === undefined) return;
+    const message = "No prompt goes with it: put it below a step's heading.";
+    this.#find("bad_directive", line, message);
+  }
+
+  #find(code: FindingCode, line: number, message: string): void {
+    this.#findings.push({ code, line, message });
+  }
+}
+
+const MAX_DIRECTIVE_CHARS = 40;
+
+function draftAt(line: number, title?: string): Draft {
+  const heading = title === undefined ? {} : { title };
+  return { ...heading, line, lines: [], inputs: [], outputs: [], tools: [] };
+}
+
+function byLine(one: Finding, other: Finding): number {
+  return (one.line ?? 0) - (other.line ?? 0);
+}
+
+function hasPrompt({ lines }: Draft): boolean {
+  return lines.some((line) => line.trim() !== "");
+}
+
+/** The heading of the whole text, if nothing else but empty lines is there. */
+function titleAlone(draft: Draft | undefined): string | undefined {
+  const written = draft?.lines.map((line) => line.trim()).filter((line) => line !== "") ?? [];
+  const [title] = written;
+  const isAlone = written.length === 1 && title !== undefined && /^#[ \t]/.test(title);
+  return isAlone ? title.slice(1).trim() : undefined;
+}
+
+function stepFrom(draft: Draft): TemplateStep {
+  const { title, line, inputs, outputs, tools, writeMode = "append", header, lines } = draft;
+  return {
+    ...(title === undefined ? {} : { title }),
+    line,
+    inputs,
+    outputs,
+    writeMode,
+    ...(header === undefined ? {} : { header }),
+    tools,
+    prompt: lines.join(""),
+  };
+}
