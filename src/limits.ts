@@ -105,6 +105,7 @@ export const limits = {
 
   // --- plans ---
   maxPlanCalls: 200,
+  maxPlanBytes: 1_048_576,
   /** Calls of one run that go on at the same time. */
   maxParallelCalls: 4,
 
