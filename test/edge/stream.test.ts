@@ -189,6 +189,26 @@ describe("a stream that is watched again", () => {
     });
   });
 
+  it("ends with what is wrong where a deployment has taken the agent away", async () => {
+    const { reached, options } = halted();
+    const agents = [{ ...options.agents[0], name: "another" }] as const;
+    await withRuntime(options, async (own) => {
+      await ask(own);
+      await reached;
+      own.wakeAgain({ agents });
+      const rest = await (await watch(own, `?after=${MAX}`)).text();
+      expect(framesIn(rest).at(-1)?.chunk).toMatchObject({
+        type: "error",
+        errorText: expect.stringMatching(/^unknown_agent: /),
+      });
+      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+      expect(messages.at(-1)?.metadata).toMatchObject({ error: "unknown_agent" });
+      expect(await (await own.call("GET", "/conversations/c")).json()).toMatchObject({
+        status: "idle",
+      });
+    });
+  });
+
   it("is taken up by the AI SDK's own transport, which finds nothing when it is over", async () => {
     const { open, reached, options } = halted();
     await withRuntime(options, async (own) => {

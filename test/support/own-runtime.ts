@@ -11,8 +11,8 @@ export interface OwnRuntime {
   readonly state: DurableObjectState;
   /** The object as it is now; another one after `wakeAgain`. */
   conversation(): ConversationObject;
-  /** Forgets what is in memory, as an eviction does. */
-  wakeAgain(): void;
+  /** Forgets what is in memory, as an eviction does; or as a deployment, of another application. */
+  wakeAgain(changed?: Partial<RuntimeOptions>): void;
 }
 
 /**
@@ -46,8 +46,9 @@ export function withRuntime<Result>(
       call,
       state,
       conversation: () => conversation,
-      wakeAgain: () => {
-        conversation = new Conversation(state, env);
+      wakeAgain: (changed = {}) => {
+        const { Conversation: Deployed } = createRuntime({ ...options, ...changed });
+        conversation = new Deployed(state, env);
         ready = state.blockConcurrencyWhile(async () => undefined);
       },
     });
