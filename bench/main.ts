@@ -1,8 +1,7 @@
 /**
  * Benchmarks by name, each in a process of its own: `npm run bench`, `npm run bench -- memory`. Without a
- * name only `references`: `memory` takes a gigabyte of disk and a minute, the others some
- * minutes each. Options go to
- * all that are run.
+ * name only `references`: `memory` takes a gigabyte of disk and a minute, the others some minutes each.
+ * Options go to all that are run.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";

@@ -20,7 +20,10 @@ export class Rows extends DurableObject {
     const { sql } = this.ctx.storage;
     if (request.method === "GET") {
       return Response.json({
-        texts: sql.exec("SELECT text FROM message ORDER BY seq").toArray().map(({ text }) => text),
+        texts: sql
+          .exec("SELECT text FROM message ORDER BY seq")
+          .toArray()
+          .map(({ text }) => text),
       });
     }
     const { message } = await request.json<{ readonly message: string }>();

@@ -13,7 +13,7 @@ import { bundleWorker, startWorkerd } from "./plain-workerd.ts";
 const SIDES = ["ours", "rows"] as const;
 type Side = (typeof SIDES)[number];
 
-const ROUNDS = process.argv.includes("--quick") ? 1 : 7;
+const ROUNDS = process.argv.includes("--quick") ? 1 : 3;
 const AT_ONCE = 1_000;
 /** Before what is measured, so that the code is compiled. */
 const WARM_UP = 200;
@@ -24,6 +24,8 @@ interface Sample {
   readonly firstMs: number;
   /** What workerd grew by at most, for each conversation. */
   readonly eachKiB: number;
+  /** Of workerd's time on a core, for each conversation. */
+  readonly cpuMs: number;
   readonly exact: number;
   /** Question and answer are there afterwards, as they were. */
   readonly kept: number;
@@ -47,15 +49,16 @@ async function measure(side: Side): Promise<Sample> {
   try {
     await askAll(asking("warm", WARM_UP));
     const all = asking("c", AT_ONCE);
-    const before = server.memory();
+    const before = server.usage();
     const startMs = performance.now();
     const answers = await askAll(all);
     const wallMs = performance.now() - startMs;
-    const { peak } = server.memory();
+    const after = server.usage();
     return {
       wallMs,
       firstMs: median(answers.map(({ firstMs }) => firstMs)),
-      eachKiB: (peak - before.now) / AT_ONCE / 1_024,
+      eachKiB: (after.peakBytes - before.bytes) / AT_ONCE / 1_024,
+      cpuMs: (after.cpuMs - before.cpuMs) / AT_ONCE,
       exact: answers.filter(({ isExact }) => isExact).length,
       kept: await countKept(all, (name) => textsOf(side, `${url}`, name)),
       bytes: median(answers.map(({ bytes }) => bytes)),
@@ -98,6 +101,7 @@ async function textsOf(side: Side, url: string, name: string): Promise<readonly 
 interface Figure {
   readonly name: string;
   readonly of: (sample: Sample) => number;
+  readonly digits?: number;
   /** Of ours against the other. */
   readonly most?: number;
 }
@@ -106,14 +110,15 @@ const figures: readonly Figure[] = [
   { name: "wall, ms", of: ({ wallMs }) => wallMs, most: 1.7 },
   { name: "first byte, median, ms", of: ({ firstMs }) => firstMs, most: 1.4 },
   { name: "memory each, at most, KiB", of: ({ eachKiB }) => eachKiB, most: 1.5 },
+  { name: "time on a core each, ms", of: ({ cpuMs }) => cpuMs, digits: 2 },
   { name: "bytes of an answer", of: ({ bytes }) => bytes },
 ];
 
 function print(samples: Readonly<Record<Side, readonly Sample[]>>): void {
   const heads = ["rows", "ours", "ours/rows, median of rounds"].map((head) => head.padEnd(28));
   console.log(`${"".padEnd(28)}${heads.join("")}`);
-  for (const { name, of, most } of figures) {
-    const cells = (["rows", "ours"] as const).map((side) => range(samples[side].map(of), 0));
+  for (const { name, of, digits = 0, most } of figures) {
+    const cells = (["rows", "ours"] as const).map((side) => range(samples[side].map(of), digits));
     const ratios = samples.ours.map((sample, round) => {
       const other = samples.rows[round];
       return other === undefined ? Number.NaN : of(sample) / of(other);

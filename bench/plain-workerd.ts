@@ -17,9 +17,17 @@ export interface Bundle {
 
 export interface PlainWorkerd<Side extends string> {
   readonly urls: Readonly<Record<Side, string>>;
-  /** Of the process, in bytes: what it has now, and the most that it ever had. Linux only. */
-  memory(): { readonly now: number; readonly peak: number };
+  usage(): Usage;
   stop(): void;
+}
+
+/** Of the process; read from Linux. */
+export interface Usage {
+  /** Memory that it has now, and the most that it ever had. */
+  readonly bytes: number;
+  readonly peakBytes: number;
+  /** On all cores, in the system too; to the nearest 10 ms. */
+  readonly cpuMs: number;
 }
 
 /** The Worker of `bench/<name>.toml`; gone when this process ends. */
@@ -63,7 +71,7 @@ export async function startWorkerd<Side extends string>(
   return {
     // Made from `sides` just above.
     urls: urls as Record<Side, string>,
-    memory: () => memoryOf(child.pid),
+    usage: () => usageOf(child.pid),
     stop,
   };
 }
@@ -100,12 +108,17 @@ function configFor(
 const config :Workerd.Config = (services=[${services.join()}], sockets=[${sockets.join()}]);`;
 }
 
-function memoryOf(pid: number | undefined): { readonly now: number; readonly peak: number } {
+function usageOf(pid: number | undefined): Usage {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const bytes = (field: string) =>
     1_024 * Number(new RegExp(`${field}:\\s+(\\d+)`, "u").exec(status)?.[1]);
-  return { now: bytes("VmRSS"), peak: bytes("VmHWM") };
+  // Behind the name, which may have spaces; from there on the user's and the system's time are the 12th and 13th.
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+  const [user = 0, system = 0] = fields.slice(11, 13).map(Number);
+  return { bytes: bytes("VmRSS"), peakBytes: bytes("VmHWM"), cpuMs: (user + system) * TICK_MS };
 }
+
+const TICK_MS = 10;
 
 async function ready(url: string): Promise<void> {
   const endMs = performance.now() + STARTS_WITHIN_MS;

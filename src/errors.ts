@@ -43,6 +43,7 @@ export const errorCodes = {
   turn_running: { status: 409, title: "The conversation is answering" },
   turn_stopped: { status: 409, title: "The turn was stopped" },
   spend_exceeded: { status: 429, title: "The spend limit is reached" },
+  too_many_sockets: { status: 429, title: "Too many sockets are open" },
   too_many_turns: { status: 429, title: "Too many messages are waiting" },
   internal: { status: 500, title: "Something is wrong here" },
 } as const satisfies Record<string, { status: number; title: string }>;

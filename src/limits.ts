@@ -92,6 +92,8 @@ export const limits = {
   turnMs: 900_000,
   /** A client's Idempotency-Key holds for so long. */
   idempotencyMs: 86_400_000,
+  /** Changes of variables that a turn's stream tells of; the list of variables is the truth. */
+  maxTurnChanges: 5_000,
   /** Attempts at a turn that crashes cut off, without getting any further, before it is given up. */
   maxTurnTries: 10,
   /** What a turn has said is written down after so long, or so much of it; its steps and results at once. */

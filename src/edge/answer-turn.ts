@@ -4,9 +4,10 @@ import type { SpendLimits } from "../turn/spend.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import type { Cost } from "../turn/cost.ts";
 import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../turn/turn.ts";
-import type { Remains, TurnLog } from "../turn/turn-log.ts";
+import type { Remains } from "../turn/log-lines.ts";
+import type { TurnLog } from "../turn/turn-log.ts";
 import type { TurnOptions } from "../turn/turn-options.ts";
-import { waitingCalls } from "../turn/waiting.ts";
+import { decidedIn, waitingCalls } from "../turn/waiting.ts";
 import type { Cast, Equipped } from "./cast.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import { questionOf } from "./question.ts";
@@ -48,6 +49,7 @@ export async function answerTurn(
     const newest = history.newest();
     const about = { id: newest?.id ?? "", conversation, calls: waitingCalls(newest).values() };
     return play(data, { ...run, ...about }, (options) => {
+      decidedIn(history.newest(), approvals);
       begin(about.id);
       return resumeTurn(options, approvals);
     });

@@ -145,7 +145,8 @@ export class ConversationObject extends DurableObject {
       });
     } catch (error) {
       console.error(error);
-      await this.#alarmClock.setBy(Date.now() + ALARM_RETRY_MS);
+      // What cannot even be put off is asked of the platform's own retries, or of whoever comes next.
+      await this.#alarmClock.setBy(Date.now() + ALARM_RETRY_MS).catch(console.error);
     }
     // One that has begun meanwhile, or takes longer than an alarm may.
     if (this.#turns.isRunning) this.#alarmClock.watch();

@@ -84,7 +84,7 @@ export async function* framesOf(
 function textOf(chunk: UIMessageChunk): string {
   if (chunk.type === "text-delta") return chunk.delta;
   if (chunk.type === "reset-step")
-    return "\n[reset: what follows stands in for this answer's end]\n";
+    return "\n\n[reset: what follows stands in for this answer's end]\n\n";
   if (chunk.type === "tool-approval-request") return `\n[approval: ${chunk.approvalId}]\n`;
   if (chunk.type !== "error") return "";
   const colon = chunk.errorText.indexOf(": ");

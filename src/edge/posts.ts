@@ -4,7 +4,7 @@ import { chunksOf } from "../turn/message-chunks.ts";
 import { type StoredMessage, toUIMessage } from "../turn/history.ts";
 import { isSameKey, isSameQuestion, type Post } from "../turn/post.ts";
 import { digestOf } from "../tool/tool-input.ts";
-import type { Json } from "../value/json.ts";
+import { isObject, type Json } from "../value/json.ts";
 import type { TurnMetadata, TurnResult } from "../turn/turn.ts";
 import { TurnLog } from "../turn/turn-log.ts";
 import type { ConversationData } from "./conversation-data.ts";
@@ -73,13 +73,15 @@ function endedTurn(id: string, { history, journal }: ConversationData): AskedTur
 /** As a client reads it from the stream. */
 function endChunks(message: StoredMessage): readonly UIMessageChunk[] {
   const { metadata } = message;
-  const { error } = endOf(message);
-  const last: UIMessageChunk =
-    error === undefined
-      ? { type: "finish", finishReason: "stop" }
-      : { type: "error", errorText: `${error.code}: ${error.message}` };
   const about: UIMessageChunk = { type: "message-metadata", messageMetadata: metadata };
-  return [...chunksOf(toUIMessage(message, "display")), about, last];
+  return [...chunksOf(toUIMessage(message, "display")), about, lastChunk(message)];
+}
+
+function lastChunk(message: StoredMessage): UIMessageChunk {
+  const { error, finishReason } = endOf(message);
+  if (isObject(message.metadata) && message.metadata.stopped === true) return { type: "abort" };
+  if (error === undefined) return { type: "finish", finishReason };
+  return { type: "error", errorText: `${error.code}: ${error.message}` };
 }
 
 function resultOf(message: StoredMessage): TurnResult {
@@ -92,9 +94,11 @@ function resultOf(message: StoredMessage): TurnResult {
   };
 }
 
-function endOf({ metadata }: StoredMessage): Pick<TurnResult, "finishReason" | "error"> {
-  const { error } = metadata as { readonly error?: string };
-  if (error === undefined) return { finishReason: "stop" };
-  const code = codeOf({ code: error });
+function endOf({
+  metadata,
+  finishReason = "stop",
+}: StoredMessage): Pick<TurnResult, "finishReason" | "error"> {
+  if (!isObject(metadata) || metadata.error === undefined) return { finishReason };
+  const code = codeOf({ code: metadata.error });
   return { finishReason: "error", error: { code, message: errorCodes[code].title } };
 }

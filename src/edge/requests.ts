@@ -70,6 +70,8 @@ export const idempotencyKey = z
   .regex(/^[\x21-\x7e]{1,255}$/u, "must be 1 to 255 visible ASCII characters")
   .optional();
 
+/** Decisions in one post: far more than calls that a model makes at once. */
+const MAX_APPROVALS = 100;
 const MAX_REASON_CHARS = 1_000;
 
 /** `POST …/approvals/:approval`. */
@@ -148,7 +150,7 @@ function approvalsIn(message: Readonly<Record<string, unknown>>): readonly Appro
     const decided = respondedPart.safeParse(part.approval);
     return decided.success ? [approvalOf(decided.data.id, decided.data)] : [];
   });
-  if (approvals.length > 0) return approvals;
+  if (approvals.length > 0) return approvals.slice(0, MAX_APPROVALS);
   throw new ByrefError("bad_request", "The last message is an answer, and approves nothing.");
 }
 

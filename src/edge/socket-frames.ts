@@ -33,7 +33,7 @@ export type ServerFrame = Nameless<Exclude<WebSocketChatTransportResponse, { typ
 type Nameless<Frame> = Frame extends unknown ? Omit<Frame, "requestId"> : never;
 
 export type ClientFrame = z.infer<typeof clientFrame>;
-export type SendFrame = z.infer<typeof sendFrame>;
+type SendFrame = z.infer<typeof sendFrame>;
 export type ResumeFrame = z.infer<typeof resumeFrame>;
 
 /** The frame, or why it is none and whose it may be. */

@@ -14,6 +14,9 @@ export interface SocketsOptions {
   readonly turns: Pick<Turns, "begin" | "running" | "stopTurn">;
 }
 
+/** Sockets of one conversation: what a client does not read is kept for each of them. */
+const MAX_SOCKETS = 16;
+
 /** Requests that one socket may have open: as many turns as can wait, and those who watch them. */
 const MAX_WATCHES = 2 * limits.maxQueuedTurns;
 
@@ -44,6 +47,10 @@ export class Sockets {
   /** A socket to this conversation, which need not be there yet: nothing is written. */
   open(conversation: string): Response {
     const { state } = this.#options;
+    if (state.getWebSockets().length >= MAX_SOCKETS) {
+      const message = `A conversation has at most ${MAX_SOCKETS} sockets; close one of them.`;
+      throw new ByrefError("too_many_sockets", message);
+    }
     const { 0: client, 1: server } = new WebSocketPair();
     // Answered without waking the object.
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
@@ -134,7 +141,7 @@ export class Sockets {
   #find({ lastSequence = -1 }: ResumeFrame): Span | undefined {
     const log = this.#options.turns.running;
     if (log === undefined) return undefined;
-    if (lastSequence < log.slice(0, 0).length) return { log, first: 0, lastSequence };
+    if (lastSequence < log.count) return { log, first: 0, lastSequence };
     throw new ByrefError("bad_request", "There is no such chunk; resume without lastSequence.");
   }
 }

@@ -1,6 +1,7 @@
-import { ByrefError } from "../errors.ts";
+import { ByrefError, codeOf, publicMessageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { costSince } from "../turn/cost.ts";
+import { pause } from "../turn/model-failure.ts";
 import type { Post } from "../turn/post.ts";
 import { recoveryDelayMs } from "../turn/recovery.ts";
 import type { SpendLimits } from "../turn/spend.ts";
@@ -50,7 +51,7 @@ export class Turns {
       durable: () => options.sql.sync(),
       readLast: () => {
         const journal = options.data()?.journal;
-        return journal?.head() === undefined ? undefined : TurnLog.ended(journal);
+        return journal?.head()?.isOpen === false ? TurnLog.ended(journal) : undefined;
       },
     });
   }
@@ -89,6 +90,8 @@ export class Turns {
     const { deletion, data } = this.#options;
     const post = await postOf(turn);
     await deletion.whenDone();
+    // One that could not be written to its end, for want of room, comes first.
+    this.recover();
     // From here on nothing is waited for: of posts at once the first is the one.
     const known = post === undefined ? undefined : this.#posts.find(post, data());
     return known ?? this.#ask(turn, this.#castFor(turn), post);
@@ -108,15 +111,18 @@ export class Turns {
   }
 
   #ask(turn: TurnRequest, cast: Cast, post: Post | undefined): AskedTurn {
-    // One that could not be written to its end, for want of room, comes first.
-    this.recover();
     const { whenBusy } = cast.agent;
     const isBusy = this.isRunning && turn.approvals === undefined;
     if (isBusy && whenBusy === "reject") throw busy();
-    if (isBusy && whenBusy === "interrupt") this.stop();
     const about = post === undefined ? {} : { post };
-    const asked = this.#run(cast, (awake, run) => answerTurn(awake, turn, { ...run, ...about }));
-    if (post !== undefined) this.#posts.add(post, asked);
+    // Whose calls wait is known when the turn before has ended.
+    const castNow = () => (turn.approvals === undefined ? cast : this.#castFor(turn));
+    const asked = this.#run(castNow, (awake, run) => answerTurn(awake, turn, { ...run, ...about }));
+    if (isBusy && whenBusy === "interrupt") this.stop();
+    // A question whose call has waited is asked again for as long as that goes on.
+    const question =
+      turn.approvals === undefined ? undefined : this.#options.data()?.journal.head()?.post;
+    for (const one of [post, question]) if (one !== undefined) this.#posts.add(one, asked);
     return asked;
   }
 
@@ -125,11 +131,14 @@ export class Turns {
     const journal = this.#options.data()?.journal;
     const head = journal?.head();
     if (journal === undefined || head?.isOpen !== true || this.isRunning) return;
-    const turn = this.#run(this.#castOf(head.agent), async (data, run) => {
-      const remains = run.log.recover(journal);
-      await pause(recoveryDelayMs(remains, Date.now()), run.signal);
-      return recoverAnswer(data, remains, run);
-    });
+    const turn = this.#run(
+      () => this.#castOf(head.agent),
+      async (data, run) => {
+        const remains = run.log.recover(journal);
+        await pause(recoveryDelayMs(remains, Date.now()), run.signal);
+        return recoverAnswer(data, remains, run);
+      },
+    );
     if (head.post !== undefined) this.#posts.add(head.post, turn);
     turn.result.catch((error: unknown) => console.error(error));
   }
@@ -149,18 +158,19 @@ export class Turns {
     }
   }
 
-  #run(cast: Cast, work: (data: ConversationData, run: TurnRun) => Promise<TurnResult>) {
+  #run(castNow: () => Cast, work: (data: ConversationData, run: TurnRun) => Promise<TurnResult>) {
     // A turn that still waits is stopped too by a deletion: what it was said to is gone.
     const stopping = new AbortController();
     const { log, result } = this.#queue.take(stopping.signal, (slot) =>
-      this.#play({ ...slot, cast }, work),
+      this.#play(slot, castNow, work),
     );
     this.#stopping.set(log, stopping);
     return { log, result: this.#options.deletion.stoppable(stopping, result) };
   }
 
   async #play(
-    slot: TurnSlot & { readonly cast: Cast },
+    slot: TurnSlot,
+    castNow: () => Cast,
     work: (data: ConversationData, run: TurnRun) => Promise<TurnResult>,
   ): Promise<TurnResult> {
     const { wake, sql, alarmClock, facilities, spendLimits, settle } = this.#options;
@@ -170,6 +180,7 @@ export class Turns {
     try {
       return await work(data, {
         ...slot,
+        cast: saidIn(slot.log, castNow),
         facilities,
         spendLimits,
         cost: () => alarmClock.withAlarm(costSince(before, sql.cost)),
@@ -200,15 +211,12 @@ function busy(): ByrefError {
 const MAX_WATCH_MS = 840_000;
 const TICK_MS = 20_000;
 
-/** Resolves early if `signal` is aborted. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (ms <= 0 || signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const stop = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    signal.addEventListener("abort", stop, { once: true });
-  });
+/** What is wrong with a request is said in its stream, which has begun. */
+function saidIn(log: TurnLog, castNow: () => Cast): Cast {
+  try {
+    return castNow();
+  } catch (error) {
+    log.fail({ type: "error", errorText: `${codeOf(error)}: ${publicMessageOf(error)}` });
+    throw error;
+  }
 }

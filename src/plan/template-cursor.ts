@@ -1,5 +1,5 @@
-import { limits } from "../limits.ts";
 import { ByrefError } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { matchName, matchPath } from "../reference/grammar.ts";
 import type { Reference } from "../reference/reference.ts";
 import type { Path } from "../value/path.ts";
@@ -23,13 +23,20 @@ export class Cursor {
     return shortened(this.#text.slice(this.#at));
   }
 
-  skipBlanks(): void {
+  /** Were there any? */
+  skipBlanks(): boolean {
+    const start = this.#at;
     while (isBlank(this.#text[this.#at])) this.#at++;
+    return this.#at > start;
+  }
+
+  isBefore(mark: string): boolean {
+    return this.#text.startsWith(mark, this.#at);
   }
 
   /** Is the mark next? Then it is read. */
   take(mark: string): boolean {
-    const isNext = this.#text.startsWith(mark, this.#at);
+    const isNext = this.isBefore(mark);
     if (isNext) this.#at += mark.length;
     return isNext;
   }

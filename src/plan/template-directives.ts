@@ -37,8 +37,9 @@ export type TemplateWriteMode = (typeof writeModes)[number];
 /** What a step's directives have said so far. */
 export interface Said {
   readonly inputs: Input[];
-  readonly outputs: Output[];
-  readonly tools: ToolUse[];
+  /** By their targets as written. */
+  readonly outputs: Map<string, Output>;
+  readonly tools: Map<string, ToolUse>;
   writeMode?: TemplateWriteMode;
   header?: string;
 }
@@ -56,13 +57,21 @@ const directives: ReadonlyMap<string, (said: Said, directive: Directive) => void
   ["tools", addTools],
 ]);
 
-/** Adds to what is said. Throws a ByrefError with what is wrong; then nothing is added. */
+const MAX_DIRECTIVE_CHARS = 4_096;
+const MAX_TOOLS = 200;
+
+/** Adds to what is said. Throws a ByrefError with what is wrong. */
 export function obey(said: Said, name: string, directive: Directive): void {
+  if (directive.value.length > MAX_DIRECTIVE_CHARS) {
+    throw wrong(`A directive has at most ${MAX_DIRECTIVE_CHARS} characters.`);
+  }
   const apply = directives.get(name);
   if (apply !== undefined) return apply(said, directive);
   const [near] = nearest(name, directives.keys());
   const hint = near === undefined ? "" : ` Did you mean @${near}?`;
-  throw wrong(`There is no @${shortened(name)}.${hint} A line of text begins with a blank or \\@.`);
+  throw wrong(
+    `There is no @${shortened(name)}.${hint} If it is text, begin the line with a space.`,
+  );
 }
 
 function addInput(said: Said, { value, line }: Directive): void {
@@ -81,10 +90,8 @@ function addOutput(said: Said, { value, line }: Directive): void {
   if (!cursor.isAtEnd) throw wrong(`@output takes no options, but here is "${cursor.rest}".`);
   requireWritable(target);
   const source = formatTarget(target);
-  if (said.outputs.some((output) => formatTarget(output.target) === source)) {
-    throw wrong(`${source} is an @output of this step already.`);
-  }
-  said.outputs.push({ target, line });
+  if (said.outputs.has(source)) throw wrong(`${source} is an @output of this step already.`);
+  said.outputs.set(source, { target, line });
 }
 
 function setWriteMode(said: Said, { value }: Directive): void {
@@ -102,19 +109,15 @@ function setHeader(said: Said, { value }: Directive): void {
   said.header = value;
 }
 
-function addTools(said: Said, { value, line }: Directive): void {
+function addTools({ tools }: Said, { value, line }: Directive): void {
+  if (value === "") throw wrong("@tools needs a tool, e.g. @tools url_import(variable=page)");
   const cursor = new Cursor(value);
-  const tools = new Map(said.tools.map((tool) => [tool.name, tool]));
-  const known = tools.size;
   for (; !cursor.isAtEnd; skipSeparators(cursor)) {
     const tool = takeTool(cursor, line);
     if (tools.has(tool.name)) throw wrong(`${shortened(tool.name)} is named twice in this step.`);
+    if (tools.size === MAX_TOOLS) throw wrong(`A step names at most ${MAX_TOOLS} tools.`);
     tools.set(tool.name, tool);
   }
-  if (tools.size === known) {
-    throw wrong("@tools needs a tool, e.g. @tools url_import(variable=page)");
-  }
-  said.tools.push(...[...tools.values()].slice(known));
 }
 
 function takeTool(cursor: Cursor, line: number): ToolUse {
@@ -160,11 +163,9 @@ function takeTarget(cursor: Cursor, directive: string): Target {
 
 function takeVariable(cursor: Cursor): Target {
   const reference = cursor.takeReference();
-  const before = cursor.rest;
-  cursor.skipBlanks();
-  const isWhole = cursor.isAtEnd || cursor.rest !== before || before.startsWith("(");
+  const isWhole = cursor.isAtEnd || cursor.skipBlanks() || cursor.isBefore("(");
   if (reference === undefined || !isWhole) {
-    throw wrong(`No variable's name or path goes on with "${before}".`);
+    throw wrong(`No variable's name or path goes on with "${cursor.rest}".`);
   }
   return { scheme: "variable", ...reference };
 }

@@ -1,7 +1,7 @@
-/** A line of a template, by what it means. Lines count from 1. */
-export type TemplateLine =
-  /** A part of the prompt, with its line break. */
-  | { readonly kind: "text"; readonly line: number; readonly text: string }
+/** What a template is made of. Lines count from 1. */
+export type TemplatePart =
+  /** One or more lines of a prompt, as they are. */
+  | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "heading"; readonly line: number; readonly title: string }
   /** `name` as it is written, without `@`; `value` is the rest, without blanks at its ends. */
   | {
@@ -17,41 +17,54 @@ interface Fence {
 }
 
 const BYTE_ORDER_MARK = "\uFEFF";
+/** The characters with which a heading, a directive or a fence begins. */
+const MARKS: ReadonlySet<string | undefined> = new Set("#@ \t>`~");
 const HEADING = /^##[ \t]/;
 const DIRECTIVE = /^@([A-Za-z][^ \t]*)/;
 const FENCE = /^[ \t>]*(`{3,}|~{3,})(.*)$/s;
 
 /**
- * The lines of a template. What stands between fences is text, whatever it looks like: a fence is a line of
+ * The parts of a template. What stands between fences is text, whatever it looks like: a fence is a line of
  * three or more backticks or tildes, closed by at least as many of the same, else open to the end. A byte
  * order mark at the start is no part of the text. Cost: linear.
  */
-export function* templateLines(written: string): Generator<TemplateLine> {
+export function* templateParts(written: string): Generator<TemplatePart> {
   const text = written.startsWith(BYTE_ORDER_MARK) ? written.slice(1) : written;
   let line = 0;
+  let textStart = 0;
   let fence: Fence | undefined;
-  for (const { content, lineBreak } of linesOf(text)) {
+  for (const { start, end, next } of linesOf(text)) {
     line++;
-    const wasOpen = fence !== undefined;
+    // Most lines are nothing but text, and need not be cut out.
+    if (!MARKS.has(text[start])) continue;
+    const content = text.slice(start, end);
+    const part = fence === undefined ? marked(content, line) : undefined;
     fence = fenceAfter(content, fence);
-    const isCode = wasOpen || fence !== undefined;
-    yield (
-      (isCode ? undefined : marked(content, line)) ?? {
-        kind: "text",
-        line,
-        text: content + lineBreak,
-      }
-    );
+    if (part === undefined) continue;
+    if (textStart < start) yield { kind: "text", text: text.slice(textStart, start) };
+    yield part;
+    textStart = next;
+  }
+  if (textStart < text.length) yield { kind: "text", text: text.slice(textStart) };
+}
+
+/** Where each line starts and ends, and where the next one starts. */
+function* linesOf(text: string): Generator<{ start: number; end: number; next: number }> {
+  let lineFeed = indexOf(text, "\n", 0);
+  let carriageReturn = indexOf(text, "\r", 0);
+  for (let start = 0; start < text.length;) {
+    const end = Math.min(lineFeed, carriageReturn);
+    const next = end + (carriageReturn + 1 === lineFeed ? 2 : 1);
+    yield { start, end, next };
+    start = next;
+    if (lineFeed < start) lineFeed = indexOf(text, "\n", start);
+    if (carriageReturn < start) carriageReturn = indexOf(text, "\r", start);
   }
 }
 
-function* linesOf(text: string): Generator<{ content: string; lineBreak: string }> {
-  let start = 0;
-  for (const { 0: lineBreak, index } of text.matchAll(/\r\n|\r|\n/g)) {
-    yield { content: text.slice(start, index), lineBreak };
-    start = index + lineBreak.length;
-  }
-  if (start < text.length) yield { content: text.slice(start), lineBreak: "" };
+function indexOf(text: string, mark: string, start: number): number {
+  const index = text.indexOf(mark, start);
+  return index === -1 ? text.length : index;
 }
 
 /** The fence that is open behind the line. */
@@ -68,7 +81,7 @@ function fenceAfter(content: string, open: Fence | undefined): Fence | undefined
   return closes ? undefined : open;
 }
 
-function marked(content: string, line: number): TemplateLine | undefined {
+function marked(content: string, line: number): TemplatePart | undefined {
   if (HEADING.test(content)) return { kind: "heading", line, title: trimBlanks(content.slice(2)) };
   const [opening, name] = DIRECTIVE.exec(content) ?? [];
   if (opening === undefined || name === undefined) return undefined;

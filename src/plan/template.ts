@@ -9,7 +9,7 @@ import {
   type TemplateWriteMode,
   type ToolUse,
 } from "./template-directives.ts";
-import { type TemplateLine, templateLines } from "./template-lines.ts";
+import { type TemplatePart, templateParts } from "./template-lines.ts";
 
 /** Prompts in Markdown, with what each is given and where its answer goes. */
 export interface Template {
@@ -43,12 +43,14 @@ export type ReadTemplate =
 const MAX_DIRECTIVES = 1_000;
 
 /**
- * The template, or all that is wrong with it, each with its line. A text over a bound (steps:
+ * The template, or all that is wrong with it, each with its line. A text over a bound (headings:
  * `maxPlanCalls`, directives: 1,000) is read no further. Cost: linear.
  */
 export function readTemplate(text: string): ReadTemplate {
   const reader = new TemplateReader();
-  for (const line of templateLines(text)) if (!reader.take(line)) break;
+  for (const part of templateParts(text)) {
+    if (!reader.take(part)) return { findings: reader.findings };
+  }
   return reader.end();
 }
 
@@ -74,22 +76,21 @@ interface Draft extends Said {
   readonly line: number;
   /** Where its first directive stands. */
   firstDirective?: number;
-  readonly lines: string[];
+  prompt: string;
 }
 
 class TemplateReader {
   readonly #drafts: Draft[] = [];
-  readonly #findings: Finding[] = [];
+  readonly findings: Finding[] = [];
   #current = draftAt(1);
   #directives = 0;
 
   /** False: enough is wrong, the rest need not be read. */
-  take(line: TemplateLine): boolean {
-    if (line.kind === "text") {
-      this.#current.lines.push(line.text);
-      return true;
-    }
-    return line.kind === "heading" ? this.#begin(line) : this.#obey(line);
+  take(part: TemplatePart): boolean {
+    if (part.kind === "heading") return this.#begin(part);
+    if (part.kind === "directive") return this.#obey(part);
+    this.#current.prompt += part.text;
+    return true;
   }
 
   end(): ReadTemplate {
@@ -103,21 +104,24 @@ class TemplateReader {
       if (!hasPrompt(draft)) this.#find("bad_plan", draft.line, "The step has no prompt.");
     }
     if (drafts.length === 0) this.#find("bad_plan", 1, "The template has no prompt.");
-    if (this.#findings.length > 0) return { findings: this.#findings.toSorted(byLine) };
+    if (this.findings.length > 0) return { findings: this.findings.toSorted(byLine) };
     const template = { ...(name === undefined ? {} : { name }), steps: drafts.map(stepFrom) };
     return { template, findings: [] };
   }
 
-  #begin({ title, line }: Extract<TemplateLine, { kind: "heading" }>): boolean {
+  #begin({ title, line }: Extract<TemplatePart, { kind: "heading" }>): boolean {
+    // The text before the first heading is one of them, the current step is not.
+    if (this.#drafts.length === limits.maxPlanCalls) {
+      const message = `A template has at most ${limits.maxPlanCalls} steps; here begins another.`;
+      this.#find("too_many_calls", line, message);
+      return false;
+    }
     this.#drafts.push(this.#current);
     this.#current = draftAt(line, title);
-    if (this.#drafts.length <= limits.maxPlanCalls) return true;
-    const message = `A template has at most ${limits.maxPlanCalls} steps; here begins another.`;
-    this.#findings.push({ code: "too_many_calls", line, message });
-    return false;
+    return true;
   }
 
-  #obey({ name, value, line }: Extract<TemplateLine, { kind: "directive" }>): boolean {
+  #obey({ name, value, line }: Extract<TemplatePart, { kind: "directive" }>): boolean {
     this.#current.firstDirective ??= line;
     this.#directives++;
     if (this.#directives > MAX_DIRECTIVES) {
@@ -129,7 +133,7 @@ class TemplateReader {
       obey(this.#current, name, { value, line });
     } catch (error) {
       if (codeOf(error) === "internal") throw error;
-      this.#findings.push({
+      this.findings.push({
         code: "bad_directive",
         at: `@${name.slice(0, MAX_DIRECTIVE_CHARS)}`,
         line,
@@ -147,7 +151,7 @@ class TemplateReader {
   }
 
   #find(code: FindingCode, line: number, message: string): void {
-    this.#findings.push({ code, line, message });
+    this.findings.push({ code, line, message });
   }
 }
 
@@ -155,35 +159,33 @@ const MAX_DIRECTIVE_CHARS = 40;
 
 function draftAt(line: number, title?: string): Draft {
   const heading = title === undefined ? {} : { title };
-  return { ...heading, line, lines: [], inputs: [], outputs: [], tools: [] };
+  return { ...heading, line, prompt: "", inputs: [], outputs: new Map(), tools: new Map() };
 }
 
 function byLine(one: Finding, other: Finding): number {
   return (one.line ?? 0) - (other.line ?? 0);
 }
 
-function hasPrompt({ lines }: Draft): boolean {
-  return lines.some((line) => line.trim() !== "");
+function hasPrompt({ prompt }: Draft): boolean {
+  return prompt.trim() !== "";
 }
 
 /** The heading of the whole text, if nothing else but empty lines is there. */
 function titleAlone(draft: Draft | undefined): string | undefined {
-  const written = draft?.lines.map((line) => line.trim()).filter((line) => line !== "") ?? [];
-  const [title] = written;
-  const isAlone = written.length === 1 && title !== undefined && /^#[ \t]/.test(title);
-  return isAlone ? title.slice(1).trim() : undefined;
+  const [, title] = /^#[ \t](.*)$/.exec(draft?.prompt.trim() ?? "") ?? [];
+  return title?.trim();
 }
 
 function stepFrom(draft: Draft): TemplateStep {
-  const { title, line, inputs, outputs, tools, writeMode = "append", header, lines } = draft;
+  const { title, line, inputs, outputs, tools, writeMode = "append", header, prompt } = draft;
   return {
     ...(title === undefined ? {} : { title }),
     line,
     inputs,
-    outputs,
+    outputs: [...outputs.values()],
     writeMode,
     ...(header === undefined ? {} : { header }),
-    tools,
-    prompt: lines.join(""),
+    tools: [...tools.values()],
+    prompt,
   };
 }

@@ -2,6 +2,7 @@ import { limits } from "../limits.ts";
 import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
 import type { Json, JsonObject } from "../value/json.ts";
 import type { ModelOutput } from "./runtime-tool.ts";
+import { toBase64 } from "../value/utf8.ts";
 
 /** Those that the providers of the AI SDK take. */
 const IMAGE = /^image\/(?:png|jpeg|webp|gif)$/u;
@@ -29,7 +30,7 @@ export async function imageIn(
   const open = store.open(name);
   if (open === undefined) return undefined;
   try {
-    const data = base64(await open.read(0, info.bytes));
+    const data = toBase64(await open.read(0, info.bytes));
     const { mediaType } = info;
     return {
       type: "content",
@@ -47,14 +48,3 @@ export async function imageIn(
 function isSame({ version, updatedAt, trusted }: VariableInfo, output: JsonObject): boolean {
   return version === output.version && updatedAt === output.updatedAt && trusted === output.trusted;
 }
-
-/** In steps: a call takes only so many arguments. */
-function base64(bytes: Uint8Array): string {
-  let text = "";
-  for (let from = 0; from < bytes.length; from += STEP) {
-    text += String.fromCharCode(...bytes.subarray(from, from + STEP));
-  }
-  return btoa(text);
-}
-
-const STEP = 8_192;

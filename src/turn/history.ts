@@ -1,4 +1,4 @@
-import type { UIMessage } from "ai";
+import type { FinishReason, UIMessage } from "ai";
 import { limits } from "../limits.ts";
 import { readText, SqlChunks, writeText } from "../store/chunks.ts";
 import { byteLength } from "../value/utf8.ts";
@@ -19,6 +19,8 @@ export interface StoredMessage {
   readonly waiting?: Readonly<Record<string, string>>;
   /** Whose message it is, where it is to go on. */
   readonly agent?: string;
+  /** Why the model stopped, if not because all was said. */
+  readonly finishReason?: FinishReason;
   readonly createdAt: string;
 }
 
@@ -78,6 +80,12 @@ export class History {
     this.#recent = recent.slice(-fitting);
   }
 
+  /** What is in memory is read again: a transaction around this history's calls was rolled back. */
+  forget(): void {
+    this.#recent = undefined;
+    this.#chunks.forget();
+  }
+
   /** In the place of the newest, which has the same id. */
   replaceNewest(message: StoredMessage): void {
     this.#atomically(() => {
@@ -92,22 +100,28 @@ export class History {
     return 1 + (bytes > limits.maxChunkBytes ? Math.ceil(bytes / limits.maxChunkBytes) : 0);
   }
 
-  /** The newest messages that fit into a prompt together, oldest first; none is cut. */
-  window(): readonly StoredMessage[] {
+  /**
+   * The newest messages that fit into a prompt together, oldest first; none is cut. The newest of all is left
+   * out if it is `answer`, which goes on: however long it is by now, its question is there.
+   */
+  window(answer?: string): readonly StoredMessage[] {
     this.#recent ??= this.#readRecent();
-    const messages = this.#recent.map(({ message }) => message);
+    const newest = this.#recent.at(-1)?.message.id;
+    const goesOn = newest !== undefined && newest === answer;
+    const recent = goesOn ? this.#readRecent(this.#seqOf(newest)) : this.#recent;
+    const messages = recent.map(({ message }) => message);
     const firstQuestion = messages.findIndex((message) => message.role === "user");
     return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
   }
 
-  #readRecent(): Recent {
+  #readRecent(end = Number.MAX_SAFE_INTEGER): Recent {
     const sizes: { readonly seq: number; readonly chars: number }[] = [];
     let fitting = 0;
     // A few at a time: what is older than what fits is not even looked at.
     for (let hasMore = true; hasMore && fitting === sizes.length;) {
       const rows = this.#sql.all(
         `SELECT seq, chars FROM message WHERE seq < ? ORDER BY seq DESC LIMIT ${SIZES_AT_ONCE}`,
-        sizes.at(-1)?.seq ?? Number.MAX_SAFE_INTEGER,
+        sizes.at(-1)?.seq ?? end,
       );
       hasMore = rows.length === SIZES_AT_ONCE && sizes.length < MAX_WINDOW_MESSAGES;
       for (const row of rows)
@@ -120,7 +134,7 @@ export class History {
     const oldest = sizes[fitting - 1];
     if (oldest === undefined) return [];
     return this.#sql
-      .all(`SELECT * FROM message WHERE seq >= ? ORDER BY seq`, oldest.seq)
+      .all(`SELECT * FROM message WHERE seq >= ? AND seq < ? ORDER BY seq`, oldest.seq, end)
       .map((row) => ({
         chars: numberIn(row, "chars"),
         message: forPrompt(this.#messageFrom(row)),

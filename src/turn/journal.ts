@@ -26,9 +26,11 @@ export interface TurnHead {
   readonly approvals?: readonly Approval[];
   /** Variables that it needs when it goes on: it waits for a person. */
   readonly needs?: readonly string[];
+  /** What it had counted when it began to wait. */
+  readonly counts?: TurnCounts;
   /** How it ended, if not well. */
   readonly ended?: "failed" | "stopped";
-  /** By the conversation, in all of its turns. */
+  /** By the conversation, in all of its turns but this one while it is open or waits. */
   readonly spent: Spent;
 }
 
@@ -111,6 +113,16 @@ export class Journal {
   append(text: string, head?: TurnHead): void {
     try {
       this.#append(text, head);
+    } catch (error) {
+      this.forget();
+      throw error;
+    }
+  }
+
+  /** All of it, or nothing. */
+  atomically(work: () => void): void {
+    try {
+      this.#sql.transaction(work);
     } catch (error) {
       this.forget();
       throw error;

@@ -29,23 +29,49 @@ function chunksOfPart(part: MessagePart, id: string): readonly UIMessageChunk[] 
 }
 
 function toolChunks(part: Extract<MessagePart, { toolCallId: string }>): readonly UIMessageChunk[] {
-  const { toolCallId, state, input } = part;
-  const toolName = getToolName(part);
-  const dynamic = part.type === "dynamic-tool" ? { dynamic: true } : {};
-  const call: UIMessageChunk = {
-    type: "tool-input-available",
+  const { toolCallId, state, input, providerExecuted, approval } = part;
+  const about = {
     toolCallId,
-    toolName,
-    input,
-    ...dynamic,
+    ...(part.type === "dynamic-tool" ? { dynamic: true } : {}),
+    ...(providerExecuted === undefined ? {} : { providerExecuted }),
   };
+  const toolName = getToolName(part);
+  const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
+  const asked = approval === undefined ? [] : approvalChunks(toolCallId, approval);
   if (state === "output-available") {
-    return [call, { type: "tool-output-available", toolCallId, output: part.output, ...dynamic }];
+    return [call, ...asked, { type: "tool-output-available", output: part.output, ...about }];
   }
   if (state === "output-error") {
-    return [call, { type: "tool-output-error", toolCallId, errorText: part.errorText, ...dynamic }];
+    return [call, ...asked, { type: "tool-output-error", errorText: part.errorText, ...about }];
   }
-  if (state === "output-denied") return [call, { type: "tool-output-denied", toolCallId }];
-  if (state !== "approval-requested") return [call];
-  return [call, { type: "tool-approval-request", toolCallId, approvalId: part.approval.id }];
+  if (state === "output-denied")
+    return [call, ...asked, { type: "tool-output-denied", toolCallId }];
+  return [call, ...asked];
+}
+
+/** What was asked, and if somebody has, what was said. */
+function approvalChunks(
+  toolCallId: string,
+  { id: approvalId, approved, reason, descriptor }: Approval,
+): readonly UIMessageChunk[] {
+  const asked: UIMessageChunk = {
+    type: "tool-approval-request",
+    toolCallId,
+    approvalId,
+    ...(descriptor === undefined ? {} : { approvalDescriptor: descriptor }),
+  };
+  if (approved === undefined) return [asked];
+  const said = reason === undefined ? {} : { reason };
+  return [asked, { type: "tool-approval-response", approvalId, approved, ...said }];
+}
+
+/** Of a part in any state. */
+interface Approval {
+  readonly id: string;
+  readonly approved?: boolean | undefined;
+  readonly reason?: string | undefined;
+  readonly descriptor?: Extract<
+    UIMessageChunk,
+    { type: "tool-approval-request" }
+  >["approvalDescriptor"];
 }

@@ -1,7 +1,9 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { ToolSet, UIMessageChunk } from "ai";
-import { createDefaultDownloadFunction, parseToolCall } from "ai/internal";
+import { createDownload, type ToolSet, type UIMessageChunk } from "ai";
+import { parseToolCall } from "ai/internal";
 import { messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { toBase64 } from "../value/utf8.ts";
 
 type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<
   LanguageModelV4StreamPart,
@@ -62,27 +64,15 @@ export async function fileChunk(
 ): Promise<UIMessageChunk> {
   const { type, mediaType, providerMetadata } = part;
   const data = part.data.type === "data" ? part.data.data : await fetched(part.data.url, signal);
-  const url = `data:${mediaType};base64,${typeof data === "string" ? data : base64(data)}`;
+  const url = `data:${mediaType};base64,${typeof data === "string" ? data : toBase64(data)}`;
   return { type, mediaType, url, ...present({ providerMetadata }) };
 }
 
 async function fetched(url: URL, signal: AbortSignal): Promise<Uint8Array> {
-  const download = createDefaultDownloadFunction(undefined, signal);
-  const [file] = await download([{ url, isUrlSupportedByModel: false }]);
-  if (file == null) throw new Error("The model's file cannot be fetched.");
-  return file.data;
+  const download = createDownload({ maxBytes: limits.maxMessageBytes });
+  const { data } = await download({ url, abortSignal: signal });
+  return data;
 }
-
-/** In steps: a call takes only so many arguments. */
-function base64(bytes: Uint8Array): string {
-  let text = "";
-  for (let from = 0; from < bytes.length; from += STEP) {
-    text += String.fromCharCode(...bytes.subarray(from, from + STEP));
-  }
-  return btoa(text);
-}
-
-const STEP = 8_192;
 
 /** A call as the model made it. */
 export interface ParsedCall {

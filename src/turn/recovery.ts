@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import type { Remains } from "./turn-log.ts";
+import type { Remains } from "./log-lines.ts";
 
 /** Before an attempt that follows so many which came to nothing; the last stands for all further ones. */
 const DELAYS_MS = [0, 0, 0, 0, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];

@@ -77,7 +77,7 @@ function requireRoom(
   throw new ByrefError("spend_exceeded", message, { limit, maximum, actual: spent + count });
 }
 
-function sumOf(some: Spent, more: Spent): Spent {
+export function sumOf(some: Spent, more: Spent): Spent {
   return {
     modelCalls: some.modelCalls + more.modelCalls,
     toolCalls: some.toolCalls + more.toolCalls,

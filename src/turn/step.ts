@@ -31,6 +31,8 @@ export interface StepContext {
    * Without it a call that fails is not tried again.
    */
   readonly reset?: () => void | Promise<void>;
+  /** Called before each try; what it throws ends the step. */
+  readonly onTry?: () => void;
   /** Waits; ends early, without an error, when the signal aborts. Default: a timer. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<void>;
   /** Put behind the provider's ids of texts and reasoning, so that they are of this attempt alone. */
@@ -73,6 +75,7 @@ export async function callModel(
   let spent: LanguageModelUsage | undefined;
   let hasWritten = false;
   for (let tries = 1; ; tries++) {
+    context.onTry?.();
     const attempt = new ModelTry(context, {
       idSuffix: tries === 1 ? idSuffix : `${idSuffix}.${tries}`,
       ...(hasWritten && reset !== undefined ? { onFirst: reset } : {}),

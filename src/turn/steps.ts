@@ -11,7 +11,7 @@ import { instructionsFor, toModelMessages, toOwnMessages, withVariables } from "
 import { callModel, type StepContext, type StepResult } from "./step.ts";
 import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
 import { Toolbox } from "./toolbox.ts";
-import type { Remains } from "./turn-log.ts";
+import type { Remains } from "./log-lines.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import type { TurnState } from "./turn-state.ts";
 import { addUsage } from "./usage.ts";
@@ -34,6 +34,7 @@ export class Steps {
   readonly #state: TurnState;
   readonly #answer: Answer;
   #opened: Opened | undefined;
+  #changes = 0;
   /** Chunks about calls that no entry of the journal has yet. */
   #unnoted: UIMessageChunk[] = [];
   /** Calls that have begun, and of which nothing came yet. */
@@ -71,8 +72,7 @@ export class Steps {
     const { id, taint, savings, waiting } = this.#state;
     const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
     const tools = await Toolbox.open(agent, wrap, facilities);
-    const others = history.window().filter((message) => message.id !== id);
-    const past = await toModelMessages(others, tools.past);
+    const past = await toModelMessages(history.window(id), tools.past);
     const calls = new ToolCalls({
       tools,
       signal,
@@ -175,7 +175,7 @@ export class Steps {
 
   /** Whoever changed it: this turn, or somebody over HTTP while it runs. */
   tellChange(change: Change): void {
-    if (change.kind === "deleted") return;
+    if (change.kind === "deleted" || ++this.#changes > limits.maxTurnChanges) return;
     const { info } = change;
     const { evictedAt, reason } = change.kind === "evicted" ? change.tombstone : {};
     const data = reason === undefined ? info : { ...info, evictedAt, reason };
@@ -190,7 +190,6 @@ export class Steps {
       taint,
       hidesUntrusted: agent.untrusted === "hide",
     });
-    spend.add("modelCalls", 1);
     const context: StepContext = {
       model,
       instructions: instructionsFor(agent),
@@ -200,6 +199,7 @@ export class Steps {
       redact,
       write: (chunk) => this.#write(chunk),
       reset: () => this.resetStep(),
+      onTry: () => spend.add("modelCalls", 1),
       ...(sleep === undefined ? {} : { sleep }),
       ...(this.#options.idSuffix === "" ? {} : { idSuffix: this.#options.idSuffix }),
     };

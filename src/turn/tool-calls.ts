@@ -90,7 +90,7 @@ export class ToolCalls {
     return prepared.flatMap(({ call, ready }) => {
       if (ready.kind === "failed") return this.#refuse(call, ready);
       if (ready.approval !== undefined && ready.pin !== call.pin) return this.#ask(call, ready);
-      return this.#planned(call, ready, true);
+      return this.#planned(call, ready, ready.pin === call.pin);
     });
   }
 
@@ -123,6 +123,7 @@ export class ToolCalls {
    * are there together are one commit. Throws what `signal` was aborted with.
    */
   async run(planned: readonly Planned[], commit: CommitResults): Promise<void> {
+    const { signal } = this.#options;
     const running = planned.map(({ call, ready }) => new Running(call, ready));
     let late: Promise<UIMessageChunk> | undefined;
     for (let next = 0; next < running.length || late !== undefined;) {
@@ -130,11 +131,12 @@ export class ToolCalls {
       // What is saved is written down before anything else is waited for.
       if (late === undefined) {
         await running[next]?.settled;
-        this.#options.signal.throwIfAborted();
+        signal.throwIfAborted();
       }
       late = undefined;
       commit(() => {
-        for (; running[next]?.run !== undefined && late === undefined; next++) {
+        // That a stop cut it off is not what came of a call.
+        for (; !signal.aborted && running[next]?.run !== undefined && late === undefined; next++) {
           const saving = this.#save(running[next]);
           if (saving instanceof Promise) late = saving;
           else chunks.push(saving);
@@ -215,7 +217,7 @@ export class ToolCalls {
 }
 
 /** Does what it is given at once, and writes down what came of it, as one commit. */
-export type CommitResults = (
+type CommitResults = (
   save: () => { readonly chunks: readonly UIMessageChunk[]; readonly isLast: boolean },
 ) => void;
 

@@ -1,6 +1,15 @@
 import type { UIMessageChunk } from "ai";
 import { limits } from "../limits.ts";
-import type { Journal, JournalCall, JournalEntry, TurnHead } from "./journal.ts";
+import type { Journal, JournalEntry, TurnHead } from "./journal.ts";
+import {
+  type Attempt,
+  attemptLine,
+  entryLine,
+  frameLine,
+  readLines,
+  type Remains,
+  typeOf,
+} from "./log-lines.ts";
 
 /** Ids count up from here: attempt × 1,000,000,000 + sequence. */
 const ATTEMPT_FRAMES = 1_000_000_000;
@@ -19,20 +28,6 @@ export interface TurnLogOptions {
   readonly now?: () => number;
   /** Resolves when all that was written until now will survive a crash. Default: it does at once. */
   readonly durable?: (() => Promise<void>) | undefined;
-}
-
-/** What is known of a turn that a crash cut off. */
-export interface Remains {
-  /** Since it last waited for a person. */
-  readonly entries: readonly JournalEntry[];
-  /** Attempts since something was last achieved, the first included. */
-  readonly attempts: number;
-  /** When the newest of them began, in milliseconds since 1970. */
-  readonly attemptMs: number;
-  /** Steps that were begun; the last of them may have no entry. */
-  readonly steps: number;
-  /** Calls that had begun, and of which nothing came. */
-  readonly calls: readonly JournalCall[];
 }
 
 /**
@@ -65,7 +60,7 @@ export class TurnLog {
   /** A new turn, in the place of the one before, with the frames that `work` pushes. One commit. */
   begin(journal: Journal, head: TurnHead, work: () => void): void {
     this.#open(journal, { attempt: head.attempt });
-    this.#commit(work, (text) => journal.begin(head, text));
+    this.#commit(work, (text) => journal.begin(head, text), true);
   }
 
   /** A turn that has waited goes on under a new attempt. One commit with what `work` does. */
@@ -73,7 +68,7 @@ export class TurnLog {
     this.#restore(journal);
     this.#endSitting();
     this.#open(journal, { attempt: head.attempt, waited: true });
-    this.#commit(work, (text) => journal.append(text, head));
+    this.#commit(work, (text) => journal.append(text, head), true);
   }
 
   /** A turn that a crash cut off, as far as it was written. */
@@ -85,7 +80,7 @@ export class TurnLog {
   /** The next attempt at a turn that was cut off. One commit with what `work` does. */
   retry(journal: Journal, head: TurnHead, work: () => void): void {
     this.#open(journal, { attempt: head.attempt });
-    this.#commit(work, (text) => journal.append(text, head));
+    this.#commit(work, (text) => journal.append(text, head), true);
   }
 
   /** The log of a turn that has ended, or waits. */
@@ -108,7 +103,7 @@ export class TurnLog {
   push(chunk: UIMessageChunk): void {
     const data = JSON.stringify(chunk);
     this.#addFrame(data);
-    this.#pending += `f${data}\n`;
+    this.#pending += frameLine(data);
     if (this.#holds > 0) return;
     this.#show();
     const journal = this.#journal;
@@ -125,7 +120,7 @@ export class TurnLog {
 
   /** Notes what a crash must not undo. Written by `commit`. */
   note(entry: JournalEntry): void {
-    this.#pending += `j${JSON.stringify(entry)}\n`;
+    this.#pending += entryLine(entry);
   }
 
   /**
@@ -142,7 +137,7 @@ export class TurnLog {
     const last = () => {
       head = work();
     };
-    this.#commit(last, (text) => this.#journal?.append(text, head));
+    this.#commit(last, (text) => this.#journal?.append(text, head), true);
   }
 
   /** Rows that are going to be written at the end, for what is not written yet. */
@@ -163,6 +158,11 @@ export class TurnLog {
   /** How many frames may be seen. */
   get length(): number {
     return this.#visible;
+  }
+
+  /** How many chunks a client that has seen all of it has. */
+  get count(): number {
+    return this.slice(0, 0).length;
   }
 
   /** Where the frames of the request begin that made this log; the others are of before it waited. */
@@ -224,7 +224,7 @@ export class TurnLog {
     this.#journal = journal;
     this.#writtenMs = this.#now();
     this.#startAttempt(attempt.attempt);
-    this.#pending += `a${JSON.stringify({ ...attempt, ms: this.#writtenMs })}\n`;
+    this.#pending += attemptLine({ ...attempt, ms: this.#writtenMs });
   }
 
   #startAttempt(attempt: number): void {
@@ -240,39 +240,15 @@ export class TurnLog {
 
   /** Frames and entries as they were written, in order. */
   #restore(journal: Journal): Remains {
-    const entries: JournalEntry[] = [];
-    const remains = { attempts: 0, attemptMs: 0, steps: 0 };
-    const begun = new Map<string, JournalCall>();
-    for (const line of journal.read().split("\n")) {
-      const data = line.slice(1);
-      // `push`, `note` and `#open` wrote them.
-      if (line.startsWith("f")) {
-        this.#addFrame(data);
-        if (typeOf(data) === "start-step") remains.steps++;
-      } else if (line.startsWith("j")) {
-        const entry = JSON.parse(data) as JournalEntry;
-        entries.push(entry);
-        for (const call of entry.calls ?? []) begun.set(call.toolCallId, call);
-        for (const chunk of entry.chunks ?? []) {
-          if ("toolCallId" in chunk) begun.delete(chunk.toolCallId);
-        }
-        // The attempt that has achieved something is the first of those that may not.
-        remains.attempts = 1;
-      } else if (line.startsWith("a")) {
-        const { attempt, waited, ms } = JSON.parse(data) as Attempt;
-        if (waited === true) {
-          entries.length = 0;
-          remains.steps = 0;
-          remains.attempts = 0;
-          this.#endSitting();
-        }
+    const remains = readLines(journal.read(), {
+      onFrame: (data) => this.#addFrame(data),
+      onAttempt: ({ attempt, waited }) => {
+        if (waited === true) this.#endSitting();
         this.#startAttempt(attempt);
-        remains.attempts++;
-        remains.attemptMs = ms;
-      }
-    }
+      },
+    });
     this.#visible = this.#frames.length;
-    return { ...remains, entries, calls: [...begun.values()] };
+    return remains;
   }
 
   #endSitting(): void {
@@ -282,13 +258,24 @@ export class TurnLog {
     this.#firstOwn = this.#frames.length;
   }
 
-  #commit(work: () => void, append: (text: string) => void): void {
+  /** `isWhole`: what fails leaves nothing of it. Else what `work` has written may stay. */
+  #commit(work: () => void, append: (text: string) => void, isWhole = false): void {
     this.#holds++;
-    let saving: Promise<void> | undefined;
-    try {
+    const before = { frames: this.#frames.length, pending: this.#pending };
+    const both = () => {
       work();
       this.#write(append);
+    };
+    let saving: Promise<void> | undefined;
+    try {
+      if (isWhole && this.#journal !== undefined) this.#journal.atomically(both);
+      else both();
       saving = this.#durable?.();
+    } catch (error) {
+      // Nobody is shown what was not kept.
+      this.#frames.length = before.frames;
+      this.#pending = before.pending;
+      throw error;
     } finally {
       if (saving === undefined) this.#release();
     }
@@ -324,15 +311,4 @@ interface Watcher {
   readonly resolve: (isNews: boolean) => void;
   /** Waits for longer than a tick. */
   readonly isLate: boolean;
-}
-
-interface Attempt {
-  readonly attempt: number;
-  readonly ms: number;
-  readonly waited?: true;
-}
-
-/** The type of a chunk, which stands first in it. */
-function typeOf(data: string): string {
-  return /^\{"type":"([a-z-]+)"/u.exec(data)?.[1] ?? "";
 }

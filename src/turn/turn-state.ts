@@ -20,6 +20,8 @@ export interface TurnStateOptions {
   readonly spendLimits: SpendLimits;
   /** By the conversation, before this turn. */
   readonly spent: Spent;
+  /** By this turn, before it waited for a person. */
+  readonly counts?: TurnCounts;
 }
 
 /** What a turn has said, done and counted so far: what is written down of it, and read after a crash. */
@@ -40,6 +42,7 @@ export class TurnState {
     this.taint = new Taint(isTainted);
     this.waiting = { ...resumed?.waiting };
     this.#spend = new Spend(spendLimits, spent);
+    if (options.counts !== undefined) this.#restoreCounts(options.counts);
   }
 
   get id(): string {

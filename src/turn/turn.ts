@@ -6,10 +6,10 @@ import { type StoredMessage, toUIMessage } from "./history.ts";
 import type { TurnHead } from "./journal.ts";
 import type { Post } from "./post.ts";
 import type { Savings } from "./savings.ts";
-import { NOTHING_SPENT } from "./spend.ts";
+import { NOTHING_SPENT, type Spent, sumOf } from "./spend.ts";
 import { Steps } from "./steps.ts";
 import type { Approval } from "./tool-calls.ts";
-import type { Remains } from "./turn-log.ts";
+import type { Remains } from "./log-lines.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import { TurnState } from "./turn-state.ts";
 import type { Usage } from "./usage.ts";
@@ -51,18 +51,18 @@ export async function runTurn(
 ): Promise<TurnResult> {
   const { agent, conversation, history, journal, log, newId, post } = options;
   const last = journal.head();
-  const { attempt = 0, spent = NOTHING_SPENT } = last ?? {};
+  const { attempt = 0 } = last ?? {};
   const head: TurnHead = {
     id: id ?? newId(),
     attempt: attempt + 1,
     isOpen: true,
     agent: agent.name,
     conversation,
-    spent,
+    spent: spentBefore(last),
     ...(post === undefined ? {} : { post }),
   };
   let turn: Turn | undefined;
-  log.begin(journal, head, () => {
+  const begin = () => {
     replace?.();
     // What waited for a person waits no more.
     if (last?.needs !== undefined) options.store.holds.release(last.id);
@@ -70,7 +70,8 @@ export async function runTurn(
     turn = new Turn(options, head);
     turn.start();
     turn.startStep();
-  });
+  };
+  undoable(options, () => log.begin(journal, head, begin));
   return required(turn).run();
 }
 
@@ -86,7 +87,7 @@ export async function resumeTurn(
   const message = history.newest();
   const decided = decidedIn(message, approvals);
   const last = journal.head();
-  const { attempt = 0, spent = NOTHING_SPENT } = last ?? {};
+  const { attempt = 0 } = last ?? {};
   const id = message?.id ?? "";
   const isKept = last?.id === id;
   const head: TurnHead = {
@@ -95,13 +96,18 @@ export async function resumeTurn(
     isOpen: true,
     agent: agent.name,
     conversation,
-    approvals,
-    spent,
+    approvals: decided.map(({ approval }) => approval),
+    spent: isKept ? last.spent : spentBefore(last),
+    // Other calls of it may still wait when this attempt ends.
+    ...(isKept && last.needs !== undefined ? { needs: last.needs } : {}),
+    ...(isKept && last.counts !== undefined ? { counts: last.counts } : {}),
     ...postOf(isKept ? last?.post : undefined, post),
   };
   const turn = new Turn(options, head, { resumed: message });
-  if (isKept) log.resume(journal, head, () => turn.start());
-  else log.begin(journal, head, () => turn.start());
+  const start = () => turn.start();
+  undoable(options, () =>
+    isKept ? log.resume(journal, head, start) : log.begin(journal, head, start),
+  );
   return turn.run((steps) => steps.decide(decided));
 }
 
@@ -128,6 +134,23 @@ export async function recoverTurn(options: TurnOptions, remains: Remains): Promi
     return turn.run((steps) => steps.decide(decidedIn(message, approvals)));
   }
   return turn.run((steps) => steps.goOn(remains.calls));
+}
+
+/** Where there is no room for all of it nothing is kept, and nothing of it is remembered. */
+function undoable({ history, store }: TurnOptions, commit: () => void): void {
+  try {
+    commit();
+  } catch (error) {
+    history.forget();
+    store.forget();
+    throw error;
+  }
+}
+
+/** By the conversation, a turn included that waits for a person, and will not go on any more. */
+function spentBefore(last: TurnHead | undefined): Spent {
+  if (last === undefined) return NOTHING_SPENT;
+  return last.counts === undefined ? last.spent : sumOf(last.spent, last.counts.spent);
 }
 
 /** What has led to a turn that goes on: the question, and how it goes on. */
@@ -164,9 +187,11 @@ class Turn {
       agent: agent.name,
       store,
       resumed,
-      isTainted: history.window().some(({ tainted }) => tainted === true),
+      // The message that goes on may be too long for the window, and is in the prompt all the same.
+      isTainted: [resumed, ...history.window(head.id)].some((message) => message?.tainted === true),
       spendLimits,
       spent: head.spent,
+      ...(head.counts === undefined ? {} : { counts: head.counts }),
     });
     this.#steps = new Steps({
       ...options,
@@ -225,7 +250,7 @@ class Turn {
 
   /** After so many attempts that came to nothing. */
   async giveUp(): Promise<TurnResult> {
-    const message = `It was cut off ${limits.maxTurnTries} times without getting any further.`;
+    const message = `It was tried ${limits.maxTurnTries} times more, and cut off each time.`;
     return this.#end("error", { code: "turn_failed", message });
   }
 
@@ -234,7 +259,7 @@ class Turn {
     const { history, signal, now, log } = this.#options;
     const { emit } = this.#steps;
     let ended: Pick<TurnResult, "metadata" | "message"> | undefined;
-    log.end(() => {
+    const end = () => {
       if (signal.aborted || error !== undefined) this.#steps.closeCalls();
       const stored = this.#state.message(this.#state.parts.ended(), now());
       const metadata = this.#metadata(stored);
@@ -242,7 +267,11 @@ class Turn {
         ...(error === undefined ? {} : { error: error.code }),
         ...(signal.aborted ? { stopped: true } : {}),
       };
-      const message = { ...stored, metadata: { ...metadata, ...failure } };
+      const message = {
+        ...stored,
+        metadata: { ...metadata, ...failure },
+        ...(finishReason === "stop" ? {} : { finishReason }),
+      };
       if (this.#isResumed) history.replaceNewest(message);
       else history.add(message);
       emit({ type: "message-metadata", messageMetadata: { ...metadata, ...failure } });
@@ -252,18 +281,20 @@ class Turn {
       else emit({ type: "finish", finishReason });
       ended = { metadata, message: toUIMessage(message, "display") };
       return this.#endedHead(error);
-    });
+    };
+    undoable(this.#options, () => log.end(end));
     if (!this.#state.hasWaiting) this.#options.store.holds.release(this.#head.id);
     return { ...required(ended), finishReason, ...(error === undefined ? {} : { error }) };
   }
 
   #endedHead(error: TurnResult["error"]): TurnHead {
-    const { approvals: _, ...head } = this.#head;
+    const { approvals: _, needs: _needs, counts: _counts, ...head } = this.#head;
     const { store } = this.#options;
-    const needs = this.#state.hasWaiting ? { needs: store.holds.names(head.id) } : {};
+    const { hasWaiting, counts, spend } = this.#state;
+    const waits = { needs: store.holds.names(head.id), counts, spent: head.spent };
     const failed = error === undefined ? {} : { ended: "failed" as const };
     const ended = this.#options.signal.aborted ? { ended: "stopped" as const } : failed;
-    return { ...head, ...needs, isOpen: false, ...ended, spent: this.#state.spend.total };
+    return { ...head, isOpen: false, ...ended, ...(hasWaiting ? waits : { spent: spend.total }) };
   }
 
   /** The rows in which the end is kept count in. */

@@ -19,3 +19,14 @@ export function byteLength(text: string): number {
 export function decodeUtf8(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
 }
+
+/** Base64, made in steps: a call takes only so many arguments. */
+export function toBase64(bytes: Uint8Array): string {
+  let text = "";
+  for (let from = 0; from < bytes.length; from += BASE64_STEP) {
+    text += String.fromCharCode(...bytes.subarray(from, from + BASE64_STEP));
+  }
+  return btoa(text);
+}
+
+const BASE64_STEP = 8_192;

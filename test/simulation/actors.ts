@@ -29,10 +29,15 @@ export function modelOf(plan: Plan, world: World): LanguageModelV4 {
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error("The planned model only streams.")),
     doStream: async ({ prompt }) => {
+      world.requireRunning("the model");
       await world.outside();
-      const { turn, step } = placeIn(prompt);
+      const { turn, step, names, isWhole } = readPrompt(prompt, plan);
       const planned = plan.turns[turn]?.steps[step];
-      if (planned === undefined) throw new Error(`SIMULATION: turn ${turn} has no step ${step}.`);
+      world.require(
+        isWhole,
+        `the prompt of turn ${turn}, step ${step} has a call without a result`,
+      );
+      world.require(planned !== undefined, `turn ${turn} has no step ${step}`);
       const place = `t${turn}s${step}`;
       const calls = world.modelCalls.get(place) ?? 0;
       world.modelCalls.set(place, calls + 1);
@@ -40,34 +45,25 @@ export function modelOf(plan: Plan, world: World): LanguageModelV4 {
       if (fault === "overloaded")
         throw Object.assign(new Error("Overloaded."), { statusCode: 529 });
       if (fault === "refused") throw Object.assign(new Error("Refused."), { statusCode: 400 });
-      return { stream: streamed(partsOf(planned, namesIn(prompt)), fault === "cut", world) };
+      return { stream: streamed(partsOf(planned, names), fault === "cut", world) };
     },
   };
 }
 
 function streamed(parts: readonly Part[], isCut: boolean, world: World): ReadableStream<Part> {
-  let next = 0;
   const end = isCut ? Math.floor(parts.length / 2) : parts.length;
-  return new ReadableStream<Part>(
-    {
-      async pull(controller) {
-        await world.wait();
-        const part = parts[next];
-        if (next++ < end && part !== undefined) controller.enqueue(part);
-        else if (isCut)
-          controller.error(Object.assign(new Error("terminated"), { code: "ECONNRESET" }));
-        else controller.close();
-      },
-    },
-    { highWaterMark: 0 },
-  );
+  const error = Object.assign(new Error("terminated"), { code: "ECONNRESET" });
+  return world.stream(parts.slice(0, end), isCut ? error : undefined);
 }
 
 function partsOf(step: PlannedStep, names: ReadonlyMap<string, string>): readonly Part[] {
   const filled = (written: string) =>
     written.replaceAll(/\{(t\d+s\d+c\d+)\}/g, (_, id: string) => names.get(id) ?? "nothing");
-  const calls = step.calls.map(({ id, tool, input }) =>
-    toolCall(tool, JSON.parse(filled(JSON.stringify(input))), { id, chunks: step.deltaChars }),
+  const calls = step.calls.map(({ sentId, tool, input }) =>
+    toolCall(tool, JSON.parse(filled(JSON.stringify(input))), {
+      id: sentId,
+      chunks: step.deltaChars,
+    }),
   );
   const source: Part = { type: "source", sourceType: "url", id: "s", url: "https://example.com/" };
   return [
@@ -79,37 +75,42 @@ function partsOf(step: PlannedStep, names: ReadonlyMap<string, string>): readonl
   ];
 }
 
-/** The turn that is asked for, and the step behind the newest call in it. */
-function placeIn(prompt: LanguageModelV4Prompt): { readonly turn: number; readonly step: number } {
+/** What a model knows. */
+interface Read {
+  /** That is asked for, and the step behind those that it has made. */
+  readonly turn: number;
+  readonly step: number;
+  /** References to the variables of results, by call. */
+  readonly names: ReadonlyMap<string, string>;
+  /** Has every call its result? Providers refuse a prompt in which one has none. */
+  readonly isWhole: boolean;
+}
+
+function readPrompt(prompt: LanguageModelV4Prompt, plan: Plan): Read {
+  const names = new Map<string, string>();
+  const open = new Set<string>();
+  let isWhole = true;
   let turn = 0;
   let step = 0;
   for (const { role, content } of prompt) {
     if (typeof content === "string") continue;
+    if (role !== "tool" && open.size > 0) isWhole = false;
     for (const part of content) {
       if (role === "user" && part.type === "text" && !part.text.startsWith(VARIABLES_TAG)) {
         turn = Number(/turn (\d+)/.exec(part.text)?.[1] ?? 0);
         step = 0;
       }
-      if (part.type !== "tool-call") continue;
-      const [, ofTurn, ofStep] = /^t(\d+)s(\d+)c\d+$/.exec(part.toolCallId) ?? [];
-      if (Number(ofTurn) === turn) step = Math.max(step, Number(ofStep) + 1);
+      if (part.type === "tool-call") open.add(part.toolCallId);
+      if (part.type !== "tool-result") continue;
+      if (!open.delete(part.toolCallId)) isWhole = false;
+      const name = part.output.type === "json" ? variableIn(part.output.value) : undefined;
+      const calls = plan.turns[turn]?.steps[step - 1]?.calls ?? [];
+      const call = calls.find(({ sentId }) => sentId === part.toolCallId);
+      if (call !== undefined && name !== undefined) names.set(call.id, `$${name}`);
     }
+    if (role === "assistant" && open.size > 0) step++;
   }
-  return { turn, step };
-}
-
-/** References to the variables of results, by call. */
-function namesIn(prompt: LanguageModelV4Prompt): ReadonlyMap<string, string> {
-  const names = new Map<string, string>();
-  for (const { role, content } of prompt) {
-    if (role !== "tool") continue;
-    for (const part of content) {
-      if (part.type !== "tool-result" || part.output.type !== "json") continue;
-      const name = variableIn(part.output.value);
-      if (name !== undefined) names.set(part.toolCallId, `$${name}`);
-    }
-  }
-  return names;
+  return { turn, step, names, isWhole: isWhole && open.size === 0 };
 }
 
 export function agentOf(world: World): Agent {
@@ -148,32 +149,65 @@ function toolOf(name: ToolName, world: World): ToolSet[string] {
     description: `Does ${name}.`,
     inputSchema,
     execute: async ({ gives, about, of }, options) => {
-      const { toolCallId } = options;
+      const { toolCallId, abortSignal } = options;
       const { idempotencyKey: key } = options as { readonly idempotencyKey?: string };
+      world.requireRunning(`the tool ${name}`);
+      const done = world.tell(abortSignal);
       await world.outside();
-      const wasCommitted = committedCalls(world.database.sql).has(toolCallId);
-      world.ledger.push({ toolCallId, tool: name, key, wasCommitted });
+      const id = callOf(key);
+      // Of one that did not heed a stop an outcome is there already.
+      const isStopped = abortSignal?.aborted === true;
+      const wasCommitted = !isStopped && committedCalls(world.database.sql).has(id);
+      world.ledger.push({ id, toolCallId, tool: name, wasCommitted });
       await world.wait();
-      return resultOf(gives, `${toolCallId} ${about} ${toldOf(of)}`);
+      done();
+      return resultOf(gives, `${id} ${about} ${toldOf(of)}`, world);
     },
   });
 }
 
-function resultOf(gives: Gives, said: string): unknown {
+/** The call's id in the plan, as its key has it; empty if it has none. */
+function callOf(key: string | undefined): string {
+  const [, turn, step, call] = /^simulated\/answer-(\d+)\/(\d+)\/(\d+)$/.exec(key ?? "") ?? [];
+  return call === undefined ? "" : `t${turn}s${step}c${call}`;
+}
+
+function resultOf(gives: Gives, said: string, world: World): unknown {
+  const bytes = new TextEncoder().encode(said.padEnd(70_000, "."));
+  const pieces = [bytes.subarray(0, 100), bytes.subarray(100, 66_000), bytes.subarray(66_000)];
+  const records = Array.from({ length: 40 }, (_, index) => ({ index, said: `${said} ${index}` }));
   switch (gives) {
     case "small":
       return { said };
     case "list":
-      return Array.from({ length: 40 }, (_, index) => ({ index, said: `${said} ${index}` }));
+      return records;
     case "large":
       return { said, text: "x".repeat(70_000) };
     case "bytes":
-      return new TextEncoder().encode(said.padEnd(70_000, "."));
+      return bytes;
+    case "text stream":
+      return response(world.stream(pieces), "text/plain; charset=utf-8");
+    case "bytes stream":
+      return world.stream(pieces);
+    case "records stream": {
+      const lines = records.map((record) =>
+        new TextEncoder().encode(`${JSON.stringify(record)}\n`),
+      );
+      return response(world.stream(lines.slice(0, 3)), "application/x-ndjson");
+    }
+    case "broken stream":
+      return response(world.stream(pieces.slice(0, 2), new Error("terminated")), "text/plain");
+    case "progress":
+      return world.stream([{ done: 1 }, { done: 2 }, { said }])[Symbol.asyncIterator]();
     case "throw":
       throw new Error(`No: ${said}`);
     case "hang":
       return new Promise(() => undefined);
   }
+}
+
+function response(body: ReadableStream, type: string): Response {
+  return new Response(body, { headers: { "content-type": type } });
 }
 
 /** What was given to a tool, shortened. */

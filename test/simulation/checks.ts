@@ -9,9 +9,9 @@ import { History, type StoredMessage, toUIMessage } from "../../src/turn/history
 import { Journal } from "../../src/turn/journal.ts";
 import { TurnLog } from "../../src/turn/turn-log.ts";
 import { chunkOf, type Client, messageFrom, must } from "./client.ts";
-import { committedCalls } from "./committed.ts";
+import { callsIn, committedCalls } from "./committed.ts";
 import { answerId, type Request, type SimulatedObject } from "./object.ts";
-import { NAMES, TOOLS, type ToolName } from "./plan.ts";
+import { NAMES, type Plan, type PlannedCall, type ToolName, TOOLS } from "./plan.ts";
 import type { Execution, World } from "./world.ts";
 
 /** What a conversation came to, without what differs from run to run. */
@@ -20,6 +20,7 @@ export interface Outcome extends Stats {
     readonly id: string;
     readonly parts: readonly unknown[];
     readonly error?: string | undefined;
+    readonly stopped: boolean;
   }[];
   readonly variables: readonly unknown[];
   /** That were begun. */
@@ -42,7 +43,7 @@ export function checkMemory({ journal, history }: SimulatedObject, sql: Sql): vo
     same(journal.rowsFor(chars), written.rowsFor(chars), "the journal's end");
   }
   same(history.window(), new History(sql).window(), "the history in memory and in the database");
-  const committed = committedCalls(sql);
+  const committed = new Set(committedCalls(sql).values());
   const rows = sql.all(`SELECT name, tool_call_id FROM variable WHERE tool_call_id IS NOT NULL`);
   for (const row of rows) {
     const [name, toolCallId] = [textIn(row, "name"), textIn(row, "tool_call_id")];
@@ -71,8 +72,8 @@ export interface End {
 }
 
 /** A request has been served. */
-export async function checkEnd(end: End): Promise<void> {
-  const { object, client, world, request } = end;
+export async function checkEnd(about: End): Promise<void> {
+  const { object, client, world, request } = about;
   const { sql } = world.database;
   must(object.journal.head()?.isOpen === false, "R7: the turn is still open");
   const kept = TurnLog.ended(new Journal(sql));
@@ -81,21 +82,53 @@ export async function checkEnd(end: End): Promise<void> {
   checkTextIds(client);
   const types = client.frames.map((frame) => chunkOf(frame).type);
   const last = types.at(-1) ?? "nothing";
-  must(last === "finish" || last === "error", `R9: the stream ends with ${last}`);
-  must(types.filter((type) => type === "finish" || type === "error").length === 1, "R9: two ends");
+  must(ENDS.has(last), `R9: the stream ends with ${last}`);
+  must(types.filter((type) => ENDS.has(type)).length === 1, "R9: two ends");
   const history = new History(sql);
   must(history.has(`question-${request.turn}`), "R1: the question is gone");
   const message = history.newest();
-  if (message?.id !== answerId(request.turn)) {
-    must(last === "error", "R9: the answer is not kept");
-    return;
-  }
-  const error = (message.metadata as { readonly error?: string } | undefined)?.error;
-  must((error === undefined) === (last === "finish"), `R9: ${last}, and the error is ${error}`);
-  if (end.crashes === 0) return;
+  must(message?.id === answerId(request.turn), "R9: the answer is not kept");
+  const { error, stopped } = endOf(message);
+  const end = stopped ? "abort" : error === undefined ? "finish" : "error";
+  must(last === end, `R9: ${last}, and the error is ${error}, stopped: ${stopped}`);
+  if (last !== "finish") checkCalls(message, world.ledger);
+  if (about.crashes === 0) return;
   checkMemory(object, sql);
   same(listOf(object.store), listOf(storeOf(world)), "the variables in memory and in the database");
-  await checkFrames(end, message);
+  await checkFrames(about, message);
+}
+
+const ENDS: ReadonlySet<string> = new Set(["finish", "error", "abort"]);
+
+function endOf({ metadata }: StoredMessage) {
+  // The turn wrote it.
+  const { error, stopped = false } = (metadata ?? {}) as {
+    readonly error?: string;
+    readonly stopped?: boolean;
+  };
+  return { error, stopped };
+}
+
+/** In a turn that failed or was stopped: no call is left without an outcome, and no outcome is a lie. */
+function checkCalls(message: StoredMessage, ledger: readonly Execution[]): void {
+  const lastStep = message.parts.filter(({ type }) => type === "step-start").length - 1;
+  const calls = [...callsIn(message)];
+  const lastCalls = calls.filter(([id]) => id.includes(`s${lastStep}c`));
+  // What the model has not finished asking for, nobody has looked at.
+  const isUnfinished = lastCalls.every(([, { state }]) => state === "input-available");
+  for (const [id, part] of calls) {
+    const isBegun = ledger.some((execution) => execution.id === id);
+    const isHalf = isUnfinished && !isBegun && id.includes(`s${lastStep}c`);
+    must(isHalf || part.state.startsWith("output-"), `R8: ${id} ends as ${part.state}`);
+    const effects = effectsOf(getToolName(part));
+    must(!String(part.errorText).endsWith(" was stopped."), `R8: ${id} is said to have failed`);
+    const isNotCalled = String(part.errorText).startsWith("turn_stopped");
+    must(!isNotCalled || effects === "none" || !isBegun, `R8: ${id} ran, and is said not to have`);
+  }
+}
+
+function effectsOf(tool: string): string {
+  return tool in TOOLS ? TOOLS[tool as ToolName].effects : "none";
 }
 
 /** A text that was taken back does not go on under the same id. */
@@ -130,40 +163,49 @@ function partsOf(message: UIMessage | undefined): readonly unknown[] {
 }
 
 /** Throws if the world has seen what it was promised not to see. */
-export async function outcomeOf(world: World, stats: Stats): Promise<Outcome> {
+export async function outcomeOf(world: World, plan: Plan, stats: Stats): Promise<Outcome> {
   const { sql } = world.database;
   const { messages } = new History(sql).page({ limit: 100 });
-  checkLedger(world.ledger, messages);
+  checkLedger(world.ledger, plan);
+  for (const message of messages) checkUnknown(message, plan);
   const store = storeOf(world);
   checkResults(store, messages);
+  await checkBodies(world, store);
   const variables = await Promise.all(store.list().map((info) => variableOf(info, store)));
   const toolCalls = new Journal(sql).head()?.spent.toolCalls;
   return { ...stats, messages: messages.map(comparable), variables, toolCalls };
 }
 
-function checkLedger(ledger: readonly Execution[], messages: readonly StoredMessage[]): void {
-  const keys = new Map<string | undefined, string>();
-  const toolParts = messages.flatMap(({ parts }) => parts.filter(isToolUIPart));
-  for (const { toolCallId, key, tool, wasCommitted } of ledger) {
-    must(!wasCommitted, `R3: ${toolCallId} ran again although its result was written down`);
-    must(key !== undefined, `R5: ${toolCallId} has no key`);
-    const other = keys.get(key);
-    must(other === undefined || other === toolCallId, `R5: ${toolCallId} has the key of ${other}`);
-    keys.set(key, toolCallId);
-    const all = ledger.filter((one) => one.toolCallId === toolCallId);
-    must(
-      all.every((one) => one.key === key),
-      `R5: ${toolCallId} has several keys`,
-    );
-    const isOnce = TOOLS[tool as ToolName].effects === "once";
-    must(!isOnce || all.length === 1, `R4: ${toolCallId} ran ${all.length} times`);
+function checkLedger(ledger: readonly Execution[], plan: Plan): void {
+  const planned = plannedCalls(plan);
+  for (const { id, toolCallId, tool, wasCommitted } of ledger) {
+    must(!wasCommitted, `R3: ${id} ran again although its result was written down`);
+    const call = planned.get(id);
+    const isOwnKey = call?.sentId === toolCallId && call.tool === tool;
+    must(isOwnKey, `R5: the key of a call of ${tool}, ${toolCallId}, stands for ${id}`);
+    const times = ledger.filter((other) => other.id === id).length;
+    must(effectsOf(tool) !== "once" || times === 1, `R4: ${id} ran ${times} times`);
   }
-  for (const part of toolParts) {
-    if (!isUnknown(part)) continue;
-    const name = getToolName(part);
-    const isOnce = name in TOOLS && TOOLS[name as ToolName].effects === "once";
-    must(isOnce, `R4: the outcome of ${part.toolCallId} is unknown, though ${name} may run again`);
+}
+
+/** Of a tool that may run again the outcome is known, unless its input has changed or nobody went on. */
+function checkUnknown(message: StoredMessage, plan: Plan): void {
+  if (message.role !== "assistant" || endOf(message).stopped) return;
+  const raced = new Set(
+    plan.turns.flatMap(({ steps }) =>
+      steps.flatMap(({ calls, isRaced }) => (isRaced ? calls.map(({ id }) => id) : [])),
+    ),
+  );
+  for (const [id, part] of callsIn(message)) {
+    const effects = effectsOf(getToolName(part));
+    const mayBe = effects === "once" || (effects === "idempotent" && raced.has(id));
+    must(mayBe || !isUnknown(part), `R4: the outcome of ${id} is unknown, though it may run again`);
   }
+}
+
+function plannedCalls({ turns }: Plan): ReadonlyMap<string, PlannedCall> {
+  const calls = turns.flatMap(({ steps }) => steps.flatMap((step) => step.calls));
+  return new Map(calls.map((call) => [call.id, call]));
 }
 
 export function isUnknown(part: unknown): boolean {
@@ -192,6 +234,24 @@ function checkResults(store: VariableStore, messages: readonly StoredMessage[]):
   }
 }
 
+/** When what is to be swept is, each body that lies somewhere is a variable's. */
+async function checkBodies({ database, blobs }: World, store: VariableStore): Promise<void> {
+  const { sql } = database;
+  must(await store.sweep(), "garbage: not all of it can be swept");
+  const rows = sql.all(`SELECT location, body_id FROM variable WHERE body_id IS NOT NULL`);
+  const named = rows.map((row) => `${textIn(row, "location")} ${textIn(row, "body_id")}`);
+  const hasChunks = sql.all(`SELECT 1 FROM sqlite_master WHERE name = 'chunk'`).length > 0;
+  const chunks = hasChunks ? sql.all(`SELECT DISTINCT id FROM chunk`) : [];
+  const inChunks = chunks
+    .map((row) => textIn(row, "id"))
+    .filter((id) => !id.startsWith("message "));
+  const lying = [
+    ...inChunks.map((id) => `chunks ${id}`),
+    ...(await blobs.list("")).map((key) => `r2 ${key}`),
+  ];
+  same(lying.sort(), named.sort(), "the bodies that lie somewhere and those of variables");
+}
+
 async function variableOf(info: VariableInfo, store: VariableStore): Promise<unknown> {
   const { createdAt: _created, updatedAt: _updated, accessedAt: _accessed, ...rest } = info;
   const value = store.open(info.name);
@@ -201,13 +261,13 @@ async function variableOf(info: VariableInfo, store: VariableStore): Promise<unk
 }
 
 /** Ids that are made up anew in each attempt are left out. */
-function comparable({ id, parts, display, tainted, metadata }: StoredMessage) {
-  const { error } = (metadata ?? {}) as { readonly error?: string };
+function comparable(message: StoredMessage) {
+  const { id, parts, display, tainted } = message;
   return {
     id,
     display,
     tainted,
-    error,
+    ...endOf(message),
     parts: parts.map((part) => {
       if ("approval" in part && part.approval !== undefined)
         return { ...part, approval: { ...part.approval, id: "" } };
@@ -219,6 +279,7 @@ function comparable({ id, parts, display, tainted, metadata }: StoredMessage) {
 }
 
 export function same(actual: unknown, expected: unknown, what: string): void {
+  if (isDeepStrictEqual(actual, expected)) return;
   const [one, other] = [actual, expected].map(plain);
   if (isDeepStrictEqual(one, other)) return;
   must(false, `${what} differ: ${firstDifference(one, other, "")}`);

@@ -75,12 +75,31 @@ export function chunkOf({ data }: Frame): UIMessageChunk {
   return JSON.parse(data) as UIMessageChunk;
 }
 
+/** The same in fewer chunks: a stock client copies its message for each. */
+function joined(chunks: readonly UIMessageChunk[]): readonly UIMessageChunk[] {
+  const all: UIMessageChunk[] = [];
+  for (const chunk of chunks) {
+    const last = all.at(-1);
+    if (last?.type === "text-delta" && chunk.type === "text-delta" && last.id === chunk.id) {
+      all[all.length - 1] = { ...last, delta: last.delta + chunk.delta };
+    } else if (
+      last?.type === "tool-input-delta" &&
+      chunk.type === "tool-input-delta" &&
+      last.toolCallId === chunk.toolCallId
+    ) {
+      const inputTextDelta = last.inputTextDelta + chunk.inputTextDelta;
+      all[all.length - 1] = { ...last, inputTextDelta };
+    } else all.push(chunk);
+  }
+  return all;
+}
+
 /** What a stock client makes of the frames; `message`: what it had before. */
 export async function messageFrom(
   frames: readonly Frame[],
   message?: UIMessage,
 ): Promise<UIMessage | undefined> {
-  const chunks = frames.map(chunkOf);
+  const chunks = joined(frames.map(chunkOf));
   const stream = new ReadableStream<UIMessageChunk>({
     start(controller) {
       for (const chunk of chunks) controller.enqueue(chunk);

@@ -1,21 +1,42 @@
 import { isUnknown, type Outcome, same } from "./checks.ts";
+import type { Plan } from "./plan.ts";
 
-/** The same came of both; up to where an outcome is not known. */
-export function compare(actual: Outcome, expected: Outcome): void {
+/**
+ * The same came of both; up to where somebody has stopped it, an outcome is not known, or depends on which
+ * call was first.
+ */
+export function compare(actual: Outcome, expected: Outcome, { turns }: Plan): void {
   for (const [index, message] of actual.messages.entries()) {
     const planned = expected.messages[index];
-    const unknown = message.parts.findIndex(isUnknown);
-    if (unknown < 0) {
+    const end = divergence(message, turns[Math.floor(index / 2)]?.steps ?? []);
+    if (end === undefined) {
       same(message, planned, `message ${index} with and without crashes`);
       continue;
     }
-    const steps = message.parts.slice(0, unknown) as readonly { readonly type: string }[];
-    const start = steps.findLastIndex(({ type }) => type === "step-start");
-    const some = message.parts.slice(0, start);
-    same(some, planned?.parts.slice(0, start), `message ${index} before what is unknown`);
+    const what = `message ${index} with and without crashes, before part ${end},`;
+    same(message.parts.slice(0, end), planned?.parts.slice(0, end), what);
     return;
   }
   same(actual.messages.length, expected.messages.length, "messages with and without crashes");
   same(actual.variables, expected.variables, "variables with and without crashes");
   same(actual.toolCalls, expected.toolCalls, "calls of tools with and without crashes");
+}
+
+/** Where the first step begins that may be another, if there is one. */
+function divergence(
+  { id, parts, stopped }: Outcome["messages"][number],
+  planned: readonly { readonly isRaced: boolean }[],
+): number | undefined {
+  if (!id.startsWith("answer-")) return undefined;
+  const starts = parts.flatMap((part, index) => (isStepStart(part) ? [index] : []));
+  const raced = starts[planned.findIndex(({ isRaced }) => isRaced)];
+  const unknown = parts.findIndex(isUnknown);
+  const unknownStart = starts.findLast((start) => start < unknown);
+  const stoppedStart = stopped ? (starts.at(-1) ?? 0) : undefined;
+  const ends = [raced, unknownStart, stoppedStart].filter((end) => end !== undefined);
+  return ends.length === 0 ? undefined : Math.min(...ends);
+}
+
+function isStepStart(part: unknown): boolean {
+  return typeof part === "object" && part !== null && "type" in part && part.type === "step-start";
 }

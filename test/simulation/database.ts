@@ -1,5 +1,5 @@
 import { migrate } from "../../src/store/migrations.ts";
-import type { Sql, SqlRow, SqlValue } from "../../src/store/sql.ts";
+import { type Sql, type SqlRow, type SqlValue, textIn } from "../../src/store/sql.ts";
 import type { Random } from "../chaos/random.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { START_MS } from "../support/turn.ts";
@@ -15,7 +15,7 @@ interface Statement {
  * been promised that they are kept.
  */
 export class Database {
-  #sql = emptySql();
+  readonly #sql = spare.pop() ?? newSql();
   /** Everything that was ever written, in order. */
   #written: Statement[] = [];
   /** Where commits end, and up to where they are kept whatever happens. */
@@ -82,19 +82,34 @@ export class Database {
   #lose(count: number): void {
     this.#commits = this.#commits.slice(0, -count);
     this.#written.length = this.#commits.at(-1) ?? 0;
-    this.#sql.close();
-    this.#sql = emptySql();
+    empty(this.#sql);
     for (const { text, bindings } of this.#written) this.#sql.run(text, ...bindings);
   }
 
   close(): void {
-    this.#sql.close();
+    empty(this.#sql);
+    spare.push(this.#sql);
   }
 }
 
+/** That nobody uses: to open one and to prepare its statements takes longer than a turn. */
+const spare: NodeSql[] = [];
+
 /** Each conversation's begins alike; nothing of that can be lost. */
-function emptySql(): NodeSql {
+function newSql(): NodeSql {
   const sql = new NodeSql();
   migrate(sql, START_MS);
   return sql;
 }
+
+/** As `migrate` left it. */
+function empty(sql: NodeSql): void {
+  const tables = sql.all(`SELECT name FROM sqlite_master WHERE type = 'table'`);
+  for (const name of tables.map((row) => textIn(row, "name"))) {
+    const isMeta = name === "meta";
+    if (MADE_LATER.has(name)) sql.run(`DROP TABLE ${name}`);
+    else sql.run(`DELETE FROM ${name} ${isMeta ? "WHERE key NOT IN ('schema', 'created')" : ""}`);
+  }
+}
+
+const MADE_LATER: ReadonlySet<string> = new Set(["chunk", "garbage", "tombstone"]);

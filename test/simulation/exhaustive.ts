@@ -1,5 +1,5 @@
 import { compare } from "./compare.ts";
-import { NAMES, type Plan, type PlannedCall, type PlannedStep } from "./plan.ts";
+import { LONG_TEXT, NAMES, type Plan, type PlannedCall, type PlannedStep } from "./plan.ts";
 import { type Disturbance, simulate } from "./simulate.ts";
 
 const [FIRST, SECOND] = NAMES;
@@ -34,6 +34,19 @@ export const CONVERSATIONS: Readonly<Record<string, Plan>> = {
   ),
 };
 
+/** One whose log and message need more than a row, and whose results come piece by piece. */
+export const LONG_CONVERSATION = planOf(
+  stepOf(`${LONG_TEXT}It follows.`, [
+    callOf("t0s0c0", "put", { gives: "text stream", about: "it" }),
+    callOf("t0s0c1", "look", { gives: "records stream", about: "it" }),
+  ]),
+  stepOf("Once more.", [
+    callOf("t0s1c0", "look", { gives: "bytes stream", about: "it", of: "{t0s0c0}" }),
+    callOf("t0s1c1", "put", { gives: "progress", about: "it", _outputPath: `$${SECOND}` }),
+  ]),
+  stepOf("It was {t0s0c1}."),
+);
+
 function planOf(...steps: readonly PlannedStep[]): Plan {
   return { turns: [{ steps, decidesOneByOne: true }] };
 }
@@ -65,6 +78,33 @@ function crashesAt(places: readonly number[], loses: boolean): Disturbance {
 
 const SEED = 1;
 
+/** A stop at each place there is, and a crash so many waits later; returns how many conversations that were. */
+export async function exhaustStops(plan: Plan, crashesAfter: readonly number[]): Promise<number> {
+  const expected = await simulate(plan, SEED);
+  let runs = 0;
+  const run = async (place: number, untilCrash: number): Promise<boolean> => {
+    let untilStop = place;
+    let left = untilCrash;
+    runs++;
+    try {
+      const actual = await simulate(plan, SEED, {
+        stops: () => untilStop-- === 0,
+        crashes: () => untilStop < 0 && left-- === 0,
+        loses: () => place % 2 === 0,
+      });
+      compare(actual, expected, plan);
+      return untilStop < 0;
+    } catch (error) {
+      const what = error instanceof Error ? error.message : String(error);
+      throw new Error(`A stop at ${place}, a crash ${untilCrash} later: ${what}`, { cause: error });
+    }
+  };
+  for (const untilCrash of crashesAfter) {
+    for (let place = 0; await run(place, untilCrash);) place++;
+  }
+  return runs;
+}
+
 /** One crash at each wait there is, or all pairs of them; returns how many conversations that were. */
 export async function exhaust(plan: Plan, withPairs: boolean): Promise<number> {
   const expected = await simulate(plan, SEED);
@@ -74,7 +114,7 @@ export async function exhaust(plan: Plan, withPairs: boolean): Promise<number> {
     runs++;
     try {
       const actual = await simulate(plan, SEED, crashesAt(places, loses));
-      compare(actual, expected);
+      compare(actual, expected, plan);
       return actual.crashes === places.length;
     } catch (error) {
       const what = error instanceof Error ? error.message : String(error);

@@ -1,3 +1,4 @@
+import { ByrefError } from "../../src/errors.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
@@ -34,6 +35,7 @@ export class SimulatedObject {
   readonly delays: number[] = [];
   readonly #world: World;
   readonly #plan: Plan;
+  #stopping = new AbortController();
   #isDead = false;
 
   constructor(world: World, plan: Plan) {
@@ -56,8 +58,14 @@ export class SimulatedObject {
     this.#isDead = true;
   }
 
+  /** Somebody stops the turn that runs. */
+  stop(): void {
+    this.#stopping.abort(new ByrefError("turn_stopped", "The turn was stopped."));
+    this.#world.stop();
+  }
+
   play(request: Request): Promise<TurnResult> {
-    this.log = this.#newLog();
+    this.#start();
     const { turn } = request;
     const options = this.#options();
     if (request.kind === "decide") return resumeTurn(options, request.approvals);
@@ -66,13 +74,19 @@ export class SimulatedObject {
   }
 
   async recover(): Promise<TurnResult> {
-    this.log = this.#newLog();
+    this.#start();
     const remains = this.log.recover(this.journal);
     const delayMs = recoveryDelayMs(remains, this.#world.clock.nowMs);
     this.delays.push(delayMs);
     await this.#world.wait();
     this.#world.clock.nowMs += delayMs;
     return recoverTurn(this.#options(), remains);
+  }
+
+  #start(): void {
+    this.log = this.#newLog();
+    this.#stopping = new AbortController();
+    this.#world.start();
   }
 
   #newLog(): TurnLog {
@@ -94,7 +108,7 @@ export class SimulatedObject {
       conversation: "simulated",
       now: () => world.clock.nowMs,
       newId: () => world.newId("id"),
-      signal: new AbortController().signal,
+      signal: this.#stopping.signal,
       cost: () => ({ rowsRead: 0, rowsWritten: 0, alarms: 0 }),
       sleep: async (delayMs) => {
         await world.wait();

@@ -1,6 +1,17 @@
 import { expect, test } from "vitest";
-import { CONVERSATIONS, exhaust } from "./exhaustive.ts";
+import { CONVERSATIONS, exhaust, exhaustStops, LONG_CONVERSATION } from "./exhaustive.ts";
 
 test.for(Object.entries(CONVERSATIONS))("two crashes anywhere: %s", async ([, plan]) => {
   expect(await exhaust(plan, true)).toBeGreaterThan(500);
+});
+
+test.for(Object.entries(CONVERSATIONS))(
+  "a stop anywhere, a crash behind it: %s",
+  async ([, plan]) => {
+    expect(await exhaustStops(plan, [0, 1, 2])).toBeGreaterThan(75);
+  },
+);
+
+test("one crash anywhere: a log of several rows, results that come as streams", async () => {
+  expect(await exhaust(LONG_CONVERSATION, false)).toBeGreaterThan(100);
 });

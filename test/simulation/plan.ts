@@ -75,7 +75,7 @@ export interface Plan {
 export const NAMES = ["report", "notes", "state"] as const;
 
 /** With it a log needs more than one row. */
-const LONG_TEXT = "long ".repeat(55_000);
+export const LONG_TEXT = "long ".repeat(55_000);
 
 /** A conversation of one or two turns. */
 export function planFrom(random: Random): Plan {
@@ -220,9 +220,9 @@ class Planner {
 
 function isRace(calls: readonly PlannedCall[]): boolean {
   return calls.some(({ id, tool, input }) => {
-    const name = writtenBy({ tool, input });
+    const name = tool === "delete_variable" ? input.name : writtenBy({ tool, input });
     const others = calls.filter((other) => other.id !== id);
-    return name !== undefined && others.some((other) => needs(other, name));
+    return typeof name === "string" && others.some((other) => needs(other, name));
   });
 }
 

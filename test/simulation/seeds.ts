@@ -1,5 +1,5 @@
 import { Random } from "../chaos/random.ts";
-import type { Outcome } from "./checks.ts";
+import { isUnknown, type Outcome } from "./checks.ts";
 import { Broken } from "./client.ts";
 import { compare } from "./compare.ts";
 import { planFrom } from "./plan.ts";
@@ -7,22 +7,56 @@ import { type Disturbance, simulate, UNDISTURBED } from "./simulate.ts";
 
 /** Crashes of one conversation at most; a turn gives up after ten tries that come to nothing. */
 const MAX_CRASHES = 8;
+/** Conversations in which somebody stops a turn. */
+const STOPPED = 0.15;
 const MAX_SHOWN = 5;
 
+/** What two files at the same time do in a minute or so; `SEEDS=10000 npm run test:large` for more. */
+const SEEDS = Number(process.env.SEEDS ?? 5_000);
+const BATCH = 100;
+
+/** First and last seeds of every other batch, from the first or the second one on. */
+export function batches(offset: 0 | 1): readonly (readonly [number, number])[] {
+  const all = Array.from({ length: Math.ceil(SEEDS / BATCH) }, (_, batch) => {
+    const last = Math.min((batch + 1) * BATCH, SEEDS);
+    return [batch * BATCH + 1, last] as const;
+  });
+  return all.filter((_, index) => index % 2 === offset);
+}
+
+/** What happened in conversations. */
+interface Tally {
+  readonly crashes: number;
+  /** Turns. */
+  readonly stopped: number;
+  readonly failed: number;
+  /** Calls of which nobody knows what they did. */
+  readonly unknown: number;
+}
+
 /** Conversations of so many seeds; all that is broken in them is in what it throws. */
-export async function simulateSeeds(first: number, count: number): Promise<{ crashes: number }> {
-  let crashes = 0;
+export async function simulateSeeds(first: number, count: number): Promise<Tally> {
+  let tally: Tally = { crashes: 0, stopped: 0, failed: 0, unknown: 0 };
   const broken: string[] = [];
   for (let seed = first; seed < first + count; seed++) {
     try {
-      crashes += (await simulateSeed(seed)).crashes;
+      tally = added(tally, await simulateSeed(seed));
     } catch (error) {
       broken.push(error instanceof Error ? error.message : String(error));
     }
   }
-  if (broken.length === 0) return { crashes };
+  if (broken.length === 0) return tally;
   const shown = broken.slice(0, MAX_SHOWN).join("\n");
   throw new Error(`${broken.length} of ${count} conversations are broken:\n${shown}`);
+}
+
+function added(tally: Tally, { crashes, messages }: Outcome): Tally {
+  return {
+    crashes: tally.crashes + crashes,
+    stopped: tally.stopped + messages.filter(({ stopped }) => stopped).length,
+    failed: tally.failed + messages.filter(({ error }) => error !== undefined).length,
+    unknown: tally.unknown + messages.flatMap(({ parts }) => parts.filter(isUnknown)).length,
+  };
 }
 
 /** A conversation of this seed, without crashes and with them. The seed is in what it throws. */
@@ -31,8 +65,8 @@ export async function simulateSeed(seed: number): Promise<Outcome> {
     const random = new Random(seed);
     const plan = planFrom(random.fork());
     const expected = await simulate(plan, seed, UNDISTURBED);
-    const actual = await simulate(plan, seed, crashesFrom(random, expected.waits));
-    compare(actual, expected);
+    const actual = await simulate(plan, seed, disturbanceFrom(random, expected.waits));
+    compare(actual, expected, plan);
     return actual;
   } catch (error) {
     const what = error instanceof Broken ? error.message : String(error);
@@ -40,11 +74,13 @@ export async function simulateSeed(seed: number): Promise<Outcome> {
   }
 }
 
-function crashesFrom(random: Random, waits: number): Disturbance {
+function disturbanceFrom(random: Random, waits: number): Disturbance {
   const wanted = random.between(1, MAX_CRASHES);
   const probability = Math.min(0.5, (wanted / Math.max(waits, 1)) * random.one([0.5, 1, 3]));
   let crashes = 0;
+  let untilStop = random.chance(STOPPED) ? random.between(0, waits) : -1;
   return {
+    stops: () => untilStop-- === 0,
     crashes: () => {
       const isTime = crashes < wanted && random.chance(probability);
       if (isTime) crashes++;

@@ -1,3 +1,35 @@
+/**
+ * # Crash simulation
+ *
+ * A planned conversation is played twice with the same seed: undisturbed, and with an object that dies
+ * wherever it waits for something, loses what nobody was promised, and is made anew over the same database
+ * and bucket; in some, somebody stops the turn as well. It is the real `turn`, `tool` and `store` over real
+ * SQLite; model, tools, bucket, digests, timers and time are the world's, so that a seed always does the same.
+ *
+ * | file | what |
+ * |---|---|
+ * | `plan.ts` | what model, tools and person are going to do, made from a seed |
+ * | `actors.ts` | the model, which goes by the prompt alone, and the tools, which note that they ran |
+ * | `world.ts`, `clock.ts`, `database.ts` | what outlives the object; commits that can be lost |
+ * | `object.ts` | what `edge` does with the layers below |
+ * | `client.ts` | somebody who watches and comes back |
+ * | `checks.ts`, `committed.ts`, `compare.ts` | what must hold at a crash, at a turn's end, and after all |
+ * | `seeds.ts`, `exhaustive.ts`, `storm.ts` | when crashes and stops come: by chance, everywhere, always |
+ *
+ * What breaks says its seed: `simulateSeed(seed)` plays it again. And it says what did not hold: R1, who was
+ * answered has asked; R2, no frame's id names two frames, and what stock clients make of them is the message;
+ * R3, a result that is written down is not produced again; R4, a `once` tool runs once, what became of the
+ * others is known; R5, a key stands for one call; R7, every turn ends; R8, stopped is stopped, and what is said
+ * of a call is true; R9, a turn ends once, and its answer is kept. Variables, bodies and memory have names.
+ *
+ * After a crash another outcome is allowed in three cases. Of a `once` call that was cut off it is not known.
+ * What somebody stopped is what it was until then; a stop that a crash overtakes is forgotten, and the turn
+ * goes on. And of the calls of one step each sees the variables as they were before the step, but one that
+ * runs again sees what the others have written or deleted by then: a `none` call works with that, an
+ * `idempotent` one is not repeated, since its key stands for the input that it had. Messages are compared up
+ * to such a step (`isRaced`, where it can happen), the promises hold behind it as well.
+ */
+
 import type { Approval } from "../../src/turn/tool-calls.ts";
 import type { TurnResult } from "../../src/turn/turn.ts";
 import { TurnLog } from "../../src/turn/turn-log.ts";
@@ -5,6 +37,7 @@ import { waitingCalls } from "../../src/turn/waiting.ts";
 import { Random } from "../chaos/random.ts";
 import { checkEnd, checkMemory, type Outcome, outcomeOf } from "./checks.ts";
 import { Broken, Client, must } from "./client.ts";
+import { callsIn } from "./committed.ts";
 import { answerId, type Request, SimulatedObject } from "./object.ts";
 import { NAMES, type Plan } from "./plan.ts";
 import { World } from "./world.ts";
@@ -15,6 +48,8 @@ export interface Disturbance {
   crashes(steps: number): boolean;
   /** Whether a crash loses what nobody was promised. */
   loses(): boolean;
+  /** Whether somebody stops the turn, asked at the same places while it runs. */
+  stops?(): boolean;
 }
 
 export const UNDISTURBED: Disturbance = { crashes: () => false, loses: () => false };
@@ -84,7 +119,7 @@ class Simulation {
       }
     }
     this.#uninstall();
-    return outcomeOf(this.#world, {
+    return outcomeOf(this.#world, this.#plan, {
       crashes: this.#crashes,
       waits: this.#waits,
       delays: this.#delays,
@@ -98,12 +133,11 @@ class Simulation {
       steps.flatMap(({ calls }) => calls.map(({ id, isAllowed }) => [id, isAllowed] as const)),
     );
     const newest = this.#object.history.newest();
-    const decisions = Array.from(
-      newest?.id === answerId(turn) ? waitingCalls(newest) : [],
-      ([approvalId, { toolCallId }]) => ({
-        approvalId,
-        approved: allowed.get(toolCallId) === true,
-      }),
+    if (newest?.id !== answerId(turn)) return [];
+    const decisions = Array.from(callsIn(newest)).flatMap(([id, { state, approval }]) =>
+      state === "approval-requested"
+        ? [{ approvalId: approval.id, approved: allowed.get(id) === true }]
+        : [],
     );
     return decidesOneByOne === true ? decisions.slice(0, 1) : decisions;
   }
@@ -165,7 +199,9 @@ class Simulation {
       await settled();
       world.database.commit();
       this.#client.read();
+      world.throwIfBroken();
       if (playing.error !== undefined) throw playing.error;
+      if (playing.result === undefined && this.#disturbance.stops?.() === true) this.#object.stop();
       if (playing.result !== undefined && !world.isWaitedFor) {
         return !this.#disturbance.crashes(this.#steps++);
       }

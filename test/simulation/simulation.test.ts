@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { CONVERSATIONS, exhaust } from "./exhaustive.ts";
+import { CONVERSATIONS, exhaust, exhaustStops } from "./exhaustive.ts";
 import { simulateSeeds } from "./seeds.ts";
 import { storm } from "./storm.ts";
 
-const SEEDS = 150;
+const SEEDS = 60;
 
 test(`${SEEDS} conversations come to the same with crashes as without`, async () => {
   const { crashes } = await simulateSeeds(1, SEEDS);
@@ -12,6 +12,10 @@ test(`${SEEDS} conversations come to the same with crashes as without`, async ()
 
 test.for(Object.entries(CONVERSATIONS))("one crash anywhere: %s", async ([, plan]) => {
   expect(await exhaust(plan, false)).toBeGreaterThan(50);
+});
+
+test.for(Object.entries(CONVERSATIONS))("a stop anywhere: %s", async ([, plan]) => {
+  expect(await exhaustStops(plan, [Infinity])).toBeGreaterThan(25);
 });
 
 test.for(Object.entries(CONVERSATIONS))(

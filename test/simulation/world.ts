@@ -3,13 +3,15 @@ import type { Blobs } from "../../src/store/blobs.ts";
 import { MemoryBlobs } from "../../src/store/memory-blobs.ts";
 import type { Random } from "../chaos/random.ts";
 import { Clock } from "./clock.ts";
+import { Broken } from "./client.ts";
 import { Database } from "./database.ts";
 
 /** What a tool did, as the world outside knows it. */
 export interface Execution {
+  /** The call's in the plan, as its idempotency key has it; empty if it has none. */
+  readonly id: string;
   readonly toolCallId: string;
   readonly tool: string;
-  readonly key: string | undefined;
   /** Was its result written down at that time? */
   readonly wasCommitted: boolean;
 }
@@ -27,6 +29,10 @@ export class World {
   readonly #random: Random;
   #waiting: (() => void)[] = [];
   #ids = 0;
+  #isStopped = false;
+  /** Of tools that work. */
+  readonly #signals = new Set<AbortSignal>();
+  #broken: Broken | undefined;
 
   constructor(random: Random) {
     this.#random = random;
@@ -62,9 +68,61 @@ export class World {
     resolve?.();
   }
 
+  /** Items that come one after the other, and then the error, if there is one. */
+  stream<Item>(items: readonly Item[], error?: Error): ReadableStream<Item> {
+    let next = 0;
+    return new ReadableStream<Item>(
+      {
+        pull: async (controller) => {
+          await this.wait();
+          const item = items[next++];
+          if (item !== undefined) controller.enqueue(item);
+          else if (error === undefined) controller.close();
+          else controller.error(error);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** What somebody outside sees that must not be: whoever is in between may not swallow it. */
+  require(isKept: boolean, promise: string): asserts isKept {
+    if (isKept) return;
+    this.#broken ??= new Broken(promise);
+    throw this.#broken;
+  }
+
+  throwIfBroken(): void {
+    if (this.#broken !== undefined) throw this.#broken;
+  }
+
+  requireRunning(who: string): void {
+    this.require(!this.#isStopped, `R8: ${who} is called in a turn that was stopped`);
+  }
+
+  /** A tool that works is told of a stop; returns what it calls when it is done. */
+  tell(signal: AbortSignal | undefined): () => void {
+    this.require(signal !== undefined, "R8: a tool has no signal");
+    this.#signals.add(signal);
+    return () => this.#signals.delete(signal);
+  }
+
+  /** Somebody has stopped the turn that runs. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const { aborted } of this.#signals)
+      this.require(aborted, "R8: a tool was not told to stop");
+  }
+
+  /** A turn is begun, or gone on with. */
+  start(): void {
+    this.#isStopped = false;
+  }
+
   /** The object's memory is gone: nothing that it waits for ever comes. */
   crash(): void {
     this.#waiting = [];
+    this.#signals.clear();
     this.clock.forget();
   }
 

@@ -1,0 +1,81 @@
+import type { JournalCall, JournalEntry } from "./journal.ts";
+
+/** An attempt at a turn begins. */
+export interface Attempt {
+  readonly attempt: number;
+  /** Milliseconds since 1970. */
+  readonly ms: number;
+  /** The turn has waited for a person, and goes on. */
+  readonly waited?: true;
+}
+
+/** What is known of a turn that a crash cut off. */
+export interface Remains {
+  /** Since it last waited for a person. */
+  readonly entries: readonly JournalEntry[];
+  /** Attempts since something was last achieved, the first included. */
+  readonly attempts: number;
+  /** When the newest of them began, in milliseconds since 1970. */
+  readonly attemptMs: number;
+  /** Steps that were begun; the last of them may have no entry. */
+  readonly steps: number;
+  /** Calls that had begun, and of which nothing came. */
+  readonly calls: readonly JournalCall[];
+}
+
+/** The lines of a turn's log: a letter, and JSON, which has no line break. */
+export const attemptLine = (attempt: Attempt) => `a${JSON.stringify(attempt)}\n`;
+export const entryLine = (entry: JournalEntry) => `j${JSON.stringify(entry)}\n`;
+/** A chunk as JSON. */
+export const frameLine = (data: string) => `f${data}\n`;
+
+/** What a log is read into, line by line, as it was written. */
+export interface LogReader {
+  readonly onAttempt: (attempt: Attempt) => void;
+  readonly onFrame: (data: string) => void;
+}
+
+/** Reads a whole log, and says what it comes to. */
+export function readLines(log: string, { onAttempt, onFrame }: LogReader): Remains {
+  let entries: JournalEntry[] = [];
+  const begun = new Map<string, JournalCall>();
+  const remains = { attempts: 0, attemptMs: 0, steps: 0 };
+  for (const line of log.split("\n")) {
+    const data = line.slice(1);
+    // The functions above wrote them.
+    if (line.startsWith("f")) {
+      onFrame(data);
+      if (typeOf(data) === "start-step") remains.steps++;
+    } else if (line.startsWith("j")) {
+      const entry = JSON.parse(data) as JournalEntry;
+      entries.push(entry);
+      noteCalls(begun, entry);
+      // The attempt that has achieved something is the first of those that may not.
+      remains.attempts = 1;
+    } else if (line.startsWith("a")) {
+      const attempt = JSON.parse(data) as Attempt;
+      if (attempt.waited === true) {
+        entries = [];
+        remains.steps = 0;
+        remains.attempts = 0;
+      }
+      onAttempt(attempt);
+      remains.attempts++;
+      remains.attemptMs = attempt.ms;
+    }
+  }
+  return { ...remains, entries, calls: [...begun.values()] };
+}
+
+function noteCalls(
+  begun: Map<string, JournalCall>,
+  { calls = [], chunks = [] }: JournalEntry,
+): void {
+  for (const call of calls) begun.set(call.toolCallId, call);
+  for (const chunk of chunks) if ("toolCallId" in chunk) begun.delete(chunk.toolCallId);
+}
+
+/** The type of a chunk, which stands first in it. */
+export function typeOf(data: string): string {
+  return /^\{"type":"([a-z-]+)"/u.exec(data)?.[1] ?? "";
+}

@@ -1,0 +1,135 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  dayAt,
+  fillTarget,
+  isGlob,
+  matchesGlob,
+  prefixOf,
+  unknownPlaceholder,
+} from "../../src/plan/file-target.ts";
+
+describe("a pattern of files", () => {
+  it.each([
+    ["notes/a.md", "notes/a.md"],
+    ["notes/*.md", "notes/a.md"],
+    ["notes/*.md", "notes/.md"],
+    ["notes/*", "notes/a.md"],
+    ["*", "a.md"],
+    ["a*b*c", "a-b-b-c"],
+    ["*aab", "aaaab"],
+    ["note?.md", "note1.md"],
+    ["?.md", "😀.md"],
+    ["**", "a.md"],
+    ["**", "a/b/c.md"],
+    ["**/*.md", "a.md"],
+    ["**/*.md", "a/b/c.md"],
+    ["notes/**", "notes/a/b.md"],
+    ["notes/**/x/*.md", "notes/x/a.md"],
+    ["notes/**/x/*.md", "notes/a/x/b/x/a.md"],
+    ["a/**/b/**/c", "a/b/c"],
+    ["a/**/b/**/c", "a/1/b/2/b/3/c"],
+    ["a**b", "axyb"],
+    ["[a].md", "[a].md"],
+    ["a.md", "a.md"],
+  ])("%s fits %s", (pattern, path) => {
+    expect(matchesGlob(pattern, path)).toBe(true);
+  });
+
+  it.each([
+    ["notes/*.md", "notes/a.txt"],
+    ["notes/*.md", "notes/deep/a.md"],
+    ["notes/*.md", "notes/a.md.bak"],
+    ["notes/*.md", "other/notes/a.md"],
+    ["*", "a/b"],
+    ["note?.md", "note.md"],
+    ["note?.md", "note12.md"],
+    ["a?b", "a/b"],
+    ["a**b", "a/b"],
+    ["notes/**", "notes"],
+    ["notes/**", "other/a.md"],
+    ["**/x/*.md", "x.md"],
+    ["a/**/b", "a/c"],
+    ["[ab].md", "a.md"],
+    ["a.md", "axmd"],
+    ["A.md", "a.md"],
+    ["", "a"],
+  ])("%s does not fit %s", (pattern, path) => {
+    expect(matchesGlob(pattern, path)).toBe(false);
+  });
+
+  it("is one if it has a star or a question mark", () => {
+    expect(["a*", "a?", "**/b"].map(isGlob)).toEqual([true, true, true]);
+    expect(["a", "[a]", "{today}", ""].map(isGlob)).toEqual([false, false, false, false]);
+  });
+
+  it("fits only what begins with its prefix", () => {
+    expect(prefixOf("notes/a*.md")).toBe("notes/a");
+    expect(prefixOf("**/a")).toBe("");
+    expect(prefixOf("notes/a.md")).toBe("notes/a.md");
+  });
+
+  const part = fc.constantFrom("a", "b", "ab", ".", "*", "?", "**", "/", "(", "\\");
+  const text = (letters: fc.Arbitrary<string>) =>
+    fc.array(letters, { maxLength: 10 }).map((parts) => parts.join(""));
+
+  it("fits what a regular expression made of it fits", () => {
+    const path = text(fc.constantFrom("a", "b", ".", "/", "(", "\\"));
+    fc.assert(
+      fc.property(text(part), path, (pattern, path) => {
+        expect(matchesGlob(pattern, path)).toBe(expressionOf(pattern).test(path));
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  it("is no more work than its length times the path's, where careless matchers take for ever", () => {
+    const stars = "*a".repeat(90);
+    expect(matchesGlob(`${stars}b`, "a".repeat(20_000))).toBe(false);
+    expect(matchesGlob(`${"**/".repeat(60)}b`, "a/".repeat(10_000))).toBe(false);
+    expect(matchesGlob(`${"**/a*".repeat(40)}`, "a/".repeat(10_000))).toBe(false);
+  });
+});
+
+/** The same law, written down in another way. */
+function expressionOf(pattern: string): RegExp {
+  const names = pattern.split("/");
+  const written = names.map((name, index) => {
+    const isLast = index === names.length - 1;
+    if (name === "**") return isLast ? "(?:[^/]*/)*[^/]*" : "(?:[^/]*/)*";
+    const marks = [...name].map((mark) => {
+      if (mark === "*") return "[^/]*";
+      return mark === "?" ? "[^/]" : mark.replace(/[.(\\]/, "\\$&");
+    });
+    return marks.join("") + (isLast ? "" : "/");
+  });
+  return new RegExp(`^${written.join("")}$`, "u");
+}
+
+describe("the placeholder in a file's name", () => {
+  const today = dayAt(Date.UTC(2026, 10, 22, 23, 59, 59));
+
+  it("is the day in UTC", () => {
+    expect(today).toBe("2026-11-22");
+    expect(dayAt(Date.UTC(2026, 10, 23))).toBe("2026-11-23");
+    expect(dayAt(253_402_300_800_000)).toBe("+010000-01-01");
+  });
+
+  it("is filled in wherever it stands, and nothing else is", () => {
+    const target = { scheme: "file", path: "{today}/{Today}-{today}.md" } as const;
+    expect(fillTarget(target, { today })).toEqual({
+      scheme: "file",
+      path: "2026-11-22/{Today}-2026-11-22.md",
+    });
+  });
+
+  it("is filled in as it is, whatever it looks like", () => {
+    const target = { scheme: "file", path: "a-{today}" } as const;
+    expect(fillTarget(target, { today: "$&" }).path).toBe("a-$&");
+  });
+
+  it("is the only one", () => {
+    expect(unknownPlaceholder("{today}/{week}.md")).toBe("{week}");
+    expect(unknownPlaceholder("{today}/a{}.md")).toBeUndefined();
+  });
+});

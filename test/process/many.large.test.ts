@@ -1,0 +1,80 @@
+import type { UIMessageChunk } from "ai";
+import { setTimeout as wait } from "node:timers/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import {
+  type ChatBody,
+  type ChatCompletions,
+  startChatCompletions,
+} from "../support/chat-completions.ts";
+import { type Server, startServer } from "../support/server.ts";
+import { chunksIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";
+
+const AT_ONCE = 200;
+const READ_AT_ONCE = 20;
+const RETRY_MS = 500;
+
+let endpoint: ChatCompletions;
+let server: Server;
+
+beforeAll(async () => {
+  endpoint = await startChatCompletions(echo);
+  server = await startServer({
+    MODEL: "openai-compatible:test-model",
+    MODEL_BASE_URL: endpoint.url,
+  });
+});
+
+afterAll(async () => {
+  await server?.stop();
+  await endpoint?.down();
+});
+
+function echo({ messages }: ChatBody) {
+  const asked = messages.findLast(({ role }) => role === "user")?.content ?? "";
+  return { kind: "text", text: answerTo(asked) } as const;
+}
+
+function answerTo(question: string): string {
+  return `You said: ${question} Not a word more.`;
+}
+
+/**
+ * All chunks of the answer. On a slow disk the local Worker may be silent for so long that its supervisor
+ * starts it anew: whoever was cut off posts the same message again, which is the same turn.
+ */
+async function ask(conversation: string, text: string): Promise<readonly UIMessageChunk[]> {
+  const message = { id: `question of ${conversation}`, parts: [{ type: "text", text }] };
+  for (;;) {
+    const response = await post(conversation, { role: "user", ...message }).catch(() => undefined);
+    const body = await response?.text().catch(() => "");
+    if (body?.endsWith("data: [DONE]\n\n")) return chunksIn(body);
+    await wait(RETRY_MS);
+  }
+}
+
+/** What a step that was called off had said counts for nothing. */
+function textShown(chunks: readonly UIMessageChunk[]): string {
+  return textIn(chunks.slice(chunks.findLastIndex(({ type }) => type === "reset-step") + 1));
+}
+
+// How fast that is: `npm run bench -- many`.
+it("answers 200 new conversations at once, each what it asked, and loses none", async () => {
+  const all = Array.from({ length: AT_ONCE }, (_, index) => ({
+    conversation: `${server.url}/conversations/many-${index}`,
+    question: `I am number ${index}, and no other.`,
+  }));
+  const answers = await Promise.all(
+    all.map(({ conversation, question }) => ask(conversation, question)),
+  );
+  expect(answers.map((chunks) => ({ text: textShown(chunks), last: chunks.at(-1)?.type }))).toEqual(
+    all.map(({ question }) => ({ text: answerTo(question), last: "finish" })),
+  );
+
+  for (let from = 0; from < all.length; from += READ_AT_ONCE) {
+    const some = all.slice(from, from + READ_AT_ONCE);
+    const histories = await Promise.all(some.map(({ conversation }) => messagesOf(conversation)));
+    expect(histories.map((messages) => messages.map(textOf))).toEqual(
+      some.map(({ question }) => [question, answerTo(question)]),
+    );
+  }
+}, 300_000);
