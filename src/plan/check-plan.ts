@@ -102,6 +102,8 @@ class Check {
           .filter((writer) => writer.call !== index)
           .map((writer) => ({ place, other: this.#plan.calls[writer.call]?.id ?? "" })),
       );
+      // In the written order the later one replaces what the earlier one wrote.
+      if (this.#plan.order === "written") return [];
       return overlaps.map(({ place, other }) => ({
         code: "duplicate_producer",
         ...about,
@@ -140,6 +142,10 @@ class Check {
         name === GATES && first !== undefined && "key" in first ? [first.key] : [],
       ),
     );
+    const target = this.#targets[index];
+    const own = { call, gates, ...(target === undefined ? {} : { target }) };
+    // One after the other: what is not there by then stays in the text as it is.
+    if (this.#plan.order === "written") return { ...own, needs: [], dependsOn: new Set() };
     const dependsOn = new Set<number>();
     const checked = needs.map((need): CheckedNeed => {
       const writers = need.references.map((reference) => {
@@ -158,8 +164,7 @@ class Check {
       }
       return { ...need, writers };
     });
-    const target = this.#targets[index];
-    return { call, needs: checked, gates, dependsOn, ...(target === undefined ? {} : { target }) };
+    return { ...own, needs: checked, dependsOn };
   }
 
   /** A run has its own input; `state` begins empty, so only what a call writes is in it. */

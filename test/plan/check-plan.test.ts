@@ -121,6 +121,21 @@ describe("a plan is refused", () => {
   });
 });
 
+describe("a plan in the written order", () => {
+  const written: Partial<Plan> = { order: "written", syntaxes: ["mustache"], runNames: ["x"] };
+
+  it("may name what nobody writes, write a place twice, and read what comes later", async () => {
+    const calls = [
+      reads("{{x}} {{nobody}}", "variable:x"),
+      reads("{{x}}", "variable:x"),
+      { tool: "nope" },
+    ];
+    expect(await codesOf(plan(calls, written))).toEqual(["unknown_tool"]);
+    const { checked } = await checkPlan(plan(calls.slice(0, 2), written), context);
+    expect(checked?.calls.map(({ dependsOn }) => dependsOn.size)).toEqual([0, 0]);
+  });
+});
+
 describe("what ties calls together", () => {
   const tiesOf = async (calls: readonly Partial<PlanCall>[]) => {
     const { checked } = await checkPlan(plan(calls), context);

@@ -1,0 +1,312 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { CapabilityScanner, type WrittenCall } from "../../src/plan/capability-scanner.ts";
+import { readCapabilities } from "../../src/plan/capability-xml.ts";
+import { xmlLimits } from "../../src/plan/xml-limits.ts";
+import { manner, wantedCall, written, xmlFragment } from "./workflow-xml.ts";
+
+type Piece = string | WrittenCall;
+
+const summary = readFileSync(join(import.meta.dirname, "../cases/workflows/summary.xml"), "utf8");
+
+/** All pieces, neighbouring texts joined, and the most that was held between two chunks. */
+function scan(chunks: readonly string[]): { pieces: Piece[]; mostHeld: number } {
+  const scanner = new CapabilityScanner();
+  const pieces: Piece[] = [];
+  let mostHeld = 0;
+  const take = (given: readonly Piece[]) => {
+    for (const piece of given) {
+      const last = pieces.at(-1);
+      if (typeof piece !== "string" || typeof last !== "string") pieces.push(piece);
+      else pieces[pieces.length - 1] = last + piece;
+    }
+  };
+  for (const chunk of chunks) {
+    take(scanner.feed(chunk));
+    mostHeld = Math.max(mostHeld, scanner.heldChars);
+  }
+  take(scanner.end());
+  expect(scanner.heldChars).toBe(0);
+  return { pieces, mostHeld };
+}
+
+/** The text to show with the tools called in braces, where the tags stood. */
+function shown(text: string): string {
+  return scan([text])
+    .pieces.map((piece) => (typeof piece === "string" ? piece : `{${piece.call.tool}}`))
+    .join("");
+}
+
+function sourceOf(pieces: readonly Piece[]): string {
+  return pieces.map((piece) => (typeof piece === "string" ? piece : piece.source)).join("");
+}
+
+const A = '<capability name="a" />';
+const B = '<capability name="b">x</capability>';
+
+describe("a model's text", () => {
+  it("gives up its tags as calls, in their order", () => {
+    const text = `First ${A}, then\n<capability name="memory" action="recall" query="R&amp;D" output_var="found">\n  all\n</capability>.`;
+    const { pieces } = scan([text]);
+    expect(pieces).toEqual([
+      "First ",
+      { call: { tool: "a", parameters: {}, writes: [], scope: "run" }, source: A },
+      ", then\n",
+      {
+        call: {
+          tool: "memory_recall",
+          parameters: { query: "R&D", content: "all" },
+          outputVariable: "found",
+          writes: ["found"],
+          scope: "run",
+        },
+        source: expect.stringContaining("</capability>"),
+      },
+      ".",
+    ]);
+    expect(sourceOf(pieces)).toBe(text);
+  });
+
+  it("has the calls that a workflow of the same tags has", () => {
+    const { plan } = readCapabilities(summary);
+    const calls = scan([summary]).pieces.flatMap((piece) =>
+      typeof piece === "string" ? [] : piece.call,
+    );
+    expect(calls.map(({ tool, parameters }) => ({ tool, parameters }))).toEqual(
+      plan?.calls.map(({ tool, parameters }) => ({ tool, parameters })),
+    );
+  });
+
+  it("keeps everything else", () => {
+    for (const text of [
+      "",
+      "a < b",
+      "<capabilities/>",
+      "<capability",
+      "<b>",
+      "<",
+      "<<",
+      "<!",
+      "<!-",
+      "</capability>",
+    ]) {
+      expect(shown(text)).toBe(text);
+    }
+    expect(shown(`<${A}<<capabil${A}</capability>`)).toBe("<{a}<<capabil{a}</capability>");
+  });
+
+  it.each([
+    ["without a name", "<capability>x</capability>"],
+    ["without quotes", "<capability name=a />"],
+    ["with an entity that there is not", '<capability name="a">&nbsp;</capability>'],
+    ["with a bare ampersand", '<capability name="a">R&D</capability>'],
+    ["with an attribute twice", '<capability name="a" b="1" b="2"/>'],
+    ["with markup in its body", '<capability name="a"><b>x</b></capability>'],
+    ["with another tag in its body", `<capability name="x">${A}</capability>`],
+    ["with another tag in an attribute", `<capability name="x" y='${A}'/>`],
+    ["with a variable that cannot be written", '<capability name="a" output_var="1"/>'],
+    ["that is not finished", '<capability name="a"'],
+    ["that is not closed", '<capability name="a">text'],
+    ["that is not closed in front of others", `<capability name="x">${A}`],
+  ])("keeps a tag %s", (_what, text) => {
+    expect(shown(text)).toBe(text);
+  });
+
+  it("finds the tags behind a broken one", () => {
+    expect(shown(`<capability name=x />${A}`)).toBe("<capability name=x />{a}");
+    expect(shown(`<capability name="x" ${A}`)).toBe('<capability name="x" {a}');
+    expect(shown(`<capability name="x"><b></capability>${A}`)).toBe(
+      '<capability name="x"><b></capability>{a}',
+    );
+  });
+
+  it("keeps tags in code, and sees where code ends", () => {
+    for (const text of [
+      `\`\`\`xml\n${A}\n\`\`\`\n`,
+      `~~~\n${B}\n`,
+      `Write \`${A}\` so`,
+      `\`\`${B}\`\``,
+    ]) {
+      expect(shown(text)).toBe(text);
+    }
+    expect(shown(`\`\`\`\n${A}\n\`\`\`\n${A}`)).toBe(`\`\`\`\n${A}\n\`\`\`\n{a}`);
+    expect(shown(`\`${A}\` ${A}`)).toBe(`\`${A}\` {a}`);
+    expect(shown(`a \` ${A}\n${A}`)).toBe(`a \` ${A}\n{a}`);
+  });
+
+  it("reads a fence inside a tag as the tag's, unless the tag is text", () => {
+    const fence = "\n```\n";
+    expect(shown(`<capability name="a">${fence}</capability>${A}`)).toBe("{a}{a}");
+    const broken = `<capability name="a">${fence}&</capability>${A}`;
+    expect(shown(broken)).toBe(broken);
+    const behind = `<capability name="a"><b>${fence}</capability>${A}`;
+    expect(shown(behind)).toBe(behind);
+  });
+
+  it("keeps tags in comments", () => {
+    expect(shown(`<!-- ${A} -->${A}<!--${A}`)).toBe(`<!-- ${A} -->{a}<!--${A}`);
+    expect(shown(`<!--> ${A} --->${A}`)).toBe(`<!--> ${A} --->{a}`);
+  });
+});
+
+describe("what is held back", () => {
+  it("is nothing that can no longer become a call", () => {
+    const scanner = new CapabilityScanner();
+    expect(scanner.feed("text <cap")).toEqual(["text "]);
+    expect(scanner.heldChars).toBe(4);
+    expect(scanner.feed("ital> <capability name='a'>")).toEqual(["<capital> "]);
+    expect(scanner.feed("body")).toEqual([]);
+    expect(scanner.feed("<b")).toEqual(["<capability name='a'>body<b"]);
+    expect(scanner.feed(" more")).toEqual([" more"]);
+    expect(scanner.end()).toEqual([]);
+  });
+
+  it("is one tag of at most so many characters", () => {
+    const around = '<capability name="a"></capability>';
+    const tag = (length: number) => around.replace("><", `>${"x".repeat(length - around.length)}<`);
+    const { maxTagChars } = xmlLimits;
+    expect(shown(tag(maxTagChars))).toBe("{a}");
+    const long = tag(maxTagChars + 1);
+    for (const chunks of [[long], long.match(/.{1,7}/g) ?? []]) {
+      const { pieces, mostHeld } = scan(chunks);
+      expect(pieces).toEqual([long]);
+      expect(mostHeld).toBeLessThan(maxTagChars);
+    }
+    expect(shown(`${tag(maxTagChars * 2)}${A}`)).toBe(`${tag(maxTagChars * 2)}{a}`);
+  });
+
+  it("does not keep a broken tag open for longer", () => {
+    const open = `<capability name="x">${B}`;
+    const filler = (length: number) => "y".repeat(xmlLimits.maxTagChars - open.length - length);
+    const within = `<capability name="x"><b>${"y".repeat(xmlLimits.maxTagChars)}${A}`;
+    expect(shown(within)).toBe(within.replace(A, "{a}"));
+    expect(shown(`${open}${filler(0)}${A}`)).toBe(`${open}${filler(0)}{a}`);
+  });
+});
+
+describe("the pieces are the same however the text is cut", () => {
+  const examples = [
+    summary,
+    `a ${A} b ${B} c`,
+    `<capability name="x">${A}</capability>${A}`,
+    `<capability name='x' y="<">${A}</capability> \`${A}\` ${A}`,
+    `<capability name="a"><![CDATA[</capability>]] ]]>\r\n<!-- </capability> - -- --> &#x1F600; 😀</capability>!`,
+    `\`\`\`\n${A}\n\`\`\`\n<!-- ${A} -->${A}<capability name="x" ${A}`,
+    "<<capability <capability/><!-<!--<capability name='a'/>-->",
+  ];
+
+  it.each(examples)("%j: every one cut, and character by character", (text) => {
+    const { pieces } = scan([text]);
+    expect(sourceOf(pieces)).toBe(text);
+    for (let cut = 0; cut <= text.length; cut++) {
+      expect(scan([text.slice(0, cut), text.slice(cut)]).pieces).toEqual(pieces);
+    }
+    expect(scan(text.split("")).pieces).toEqual(pieces);
+  });
+
+  it.each(examples.slice(1).filter(({ length }) => length <= 110))("%j: every two cuts", (text) => {
+    const { pieces } = scan([text]);
+    for (let first = 0; first <= text.length; first++) {
+      for (let second = first; second <= text.length; second++) {
+        const chunks = [text.slice(0, first), text.slice(first, second), text.slice(second)];
+        expect(scan(chunks).pieces).toEqual(pieces);
+      }
+    }
+  });
+
+  it("any text", () => {
+    const cuts = fc.array(fc.nat({ max: 400 }), { maxLength: 8 });
+    fc.assert(
+      fc.property(fc.array(xmlFragment, { maxLength: 40 }), cuts, (parts, where) => {
+        const text = parts.join("");
+        const { pieces } = scan([text]);
+        expect(sourceOf(pieces)).toBe(text);
+        expect(scan(text.split("")).pieces).toEqual(pieces);
+        const offsets = [0, ...where.map((cut) => cut % (text.length + 1)), text.length];
+        offsets.sort((left, right) => left - right);
+        const chunks = offsets.slice(1).map((end, index) => text.slice(offsets[index], end));
+        expect(scan(chunks).pieces).toEqual(pieces);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("any workflow between prose: its calls are those of the plan", () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(wantedCall, manner), { minLength: 1, maxLength: 5 }),
+        (wanted) => {
+          const tags = wanted.map(([call, how]) => written(call, how));
+          const { plan } = readCapabilities(tags.join("\n"));
+          const { pieces } = scan([tags.join(" and\n")]);
+          const calls = pieces.filter((piece) => typeof piece !== "string");
+          expect(calls.map(({ source }) => source)).toEqual(tags);
+          expect(calls.map(({ call }) => call.parameters)).toEqual(
+            plan?.calls.map(({ parameters }) => parameters),
+          );
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});
+
+const charCodeAt = String.prototype.charCodeAt;
+
+/** How often a character's code is read while a text is scanned: steps that no machine changes. */
+function readsOf(text: string, chunkChars: number): number {
+  let reads = 0;
+  // oxlint-disable-next-line no-extend-native
+  String.prototype.charCodeAt = function (this: string, index: number) {
+    reads++;
+    return charCodeAt.call(this, index);
+  };
+  try {
+    const scanner = new CapabilityScanner();
+    for (let start = 0; start < text.length; start += chunkChars) {
+      scanner.feed(text.slice(start, start + chunkChars));
+    }
+    scanner.end();
+  } finally {
+    // oxlint-disable-next-line no-extend-native
+    String.prototype.charCodeAt = charCodeAt;
+  }
+  return reads;
+}
+
+describe("the steps of a scan are linear in the text", () => {
+  it.each(
+    [
+      "<",
+      "<capability ",
+      '<capability a="',
+      '<capability name="a">',
+      "<capability name='a",
+      "<!--",
+      "</capability>",
+    ].concat([
+      "<![CDATA[",
+      "`<capability",
+      "\n```\n<",
+      "<c",
+      "<!",
+      A,
+      B,
+      "\r",
+      "&amp;",
+      "plain text. ",
+    ]),
+  )("%j again and again", (unit) => {
+    const times = Math.ceil(150_000 / unit.length);
+    for (const chunkChars of [1, 1_000, Infinity]) {
+      const once = readsOf(unit.repeat(times), chunkChars);
+      const twice = readsOf(unit.repeat(times * 2), chunkChars);
+      expect(once).toBeGreaterThanOrEqual(unit.length * times);
+      expect(twice).toBeLessThanOrEqual(once * 2.02);
+      // Once for its place, once more if it was held and is text.
+      expect(once).toBeLessThanOrEqual(unit.length * times * 4);
+    }
+  });
+});
