@@ -1,48 +1,22 @@
 import { DefaultChatTransport, readUIMessageStream, tool, type UIMessage } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import type { Agent } from "../../src/turn/agent.ts";
 import { json, ORIGIN, problemIn, textOf } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../support/scripted-model.ts";
-import { chunksIn } from "../support/turn-client.ts";
+import {
+  approvalIn,
+  approvalsIn,
+  ask,
+  decide,
+  decideAll,
+  messagesOf,
+  paying,
+  post,
+} from "../support/paying.ts";
+import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { chunksIn, readUntil } from "../support/turn-client.ts";
 
 const asked = finish("tool-calls");
-
-/** An agent with a tool that a person has to approve, and what it did. */
-function paying(steps: readonly Step[]) {
-  const paid: unknown[] = [];
-  const pay = tool({
-    inputSchema: z.object({ amount: z.number() }),
-    needsApproval: ({ amount }) => amount > 10,
-    execute: ({ amount }) => {
-      paid.push(amount);
-      return { paid: amount };
-    },
-  });
-  const agent: Agent = { name: "bank", description: "", instructions: "", tools: { pay } };
-  const other: Agent = { name: "other", description: "", instructions: "", tools: {} };
-  const model = scriptedModel(steps);
-  return { paid, model, options: { agents: [other, agent] as const, model } };
-}
-
-const ask = async (own: OwnRuntime, message = "Pay.") => {
-  const init = json({ message, agent: "bank" });
-  const response = await own.call("POST", "/conversations/c/messages", init);
-  return chunksIn(await response.text());
-};
-const decide = (own: OwnRuntime, id: string, body: object) =>
-  own.call("POST", `/conversations/c/approvals/${id}`, json(body));
-const messagesOf = (own: OwnRuntime) =>
-  own.conversation().readMessages({ limit: 10, form: "display" }).messages;
-
-/** The approval that the newest message waits for. */
-function approvalIn(own: OwnRuntime): string {
-  for (const part of messagesOf(own).at(-1)?.parts ?? []) {
-    if ("approval" in part && part.state === "approval-requested") return part.approval?.id ?? "";
-  }
-  throw new Error("Nothing waits.");
-}
 
 const payAmount = (amount: unknown) => [text("So: "), toolCall("pay", { amount }), asked];
 const thanks: Step = [text("Paid $pay_1.paid."), finish()];
@@ -155,6 +129,44 @@ describe("a call that waits for a person", () => {
     });
   });
 
+  it("goes on with its own agent, also when it is approved while its turn still runs", async () => {
+    const both: Step = [toolCall("pay", { amount: 50 }), toolCall("wait", {}), asked];
+    const { paid, options } = paying([both, thanks]);
+    const gate = Promise.withResolvers<string>();
+    const wait = tool({ inputSchema: z.object({}), execute: () => gate.promise });
+    const [other, bank] = options.agents;
+    const agents = [other, { ...bank, tools: { ...bank.tools, wait } }] as const;
+    await withRuntime({ ...options, agents }, async (own) => {
+      const seen = await readUntil(await post(own), '"approvalDescriptor"');
+      const [, id = ""] = /"approvalId":"([^"]+)"/.exec(seen) ?? [];
+      const decided = await decide(own, id, { approved: true });
+      gate.resolve("Done.");
+      await decided.text();
+      expect(paid).toEqual([50]);
+      expect(textOf(messagesOf(own).at(-1))).toBe("Paid 50.");
+    });
+  });
+
+  it("is of the same turn for what that may spend, and for what it has spent", async () => {
+    const spent = { input: 60, output: 40 };
+    const pays = (id: string): Step => [
+      toolCall("pay", { amount: 50 }, { id }),
+      finish("tool-calls", spent),
+    ];
+    const { paid, options, model } = paying([pays("a"), pays("b"), thanks]);
+    await withRuntime({ ...options, spend: { turn: { modelCalls: 2 } } }, async (own) => {
+      await ask(own);
+      const metadata = () => messagesOf(own).at(-1)?.metadata;
+      for (const totalTokens of [100, 200]) {
+        expect(metadata()).toMatchObject({ usage: { totalTokens } });
+        await (await decide(own, approvalIn(own), { approved: true })).text();
+      }
+      expect(paid).toEqual([50, 50]);
+      expect(model.calls).toHaveLength(2);
+      expect(metadata()).toMatchObject({ error: "spend_exceeded", usage: { totalTokens: 200 } });
+    });
+  });
+
   it.each([{}, { approved: "yes" }, { approved: true, reason: 5 }])(
     "is not decided by what is no decision: %j",
     async (body) => {
@@ -163,6 +175,39 @@ describe("a call that waits for a person", () => {
       });
     },
   );
+});
+
+describe("decisions in one post", () => {
+  it("are a hundred at most; the others still wait", async () => {
+    const pay = (_: unknown, n: number) => toolCall("pay", { amount: 50 }, { id: `call_${n}` });
+    const { paid, options } = paying([[...Array.from({ length: 101 }, pay), asked], thanks]);
+    await withRuntime(options, async (own) => {
+      await ask(own);
+      const ids = approvalsIn(own);
+      await decideAll(own, ids);
+      expect(paid).toHaveLength(100);
+      expect(approvalsIn(own)).toEqual(ids.slice(100));
+    });
+  });
+
+  it("are kept only of calls that wait, whatever reasons there are", async () => {
+    let chars: unknown;
+    let read = () => {};
+    const done: Step = () => {
+      read();
+      return [text("Done."), finish()];
+    };
+    const { paid, options } = paying([payAmount(50), done]);
+    await withRuntime(options, async (own) => {
+      const query = "SELECT max(length(head)) AS chars FROM turn";
+      read = () => ({ chars } = own.state.storage.sql.exec(query).one());
+      await ask(own);
+      const others = Array.from({ length: 99 }, (_, n) => `none_${n}`);
+      await decideAll(own, [approvalIn(own), ...others]);
+      expect(paid).toEqual([50]);
+      expect(chars).toBeLessThan(5_000);
+    });
+  });
 });
 
 describe("the AI SDK's own client", () => {
@@ -227,8 +272,8 @@ describe("the AI SDK's own client", () => {
 
   it("finds its variables however long that takes, and also when the object begins anew", async () => {
     const { paid, options } = paying([payAmount("$sum"), thanks]);
-    const retention = { variableIdleMs: 50 };
-    await withRuntime({ ...options, retention }, async (own) => {
+    const patience = { interval: 600, timeout: 10_000 };
+    await withRuntime({ ...options, retention: { variableIdleMs: 500 } }, async (own) => {
       await own.call("PUT", "/conversations/c/variables/sum", json(50));
       await own.call("PUT", "/conversations/c/variables/other", json(1));
       await ask(own);
@@ -237,14 +282,14 @@ describe("the AI SDK's own client", () => {
         const other = await own.call("GET", "/conversations/c/variables/other");
         await own.conversation().alarm();
         return other.status === 410;
-      });
+      }, patience);
       await (await decide(own, approvalIn(own), { approved: true })).text();
       expect(paid).toEqual([50]);
       own.wakeAgain();
       await vi.waitUntil(async () => {
         await own.conversation().alarm();
         return (await own.call("GET", "/conversations/c/variables/sum")).status === 410;
-      });
+      }, patience);
     });
   });
 

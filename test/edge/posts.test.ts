@@ -1,6 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
+import { limits } from "../../src/limits.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { json, problemIn, textOf } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
@@ -35,6 +36,13 @@ const post = (own: OwnRuntime, message: object, headers: Record<string, string> 
 const textFrom = async (response: Response) => textIn(chunksIn(await response.text()));
 const countOf = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 10, form: "display" }).messages.length;
+
+/** The approval that a stream asks for. */
+function approvalIn(stream: string): string {
+  const request = chunksIn(stream).find(({ type }) => type === "tool-approval-request");
+  if (request?.type !== "tool-approval-request") throw new Error("It asks for none.");
+  return request.approvalId;
+}
 
 /** A step that waits until it is told to go on. */
 function gated(words: string) {
@@ -98,15 +106,35 @@ describe("the same message posted again", () => {
     const act = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
     const steps = [[toolCall("act", {}), finish("tool-calls")], says("Done."), says("Again.")];
     await withRuntime(options(steps, { tools: { act } }), async (own) => {
-      const asked = chunksIn(await (await post(own, question("q", "Hi."))).text());
-      const request = asked.find(({ type }) => type === "tool-approval-request");
-      const id = request?.type === "tool-approval-request" ? request.approvalId : "";
+      const id = approvalIn(await (await post(own, question("q", "Hi."))).text());
       const approve = json({ approved: true }, { "idempotency-key": "k" });
       const decided = await own.call("POST", `/conversations/c/approvals/${id}`, approve);
       expect(await textFrom(decided)).toBe("Done.");
       expect(await textFrom(await post(own, question("q", "Hi.")))).toBe("Done.");
       const again = await own.call("POST", `/conversations/c/approvals/${id}`, approve);
       expect(await textFrom(again)).toBe("Done.");
+      expect(countOf(own)).toBe(2);
+    });
+  });
+
+  it("is the turn that goes on, while a call runs that a person has approved", async () => {
+    const gate = gated("");
+    const execute = async () => void (await gate.step());
+    const act = tool({ inputSchema: z.object({}), needsApproval: true, execute });
+    const steps = [[text("So: "), toolCall("act", {}), finish("tool-calls")], says("Done.")];
+    await withRuntime(options(steps, { tools: { act } }), async (own) => {
+      const asked = await (await post(own, question("q", "Hi."))).text();
+      const init = json({ approved: true });
+      const decided = await own.call(
+        "POST",
+        `/conversations/c/approvals/${approvalIn(asked)}`,
+        init,
+      );
+      await gate.begun;
+      const again = await post(own, question("q", "Hi."));
+      gate.open();
+      expect(await textFrom(again)).toBe("So: Done.");
+      expect(await textFrom(decided)).toBe("Done.");
       expect(countOf(own)).toBe(2);
     });
   });
@@ -152,6 +180,47 @@ describe("an Idempotency-Key", () => {
       } finally {
         vi.useRealTimers();
       }
+    });
+  });
+
+  it("gets the end that there was, also of an answer that was stopped, or cut short", async () => {
+    const gate = gated("");
+    const half: Step = async function* () {
+      yield text("Half");
+      await gate.step();
+    };
+    const setup = options([half, says("Two."), [text("Cut"), finish("length")], says("Four.")]);
+    await withRuntime(setup, async (own) => {
+      const end = async (message: string, key: string) => {
+        const about = { key, accept: "text/event-stream" };
+        return chunksIn(await (await short(own, message, about)).text()).at(-1);
+      };
+      const stopped = end("One?", "k");
+      await gate.begun;
+      own.conversation().stop();
+      expect(await stopped).toMatchObject({ type: "abort" });
+      await end("Two?", "l");
+      const cut = await end("Three?", "m");
+      expect(cut).toEqual({ type: "finish", finishReason: "length" });
+      await end("Four?", "n");
+      expect(await end("One?", "k")).toEqual({ type: "abort" });
+      expect(await end("Three?", "m")).toEqual(cut);
+      expect(setup.model.calls).toHaveLength(4);
+    });
+  });
+
+  it("of an approval for which no call waited finds none the second time either", async () => {
+    const gate = gated("One.");
+    await withRuntime(options([gate.step, says("Two.")]), async (own) => {
+      const init = json({ approved: true }, { "idempotency-key": "k" });
+      const approve = () => own.call("POST", "/conversations/c/approvals/none", init);
+      const running = await post(own, question("q", "Hi."));
+      await gate.begun;
+      const waiting = await approve();
+      gate.open();
+      expect(await textFrom(running)).toBe("One.");
+      expect(await waiting.text()).toContain("approval_not_found");
+      await problemIn(await approve(), "approval_not_found");
     });
   });
 
@@ -202,6 +271,24 @@ describe("a message that comes while a turn runs", () => {
       expect(await textFrom(second)).toBe("Two.");
       expect(chunksIn(await first.text()).at(-1)).toMatchObject({ type: "abort" });
       gate.open();
+    });
+  });
+
+  it("stops nothing if it is refused: as many as can already wait", async () => {
+    const gate = gated("One.");
+    const more = Array.from({ length: limits.maxQueuedTurns }, () => says("More."));
+    const { model } = options([gate.step, ...more]);
+    const agents = [agent, { ...agent, name: "b", whenBusy: "interrupt" as const }] as const;
+    await withRuntime({ model, agents }, async (own) => {
+      const asks = (name: string) =>
+        own.call("POST", "/conversations/c/messages", json({ message: "Hi.", agent: name }));
+      const first = await asks("a");
+      await gate.begun;
+      const others = await Promise.all(more.map(() => asks("a")));
+      await problemIn(await asks("b"), "too_many_turns");
+      gate.open();
+      expect(await textFrom(first)).toBe("One.");
+      for (const other of others) expect(await textFrom(other)).toBe("More.");
     });
   });
 });

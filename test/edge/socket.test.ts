@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import { describe, expect, it } from "vitest";
-import { json, textOf } from "../support/edge.ts";
+import { json, problemIn, textOf } from "../support/edge.ts";
 import { haltedTurn } from "../support/halted-turn.ts";
 import type { OwnRuntime } from "../support/own-runtime.ts";
 import { finish, type Step, text } from "../support/scripted-model.ts";
@@ -10,6 +10,7 @@ import {
   saidIn,
   sendFrame,
   type ServerFrame,
+  upgrade,
   withSockets,
 } from "../support/socket-client.ts";
 import { chunksIn } from "../support/turn-client.ts";
@@ -305,6 +306,20 @@ describe("a socket that closes", () => {
       open();
       expect(saidIn(await socket.until("end", "b"))).toBe("Before. After.");
       expect(messagesOf(own).map(textOf)).toEqual(["Hello.", "Before. After."]);
+    });
+  });
+
+  it("makes room for another: a conversation has 16 at most", async () => {
+    await withSockets(haltedTurn().options, async (own) => {
+      const sockets = Array.from({ length: 16 }, () => connect(own.call, "c"));
+      const [first] = await Promise.all(sockets);
+      await problemIn(await upgrade(own.call, "c"), "too_many_sockets");
+      first?.close();
+      await first?.closed;
+      await expect.poll(() => own.state.getWebSockets().length).toBe(15);
+      const another = await connect(own.call, "c");
+      another.send(resumeFrame("a", "c"));
+      await another.until("no-active", "a");
     });
   });
 });

@@ -10,6 +10,7 @@ import * as z from "zod";
 import type { Agent } from "../../src/turn/agent.ts";
 import { json, newId, ORIGIN, textOf } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
+import { refuseRows } from "../support/storage.ts";
 import { framesIn as eventsIn } from "../support/turn-client.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../support/scripted-model.ts";
 
@@ -206,6 +207,23 @@ describe("a stream that is watched again", () => {
       expect(await (await own.call("GET", "/conversations/c")).json()).toMatchObject({
         status: "idle",
       });
+    });
+  });
+
+  it("has not ended where there was no room for the end: it is 204 until the turn goes on", async () => {
+    const { open, options } = halted([[text("Anew."), finish()]]);
+    await withRuntime(options, async (own) => {
+      const makeRoom = refuseRows(own.state.storage, '"isOpen":false');
+      open();
+      const had = framesIn(await (await ask(own)).text());
+      expect(had.at(-1)?.chunk).toMatchObject({ type: "error" });
+      expect((await watch(own, `?after=${MAX + 3}`)).status).toBe(204);
+      makeRoom();
+      own.wakeAgain();
+      const rest = framesIn(await (await watch(own, `?after=${MAX + 3}`)).text());
+      expect(rest.at(-1)?.chunk).toMatchObject({ type: "finish" });
+      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+      expect(messages.map(textOf)).toEqual(["Hello.", "Anew."]);
     });
   });
 

@@ -32,6 +32,19 @@ export async function age(id: string, ageMs: number): Promise<void> {
   await evictDurableObject(objectOf(id));
 }
 
+/** From now on there is no room for rows that hold this text; what is returned makes room again. */
+export function refuseRows({ sql }: DurableObjectStorage, text: string): () => void {
+  const { exec } = sql;
+  const refusing: typeof exec = (query, ...bindings) => {
+    if (bindings.some((value) => String(value).includes(text))) {
+      throw new Error("database or disk is full: SQLITE_FULL");
+    }
+    return exec.call(sql, query, ...bindings) as never;
+  };
+  Object.defineProperty(sql, "exec", { configurable: true, value: refusing });
+  return () => Object.defineProperty(sql, "exec", { configurable: true, value: exec });
+}
+
 /** The rows of a table, none if there is no such table. */
 export function rowsIn(id: string, table: string): Promise<Record<string, SqlStorageValue>[]> {
   return inStorage(id, ({ sql }) => {

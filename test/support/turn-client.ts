@@ -19,6 +19,19 @@ export function post(
   });
 }
 
+/** What has come of a stream when this is in it; whoever reads then goes. */
+export async function readUntil({ body }: Response, what: string): Promise<string> {
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
+  let had = "";
+  while (!had.includes(what)) {
+    const read = await reader?.read();
+    if (read?.value === undefined) throw new Error(`It has ended without ${what}: ${had}`);
+    had += read.value;
+  }
+  await reader?.cancel();
+  return had;
+}
+
 /** The frames of a stream of server-sent events; comments are left out. */
 export function framesIn(body: string): readonly Frame[] {
   return body

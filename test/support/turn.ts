@@ -13,9 +13,11 @@ import type { Naming } from "../../src/tool/prepared-call.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { History, type StoredMessage } from "../../src/turn/history.ts";
 import { Journal } from "../../src/turn/journal.ts";
-import { runTurn, type TurnResult } from "../../src/turn/turn.ts";
+import { resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
 import type { SpendLimits } from "../../src/turn/spend.ts";
 import { TurnLog } from "../../src/turn/turn-log.ts";
+import type { TurnOptions } from "../../src/turn/turn-options.ts";
+import { waitingCalls } from "../../src/turn/waiting.ts";
 import { NodeSql } from "./node-sql.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
 
@@ -75,33 +77,48 @@ export class Conversation {
   }
 
   /** One turn. */
-  async say({ steps, question = "Hello.", signal, onChunk, model }: SayOptions): Promise<Turn> {
+  say({ question = "Hello.", ...options }: SayOptions): Promise<Turn> {
+    const message = question === null ? {} : { message: this.#question(question) };
+    return this.#play(options, (turn) => runTurn(turn, message));
+  }
+
+  /** The newest turn goes on: a person has allowed the first call that waits. */
+  approve(options: Omit<SayOptions, "question">): Promise<Turn> {
+    const [approvalId = ""] = waitingCalls(this.history.newest()).keys();
+    return this.#play(options, (turn) => resumeTurn(turn, [{ approvalId, approved: true }]));
+  }
+
+  async #play(
+    { steps, signal, onChunk, model }: SayOptions,
+    work: (options: TurnOptions) => Promise<TurnResult>,
+  ): Promise<Turn> {
     const scripted = scriptedModel(steps);
     const chunks: UIMessageChunk[] = [];
-    const result = await runTurn(
-      {
-        agent: this.agent,
-        model: model ?? scripted,
-        store: this.store,
-        history: this.history,
-        now: () => this.nowMs,
-        newId: () => this.#newId("answer"),
-        journal: this.journal,
-        log: new TurnLog({ now: () => this.nowMs }),
-        conversation: "test",
-        spendLimits: this.#spendLimits,
-        sleep: async () => undefined,
-        signal: signal ?? new AbortController().signal,
-        cost: () => NO_COST,
-        emit: (chunk) => {
-          // As bytes would: a later change of what was sent would show nowhere.
-          chunks.push(JSON.parse(JSON.stringify(chunk)) as UIMessageChunk);
-          onChunk?.(chunk, chunks);
-        },
+    const result = await work({
+      agent: this.agent,
+      model: model ?? scripted,
+      store: this.store,
+      history: this.history,
+      now: () => this.nowMs,
+      newId: () => this.#newId("answer"),
+      journal: this.journal,
+      log: new TurnLog({ now: () => this.nowMs }),
+      conversation: "test",
+      spendLimits: this.#spendLimits,
+      sleep: async () => undefined,
+      signal: signal ?? new AbortController().signal,
+      cost: () => NO_COST,
+      emit: (chunk) => {
+        // As bytes would: a later change of what was sent would show nowhere.
+        chunks.push(JSON.parse(JSON.stringify(chunk)) as UIMessageChunk);
+        onChunk?.(chunk, chunks);
       },
-      question === null ? {} : { message: userMessage(this.#newId("question"), question) },
-    );
+    });
     return { result, chunks, calls: scripted.calls, store: this.store, history: this.history };
+  }
+
+  #question(text: string): StoredMessage {
+    return userMessage(this.#newId("question"), text);
   }
 
   #newId(kind: string): string {

@@ -1,117 +1,16 @@
-import { tool, type ToolSet, type UIMessageChunk } from "ai";
+import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { limits } from "../../src/limits.ts";
-import { migrate } from "../../src/store/migrations.ts";
-import { SqlStore } from "../../src/store/sql-store.ts";
-import type { Agent } from "../../src/turn/agent.ts";
-import { History } from "../../src/turn/history.ts";
-import { Journal } from "../../src/turn/journal.ts";
 import { recoveryDelayMs } from "../../src/turn/recovery.ts";
-import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
-import { type Frame, TurnLog } from "../../src/turn/turn-log.ts";
 import { waitingCalls } from "../../src/turn/waiting.ts";
-import { NodeSql } from "../support/node-sql.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../support/scripted-model.ts";
-import { START_MS, readMessage, userMessage } from "../support/turn.ts";
+import { chunksOf, Crashing, hang } from "../support/crashing.ts";
+import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { readMessage } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
 const never: Step = () => hang();
 const inputSchema = z.object({ n: z.number() });
-
-let onHang = () => {};
-
-/** The end of a process comes before that of this. */
-function hang(): Promise<never> {
-  onHang();
-  return new Promise<never>(() => {});
-}
-
-/** A conversation of which processes end: what is in memory is gone, and what hangs hangs for ever. */
-class Crashing {
-  readonly sql = new NodeSql();
-  readonly agent: Agent;
-  nowMs = START_MS;
-  #ids = 0;
-  #process = this.#start();
-
-  constructor(tools: ToolSet, about: Partial<Agent> = {}) {
-    this.agent = { name: "a", description: "", instructions: "", tools, ...about };
-  }
-
-  get history(): History {
-    return this.#process.history;
-  }
-
-  get store(): SqlStore {
-    return this.#process.store;
-  }
-
-  /** Runs until everything that can happen has happened. */
-  async run(...steps: readonly Step[]) {
-    const log = new TurnLog({ now: () => this.nowMs });
-    const running = runTurn(this.#options(log, steps), { message: userMessage("q", "Go.") });
-    return this.#settled(running, log);
-  }
-
-  async approve(approvalId: string, ...steps: readonly Step[]) {
-    const log = new TurnLog({ now: () => this.nowMs });
-    const running = resumeTurn(this.#options(log, steps), [{ approvalId, approved: true }]);
-    return this.#settled(running, log);
-  }
-
-  /** The process has ended, and another begins. */
-  async recover(...steps: readonly Step[]) {
-    this.#process = this.#start();
-    const log = new TurnLog({ now: () => this.nowMs });
-    const remains = log.recover(this.#process.journal);
-    const running = recoverTurn(this.#options(log, steps), remains);
-    return { ...(await this.#settled(running, log)), remains };
-  }
-
-  async #settled(running: ReturnType<typeof runTurn>, log: TurnLog) {
-    const hung = new Promise<undefined>((resolve) => {
-      onHang = () => setImmediate(() => resolve(undefined));
-    });
-    let error: unknown;
-    const failed = running.catch((thrown: unknown) => {
-      error = thrown;
-      return undefined;
-    });
-    const result = await Promise.race([failed, hung]);
-    const frames = log.slice(0, 0);
-    return { result, error, frames, types: typesOf(frames), journal: this.#process.journal };
-  }
-
-  #start() {
-    const { sql } = this;
-    migrate(sql);
-    return { store: new SqlStore(sql), history: new History(sql), journal: new Journal(sql) };
-  }
-
-  #options(log: TurnLog, steps: readonly Step[]) {
-    return {
-      ...this.#process,
-      agent: this.agent,
-      model: scriptedModel(steps),
-      log,
-      conversation: "c",
-      now: () => this.nowMs,
-      newId: () => `id_${++this.#ids}`,
-      signal: new AbortController().signal,
-      cost: () => ({ rowsRead: 0, rowsWritten: 0, alarms: 0 }),
-      sleep: async () => undefined,
-    };
-  }
-}
-
-function typesOf(frames: readonly Frame[]): readonly string[] {
-  return chunksOf(frames).map(({ type }) => type);
-}
-
-function chunksOf(frames: readonly Frame[]): readonly UIMessageChunk[] {
-  return frames.map(({ data }) => JSON.parse(data) as UIMessageChunk);
-}
 
 /** A tool that hangs the first time, and what it was given. */
 function hanging(effects: "none" | "idempotent" | "once") {
@@ -226,6 +125,41 @@ describe("a turn that a crash cuts off", () => {
     }
   });
 
+  it("after one of two calls was approved: the other still has what it needs", async () => {
+    const { tools, about } = hanging("none");
+    const chat = new Crashing(tools, { ...about, policies: { act: { approval: true } } });
+    await chat.store.save({ name: "sum", value: 5 });
+    await chat.store.save({ name: "other", value: 7 });
+    const one = toolCall("act", { n: "$sum" }, { id: "a" });
+    await chat.run([one, toolCall("act", { n: "$other" }, { id: "b" }), asked]);
+    const [first = "", second = ""] = waitingCalls(chat.history.newest()).keys();
+    await chat.approve(first);
+    const after = await chat.recover();
+    expect([...waitingCalls(chat.history.newest()).keys()]).toEqual([second]);
+    expect(after.journal.head()?.needs).toContain("other");
+    expect(chat.store.holds.has("other")).toBe(true);
+    const last = await chat.approve(second, [text("$act_2"), finish()]);
+    expect(JSON.stringify(last.result?.message.parts)).toContain('"text":"8"');
+    expect(chat.store.holds.has("other")).toBe(false);
+  });
+
+  it("while a call runs that was approved as another: a person is asked if it has to be", async () => {
+    const { keys, tools, about } = hanging("none");
+    let asks = true;
+    const policy = () => (asks ? { ask: "Is that right?" } : "allow");
+    const chat = new Crashing(tools, { ...about, policy });
+    await chat.store.save({ name: "sum", value: 5 });
+    await chat.run([toolCall("act", { n: "$sum" }), asked]);
+    const [approval = ""] = waitingCalls(chat.history.newest()).keys();
+    await chat.store.save({ name: "sum", value: 5_000 });
+    asks = false;
+    await chat.approve(approval);
+    asks = true;
+    await chat.recover();
+    expect(keys).toHaveLength(1);
+    expect(waitingCalls(chat.history.newest()).size).toBe(1);
+  });
+
   it("again and again without getting any further is given up, and the history says so", async () => {
     const chat = new Crashing({});
     await chat.run(never);
@@ -270,6 +204,45 @@ describe("a turn for which there is no room", () => {
     expect(after.result?.error).toBeUndefined();
     expect(chat.history.count()).toBe(2);
     whole(chat);
+  });
+
+  it("leaves what it was to stand in for, now and after a crash", async () => {
+    const chat = new Crashing({});
+    await chat.run([text("One."), finish()]);
+    const before = chat.history.page({ limit: 10 });
+    chat.sql.limitPages(1);
+    const { error } = await chat.edit("x".repeat(300_000), [text("Two."), finish()]);
+    expect(error).toMatchObject({ code: "storage_full" });
+    expect(chat.history.page({ limit: 10 })).toEqual(before);
+    expect(chat.history.window()).toHaveLength(2);
+    chat.crash();
+    expect(chat.history.page({ limit: 10 })).toEqual(before);
+  });
+
+  it("is in the history once, where its end did not fit at first", async () => {
+    const chat = new Crashing({});
+    chat.sql.refused = '"isOpen":false';
+    const full = await chat.run([text("One."), finish()]);
+    expect(full.error).toMatchObject({ code: "storage_full" });
+    expect(full.types).not.toContain("finish");
+    expect(chat.history.count()).toBe(1);
+    chat.sql.refused = undefined;
+    const after = await chat.recover([text("Two."), finish()]);
+    expect(after.types.at(-1)).toBe("finish");
+    expect(chat.history.count()).toBe(2);
+    expect(JSON.stringify(chat.history.newest()?.parts)).toContain("Two.");
+  });
+
+  it("ends, and has what a tool did of which only the result's entry did not fit", async () => {
+    let runs = 0;
+    const chat = new Crashing({ act: tool({ inputSchema, execute: () => ++runs }) });
+    chat.sql.refused = "tool-output-available";
+    const { result } = await chat.run(call, done);
+    expect(result?.error?.code).toBe("storage_full");
+    const { journal } = chat.crash();
+    expect(journal.head()).toMatchObject({ isOpen: false, ended: "failed" });
+    expect(chat.history.newest()?.parts[1]).toMatchObject({ state: "output-available" });
+    expect([runs, chat.store.list().map(({ name }) => name)]).toEqual([1, ["act_1"]]);
   });
 });
 

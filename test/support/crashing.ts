@@ -1,0 +1,149 @@
+import type { ToolSet, UIMessageChunk } from "ai";
+import { ByrefError } from "../../src/errors.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import type { SqlValue } from "../../src/store/sql.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { Agent } from "../../src/turn/agent.ts";
+import { History } from "../../src/turn/history.ts";
+import { Journal } from "../../src/turn/journal.ts";
+import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
+import { type Frame, TurnLog } from "../../src/turn/turn-log.ts";
+import { NodeSql } from "./node-sql.ts";
+import { scriptedModel, type Step } from "./scripted-model.ts";
+import { START_MS, userMessage } from "./turn.ts";
+
+let onHang = () => {};
+
+/** The end of a process comes before that of this. */
+export function hang(): Promise<never> {
+  onHang();
+  return new Promise<never>(() => {});
+}
+
+/** A database without room for some rows. */
+class RefusingSql extends NodeSql {
+  /** Rows that hold this text. */
+  refused: string | undefined;
+
+  override run(statement: string, ...bindings: readonly SqlValue[]): void {
+    const { refused } = this;
+    const isRefused = (value: SqlValue) => refused !== undefined && String(value).includes(refused);
+    if (bindings.some(isRefused)) throw new ByrefError("storage_full", "There is no room.");
+    super.run(statement, ...bindings);
+  }
+}
+
+/** What a process has of a conversation. */
+interface Process {
+  readonly store: SqlStore;
+  readonly history: History;
+  readonly journal: Journal;
+}
+
+/** A conversation of which processes end: what is in memory is gone, and what hangs hangs for ever. */
+export class Crashing {
+  readonly sql = new RefusingSql();
+  readonly agent: Agent;
+  nowMs = START_MS;
+  #ids = 0;
+  #process: Process;
+
+  constructor(tools: ToolSet, about: Partial<Agent> = {}) {
+    this.agent = { name: "a", description: "", instructions: "", tools, ...about };
+    this.#process = this.#start();
+  }
+
+  get history(): History {
+    return this.#process.history;
+  }
+
+  get store(): SqlStore {
+    return this.#process.store;
+  }
+
+  /** Runs until everything that can happen has happened. */
+  async run(...steps: readonly Step[]) {
+    const log = this.#newLog();
+    const running = runTurn(this.#options(log, steps), { message: userMessage("q", "Go.") });
+    return this.#settled(running, log);
+  }
+
+  /** The first question becomes another. */
+  async edit(question: string, ...steps: readonly Step[]) {
+    const log = this.#newLog();
+    const { history } = this;
+    const replace = () => history.removeFrom("q");
+    const message = userMessage("q", question);
+    return this.#settled(runTurn(this.#options(log, steps), { message, replace }), log);
+  }
+
+  async approve(approvalId: string, ...steps: readonly Step[]) {
+    const log = this.#newLog();
+    const running = resumeTurn(this.#options(log, steps), [{ approvalId, approved: true }]);
+    return this.#settled(running, log);
+  }
+
+  /** The process has ended, and another begins and goes on. */
+  async recover(...steps: readonly Step[]) {
+    const { journal } = this.crash();
+    const log = this.#newLog();
+    const remains = log.recover(journal);
+    const running = recoverTurn(this.#options(log, steps), remains);
+    return { ...(await this.#settled(running, log)), remains };
+  }
+
+  /** The process has ended, and another begins. */
+  crash(): Process {
+    this.#process = this.#start();
+    return this.#process;
+  }
+
+  #start(): Process {
+    const { sql } = this;
+    migrate(sql);
+    const store = new SqlStore(sql);
+    const journal = new Journal(sql);
+    // As every conversation does that wakes.
+    const { id = "", needs = [] } = journal.head() ?? {};
+    for (const name of needs) store.holds.hold(id, name);
+    return { store, history: new History(sql), journal };
+  }
+
+  async #settled(running: ReturnType<typeof runTurn>, log: TurnLog) {
+    const hung = new Promise<undefined>((resolve) => {
+      onHang = () => setImmediate(() => resolve(undefined));
+    });
+    let error: unknown;
+    const failed = running.catch((thrown: unknown) => {
+      error = thrown;
+      return undefined;
+    });
+    const result = await Promise.race([failed, hung]);
+    const frames = log.slice(0, 0);
+    const types = chunksOf(frames).map(({ type }) => type);
+    return { result, error, frames, types, journal: this.#process.journal };
+  }
+
+  #newLog(): TurnLog {
+    return new TurnLog({ now: () => this.nowMs });
+  }
+
+  #options(log: TurnLog, steps: readonly Step[]) {
+    return {
+      ...this.#process,
+      agent: this.agent,
+      model: scriptedModel(steps),
+      log,
+      conversation: "c",
+      now: () => this.nowMs,
+      newId: () => `id_${++this.#ids}`,
+      signal: new AbortController().signal,
+      cost: () => ({ rowsRead: 0, rowsWritten: 0, alarms: 0 }),
+      sleep: async () => undefined,
+    };
+  }
+}
+
+export function chunksOf(frames: readonly Frame[]): readonly UIMessageChunk[] {
+  return frames.map(({ data }) => JSON.parse(data) as UIMessageChunk);
+}

@@ -1,0 +1,59 @@
+import { tool } from "ai";
+import * as z from "zod";
+import type { Agent } from "../../src/turn/agent.ts";
+import { json } from "./edge.ts";
+import type { OwnRuntime } from "./own-runtime.ts";
+import { scriptedModel, type Step } from "./scripted-model.ts";
+import { chunksIn } from "./turn-client.ts";
+
+/** An agent with a tool that a person has to approve, and what it did. */
+export function paying(steps: readonly Step[]) {
+  const paid: unknown[] = [];
+  const pay = tool({
+    inputSchema: z.object({ amount: z.number() }),
+    needsApproval: ({ amount }) => amount > 10,
+    execute: ({ amount }) => {
+      paid.push(amount);
+      return { paid: amount };
+    },
+  });
+  const agent: Agent = { name: "bank", description: "", instructions: "", tools: { pay } };
+  const other: Agent = { name: "other", description: "", instructions: "", tools: {} };
+  const model = scriptedModel(steps);
+  return { paid, model, options: { agents: [other, agent] as const, model } };
+}
+
+export const post = (own: OwnRuntime, message = "Pay.") =>
+  own.call("POST", "/conversations/c/messages", json({ message, agent: "bank" }));
+export const ask = async (own: OwnRuntime, message?: string) =>
+  chunksIn(await (await post(own, message)).text());
+export const decide = (own: OwnRuntime, id: string, body: object) =>
+  own.call("POST", `/conversations/c/approvals/${id}`, json(body));
+export const messagesOf = (own: OwnRuntime) =>
+  own.conversation().readMessages({ limit: 10, form: "display" }).messages;
+
+/** As the AI SDK's client posts what a person has allowed, with a long reason each. */
+export async function decideAll(own: OwnRuntime, ids: readonly string[]): Promise<string> {
+  const parts = ids.map((id) => ({
+    type: "tool-pay",
+    state: "approval-responded",
+    approval: { id, approved: true, reason: "r".repeat(1_000) },
+  }));
+  const init = json({ id: "c", messages: [{ id: "a", role: "assistant", parts }] });
+  const response = await own.call("POST", "/conversations", init);
+  return response.text();
+}
+
+/** The approvals that the newest message waits for. */
+export function approvalsIn(own: OwnRuntime): readonly string[] {
+  return (messagesOf(own).at(-1)?.parts ?? []).flatMap((part) =>
+    "approval" in part && part.state === "approval-requested" ? [part.approval.id] : [],
+  );
+}
+
+/** The first of them. */
+export function approvalIn(own: OwnRuntime): string {
+  const [first] = approvalsIn(own);
+  if (first === undefined) throw new Error("Nothing waits.");
+  return first;
+}
