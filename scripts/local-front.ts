@@ -18,8 +18,6 @@ export interface FrontOptions {
   readonly secret: string;
   /** False while wrangler is being restarted: then nobody is asked. */
   readonly isUp: () => boolean;
-  /** Told when a request is passed on, and when it has been answered or has gone. */
-  readonly onOpen: (change: 1 | -1) => void;
 }
 
 /**
@@ -31,8 +29,6 @@ export async function startFront(options: FrontOptions): Promise<Server> {
   const { port, ip, isUp } = options;
   const server = createServer({ shouldUpgradeCallback: isWebSocket }, (incoming, outgoing) => {
     if (!isUp()) return refuse(incoming, outgoing);
-    options.onOpen(1);
-    outgoing.once("close", () => options.onOpen(-1));
     const inner = requestBehind(incoming, options);
     inner.on("response", (response) => {
       outgoing.writeHead(response.statusCode ?? 502, response.headers);

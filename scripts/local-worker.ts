@@ -41,9 +41,7 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
   const stateDir = resolve(options.stateDir);
   const envFile = writeEnvFile(stateDir, { ...options.settings, LOCAL_SECRET: secret });
   const start = () => startWrangler({ port: innerPort, stateDir, envFile });
-  let open = 0;
-  const url = `http://127.0.0.1:${innerPort}/health`;
-  const supervisor = new Supervisor({ start, url, openRequests: () => open, say });
+  const supervisor = new Supervisor({ start, url: `http://127.0.0.1:${innerPort}/health`, say });
   const removeEnvFile = () => rmSync(envFile, { force: true });
   // Whatever ends this process, it leaves neither a server nor a file with keys behind.
   const onExit = () => {
@@ -62,16 +60,7 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
     process.off("exit", onExit);
     throw new Error(`The local Worker did not start.\n${supervisor.current.said()}`);
   }
-  const front = await startFront({
-    port,
-    ip,
-    innerPort,
-    secret,
-    isUp: () => supervisor.isUp,
-    onOpen: (change) => {
-      open += change;
-    },
-  });
+  const front = await startFront({ port, ip, innerPort, secret, isUp: () => supervisor.isUp });
   const exited = supervisor.watch().finally(() => {
     process.off("exit", onExit);
     removeEnvFile();

@@ -6,8 +6,6 @@ const PAUSE_MS = 1_000;
 const PAUSE_AFTER_SILENCE_MS = 500;
 /** Unanswered questions in a row. Counted, not timed: a machine that sleeps asks none. */
 const MAX_UNANSWERED = 4;
-/** For so many open requests one more: an object that is new writes ten times to the disk, and all wait for that. */
-const REQUESTS_A_QUESTION = 10;
 const STARTS_WITHIN_MS = 60_000;
 
 /** Something that runs, and can be asked over HTTP whether it does. */
@@ -25,8 +23,6 @@ export interface SupervisorOptions<Process extends Supervised> {
   readonly start: () => Process;
   /** Answers with 200 while all is well. */
   readonly url: string;
-  /** How many requests it has not answered to their end; many take longer than one. Default: none. */
-  readonly openRequests?: () => number;
   /** Told in a line of each restart, as it begins. */
   readonly say: (line: string) => void;
 }
@@ -122,8 +118,7 @@ export class Supervisor<Process extends Supervised> {
         return "has ended";
       }
       unanswered = (await answers(this.#options.url)) ? 0 : unanswered + 1;
-      const open = this.#options.openRequests?.() ?? 0;
-      if (unanswered >= MAX_UNANSWERED + open / REQUESTS_A_QUESTION) return "does not answer";
+      if (unanswered === MAX_UNANSWERED) return "does not answer";
       const pause = wait(unanswered === 0 ? PAUSE_MS : PAUSE_AFTER_SILENCE_MS);
       await Promise.race([pause, this.#current.exited]);
     }
