@@ -78,7 +78,7 @@ export class StoreState {
   /** The variable, unless its time is over. */
   alive(name: string): Entry | undefined {
     const entry = this.catalog.get(name);
-    return entry === undefined || this.isDue(entry, this.now()) ? undefined : entry;
+    return entry === undefined || this.isOver(entry, this.now()) ? undefined : entry;
   }
 
   /** The entry as it is when it has been read now. */
@@ -91,9 +91,14 @@ export class StoreState {
 
   isDue(entry: Entry, nowMs: number): boolean {
     const dueMs = this.dueMs(entry);
-    // By the clock, not by what somebody asks of the future.
-    if (dueMs <= this.now()) this.#due.add(entry.seq);
     return dueMs <= nowMs || (dueMs < Infinity && this.#due.has(entry.seq));
+  }
+
+  /** The same for whoever is told so: it stays so, whatever the clock says. */
+  isOver(entry: Entry, nowMs: number): boolean {
+    const isDue = this.isDue(entry, nowMs);
+    if (isDue) this.#due.add(entry.seq);
+    return isDue;
   }
 
   /** Infinity for what is pinned or held. */

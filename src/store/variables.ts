@@ -149,7 +149,7 @@ export class Variables implements VariableStore {
     const now = this.#state.now();
     const newest = this.#state.catalog.newest(
       count,
-      (entry) => (chosen?.has(entry.name) ?? true) && !this.#state.isDue(entry, now),
+      (entry) => (chosen?.has(entry.name) ?? true) && !this.#state.isOver(entry, now),
     );
     return this.#state.listed(newest.map(({ name }) => name));
   }
@@ -263,7 +263,7 @@ export class Variables implements VariableStore {
   /** Oldest first, without those whose time is over. */
   #alive(): readonly Entry[] {
     const now = this.#state.now();
-    return this.#state.catalog.values().filter((entry) => !this.#state.isDue(entry, now));
+    return this.#state.catalog.values().filter((entry) => !this.#state.isOver(entry, now));
   }
 
   #readPath(entry: Entry, path: Path): Awaitable<Reading | undefined> {
