@@ -28,7 +28,7 @@ export class Toolbox {
   /** The agent's tool goes before one of the runtime's of the same name. */
   static async open(agent: Agent, options: WrapOptions, facilities: Facilities): Promise<Toolbox> {
     const agents = await wrapTools(agent.tools, options);
-    const own = ownTools(options, agent, { ...facilities, callable: agents });
+    const own = ownTools(options, { ...facilities, callable: agents });
     const chosen = own.filter(({ name }) => isChosen(name, agent) && !agents.has(name));
     const effects = new Map(chosen.map(({ name, effects = "none" }) => [name, effects] as const));
     for (const name of agents.keys()) effects.set(name, effectsOf(name, agent));
@@ -89,16 +89,14 @@ function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
 
 function ownTools(
   { toolMs }: WrapOptions,
-  agent: Agent,
   { code, files, callable }: Facilities & { readonly callable: ReadonlyMap<string, WrappedTool> },
 ): readonly RuntimeTool[] {
   const tools = variableTools(files === undefined ? {} : { files });
   if (code === undefined) return tools;
   const time = toolMs === undefined ? {} : { timeMs: toolMs };
   const runCode = code({ tools: () => callable, ...time });
-  // Code does what the tools do that it may call.
-  const isHarmless = [...callable.keys()].every((name) => effectsOf(name, agent) === "none");
-  return [...tools, { ...runCode, effects: isHarmless ? "none" : "once" }];
+  // What has brought a process down would do so again in each attempt.
+  return [...tools, { ...runCode, effects: "once" }];
 }
 
 function isChosen(name: string, { variableTools: chosen = true }: Agent): boolean {
