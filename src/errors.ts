@@ -108,6 +108,11 @@ export function publicMessageOf(error: unknown): string {
   return codeOf(error) === "internal" ? errorCodes.internal.title : messageOf(error);
 }
 
+/** The text of a turn's error part, and of a frame that says what is wrong. */
+export function publicTextOf(error: unknown): string {
+  return `${codeOf(error)}: ${publicMessageOf(error)}`;
+}
+
 /** Anything may be thrown, a Proxy that throws when it is looked at included. */
 function propertyOf(thrown: unknown, name: "code" | "message"): unknown {
   if (typeof thrown !== "object" || thrown === null) return undefined;

@@ -1,4 +1,4 @@
-import { codeOf, publicMessageOf } from "../errors.ts";
+import { publicTextOf } from "../errors.ts";
 import type { Post } from "../turn/post.ts";
 import type { SpendLimits } from "../turn/spend.ts";
 import type { Facilities } from "../turn/toolbox.ts";
@@ -15,7 +15,8 @@ import type { TurnRequest } from "./requests.ts";
 import { recordRemains, recordTools } from "./tool-events.ts";
 
 export interface TurnRun {
-  readonly cast: Cast;
+  /** Who answers; throws where the request is found wrong only now. */
+  readonly castNow: () => Cast;
   readonly log: TurnLog;
   readonly signal: AbortSignal;
   /** What the runtime's own tools work with. */
@@ -89,12 +90,13 @@ type Play = TurnRun & {
 
 async function play(
   { store, history, events, journal }: ConversationData,
-  { id, calls, cast, ...run }: Play,
+  { id, calls, castNow, ...run }: Play,
   work: (options: TurnOptions) => Promise<TurnResult>,
 ): Promise<TurnResult> {
   const { log, signal, cost } = run;
   let equipped: Equipped | undefined;
   try {
+    const cast = castNow();
     equipped = await cast.equip(signal);
     const result = await work({
       ...run,
@@ -113,7 +115,7 @@ async function play(
     events.add({ turn: id, type, ...(code === undefined ? {} : { code }) });
     return result;
   } catch (error) {
-    log.fail({ type: "error", errorText: `${codeOf(error)}: ${publicMessageOf(error)}` });
+    log.fail({ type: "error", errorText: publicTextOf(error) });
     throw error;
   } finally {
     // Nobody waits for sessions to be ended.

@@ -1,4 +1,4 @@
-import { codeOf, publicMessageOf } from "../errors.ts";
+import { codeOf, publicTextOf } from "../errors.ts";
 import type { TurnLog } from "../turn/turn-log.ts";
 import { chunkFrame, type ServerFrame } from "./socket-frames.ts";
 
@@ -103,7 +103,7 @@ export class SocketLine {
 
   fail(watch: Watch, error: unknown): void {
     if (codeOf(error) === "internal") console.error(error);
-    this.send(watch, { type: "error", errorText: textOf(error) });
+    this.send(watch, { type: "error", errorText: publicTextOf(error) });
   }
 
   /** What came is no frame; `requestId` is what it may have been about. */
@@ -111,7 +111,7 @@ export class SocketLine {
     const badFrames = this.#note.badFrames + 1;
     this.#keep({ badFrames });
     if (badFrames > MAX_BAD_FRAMES) return this.#close(1008, "Too much that is no frame.");
-    this.#send({ type: "error", requestId, errorText: textOf(error) });
+    this.#send({ type: "error", requestId, errorText: publicTextOf(error) });
   }
 
   #send(frame: ServerFrame & { readonly requestId: string }): void {
@@ -157,9 +157,4 @@ export function closeSocket(socket: WebSocket, code: number, reason: string): vo
   } catch {
     // So it is.
   }
-}
-
-/** As a turn's error part has it. */
-function textOf(error: unknown): string {
-  return `${codeOf(error)}: ${publicMessageOf(error)}`;
 }

@@ -1,4 +1,4 @@
-import { ByrefError, codeOf, publicMessageOf } from "../errors.ts";
+import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { costSince } from "../turn/cost.ts";
 import { pause } from "../turn/model-failure.ts";
@@ -180,7 +180,7 @@ export class Turns {
     try {
       return await work(data, {
         ...slot,
-        cast: saidIn(slot.log, castNow),
+        castNow,
         facilities,
         spendLimits,
         cost: () => alarmClock.withAlarm(costSince(before, sql.cost)),
@@ -210,13 +210,3 @@ function busy(): ByrefError {
 /** The platform ends an alarm after 15 minutes. */
 const MAX_WATCH_MS = 840_000;
 const TICK_MS = 20_000;
-
-/** What is wrong with a request is said in its stream, which has begun. */
-function saidIn(log: TurnLog, castNow: () => Cast): Cast {
-  try {
-    return castNow();
-  } catch (error) {
-    log.fail({ type: "error", errorText: `${codeOf(error)}: ${publicMessageOf(error)}` });
-    throw error;
-  }
-}

@@ -1,4 +1,4 @@
-import { type Sql, firstRow, textIn } from "./sql.ts";
+import { firstRow, hasTable, type Sql, textIn } from "./sql.ts";
 import type { StoredBody } from "./content.ts";
 import { type Undo, UndoableMap } from "./undo.ts";
 
@@ -53,9 +53,7 @@ export class SqlGarbage implements Garbage {
   }
 
   #exists(): boolean {
-    this.#hasTable ??=
-      firstRow(this.#sql, `SELECT 1 AS found FROM sqlite_master WHERE name = 'garbage'`) !==
-      undefined;
+    this.#hasTable ??= hasTable(this.#sql, "garbage");
     return this.#hasTable;
   }
 }

@@ -1,5 +1,5 @@
 import { CHUNK_TABLE } from "./chunks.ts";
-import { firstRow, numberIn, type Sql } from "./sql.ts";
+import { firstRow, hasTable, numberIn, type Sql } from "./sql.ts";
 
 const TURN_TABLE = `CREATE TABLE turn (part INTEGER PRIMARY KEY, head TEXT, log TEXT NOT NULL)`;
 
@@ -102,8 +102,4 @@ function schemaVersion(sql: Sql): number {
     `SELECT CAST(value AS INTEGER) AS version FROM meta WHERE key = 'schema'`,
   );
   return row === undefined ? 0 : numberIn(row, "version");
-}
-
-function hasTable(sql: Sql, name: string): boolean {
-  return firstRow(sql, `SELECT 1 AS found FROM sqlite_master WHERE name = ?`, name) !== undefined;
 }

@@ -9,6 +9,7 @@ import { toIso } from "./provenance.ts";
 import type { Row, Rows, Stored } from "./rows.ts";
 import {
   firstRow,
+  hasTable,
   numberIn,
   optionalNumberIn,
   optionalTextIn,
@@ -154,9 +155,7 @@ export class SqlRows implements Rows {
   }
 
   tombstones(): readonly Tombstone[] {
-    this.#hasTombstones ??=
-      firstRow(this.#sql, `SELECT 1 AS found FROM sqlite_master WHERE name = 'tombstone'`) !==
-      undefined;
+    this.#hasTombstones ??= hasTable(this.#sql, "tombstone");
     if (!this.#hasTombstones) return [];
     // `addTombstone` wrote these rows.
     return this.#sql

@@ -32,6 +32,10 @@ export function firstRow(
   return sql.all(statement, ...bindings)[0];
 }
 
+export function hasTable(sql: Sql, name: string): boolean {
+  return firstRow(sql, `SELECT 1 AS found FROM sqlite_master WHERE name = ?`, name) !== undefined;
+}
+
 /** A column that the schema says is text. */
 export function textIn(row: SqlRow, column: string): string {
   const value = row[column];

@@ -1,6 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { firstRow, type Sql, textIn } from "../store/sql.ts";
+import { firstRow, hasTable, type Sql, textIn } from "../store/sql.ts";
 
 /** What was posted, as far as it takes to tell when it is posted again. */
 export interface Post {
@@ -39,7 +39,7 @@ export class PostKeys {
 
   /** The turn that the key was given for; throws `idempotency_mismatch`. */
   turnOf(post: Post, nowMs: number): string | undefined {
-    if (post.idempotencyKey === undefined || !this.#hasTable()) return undefined;
+    if (post.idempotencyKey === undefined || !hasTable(this.#sql, "post")) return undefined;
     const row = firstRow(
       this.#sql,
       `SELECT digest, turn FROM post WHERE key = ? AND at > ?`,
@@ -65,12 +65,6 @@ export class PostKeys {
       digest,
       turn,
       nowMs,
-    );
-  }
-
-  #hasTable(): boolean {
-    return (
-      firstRow(this.#sql, `SELECT 1 AS found FROM sqlite_master WHERE name = 'post'`) !== undefined
     );
   }
 }

@@ -6,6 +6,7 @@ import type { WrapOptions } from "../tool/prepared-call.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
 import type { Agent } from "./agent.ts";
 import { Answer } from "./answer.ts";
+import type { StoredMessage } from "./history.ts";
 import type { JournalCall, JournalEntry } from "./journal.ts";
 import { instructionsFor, toModelMessages, toOwnMessages, withVariables } from "./prompt.ts";
 import { callModel, type StepContext, type StepResult } from "./step.ts";
@@ -19,6 +20,8 @@ import type { Decided } from "./waiting.ts";
 
 export interface StepsOptions extends TurnOptions {
   readonly state: TurnState;
+  /** The messages of the past, as far as they fit into the prompt. */
+  readonly window: readonly StoredMessage[];
   /** Tells the texts of an attempt from those of the one before; empty for the first. */
   readonly idSuffix: string;
   readonly emit: (chunk: UIMessageChunk) => void;
@@ -68,11 +71,11 @@ export class Steps {
 
   /** Makes ready what the steps need: the tools, and the messages of the past. */
   async open(): Promise<void> {
-    const { agent, history, store, facilities = {}, signal, newId } = this.#options;
+    const { agent, window, store, facilities = {}, signal, newId } = this.#options;
     const { id, taint, savings, waiting } = this.#state;
     const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
     const tools = await Toolbox.open(agent, wrap, facilities);
-    const past = await toModelMessages(history.window(id), tools.past);
+    const past = await toModelMessages(window, tools.past);
     const calls = new ToolCalls({
       tools,
       signal,

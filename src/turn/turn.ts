@@ -182,13 +182,14 @@ class Turn {
     this.#options = options;
     this.#head = head;
     this.#isResumed = resumed !== undefined;
+    const window = history.window(head.id);
     this.#state = new TurnState({
       id: head.id,
       agent: agent.name,
       store,
       resumed,
       // The message that goes on may be too long for the window, and is in the prompt all the same.
-      isTainted: [resumed, ...history.window(head.id)].some((message) => message?.tainted === true),
+      isTainted: [resumed, ...window].some((message) => message?.tainted === true),
       spendLimits,
       spent: head.spent,
       ...(head.counts === undefined ? {} : { counts: head.counts }),
@@ -197,6 +198,7 @@ class Turn {
       ...options,
       signal: AbortSignal.any([signal, this.#timeout.signal]),
       state: this.#state,
+      window,
       // Its frames are another attempt's; its texts are too.
       idSuffix: isRetry ? `~${head.attempt}` : "",
       emit: (chunk) => {

@@ -1,37 +1,26 @@
 import type { UIMessage } from "ai";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { limits } from "../../src/limits.ts";
-import {
-  type ChatBody,
-  type ChatCompletions,
-  type ChatStep,
-  startChatCompletions,
-} from "../support/chat-completions.ts";
-import { type Server, startServer } from "../support/server.ts";
+import type { ChatBody, ChatCompletions, ChatStep } from "../support/chat-completions.ts";
+import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
 import { chunksIn, framesIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";
 
 const EVENTUALLY = { timeout: 20_000, interval: 50 };
 
+let scripted: ScriptedServer;
 let endpoint: ChatCompletions;
-let server: Server;
 let conversation: string;
 let count = 0;
 
 beforeAll(async () => {
-  endpoint = await startChatCompletions();
-  server = await startServer({
-    MODEL: "openai-compatible:test-model",
-    MODEL_BASE_URL: endpoint.url,
-  });
+  scripted = await startScriptedServer();
+  ({ endpoint } = scripted);
 });
 
-afterAll(async () => {
-  await server?.stop();
-  await endpoint?.down();
-});
+afterAll(() => scripted?.stop());
 
 beforeEach(() => {
-  conversation = `${server.url}/conversations/answers-${++count}`;
+  conversation = `${scripted.server.url}/conversations/answers-${++count}`;
   endpoint.play(echo());
 });
 

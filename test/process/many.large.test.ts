@@ -1,33 +1,21 @@
 import type { UIMessageChunk } from "ai";
 import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import {
-  type ChatBody,
-  type ChatCompletions,
-  startChatCompletions,
-} from "../support/chat-completions.ts";
-import { type Server, startServer } from "../support/server.ts";
+import type { ChatBody } from "../support/chat-completions.ts";
+import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
 import { chunksIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";
 
 const AT_ONCE = 200;
 const READ_AT_ONCE = 20;
 const RETRY_MS = 500;
 
-let endpoint: ChatCompletions;
-let server: Server;
+let scripted: ScriptedServer;
 
 beforeAll(async () => {
-  endpoint = await startChatCompletions(echo);
-  server = await startServer({
-    MODEL: "openai-compatible:test-model",
-    MODEL_BASE_URL: endpoint.url,
-  });
+  scripted = await startScriptedServer(echo);
 });
 
-afterAll(async () => {
-  await server?.stop();
-  await endpoint?.down();
-});
+afterAll(() => scripted?.stop());
 
 function echo({ messages }: ChatBody) {
   const asked = messages.findLast(({ role }) => role === "user")?.content ?? "";
@@ -60,7 +48,7 @@ function textShown(chunks: readonly UIMessageChunk[]): string {
 // How fast that is: `npm run bench -- many`.
 it("answers 200 new conversations at once, each what it asked, and loses none", async () => {
   const all = Array.from({ length: AT_ONCE }, (_, index) => ({
-    conversation: `${server.url}/conversations/many-${index}`,
+    conversation: `${scripted.server.url}/conversations/many-${index}`,
     question: `I am number ${index}, and no other.`,
   }));
   const answers = await Promise.all(

@@ -1,0 +1,24 @@
+import { type ChatCompletions, type Script, startChatCompletions } from "./chat-completions.ts";
+import { type Server, startServer } from "./server.ts";
+
+/** A server, and the model that it asks. */
+export interface ScriptedServer {
+  readonly server: Server;
+  readonly endpoint: ChatCompletions;
+  stop(): Promise<void>;
+}
+
+export async function startScriptedServer(script?: Script): Promise<ScriptedServer> {
+  const endpoint = await startChatCompletions(script);
+  try {
+    const server = await startServer({
+      MODEL: "openai-compatible:test-model",
+      MODEL_BASE_URL: endpoint.url,
+    });
+    const stop = () => server.stop().then(() => endpoint.down());
+    return { server, endpoint, stop };
+  } catch (error) {
+    await endpoint.down();
+    throw error;
+  }
+}
