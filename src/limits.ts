@@ -96,6 +96,8 @@ export const limits = {
   maxTurnChanges: 5_000,
   /** Attempts at a turn that crashes cut off, without getting any further, before it is given up. */
   maxTurnTries: 10,
+  /** Agents that ask one another, each for the one before: so many behind the one that was asked first. */
+  maxDelegateDepth: 3,
   /** What a turn has said is written down after so long, or so much of it; its steps and results at once. */
   turnLogMs: 2_000,
   turnLogChars: 16_384,
@@ -108,8 +110,21 @@ export const limits = {
   // --- plans ---
   maxPlanCalls: 200,
   maxPlanBytes: 1_048_576,
+  /** In one conversation; the oldest that is over gives way to a new one. */
+  maxPlans: 200,
+  /** Of one plan; the same. */
+  maxPlanRuns: 50,
   /** Calls of one run that go on at the same time. */
   maxParallelCalls: 4,
+  /** A capability workflow as XML; its tags' attributes and bodies as what they stand for. */
+  maxWorkflowChars: 1_048_576,
+  maxTagAttributes: 64,
+  maxAttributeChars: 65_536,
+  maxTagBodyChars: 524_288,
+  /** A text with more faults than these is no workflow; the rest of it is not read. */
+  maxWorkflowFindings: 50,
+  /** Of a model's text so much is held back as one capability tag; what is longer is text. */
+  maxTagChars: 65_536,
 
   // --- HTTP ---
   maxChatBodyBytes: 33_554_432,

@@ -9,6 +9,7 @@ import { corsOrigins, type Door } from "./doors.ts";
 import { problem, problemOf } from "./problem.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
 import { messageRoutes } from "./routes/messages.ts";
+import { planRoutes } from "./routes/plans.ts";
 import { socketRoutes } from "./routes/socket.ts";
 import { variableRoutes } from "./routes/variables.ts";
 import { settingsOf } from "./settings.ts";
@@ -61,6 +62,7 @@ export function createApp({ agents, door }: AppOptions) {
   app.route("/conversations", messageRoutes());
   app.route("/conversations", socketRoutes());
   app.route("/conversations", variableRoutes());
+  app.route("/conversations", planRoutes());
   app.notFound((context) =>
     problemOf("not_found", `There is nothing at ${context.req.method} ${context.req.path}.`),
   );

@@ -52,8 +52,17 @@ export function castOf(company: Company, settings: Settings, name?: string): Cas
   };
 }
 
+/** The same for work that goes on: an agent that is not there any more cannot; somebody has to say so. */
+export function castOrStranger(company: Company, settings: Settings, name: string): Cast {
+  try {
+    return castOf(company, settings, name);
+  } catch (error) {
+    return strangerFor(name, error);
+  }
+}
+
 /** In the place of an agent that cannot be asked: each call of its model fails with the error. */
-export function strangerFor(name: string, error: unknown): Cast {
+function strangerFor(name: string, error: unknown): Cast {
   const agent: Agent = { name, description: "", instructions: "", tools: {} };
   const fail = () => Promise.reject(error);
   const model: LanguageModelV4 = {

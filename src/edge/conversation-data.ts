@@ -1,5 +1,7 @@
 import { limits } from "../limits.ts";
 import type { Bucket } from "../store/bodies.ts";
+import { PlanStore } from "../plan/plan-store.ts";
+import { namesOfRun } from "../plan/run-record.ts";
 import { migrate } from "../store/migrations.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../store/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
@@ -45,6 +47,7 @@ export class ConversationData {
   readonly events: EventLog;
   readonly journal: Journal;
   readonly postKeys: PostKeys;
+  readonly plans: PlanStore;
   readonly #sql: Sql;
   readonly #idleMs: number;
   readonly #variableIdleMs: number;
@@ -64,11 +67,11 @@ export class ConversationData {
     this.history = new History(sql);
     this.journal = new Journal(sql);
     this.postKeys = new PostKeys(sql);
+    this.plans = new PlanStore(sql);
     this.events = new EventLog(sql);
     this.events.watch(onEvents);
     this.store.observe((change) => this.events.addChange(change));
-    // No run goes on when the object wakes: what was a run's ends with the process that it ran in.
-    for (const run of this.store.runs()) this.store.endRun(run);
+    this.#endRuns();
     this.#sweepLeftovers();
     this.#holdWhatWaits();
   }
@@ -122,6 +125,20 @@ export class ConversationData {
     return this.lastActiveMs + this.#idleMs <= nowMs;
   }
 
+  /** What was a run's ends, unless the run goes on or waits: its variables are held for it. */
+  #endRuns(): void {
+    const runs = this.store.runs();
+    if (runs.length === 0) return;
+    const head = this.journal.head();
+    const open = new Set(head?.isOpen === true ? [head.id] : []);
+    for (const { id, plan, needs } of this.plans.openRuns()) {
+      open.add(id);
+      const runNames = this.plans.get(plan)?.plan.runNames ?? [];
+      for (const name of [...namesOfRun(id, runNames), ...needs]) this.store.holds.hold(id, name);
+    }
+    for (const run of runs) if (!open.has(run)) this.store.endRun(run);
+  }
+
   /** What a crash left goes when somebody next asks; nobody waits for it, and the alarm tries again. */
   #sweepLeftovers(): void {
     if (!this.store.hasGarbage()) return;
@@ -130,7 +147,8 @@ export class ConversationData {
 
   /** A call that waits for a person, for however long, finds its variables. */
   #holdWhatWaits(): void {
-    const { id = "", needs = [] } = this.journal.head() ?? {};
+    const head = this.journal.head();
+    const { id = "", needs = [] } = head?.paused ?? head ?? {};
     for (const name of needs) this.store.holds.hold(id, name);
   }
 

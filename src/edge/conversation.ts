@@ -34,6 +34,8 @@ import { bucketOf, facilitiesOf } from "./facilities.ts";
 import { etagOf, serveValue } from "./serve-value.ts";
 import { settingsOf } from "./settings.ts";
 import { Sockets } from "./socket.ts";
+import { Lane } from "./lane.ts";
+import { Plans } from "./plans.ts";
 import { Turns } from "./turns.ts";
 import { missingVariable, secretVariable } from "./variable-errors.ts";
 
@@ -54,7 +56,9 @@ export class ConversationObject extends DurableObject {
   readonly #sql: DurableSql;
   readonly #bucket: Bucket | undefined;
   readonly #alarmClock: AlarmClock;
+  readonly #lane: Lane;
   readonly #turns: Turns;
+  readonly #plans: Plans;
   readonly #sockets: Sockets;
   readonly #eventStreams = new EventStreams();
   readonly #deletion: Deletion;
@@ -80,19 +84,33 @@ export class ConversationObject extends DurableObject {
         this.#sockets.end();
       },
     });
-    this.#turns = new Turns({
-      company: setup,
+    const facilities = { ...facilitiesOf(env, prefix), code: setup.code };
+    this.#lane = new Lane({
       spendLimits: setup.spendLimits,
-      settings: () => settingsOf(this.env),
       sql: this.#sql,
       alarmClock: this.#alarmClock,
       deletion: this.#deletion,
-      facilities: { ...facilitiesOf(env, prefix), code: setup.code },
+      facilities,
       data: () => this.#data,
       wake: (dueMs) => this.#wake(dueMs),
       settle: () => this.#settle({ endsTurn: true }),
     });
-    this.#sockets = new Sockets({ state, turns: this.#turns });
+    const shared = {
+      company: setup,
+      settings: () => settingsOf(this.env),
+      deletion: this.#deletion,
+      lane: this.#lane,
+      data: () => this.#data,
+    };
+    this.#plans = new Plans({
+      ...shared,
+      facilities,
+      store: () => this.#store,
+      wake: () => this.#wake(),
+      settle: () => this.#settle(),
+    });
+    this.#turns = new Turns({ ...shared, plans: this.#plans });
+    this.#sockets = new Sockets({ state, turns: this.#turns, lane: this.#lane });
     if (!hasSchema(this.#sql)) return;
     void state.blockConcurrencyWhile(async () => {
       await this.#alarmClock.read();
@@ -113,7 +131,8 @@ export class ConversationObject extends DurableObject {
       if (what === "turn") return await this.#turns.take(request);
       if (what === "events") return this.#streamEvents(request);
       if (what === "socket") return this.#sockets.open(name);
-      if (what === "stream") return this.#turns.watch(afterIn(request));
+      if (what === "stream") return this.#lane.watch(afterIn(request));
+      if (what === "plans") return await this.#plans.fetch(request);
       if (request.method === "PUT") return await this.#putVariable(name, request);
       const info = this.variableInfo(name);
       if (info.visibility === "secret") throw secretVariable(name);
@@ -149,7 +168,7 @@ export class ConversationObject extends DurableObject {
       await this.#alarmClock.setBy(Date.now() + ALARM_RETRY_MS).catch(console.error);
     }
     // One that has begun meanwhile, or takes longer than an alarm may.
-    if (this.#turns.isRunning) this.#alarmClock.watch();
+    if (this.#lane.isRunning) this.#alarmClock.watch();
   }
 
   /** False if there may be more. */
@@ -175,8 +194,9 @@ export class ConversationObject extends DurableObject {
 
   about(): ConversationInfo & { readonly status: "idle" | "running" | "waiting" } {
     const { info, history } = this.#existing();
-    const rest = waitingCalls(history.newest()).size > 0 ? "waiting" : "idle";
-    return { ...info, status: this.#turns.isRunning ? "running" : rest };
+    const isWaiting = waitingCalls(history.newest()).size > 0 || this.#plans.isWaiting;
+    const rest = isWaiting ? "waiting" : "idle";
+    return { ...info, status: this.#lane.isRunning ? "running" : rest };
   }
 
   setTitle(title: string): ReturnType<ConversationObject["about"]> {
@@ -187,7 +207,7 @@ export class ConversationObject extends DurableObject {
   /** Stops the turn that runs: no further model call or tool. False if none runs. */
   stop(): boolean {
     this.#existing();
-    return this.#turns.stop();
+    return this.#lane.stop();
   }
 
   /** All of it, everywhere: rows, large values, log and alarm. What runs is stopped first. */

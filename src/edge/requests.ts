@@ -1,9 +1,10 @@
 import * as z from "zod";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { PlanFormat } from "../plan/plan.ts";
 import type { IncomingPart } from "../turn/take-in.ts";
 import type { Approval } from "../turn/tool-calls.ts";
-import { isObject } from "../value/json.ts";
+import { isObject, type Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 
 const ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -91,6 +92,24 @@ export const interpolateBody = z.object({
   syntax: z.enum(["dollar", "mustache", "dagger"]).default("mustache"),
 });
 
+/** `POST …/plans/:plan/run`. */
+export const runBody = z.strictObject({ input: z.json().optional(), keep: z.boolean().optional() });
+
+/** A plan as the Worker hands it to the conversation. */
+export interface ProposalRequest {
+  readonly format: PlanFormat;
+  readonly text: string;
+  readonly agent?: string | undefined;
+}
+
+/** A run of a plan as the Worker hands it to the conversation. */
+export interface RunRequest {
+  readonly input?: Json | undefined;
+  readonly keep?: boolean | undefined;
+  /** Of the conversation, as its routes have it. */
+  readonly conversation: string;
+}
+
 export interface UserMessage {
   readonly id?: string;
   readonly parts: readonly IncomingPart[];
@@ -133,8 +152,8 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
 }
 
 /** As it goes to the conversation. Throws `limit_exceeded` where more would be kept than may be. */
-export function textOf(turn: TurnRequest): string {
-  const text = JSON.stringify(turn);
+export function textOf(asked: TurnRequest | ProposalRequest | RunRequest): string {
+  const text = JSON.stringify(asked);
   const maximum = limits.maxMessageBytes;
   const actual = byteLength(text);
   if (actual <= maximum) return text;

@@ -2,6 +2,7 @@ import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { TurnLog } from "../turn/turn-log.ts";
 import { framesOf } from "./frame-stream.ts";
+import type { Lane } from "./lane.ts";
 import { closeSocket, newNote, noteOf, SocketLine, type Watch } from "./socket-line.ts";
 import { type ClientFrame, readFrame, type ResumeFrame, turnOf } from "./socket-frames.ts";
 import type { Turns } from "./turns.ts";
@@ -11,7 +12,8 @@ export interface SocketsOptions {
     DurableObjectState,
     "acceptWebSocket" | "getWebSockets" | "setWebSocketAutoResponse"
   >;
-  readonly turns: Pick<Turns, "begin" | "running" | "stopTurn">;
+  readonly turns: Pick<Turns, "begin">;
+  readonly lane: Pick<Lane, "running" | "stopOne">;
 }
 
 /** Sockets of one conversation: what a client does not read is kept for each of them. */
@@ -95,7 +97,7 @@ export class Sockets {
   #abort(socket: WebSocket, watch: Watch | undefined): void {
     if (watch?.log === undefined) return;
     const { log, isResumed } = watch;
-    const stop = () => this.#options.turns.stopTurn(log);
+    const stop = () => this.#options.lane.stopOne(log);
     if (isResumed) this.#stops.set(socket, setTimeout(stop, RESUMES_WITHIN_MS));
     else stop();
   }
@@ -128,18 +130,18 @@ export class Sockets {
   }
 
   async #ask(watch: Watch, turn: ReturnType<typeof turnOf>): Promise<Span> {
-    const { turns } = this.#options;
+    const { turns, lane } = this.#options;
     const { log, result, first } = await turns.begin(turn);
     // It has said so in its log.
     result.catch((error: unknown) => console.error(error));
     watch.log = log;
-    if (watch.state === "aborted") turns.stopTurn(log);
+    if (watch.state === "aborted") lane.stopOne(log);
     return { log, first, lastSequence: -1 };
   }
 
   /** The running turn from its first part, or from where the client says. */
   #find({ lastSequence = -1 }: ResumeFrame): Span | undefined {
-    const log = this.#options.turns.running;
+    const log = this.#options.lane.running;
     if (log === undefined) return undefined;
     if (lastSequence < log.count) return { log, first: 0, lastSequence };
     throw new ByrefError("bad_request", "There is no such chunk; resume without lastSequence.");

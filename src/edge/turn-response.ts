@@ -11,17 +11,20 @@ const PLAIN_TEXT_HEADERS = {
   "content-encoding": "identity",
 };
 
-export interface RunningTurn {
+export interface RunningTurn<Result> {
   readonly log: TurnLog;
-  readonly result: Promise<TurnResult>;
+  readonly result: Promise<Result>;
   /** Where the stream begins, if not where the turn's own frames do. */
   readonly first?: number;
-  /** The conversation's variables when the turn is done, newest last. */
-  readonly variables: () => readonly VariableInfo[];
+  /** All of it, when it is done. */
+  readonly whole: (result: Result) => Response;
 }
 
-/** A turn in the form that `Accept` asks for; the UI message stream if it asks for nothing we have. */
-export async function respond(accept: string | null, turn: RunningTurn): Promise<Response> {
+/** In the form that `Accept` asks for; the UI message stream if it asks for nothing we have. */
+export async function respond<Result>(
+  accept: string | null,
+  turn: RunningTurn<Result>,
+): Promise<Response> {
   const wanted = ["application/json", "text/plain"].find((type) => accept?.includes(type));
   if (accept?.includes("text/event-stream") === true || wanted === undefined) {
     return stream(turn, eventStream(turn.log, turn.first), UI_MESSAGE_STREAM_HEADERS);
@@ -29,14 +32,21 @@ export async function respond(accept: string | null, turn: RunningTurn): Promise
   if (wanted === "text/plain") {
     return stream(turn, textStream(turn.log, turn.first), PLAIN_TEXT_HEADERS);
   }
-  const { message, metadata, error } = await turn.result;
+  return turn.whole(await turn.result);
+}
+
+/** `variables`: the conversation's when the turn is done, newest last. */
+export function wholeTurn(
+  { message, metadata, error }: TurnResult,
+  variables: readonly VariableInfo[],
+): Response {
   if (error !== undefined) return problemOf(error.code, error.message);
-  return Response.json({ message, variables: turn.variables(), ...metadata });
+  return Response.json({ message, variables, ...metadata });
 }
 
 /** Headers leave at once. A turn that fails outside of its own doing has ended its log. */
 function stream(
-  { result }: RunningTurn,
+  { result }: Pick<RunningTurn<unknown>, "result">,
   body: ReadableStream<Uint8Array>,
   headers: Record<string, string>,
 ): Response {

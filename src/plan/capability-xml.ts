@@ -3,7 +3,6 @@ import { codePointCount } from "../value/json.ts";
 import { type CapabilityCall, callOf } from "./capability-call.ts";
 import type { Finding, PlanCall, ReadPlan } from "./plan.ts";
 import { endsName, OPENING, TagBounds } from "./xml-bounds.ts";
-import { xmlLimits } from "./xml-limits.ts";
 import { readTag, type TagReading, withLineFeeds, type XmlFault } from "./xml-tag.ts";
 
 const UNCLOSED = {
@@ -20,8 +19,8 @@ const DECLARATION = /^<\?xml\s[^<>]*\?>/;
  * line and the column (in characters), both from 1.
  */
 export function readCapabilities(source: string): ReadPlan {
-  if (source.length > xmlLimits.maxTextChars) {
-    const message = `A workflow has at most ${xmlLimits.maxTextChars} characters, this has ${source.length}.`;
+  if (source.length > limits.maxWorkflowChars) {
+    const message = `A workflow has at most ${limits.maxWorkflowChars} characters, this has ${source.length}.`;
     return { findings: [{ code: "bad_xml", message, line: 1, column: 1 }] };
   }
   const text = withLineFeeds(source.startsWith("\uFEFF") ? source.slice(1) : source);
@@ -53,7 +52,7 @@ class WorkflowReader {
 
   /** Nothing more is read. */
   get isFull(): boolean {
-    return this.#isFull || this.#findings.length >= xmlLimits.maxFindings;
+    return this.#isFull || this.#findings.length >= limits.maxWorkflowFindings;
   }
 
   take({ offset, reading }: Piece): void {
@@ -74,7 +73,14 @@ class WorkflowReader {
     if (this.#findings.length > 0) return { findings: this.#findings };
     const runNames = [...this.#scopes].filter(([, scope]) => scope === "run").map(([name]) => name);
     return {
-      plan: { calls: this.#calls, syntaxes: ["mustache"], runNames, outputs: [], order: "written" },
+      plan: {
+        format: "capability-xml",
+        calls: this.#calls,
+        syntaxes: ["mustache"],
+        runNames,
+        outputs: [],
+        order: "written",
+      },
       findings: [],
     };
   }

@@ -4,9 +4,11 @@ import { limits } from "../limits.ts";
 import { type Need, referencesIn } from "../reference/references-in.ts";
 import { type SaveTarget, saveTargetIn } from "../tool/save-target.ts";
 import { issuesOf } from "../tool/tool-input.ts";
+import { gatesIn } from "./gates.ts";
 import { cycleIn } from "./graph.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import type { Finding, FindingCode, Plan, PlanCall } from "./plan.ts";
+import { GATES } from "./run-record.ts";
 
 /** What a plan is checked against. */
 export interface PlanContext {
@@ -35,9 +37,6 @@ export interface CheckedPlan {
   readonly plan: Plan;
   readonly calls: readonly CheckedCall[];
 }
-
-/** The name whose references are gates that people open: `†approvals.<name>`. */
-const GATES = "approvals";
 
 /**
  * What is wrong with a plan, all of it, or else the plan ready to run. Nothing runs here. Cost: linear in the
@@ -137,11 +136,7 @@ class Check {
 
   #checkNeeds(call: PlanCall, index: number): CheckedCall {
     const needs = referencesIn(call.parameters, this.#plan.syntaxes);
-    const gates = needs.flatMap(({ references }) =>
-      references.flatMap(({ name, path: [first] }) =>
-        name === GATES && first !== undefined && "key" in first ? [first.key] : [],
-      ),
-    );
+    const gates = gatesIn(call, this.#plan);
     const target = this.#targets[index];
     const own = { call, gates, ...(target === undefined ? {} : { target }) };
     // One after the other: what is not there by then stays in the text as it is.

@@ -22,6 +22,7 @@ export function readJsonPlan(given: unknown): ReadPlan {
   const { name: title, input, calls } = read.data;
   const plan: Plan = {
     ...(title === undefined ? {} : { name: title }),
+    format: "json",
     // JSON Schema is JSON.
     ...(input === undefined ? {} : { input: input as Plan["input"] & object }),
     calls: calls.map(callOf),

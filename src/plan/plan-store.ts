@@ -1,9 +1,18 @@
-import { limitExceeded } from "../errors.ts";
+import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { firstRow, type Sql, type SqlRow, textIn } from "../store/sql.ts";
+import {
+  firstRow,
+  hasTable,
+  numberIn,
+  optionalTextIn,
+  type Sql,
+  type SqlRow,
+  textIn,
+} from "../store/sql.ts";
+import type { Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 import type { Plan } from "./plan.ts";
-import type { RunRecord } from "./run-record.ts";
+import { isOpenRun, type RunRecord } from "./run-record.ts";
 
 export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";
 
@@ -14,8 +23,20 @@ export interface PlanRecord {
   readonly plan: Plan;
   /** Whose tools it calls. */
   readonly agent: string;
+  /** The model that wrote it had been shown what is not trusted. */
+  readonly tainted?: boolean;
+  /** By the id of a call: those that come before it. */
+  readonly after: Readonly<Record<string, readonly string[]>>;
   /** ISO 8601. */
   readonly createdAt: string;
+}
+
+/** A run with what it was given, and what it came to. */
+export interface StoredRun {
+  readonly record: RunRecord;
+  readonly input: Json;
+  /** Undefined until it has ended. */
+  readonly state: Json | undefined;
 }
 
 /** The plans of a conversation, and their runs. The tables are made when the first plan comes. */
@@ -26,25 +47,30 @@ export class PlanStore {
     this.#sql = sql;
   }
 
-  /** In the place of the one of this id, if there is one. Throws `limit_exceeded`. */
-  save(record: PlanRecord): void {
-    const data = JSON.stringify(record);
-    const actual = byteLength(data);
-    if (actual > limits.maxPlanBytes) {
-      const advice = "Keep long data in variables, and refer to them.";
-      throw limitExceeded("maxPlanBytes", { maximum: limits.maxPlanBytes, actual, advice });
-    }
+  /** Throws `limit_exceeded`. Of many plans the oldest goes that is over. */
+  add(record: PlanRecord): void {
+    requireSmall(JSON.stringify(record));
     this.#makeTables();
-    this.#sql.run(
-      `INSERT INTO plan (id, data) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET data = excluded.data`,
-      record.id,
-      data,
-    );
+    this.#makeRoom();
+    this.#sql.run(`INSERT INTO plan (id, data) VALUES (?, ?)`, record.id, JSON.stringify(record));
+  }
+
+  /** Throws `plan_not_found`. */
+  setStatus(id: string, status: PlanStatus): void {
+    const data = JSON.stringify({ ...this.required(id), status });
+    this.#sql.run(`UPDATE plan SET data = ? WHERE id = ?`, data, id);
   }
 
   get(id: string): PlanRecord | undefined {
     if (!this.#hasTables()) return undefined;
     return planIn(firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, id));
+  }
+
+  /** Throws `plan_not_found`. */
+  required(id: string): PlanRecord {
+    const record = this.get(id);
+    if (record !== undefined) return record;
+    throw new ByrefError("plan_not_found", `There is no plan ${id.slice(0, 80)}.`);
   }
 
   /** Oldest first. */
@@ -53,34 +79,81 @@ export class PlanStore {
     return this.#sql.all(`SELECT data FROM plan ORDER BY seq`).flatMap((row) => planIn(row) ?? []);
   }
 
-  saveRun(record: RunRecord): void {
-    this.#makeTables();
+  /** Throws `limit_exceeded`. Of many runs of a plan the oldest goes that is over. */
+  addRun(record: RunRecord, input: Json): void {
+    const given = JSON.stringify(input);
+    requireSmall(given);
     this.#sql.run(
-      `INSERT INTO plan_run (id, plan, data) VALUES (?, ?, ?)
-       ON CONFLICT (id) DO UPDATE SET data = excluded.data`,
+      `DELETE FROM plan_run WHERE plan = ? AND open = 0 AND seq <=
+         (SELECT seq FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
+      record.plan,
+      record.plan,
+      limits.maxPlanRuns - 1,
+    );
+    this.#sql.run(
+      `INSERT INTO plan_run (id, plan, open, input, data) VALUES (?, ?, 1, ?, ?)`,
       record.id,
       record.plan,
+      given,
       JSON.stringify(record),
     );
   }
 
-  run(id: string): RunRecord | undefined {
+  saveRun(record: RunRecord): void {
+    const data = JSON.stringify(record);
+    this.#sql.run(
+      `UPDATE plan_run SET data = ?, open = ? WHERE id = ?`,
+      data,
+      isOpenRun(record) ? 1 : 0,
+      record.id,
+    );
+  }
+
+  /** What the run came to. */
+  saveState(run: string, state: Json): void {
+    this.#sql.run(`UPDATE plan_run SET state = ? WHERE id = ?`, JSON.stringify(state), run);
+  }
+
+  run(id: string): StoredRun | undefined {
     if (!this.#hasTables()) return undefined;
-    return runIn(firstRow(this.#sql, `SELECT data FROM plan_run WHERE id = ?`, id));
+    const row = firstRow(this.#sql, `SELECT input, data, state FROM plan_run WHERE id = ?`, id);
+    return row === undefined ? undefined : runIn(row);
   }
 
   /** Oldest first. */
-  runsOf(plan: string): readonly RunRecord[] {
+  runsOf(plan: string): readonly StoredRun[] {
     if (!this.#hasTables()) return [];
     return this.#sql
-      .all(`SELECT data FROM plan_run WHERE plan = ? ORDER BY seq`, plan)
-      .flatMap((row) => runIn(row) ?? []);
+      .all(`SELECT input, data, state FROM plan_run WHERE plan = ? ORDER BY seq`, plan)
+      .map(runIn);
+  }
+
+  /** Those that go on, or wait for a person; oldest first. */
+  openRuns(): readonly RunRecord[] {
+    if (!this.#hasTables()) return [];
+    return this.#sql
+      .all(`SELECT input, data, state FROM plan_run WHERE open = 1 ORDER BY seq`)
+      .map((row) => runIn(row).record);
+  }
+
+  #makeRoom(): void {
+    const row = firstRow(this.#sql, `SELECT count(*) AS plans FROM plan`);
+    if (row === undefined || numberIn(row, "plans") < limits.maxPlans) return;
+    const oldest = this.list().find(({ status }) => isOver(status));
+    if (oldest === undefined) {
+      const advice = "Cancel plans that nobody needs.";
+      throw limitExceeded("maxPlans", {
+        maximum: limits.maxPlans,
+        actual: limits.maxPlans + 1,
+        advice,
+      });
+    }
+    this.#sql.run(`DELETE FROM plan_run WHERE plan = ?`, oldest.id);
+    this.#sql.run(`DELETE FROM plan WHERE id = ?`, oldest.id);
   }
 
   #hasTables(): boolean {
-    return (
-      firstRow(this.#sql, `SELECT 1 AS found FROM sqlite_master WHERE name = 'plan'`) !== undefined
-    );
+    return hasTable(this.#sql, "plan");
   }
 
   #makeTables(): void {
@@ -90,17 +163,35 @@ export class PlanStore {
     );
     this.#sql.run(
       `CREATE TABLE IF NOT EXISTS plan_run
-       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, data TEXT NOT NULL)`,
+       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
+        input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`,
     );
   }
 }
 
+export function isOver(status: PlanStatus): boolean {
+  return status === "done" || status === "failed" || status === "cancelled";
+}
+
+function requireSmall(data: string): void {
+  const maximum = limits.maxPlanBytes;
+  const actual = byteLength(data);
+  if (actual <= maximum) return;
+  const advice = "Keep long data in variables, and refer to them.";
+  throw limitExceeded("maxPlanBytes", { maximum, actual, advice });
+}
+
 function planIn(row: SqlRow | undefined): PlanRecord | undefined {
-  // `save` wrote it.
+  // `add` and `setStatus` wrote it.
   return row === undefined ? undefined : (JSON.parse(textIn(row, "data")) as PlanRecord);
 }
 
-function runIn(row: SqlRow | undefined): RunRecord | undefined {
-  // `saveRun` wrote it.
-  return row === undefined ? undefined : (JSON.parse(textIn(row, "data")) as RunRecord);
+function runIn(row: SqlRow): StoredRun {
+  const state = optionalTextIn(row, "state");
+  // `addRun`, `saveRun` and `saveState` wrote them.
+  return {
+    record: JSON.parse(textIn(row, "data")) as RunRecord,
+    input: JSON.parse(textIn(row, "input")) as Json,
+    state: state === undefined ? undefined : (JSON.parse(state) as Json),
+  };
 }

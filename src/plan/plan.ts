@@ -1,10 +1,13 @@
 import type { JSONSchema7 } from "ai";
 import type { SyntaxName } from "../reference/syntaxes.ts";
+import type { WriteMode } from "../store/write-mode.ts";
 import type { Json } from "../value/json.ts";
 
 /** Work written down before it runs: calls of tools, tied together by what they write and read. */
 export interface Plan {
   readonly name?: string;
+  /** What it was read from; with it come tools of its own. */
+  readonly format: PlanFormat;
   /** What a run is given, as JSON Schema. Default: anything. */
   readonly input?: JSONSchema7;
   readonly calls: readonly PlanCall[];
@@ -12,10 +15,18 @@ export interface Plan {
   readonly syntaxes: readonly SyntaxName[];
   /** Names that live in one run only, beside `input` and `state`. */
   readonly runNames: readonly string[];
-  /** Names that a run hands on to the conversation when it is done, beside `state`. */
-  readonly outputs: readonly string[];
+  /** What a run hands on to the conversation when it is done, beside `state`. */
+  readonly outputs: readonly PlanOutput[];
   /** `data`: a call starts when what it reads is there. `written`: one after the other. */
   readonly order: "data" | "written";
+}
+
+export type PlanFormat = "json" | "capability-xml" | "template";
+
+/** A name of the run's, and how the conversation's variable of this name is written. */
+export interface PlanOutput {
+  readonly name: string;
+  readonly mode: WriteMode;
 }
 
 /** One call of a tool. */
@@ -45,6 +56,7 @@ export type FindingCode =
   | "bad_plan"
   | "bad_xml"
   | "bad_directive"
+  | "no_bucket"
   | "unknown_tool"
   | "duplicate_id"
   | "invalid_parameters"

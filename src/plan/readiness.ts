@@ -1,6 +1,6 @@
 import type { CheckedCall, CheckedNeed } from "./check-plan.ts";
 import type { Writer, Writers } from "./path-index.ts";
-import type { CallState } from "./run-record.ts";
+import type { CallState, GateDecision } from "./run-record.ts";
 
 /** Whether a call may start now, has to wait, or never will. */
 export type Readiness =
@@ -11,7 +11,7 @@ export type Readiness =
 export interface Progress {
   readonly stateOf: (call: number) => CallState;
   readonly idOf: (call: number) => string;
-  readonly isOpened: (gate: string) => boolean;
+  readonly decisionOn: (gate: string) => GateDecision | undefined;
 }
 
 /** What a call's needs come to, by what has become of the calls that it depends on. */
@@ -24,8 +24,17 @@ export function readinessOf(call: CheckedCall, progress: Progress): Readiness {
     const missing = missingIn(need, progress);
     if (missing !== undefined) return { kind: "skipped", reason: missing };
   }
-  const gate = call.gates.find((name) => !progress.isOpened(name));
-  return gate === undefined ? { kind: "ready" } : { kind: "waiting", gate };
+  for (const gate of call.gates) {
+    const decision = progress.decisionOn(gate);
+    if (decision === undefined) return { kind: "waiting", gate };
+    if (!decision.approved) return { kind: "skipped", reason: deniedReason(gate, decision) };
+  }
+  return { kind: "ready" };
+}
+
+/** Why a call is skipped that a person did not allow. */
+export function deniedReason(gate: string, { reason }: GateDecision): string {
+  return `approvals.${gate} was denied${reason === undefined ? "." : `: ${reason}`}`;
 }
 
 /** Why the need is not met; undefined if it is. */

@@ -4,8 +4,17 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
-import { type Progress, readinessOf } from "./readiness.ts";
-import { type CallState, nameInRun, type RunRecord, type RunStatus } from "./run-record.ts";
+import { waitsFor } from "./gates.ts";
+import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
+import {
+  type CallState,
+  GATES,
+  type GateDecision,
+  isOpenRun,
+  nameInRun,
+  type RunRecord,
+  type RunStatus,
+} from "./run-record.ts";
 
 export interface PlanRunOptions {
   readonly checked: CheckedPlan;
@@ -13,7 +22,7 @@ export interface PlanRunOptions {
   readonly record: RunRecord;
   readonly store: VariableStore;
   /** By the names that the plan calls them by. */
-  readonly tools: ReadonlyMap<string, WrappedTool>;
+  readonly tools: Pick<ReadonlyMap<string, WrappedTool>, "get">;
   readonly effectsOf: (tool: string) => Effects;
   /** The conversation's id, for the keys that tools are given. */
   readonly conversation: string;
@@ -23,6 +32,8 @@ export interface PlanRunOptions {
   readonly commit: (work: () => RunRecord) => void;
   /** Told of each change of a call, inside of its commit. */
   readonly onCall?: (id: string, state: CallState) => void;
+  /** Called before a tool is; what it throws fails the call. */
+  readonly onStart?: () => void;
 }
 
 /**
@@ -37,11 +48,14 @@ export async function runPlan(options: PlanRunOptions): Promise<RunRecord> {
   return run.record;
 }
 
-class PlanRun {
+/** One attempt at a run. */
+export class PlanRun {
   record: RunRecord;
   readonly #options: PlanRunOptions;
   readonly #running = new Map<number, Promise<void>>();
   readonly #progress: Progress;
+  /** A gate was decided on while calls ran. */
+  #news: () => void = () => undefined;
 
   constructor(options: PlanRunOptions) {
     this.#options = options;
@@ -49,8 +63,34 @@ class PlanRun {
     this.#progress = {
       stateOf: (call) => this.#stateOf(call),
       idOf: (call) => this.#idOf(call),
-      isOpened: (gate) => this.record.opened.includes(gate),
+      decisionOn: (gate) =>
+        Object.hasOwn(this.record.gates, gate) ? this.record.gates[gate] : undefined,
     };
+  }
+
+  /** Opens a gate, or says that it stays closed; false if no call that is left waits for it. */
+  async decide(gate: string, decision: GateDecision): Promise<boolean> {
+    if (!this.#waitsFor(gate)) return false;
+    const { id } = this.record;
+    const name = nameInRun(id, GATES, []);
+    // What reads it may read it as a value, too.
+    const path = [{ key: gate }];
+    await this.#options.store.save({ name, path, value: decision.approved, run: id });
+    // Meanwhile somebody else may have decided.
+    if (!this.#waitsFor(gate)) return false;
+    this.#set({ gates: { ...this.record.gates, [gate]: decision } });
+    this.#news();
+    return true;
+  }
+
+  /** Nothing of it will go on: what waits does not run, what had begun nobody knows of. */
+  giveUp(error: string): void {
+    for (const [index, call] of this.#options.checked.calls.entries()) {
+      if (this.#stateOf(index).status !== "running") continue;
+      this.#setCall(call, failedWith(unknownOutcome()));
+    }
+    this.#skipRest(error);
+    this.#set({ status: "failed", error });
   }
 
   async run(): Promise<void> {
@@ -59,8 +99,12 @@ class PlanRun {
     for (;;) {
       if (!signal.aborted) this.#startReady();
       if (this.#running.size === 0) break;
-      await Promise.race(this.#running.values());
+      const news = new Promise<void>((resolve) => {
+        this.#news = resolve;
+      });
+      await Promise.race([news, ...this.#running.values()]);
     }
+    if (signal.aborted) this.#skipRest("The run was cancelled.");
     this.#set({ status: this.#statusAtEnd() });
   }
 
@@ -72,12 +116,13 @@ class PlanRun {
       for (const [index, call] of checked.calls.entries()) {
         if (this.#stateOf(index).status !== "waiting" || this.#running.has(index)) continue;
         if (checked.plan.order === "written" && !this.#isNext(index)) break;
+        if (this.#isAsked(index)) continue;
         const ready = readinessOf(call, this.#progress);
         if (ready.kind === "skipped") {
           this.#setCall(call, { status: "skipped", reason: ready.reason });
           isNews = true;
         } else if (ready.kind === "waiting" && ready.gate !== undefined) {
-          this.#noteGate(call, ready.gate);
+          this.#ask(call, { gate: ready.gate, reason: `Waits for approvals.${ready.gate}.` });
         } else if (ready.kind === "ready" && this.#running.size < limits.maxParallelCalls) {
           this.#start(call, index);
         }
@@ -104,12 +149,15 @@ class PlanRun {
       const ready = await tools.get(call.tool)?.prepare(call.parameters, this.#optionsFor(checked));
       if (ready === undefined) throw new ByrefError("unknown_tool", `${call.tool} is gone.`);
       if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
-      requireAllowed(ready);
+      if (this.#mustAsk(checked, ready)) return;
       // The key stands for an input: with another one nobody knows what it did.
       const wasSame = begun?.status !== "running" || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call.tool) === "idempotent") throw unknownOutcome();
       if (signal.aborted) return;
-      this.#setCall(checked, { status: "running", pin: ready.pin });
+      this.#options.onStart?.();
+      const { gate } = this.record.calls[call.id] ?? {};
+      const asked = gate === undefined ? {} : { gate };
+      this.#setCall(checked, { status: "running", pin: ready.pin, ...asked });
       const run = await ready.run();
       if (run.kind === "failed") throw new ByrefError(run.code, run.message);
       // No event comes in between a save that has been waited for and what follows it.
@@ -119,7 +167,7 @@ class PlanRun {
       if (info !== undefined) store.holds.hold(this.record.id, info.name);
       this.#setCall(checked, { status: "done", places });
     } catch (error) {
-      this.#setCall(checked, { status: "failed", reason: `${codeOf(error)}: ${messageOf(error)}` });
+      this.#setCall(checked, failedWith(error));
     }
   }
 
@@ -130,7 +178,7 @@ class PlanRun {
       messages: [],
       signal,
       idempotencyKey: `${conversation}/${this.record.id}/${call.id}`,
-      rename: (name) => this.#nameOf(name),
+      scope: { run: this.record.id, nameOf: (name) => this.#nameOf(name) },
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),
     };
   }
@@ -153,17 +201,52 @@ class PlanRun {
   #recover(call: CheckedCall, index: number): void {
     if (this.#stateOf(index).status !== "running") return;
     const isRepeatable = this.#options.effectsOf(call.call.tool) !== "once";
-    const { code, message } = unknownOutcome();
-    this.#setCall(
-      call,
-      isRepeatable ? { status: "waiting" } : { status: "failed", reason: `${code}: ${message}` },
-    );
+    const again: CallState = { ...this.#stateOf(index), status: "waiting" };
+    this.#setCall(call, isRepeatable ? again : failedWith(unknownOutcome()));
   }
 
-  #noteGate(call: CheckedCall, gate: string): void {
-    const reason = `Waits for approvals.${gate}.`;
-    if (this.record.calls[call.call.id]?.reason === reason) return;
-    this.#setCall(call, { status: "waiting", reason });
+  #waitsFor(gate: string): boolean {
+    return isOpenRun(this.record) && waitsFor(this.#options.checked.plan, this.record, gate);
+  }
+
+  #skipRest(reason: string): void {
+    for (const [index, call] of this.#options.checked.calls.entries()) {
+      const isLeft = this.#stateOf(index).status === "waiting";
+      if (isLeft) this.#setCall(call, { status: "skipped", reason });
+    }
+  }
+
+  #ask(call: CheckedCall, about: Pick<CallState, "gate" | "reason" | "pin">): void {
+    this.#setCall(call, { status: "waiting", ...about });
+  }
+
+  /** Does it wait for a person, who has not answered yet? */
+  #isAsked(index: number): boolean {
+    const { gate } = this.#stateOf(index);
+    return gate !== undefined && this.#progress.decisionOn(gate) === undefined;
+  }
+
+  /**
+   * What a person approved was the plan. A call that the policy asks a person about has to have a gate that
+   * one has opened; one without gets a gate of its own id, and what is approved there is what runs.
+   */
+  #mustAsk(checked: CheckedCall, { approval, pin }: Ready): boolean {
+    const { call, gates } = checked;
+    if (approval === undefined || gates.length > 0) return false;
+    const before = this.record.calls[call.id];
+    const decision = this.#progress.decisionOn(call.id);
+    const isAnswered = before?.gate === call.id && before.pin === pin && decision !== undefined;
+    if (isAnswered && decision.approved) return false;
+    if (isAnswered) {
+      this.#setCall(checked, { status: "skipped", reason: deniedReason(call.id, decision) });
+      return true;
+    }
+    const { [call.id]: _, ...others } = this.record.gates;
+    const asked = { status: "waiting", gate: call.id, pin, reason: approval.reason } as const;
+    this.#set({ gates: others, calls: { ...this.record.calls, [call.id]: asked } }, () =>
+      this.#options.onCall?.(call.id, asked),
+    );
+    return true;
   }
 
   #statusAtEnd(): RunStatus {
@@ -197,11 +280,11 @@ class PlanRun {
   }
 }
 
-/** What a person approved was the plan; what needs one for itself is called for by a gate. */
-function requireAllowed({ approval }: Ready): void {
-  if (approval === undefined) return;
-  const message = `${approval.reason} Let the call read †approvals.<name>, which a person opens.`;
-  throw new ByrefError("tool_denied", message);
+/** A step that lacks what it needs is not to blame. */
+function failedWith(error: unknown): CallState {
+  const code = codeOf(error);
+  if (code === "input_missing") return { status: "skipped", reason: messageOf(error) };
+  return { status: "failed", reason: `${code}: ${messageOf(error)}` };
 }
 
 function unknownOutcome(): ByrefError {

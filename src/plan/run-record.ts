@@ -1,5 +1,3 @@
-import type { Json } from "../value/json.ts";
-
 export type CallStatus = "waiting" | "running" | "done" | "failed" | "skipped";
 
 /** What became of a call in a run. */
@@ -7,6 +5,8 @@ export interface CallState {
   readonly status: CallStatus;
   /** Why it waits for a person, failed, or was skipped. */
   readonly reason?: string;
+  /** What a person has to open before it goes on. */
+  readonly gate?: string;
   /** Where its result went, as its output path has it. */
   readonly places?: readonly string[];
   /** A digest of what it was started with. */
@@ -16,19 +16,45 @@ export interface CallState {
 /** `waiting`: nothing is left to do before a gate is opened. */
 export type RunStatus = "running" | "waiting" | "done" | "failed" | "cancelled";
 
-/** One run of a plan, as it is written down. */
+/** What a person has decided of a gate. */
+export interface GateDecision {
+  readonly approved: boolean;
+  readonly reason?: string | undefined;
+}
+
+/** One run of a plan, as it is written down again and again while it goes on. */
 export interface RunRecord {
   readonly id: string;
   readonly plan: string;
   readonly status: RunStatus;
-  readonly input: Json;
   readonly calls: Readonly<Record<string, CallState>>;
-  /** Gates that a person has opened. */
-  readonly opened: readonly string[];
+  /** By name. */
+  readonly gates: Readonly<Record<string, GateDecision>>;
+  /** Does the conversation get the state when the run is done? */
+  readonly keep: boolean;
+  /** Variables of the conversation that it reads. */
+  readonly needs: readonly string[];
+  /** ISO 8601. */
+  readonly createdAt: string;
+  /** Why none of its calls could go on. */
+  readonly error?: string;
 }
+
+/** The name whose references are gates that people open: `†approvals.<name>`. */
+export const GATES = "approvals";
+
+const OWN_NAMES = ["input", "state", GATES];
 
 /** What the name stands for in this run: its own input and state, and what else lives in it alone. */
 export function nameInRun(run: string, name: string, runNames: readonly string[]): string {
-  const isOwn = name === "input" || name === "state" || runNames.includes(name);
-  return isOwn ? `${name}_${run}` : name;
+  return OWN_NAMES.includes(name) || runNames.includes(name) ? `${name}_${run}` : name;
+}
+
+/** All variables that a run may have of its own. */
+export function namesOfRun(run: string, runNames: readonly string[]): readonly string[] {
+  return [...OWN_NAMES, ...runNames].map((name) => nameInRun(run, name, runNames));
+}
+
+export function isOpenRun({ status }: Pick<RunRecord, "status">): boolean {
+  return status === "running" || status === "waiting";
 }

@@ -13,6 +13,9 @@ export interface ConversationEvent {
   /** Of an eviction. */
   readonly reason?: EvictionReason;
   readonly turn?: string;
+  readonly plan?: string;
+  /** Of a plan. */
+  readonly run?: string;
   readonly tool?: string;
   readonly toolCallId?: string;
   /** Of a tool or turn that failed. */
@@ -30,7 +33,16 @@ export type EventType =
   | "turn.started"
   | "turn.recovered"
   | "turn.done"
-  | "turn.failed";
+  | "turn.failed"
+  | "plan.proposed"
+  | "plan.approved"
+  | "plan.cancelled"
+  | "run.started"
+  | "run.waiting"
+  | "run.recovered"
+  | "run.done"
+  | "run.failed"
+  | "run.cancelled";
 
 /** What an event says of a variable. */
 export type EventVariable = Pick<

@@ -11,8 +11,12 @@ import type { Usage } from "./usage.ts";
 
 /** What a turn is, apart from what it says. */
 export interface TurnHead {
-  /** Of its answer's message. */
+  /** Of its answer's message, or of the run. */
   readonly id: string;
+  /** A run of a plan is a turn of another kind. */
+  readonly kind?: "run";
+  /** The turn that waits for a person meanwhile. */
+  readonly paused?: Pick<TurnHead, "id" | "needs" | "counts" | "post">;
   /** Counts up from 1 in each conversation, over all of its turns. */
   readonly attempt: number;
   /** False when it has ended, or waits for a person. */

@@ -27,16 +27,20 @@ export class Spend {
   readonly #limits: SpendLimits;
   /** By the turns before this one. */
   readonly #before: Spent;
-  #turn: Spent;
+  #turn: Spent = NOTHING_SPENT;
 
-  constructor(limits: SpendLimits, before: Spent, turn: Spent = NOTHING_SPENT) {
+  constructor(limits: SpendLimits, before: Spent) {
     this.#limits = limits;
     this.#before = before;
-    this.#turn = turn;
   }
 
   get turn(): Spent {
     return this.#turn;
+  }
+
+  /** Counts on from there. */
+  restore(turn: Spent): void {
+    this.#turn = turn;
   }
 
   /** By the conversation, this turn included. */
@@ -75,6 +79,14 @@ function requireRoom(
   const [scope, what] = limit.split(".") as ["turn" | "conversation", keyof Spent];
   const message = `This ${scope} may spend ${maximum} ${WHAT[what]}, and has spent ${spent}.`;
   throw new ByrefError("spend_exceeded", message, { limit, maximum, actual: spent + count });
+}
+
+/** What a conversation has spent, a turn included that waits for a person. */
+export function spentBefore(
+  last: { readonly spent: Spent; readonly counts?: { readonly spent: Spent } } | undefined,
+): Spent {
+  if (last === undefined) return NOTHING_SPENT;
+  return last.counts === undefined ? last.spent : sumOf(last.spent, last.counts.spent);
 }
 
 export function sumOf(some: Spent, more: Spent): Spent {

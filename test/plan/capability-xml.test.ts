@@ -5,7 +5,6 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { readCapabilities } from "../../src/plan/capability-xml.ts";
 import type { Plan } from "../../src/plan/plan.ts";
-import { xmlLimits } from "../../src/plan/xml-limits.ts";
 import { expectedContent, manner, wantedCall, written } from "./workflow-xml.ts";
 
 const summary = readFileSync(join(import.meta.dirname, "../cases/workflows/summary.xml"), "utf8");
@@ -67,6 +66,7 @@ describe("a capability workflow", () => {
       syntaxes: ["mustache"],
       runNames: ["experience", "skills", "prompt", "summary"],
       outputs: [],
+      format: "capability-xml",
       order: "written",
     });
   });
@@ -205,13 +205,13 @@ describe("what a workflow writes", () => {
 });
 
 describe("the limits of a workflow", () => {
-  const { maxTextChars, maxAttributes, maxAttributeChars, maxBodyChars } = xmlLimits;
+  const { maxWorkflowChars, maxTagAttributes, maxAttributeChars, maxTagBodyChars } = limits;
   const tag = '<capability name="a"/>';
 
   it("has so many characters", () => {
-    expect(planOf(tag + " ".repeat(maxTextChars - tag.length)).calls).toHaveLength(1);
-    expect(faultsOf(tag + " ".repeat(maxTextChars - tag.length + 1))).toEqual([
-      `1:1 A workflow has at most ${maxTextChars} characters, this has ${maxTextChars + 1}.`,
+    expect(planOf(tag + " ".repeat(maxWorkflowChars - tag.length)).calls).toHaveLength(1);
+    expect(faultsOf(tag + " ".repeat(maxWorkflowChars - tag.length + 1))).toEqual([
+      `1:1 A workflow has at most ${maxWorkflowChars} characters, this has ${maxWorkflowChars + 1}.`,
     ]);
   });
 
@@ -230,8 +230,8 @@ describe("the limits of a workflow", () => {
   it("has so many attributes, so long", () => {
     const named = (count: number) =>
       `<capability name="a"${Array.from({ length: count - 1 }, (_, index) => ` a${index}=""`).join("")}/>`;
-    expect(Object.keys(parametersOf(named(maxAttributes)) ?? {})).toHaveLength(maxAttributes - 1);
-    expect(faultsOf(named(maxAttributes + 1))[0]).toContain(`has ${maxAttributes + 1}.`);
+    expect(Object.keys(parametersOf(named(maxTagAttributes)) ?? {})).toHaveLength(maxTagAttributes - 1);
+    expect(faultsOf(named(maxTagAttributes + 1))[0]).toContain(`has ${maxTagAttributes + 1}.`);
     const long = (length: number) => `<capability name="a" b="${"x".repeat(length)}"/>`;
     expect(parametersOf(long(maxAttributeChars))).toEqual({ b: "x".repeat(maxAttributeChars) });
     expect(faultsOf(long(maxAttributeChars + 1))[0]).toContain(`has ${maxAttributeChars + 1}.`);
@@ -239,8 +239,8 @@ describe("the limits of a workflow", () => {
 
   it("has bodies so long", () => {
     const long = (length: number) => `<capability name="a">${"x".repeat(length)}</capability>`;
-    expect(parametersOf(long(maxBodyChars))).toEqual({ content: "x".repeat(maxBodyChars) });
-    expect(faultsOf(long(maxBodyChars + 1))[0]).toContain(`has ${maxBodyChars + 1}.`);
+    expect(parametersOf(long(maxTagBodyChars))).toEqual({ content: "x".repeat(maxTagBodyChars) });
+    expect(faultsOf(long(maxTagBodyChars + 1))[0]).toContain(`has ${maxTagBodyChars + 1}.`);
   });
 });
 

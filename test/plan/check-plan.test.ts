@@ -26,6 +26,7 @@ const plan = (calls: readonly Partial<PlanCall>[], about: Partial<Plan> = {}): P
   syntaxes: ["dagger"],
   runNames: [],
   outputs: [],
+  format: "json",
   order: "data",
   ...about,
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { type PlanRecord, PlanStore } from "../../src/plan/plan-store.ts";
+import type { RunRecord } from "../../src/plan/run-record.ts";
 import { migrate } from "../../src/store/migrations.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { planOf } from "../support/plans.ts";
@@ -10,6 +11,18 @@ const recordOf = (id: string, value: string): PlanRecord => ({
   status: "proposed",
   plan: planOf([{ _tool: "echo", value }]),
   agent: "a",
+  after: {},
+  createdAt: "2026-01-01T00:00:00.000Z",
+});
+
+const runOf = (id: string): RunRecord => ({
+  id,
+  plan: "b",
+  status: "running",
+  calls: {},
+  gates: {},
+  keep: true,
+  needs: [],
   createdAt: "2026-01-01T00:00:00.000Z",
 });
 
@@ -23,42 +36,65 @@ describe("plans in SQLite", () => {
   it("are there after a new start, in order, with their runs", () => {
     const sql = emptySql();
     const store = new PlanStore(sql);
-    const run = { plan: "b", status: "running", input: {}, calls: {}, opened: [] } as const;
-    for (const id of ["b", "a"]) store.save(recordOf(id, id));
-    store.saveRun({ ...run, id: "run_1" });
-    store.saveRun({ ...run, id: "run_2" });
-    store.save({ ...recordOf("b", "b"), status: "approved" });
-    store.saveRun({ ...run, id: "run_1", status: "done", calls: { call_1: { status: "done" } } });
+    for (const id of ["b", "a"]) store.add(recordOf(id, id));
+    store.addRun(runOf("run_1"), { x: 1 });
+    store.addRun(runOf("run_2"), {});
+    store.setStatus("b", "approved");
+    store.saveRun({ ...runOf("run_1"), status: "done", calls: { call_1: { status: "done" } } });
+    store.saveState("run_1", { y: 2 });
     const again = new PlanStore(sql);
     expect(again.list().map(({ id, status }) => [id, status])).toEqual([
       ["b", "approved"],
       ["a", "proposed"],
     ]);
     expect(again.get("a")).toEqual(recordOf("a", "a"));
-    expect(again.runsOf("b").map(({ id, status }) => [id, status])).toEqual([
-      ["run_1", "done"],
-      ["run_2", "running"],
-    ]);
-    expect(again.run("run_1")?.calls).toEqual({ call_1: { status: "done" } });
+    expect(again.runsOf("b").map(({ record, state }) => [record.id, record.status, state])).toEqual(
+      [
+        ["run_1", "done", { y: 2 }],
+        ["run_2", "running", undefined],
+      ],
+    );
+    expect(again.openRuns().map(({ id }) => id)).toEqual(["run_2"]);
+    expect(again.run("run_1")).toMatchObject({
+      input: { x: 1 },
+      record: { calls: { call_1: { status: "done" } } },
+    });
     expect(again.runsOf("a")).toEqual([]);
   });
 
   it("cost nothing as long as there is none", () => {
     const sql = emptySql();
     const store = new PlanStore(sql);
-    expect([store.get("a"), store.list(), store.run("r"), store.runsOf("a")]).toEqual([
-      undefined,
-      [],
-      undefined,
-      [],
-    ]);
+    expect([store.get("a"), store.run("r")]).toEqual([undefined, undefined]);
+    expect([store.list(), store.runsOf("a"), store.openRuns()]).toEqual([[], [], []]);
     expect(sql.all("SELECT name FROM sqlite_master WHERE name LIKE 'plan%'")).toEqual([]);
   });
 
   it("have a size, above which nothing is kept", () => {
     const store = new PlanStore(emptySql());
     const large = recordOf("a", "€".repeat(limits.maxPlanBytes / 3));
-    expect(() => store.save(large)).toThrow(/maxPlanBytes is at most 1048576/u);
+    expect(() => store.add(large)).toThrow(/maxPlanBytes is at most 1048576/u);
     expect(store.get("a")).toBeUndefined();
+  });
+
+  it("are so many at most: the oldest that is over makes room, none that is still needed", () => {
+    const store = new PlanStore(emptySql());
+    for (let n = 0; n < limits.maxPlans; n++) store.add(recordOf(`p${n}`, ""));
+    expect(() => store.add(recordOf("more", ""))).toThrow(/maxPlans is at most 200/u);
+    store.setStatus("p3", "done");
+    store.add(recordOf("more", ""));
+    expect([store.get("p3"), store.get("more")?.id]).toEqual([undefined, "more"]);
+  });
+
+  it("keep their newest runs, and all that are open", () => {
+    const store = new PlanStore(emptySql());
+    store.add(recordOf("b", ""));
+    for (let n = 0; n < limits.maxPlanRuns + 2; n++) {
+      store.addRun(runOf(`r${n}`), {});
+      if (n > 0) store.saveRun({ ...runOf(`r${n}`), status: "done" });
+    }
+    const ids = store.runsOf("b").map(({ record }) => record.id);
+    expect(ids.slice(0, 2)).toEqual(["r0", "r2"]);
+    expect(ids).toHaveLength(limits.maxPlanRuns + 1);
   });
 });

@@ -51,7 +51,7 @@ class Runs {
 
   async run(plan: Plan, input: Json = {}): Promise<RunRecord> {
     const id = `run_${++this.#count}`;
-    this.records.set(id, { id, plan: "p", status: "running", input, calls: {}, opened: [] });
+    this.records.set(id, runRecord(id));
     this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
     return this.goOn(plan, id);
   }
@@ -80,7 +80,8 @@ class Runs {
 
   open(id: string, gate: string): void {
     const record = this.records.get(id);
-    if (record !== undefined) this.records.set(id, { ...record, opened: [gate] });
+    if (record === undefined) return;
+    this.records.set(id, { ...record, gates: { [gate]: { approved: true } } });
   }
 
   stateOf(id: string): Json {
@@ -88,6 +89,16 @@ class Runs {
   }
 }
 
+const runRecord = (id: string): RunRecord => ({
+  id,
+  plan: "p",
+  status: "running",
+  calls: {},
+  gates: {},
+  keep: true,
+  needs: [],
+  createdAt: "2026-11-22T00:00:00.000Z",
+});
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
   id,
   tool: "act",
@@ -99,6 +110,7 @@ const planWith = (calls: Plan["calls"], about: Partial<Plan> = {}): Plan => ({
   syntaxes: ["dagger"],
   runNames: [],
   outputs: [],
+  format: "json",
   order: "data",
   ...about,
 });
@@ -233,16 +245,9 @@ describe("a run", () => {
     });
     const runs = new Runs({ tools: { act } });
     const plan = planWith([call("a", { value: 1 }), call("b", { value: "†state.a" })]);
-    runs.records.set("r", {
-      id: "r",
-      plan: "p",
-      status: "running",
-      input: {},
-      calls: {},
-      opened: [],
-    });
+    runs.records.set("r", runRecord("r"));
     const { status, calls } = await runs.goOn(plan, "r", controller.signal);
-    expect([status, told, calls["b"]?.status ?? "waiting"]).toEqual(["cancelled", true, "waiting"]);
+    expect([status, told, calls["b"]?.status]).toEqual(["cancelled", true, "skipped"]);
   });
 });
 

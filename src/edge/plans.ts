@@ -1,0 +1,276 @@
+import { ByrefError } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { waitsFor } from "../plan/gates.ts";
+import { requireInput } from "../plan/plan-input.ts";
+import type { PlanRecord, PlanStatus, StoredRun } from "../plan/plan-store.ts";
+import type { PlanRun } from "../plan/run-plan.ts";
+import type { RunRecord } from "../plan/run-record.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { TurnHead } from "../turn/journal.ts";
+import { pause } from "../turn/model-failure.ts";
+import { cancelRun } from "../turn/plan-turn.ts";
+import { recoveryDelayMs } from "../turn/recovery.ts";
+import { proposePlan } from "../turn/propose-plan.ts";
+import type { Facilities } from "../turn/toolbox.ts";
+import type { TurnLog } from "../turn/turn-log.ts";
+import { castOf, castOrStranger, type Company } from "./cast.ts";
+import type { ConversationData } from "./conversation-data.ts";
+import type { Deletion } from "./deletion.ts";
+import type { Lane, Lined } from "./lane.ts";
+import { type PlanView, runView, viewOf } from "./plan-view.ts";
+import { playAgain, playOn, playRun, type RunTurn } from "./play-run.ts";
+import type { TurnRun } from "./play.ts";
+import type { ProposalRequest, RunRequest, TurnRequest } from "./requests.ts";
+import type { Settings } from "./settings.ts";
+import { respond } from "./turn-response.ts";
+
+export interface PlansOptions {
+  readonly company: Company;
+  readonly settings: () => Settings;
+  readonly deletion: Deletion;
+  readonly lane: Lane;
+  readonly facilities: Facilities;
+  /** What is read where nothing was written yet. */
+  readonly store: () => VariableStore;
+  /** Undefined until something is written. */
+  readonly data: () => ConversationData | undefined;
+  /** Makes the tables, and sets the alarm. */
+  readonly wake: () => ConversationData;
+  /** Writes what is to be known of a change. */
+  readonly settle: () => Promise<void>;
+}
+
+/** A run that has its place in the lane. */
+interface LiveRun extends Lined<StoredRun> {
+  readonly plan: string;
+  /** Absent until its time has come. */
+  run?: PlanRun;
+}
+
+/** A conversation's plans, and their runs: asked for over HTTP, or left behind by a crash. */
+export class Plans {
+  readonly #options: PlansOptions;
+  readonly #live = new Set<LiveRun>();
+
+  constructor(options: PlansOptions) {
+    this.#options = options;
+  }
+
+  /** Is what the lane runs now a run of a plan? */
+  get isRunning(): boolean {
+    const { running } = this.#options.lane;
+    return running !== undefined && [...this.#live].some(({ log }) => log === running);
+  }
+
+  /** Does a run wait for a person? */
+  get isWaiting(): boolean {
+    return this.#options.data()?.plans.openRuns().some(isWaitingRun) === true;
+  }
+
+  /** `POST /plans`, `GET /plans`, `GET /plans/:plan`, `POST /plans/:plan/approve|run|cancel`. */
+  async fetch(request: Request): Promise<Response> {
+    const [, , plan = "", action] = new URL(request.url).pathname.split("/");
+    if (plan === "") {
+      if (request.method === "GET") return Response.json(await this.list());
+      // The Worker made the bodies from what it had validated.
+      const view = await this.propose((await request.json()) as ProposalRequest);
+      return Response.json(view, { status: 201 });
+    }
+    if (action === "approve") return Response.json(await this.approve(plan));
+    if (action === "cancel") return Response.json(await this.cancel(plan));
+    if (action === "run") {
+      const asked = (await request.json()) as RunRequest;
+      return this.run(plan, asked, request.headers.get("accept"));
+    }
+    return Response.json(await this.#view(this.#required(plan)));
+  }
+
+  /** Throws `invalid_plan` with all findings; then nothing is kept. */
+  async propose({ format, text, agent }: ProposalRequest): Promise<PlanView> {
+    const { company, settings, data, store, facilities, wake, settle } = this.#options;
+    const cast = castOf(company, settings(), agent);
+    const equipped = await cast.equip(AbortSignal.timeout(limits.toolMs));
+    try {
+      const proposed = await proposePlan(
+        { agent: equipped.agent, store: data()?.store ?? store(), facilities },
+        { format, text },
+      );
+      const { plans, events } = wake();
+      plans.add(proposed);
+      events.add({ type: "plan.proposed", plan: proposed.id });
+      return await this.#view(proposed);
+    } finally {
+      void equipped.close();
+      await settle();
+    }
+  }
+
+  /** Oldest first; runs are shown with one plan. */
+  async list(): Promise<{ readonly plans: readonly Omit<PlanView, "runs">[] }> {
+    const records = this.#options.data()?.plans.list() ?? [];
+    const plans = records.map(async (record) => {
+      const { runs: _, ...view } = await this.#view(record);
+      return view;
+    });
+    return { plans: await Promise.all(plans) };
+  }
+
+  async approve(id: string): Promise<PlanView> {
+    const { status } = this.#required(id);
+    if (status === "proposed" || status === "cancelled") {
+      await this.#note(id, { status: "approved", type: "plan.approved" });
+    }
+    return this.#view(this.#required(id));
+  }
+
+  /** Ends what goes on or waits; the plan does not run until it is approved again. */
+  async cancel(id: string): Promise<PlanView> {
+    const { lane } = this.#options;
+    this.#required(id);
+    const live = [...this.#live].filter(({ plan }) => plan === id);
+    for (const { log } of live) lane.stopOne(log);
+    await Promise.allSettled(live.map(({ result }) => result));
+    const data = this.#options.data();
+    if (data === undefined) return this.#view(this.#required(id));
+    for (const record of data.plans.openRuns()) {
+      if (record.plan !== id) continue;
+      await cancelRun(data, record);
+      data.events.add({ type: "run.cancelled", run: record.id, plan: id });
+    }
+    await this.#note(id, { status: "cancelled", type: "plan.cancelled" });
+    return this.#view(this.#required(id));
+  }
+
+  /** Streams as a turn does. */
+  async run(
+    id: string,
+    { input = {}, keep = true, conversation }: RunRequest,
+    accept: string | null,
+  ): Promise<Response> {
+    await this.#options.deletion.whenDone();
+    const plan = this.#required(id);
+    requireApproved(plan);
+    requireInput(plan.plan, input);
+    const run = `r${crypto.randomUUID().slice(0, 8)}`;
+    const live = this.#take(plan, (data, turn) => {
+      // It has waited for others: somebody may have cancelled it.
+      requireApproved(data.plans.required(id));
+      return playRun(data, { plan, id: run, input, keep, conversation }, turn);
+    });
+    return this.#respond(plan, live, { accept });
+  }
+
+  /** A decision on a gate that a run waits for; undefined if none does. */
+  async decide(
+    { approvals = [], conversation = "" }: TurnRequest,
+    accept: string | null,
+  ): Promise<Response | undefined> {
+    const [approval] = approvals;
+    const data = this.#options.data();
+    if (approval === undefined || data === undefined) return undefined;
+    const { approvalId: gate, approved, reason } = approval;
+    const decision = { approved, ...(reason === undefined ? {} : { reason }) };
+    const record = data.plans.openRuns().find((one) => this.#isGateOf(one, gate));
+    if (record === undefined) return undefined;
+    const plan = data.plans.required(record.plan);
+    for (const live of this.#live) {
+      if (live.run?.record.id !== record.id) continue;
+      const first = live.log.length;
+      await live.run.decide(gate, decision);
+      return this.#respond(plan, live, { accept, first });
+    }
+    const about = { run: record.id, gate, decision, conversation };
+    const live = this.#take(plan, (data, turn) => playOn(data, about, turn));
+    return this.#respond(plan, live, { accept });
+  }
+
+  /** Goes on with the run that the end of a process has cut off. */
+  recover({ id, agent }: TurnHead): void {
+    const { data, lane, company, settings } = this.#options;
+    const plan = data()?.plans.run(id)?.record.plan ?? "";
+    const castNow = () => castOrStranger(company, settings(), agent);
+    const work = async (data: ConversationData, turn: RunTurn) => {
+      const remains = turn.log.recover(data.journal);
+      await pause(recoveryDelayMs(remains, Date.now()), turn.signal);
+      return playAgain(data, remains, turn);
+    };
+    const live = this.#keep(plan, (onRun) =>
+      lane.take(castNow, (data, turn) => work(data, { ...turn, onRun })),
+    );
+    live.result.catch((error: unknown) => console.error(error));
+  }
+
+  #take(
+    { id, agent }: PlanRecord,
+    work: (data: ConversationData, turn: RunTurn) => Promise<StoredRun>,
+  ): LiveRun {
+    const { lane, company, settings } = this.#options;
+    const castNow = () => castOf(company, settings(), agent);
+    return this.#keep(id, (onRun) =>
+      lane.take(castNow, (data, turn: TurnRun) => work(data, { ...turn, onRun })),
+    );
+  }
+
+  /** Known for as long as it runs, or waits for others. */
+  #keep(plan: string, begin: (onRun: RunTurn["onRun"]) => Lined<StoredRun>): LiveRun {
+    let live: LiveRun | undefined;
+    const lined = begin((run) => {
+      if (live !== undefined) live.run = run;
+    });
+    live = { ...lined, plan };
+    this.#live.add(live);
+    const kept = live;
+    const forget = () => void this.#live.delete(kept);
+    live.result.then(forget, forget);
+    return live;
+  }
+
+  #respond(
+    plan: PlanRecord,
+    live: LiveRun,
+    { accept, first }: { readonly accept: string | null; readonly first?: number },
+  ): Promise<Response> {
+    const { store, data } = this.#options;
+    const result = live.result.then((run) => runView(plan.plan, run, data()?.store ?? store()));
+    const whole = (view: Awaited<typeof result>) => Response.json(view);
+    const from = first === undefined ? {} : { first };
+    return respond(accept, { log: live.log, result, whole, ...from });
+  }
+
+  #isGateOf(record: RunRecord, gate: string): boolean {
+    const plan = this.#options.data()?.plans.get(record.plan)?.plan;
+    return plan !== undefined && waitsFor(plan, record, gate);
+  }
+
+  #required(id: string): PlanRecord {
+    const plans = this.#options.data()?.plans;
+    if (plans !== undefined) return plans.required(id);
+    throw new ByrefError("plan_not_found", `There is no plan ${id.slice(0, 80)}.`);
+  }
+
+  #view(record: PlanRecord): Promise<PlanView> {
+    const { data, store } = this.#options;
+    const known = data();
+    return viewOf(record, known?.plans.runsOf(record.id) ?? [], known?.store ?? store());
+  }
+
+  async #note(
+    id: string,
+    { status, type }: { status: PlanStatus; type: "plan.approved" | "plan.cancelled" },
+  ): Promise<void> {
+    const { data, settle } = this.#options;
+    data()?.plans.setStatus(id, status);
+    data()?.events.add({ type, plan: id });
+    await settle();
+  }
+}
+
+function isWaitingRun({ status }: RunRecord): boolean {
+  return status === "waiting";
+}
+
+function requireApproved({ id, status }: PlanRecord): void {
+  if (status !== "proposed" && status !== "cancelled") return;
+  const message = `The plan is ${status}; it runs once somebody has approved it: POST …/plans/${id}/approve.`;
+  throw new ByrefError("plan_not_approved", message);
+}

@@ -1,0 +1,77 @@
+import type { UIMessageChunk } from "ai";
+import { publicTextOf } from "../errors.ts";
+import type { Cost } from "../turn/cost.ts";
+import type { NewEvent } from "../turn/event-log.ts";
+import type { Post } from "../turn/post.ts";
+import type { SpendLimits } from "../turn/spend.ts";
+import type { Facilities } from "../turn/toolbox.ts";
+import type { TurnLog } from "../turn/turn-log.ts";
+import type { TurnOptions } from "../turn/turn-options.ts";
+import type { Cast, Equipped } from "./cast.ts";
+import type { ConversationData } from "./conversation-data.ts";
+
+/** What a turn, or a run of a plan, is given by whoever has its place in the queue. */
+export interface TurnRun {
+  /** Who answers; throws where the request is found wrong only now. */
+  readonly castNow: () => Cast;
+  readonly log: TurnLog;
+  readonly signal: AbortSignal;
+  /** What the runtime's own tools work with. */
+  readonly facilities: Facilities;
+  readonly spendLimits: SpendLimits;
+  /** Of the turn so far. */
+  readonly cost: () => Cost;
+  /** What has led to it. */
+  readonly post?: Post;
+  /** Called when the turn is about to be written down for the first time, in the same commit. */
+  readonly onBegin: () => void;
+}
+
+export interface Play<Result> extends TurnRun {
+  readonly conversation: string;
+  /** Told of each chunk of the stream. */
+  readonly emit: (chunk: UIMessageChunk) => void;
+  /** What is noted of the end. */
+  readonly ended: (result: Result) => NewEvent;
+}
+
+/**
+ * Does the work with all that it needs. Rejects, and says so in the log, for what is wrong outside of the
+ * work's own doing.
+ */
+export async function play<Result>(
+  { store, history, events, journal }: ConversationData,
+  { castNow, ended, ...run }: Play<Result>,
+  work: (options: TurnOptions) => Promise<Result>,
+): Promise<Result> {
+  const { log, signal, cost } = run;
+  let equipped: Equipped | undefined;
+  try {
+    const cast = castNow();
+    equipped = await cast.equip(signal);
+    const result = await work({
+      ...run,
+      ...cast,
+      agent: equipped.agent,
+      store,
+      history,
+      journal,
+      now: Date.now,
+      newId: () => crypto.randomUUID(),
+      cost: () => withEventRow(cost()),
+    });
+    events.add(ended(result));
+    return result;
+  } catch (error) {
+    log.fail({ type: "error", errorText: publicTextOf(error) });
+    throw error;
+  } finally {
+    // Nobody waits for sessions to be ended.
+    void equipped?.close();
+  }
+}
+
+/** The row in which a turn's events are kept counts in, though it is written later. */
+function withEventRow(cost: Cost): Cost {
+  return { ...cost, rowsWritten: cost.rowsWritten + 1 };
+}

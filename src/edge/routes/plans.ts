@@ -1,0 +1,86 @@
+import { type Context, Hono } from "hono";
+import { ByrefError } from "../../errors.ts";
+import type { PlanFormat } from "../../plan/plan.ts";
+import type { AppEnv } from "../app.ts";
+import { conversationOf } from "../conversation-of.ts";
+import { mediaTypeOf, parseJson } from "../read-body.ts";
+import { parse, requireId, runBody, textOf } from "../requests.ts";
+
+const FORMATS: ReadonlyMap<string, PlanFormat> = new Map([
+  ["application/json", "json"],
+  ["application/xml", "capability-xml"],
+  ["text/xml", "capability-xml"],
+  ["text/markdown", "template"],
+]);
+
+/** The plans of a conversation, and their runs. */
+export function planRoutes() {
+  const routes = new Hono<AppEnv>();
+
+  routes.post("/:id/plans", async (context) => {
+    const request = context.req.raw;
+    const format = FORMATS.get(mediaTypeOf(request));
+    if (format === undefined) throw unsupported(mediaTypeOf(request));
+    const text = await request.text();
+    const { agent } = context.req.query();
+    return ask(context, "", { body: textOf({ format, text, agent }) });
+  });
+
+  routes.get("/:id/plans", (context) => ask(context, ""));
+  routes.get("/:id/plans/:plan", (context) => ask(context, planIn(context)));
+
+  routes.post("/:id/plans/:plan/approve", (context) =>
+    ask(context, `${planIn(context)}/approve`, { body: "{}" }),
+  );
+
+  routes.post("/:id/plans/:plan/cancel", (context) =>
+    ask(context, `${planIn(context)}/cancel`, { body: "{}" }),
+  );
+
+  routes.post("/:id/plans/:plan/run", async (context) => {
+    const asked = parse(runBody, await bodyOf(context.req.raw));
+    const body = textOf({ ...asked, conversation: requireId(context.req.param("id")) });
+    return ask(context, `${planIn(context)}/run`, { body });
+  });
+
+  return routes;
+}
+
+function planIn(context: Context<AppEnv>): string {
+  return encodeURIComponent(context.req.param("plan") ?? "");
+}
+
+/** Without a body: nothing is said. */
+async function bodyOf(request: Request) {
+  const text = await request.text();
+  if (text === "") return {};
+  const type = mediaTypeOf(request);
+  if (type === "application/json") return parseJson(text);
+  throw new ByrefError(
+    "unsupported_media_type",
+    `The body's content type is ${type || "missing"}; send application/json.`,
+  );
+}
+
+/** Hands it to the conversation. */
+async function ask(
+  context: Context<AppEnv>,
+  path: string,
+  { body }: { readonly body?: string } = {},
+): Promise<Response> {
+  const conversation = conversationOf(context, context.req.param("id") ?? "");
+  const accept = context.req.header("accept") ?? "text/event-stream";
+  const response = await conversation.fetch(`http://conversation/plans/${path}`, {
+    method: body === undefined ? "GET" : "POST",
+    headers: { accept, "content-type": "application/json" },
+    ...(body === undefined ? {} : { body }),
+  });
+  // A response from another place has headers that cannot be added to.
+  return new Response(response.body, response);
+}
+
+function unsupported(type: string): ByrefError {
+  const known = [...FORMATS.keys()].join(", ");
+  const message = `The body's content type is ${type || "missing"}; a plan is ${known}.`;
+  return new ByrefError("unsupported_media_type", message);
+}

@@ -1,0 +1,202 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { json, problemIn } from "../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
+import {
+  approved,
+  planning,
+  planOf,
+  planTools,
+  runOf,
+  statusesOf,
+  streamed,
+  variable,
+} from "../support/planning.ts";
+import { finish, text, toolCall } from "../support/scripted-model.ts";
+
+const ROOT = "/conversations/c/plans";
+
+const gated = [
+  { _tool: "echo", _id: "free", value: 1, _outputPath: "†state.free" },
+  {
+    _tool: "echo",
+    _id: "gated",
+    value: { ok: "†approvals.legal", free: "†state.free" },
+    _outputPath: "†state.gated",
+  },
+];
+
+function decide(own: OwnRuntime, gate: string, body: object): Promise<Response> {
+  return own.call("POST", `/conversations/c/approvals/${gate}`, json(body));
+}
+
+/** An agent whose policy asks a person before `pay` runs. */
+function payingPlanner() {
+  const paid: number[] = [];
+  const pay = tool({
+    inputSchema: z.object({ amount: z.number() }),
+    execute: ({ amount }) => {
+      paid.push(amount);
+      return { paid: amount };
+    },
+  });
+  const policy = ({ tool }: { tool: string }) =>
+    tool === "pay" ? ({ ask: "Money goes." } as const) : ("allow" as const);
+  return { paid, tools: { ...planTools(), pay }, policy };
+}
+
+describe("a run that waits for a gate", () => {
+  it("says so, holds what it has, through an eviction too, and goes on when it is opened", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      const parts = await streamed(await own.call("POST", `${ROOT}/${id}/run`));
+      expect(parts.at(-1)).toMatchObject({ status: "waiting", state: { free: 1 } });
+      expect(parts.at(-2)).toMatchObject({
+        call: "gated",
+        status: "waiting",
+        reason: "Waits for approvals.legal.",
+      });
+      expect(own.conversation().about().status).toBe("waiting");
+      own.wakeAgain();
+      await scheduler.wait(10);
+      expect(own.conversation().about().status).toBe("waiting");
+      const before = await planOf(own, id);
+      expect([before.status, before.runs[0]?.status]).toEqual(["running", "waiting"]);
+      expect(before.runs[0]?.state).toEqual({ free: 1 });
+      const after = await streamed(await decide(own, "legal", { approved: true }));
+      const state = { free: 1, gated: { ok: true, free: 1 } };
+      expect(after.at(-1)).toMatchObject({ type: "data-run", status: "done", state });
+      expect(after.filter(({ call }) => call === "free")).toEqual([]);
+      expect(await variable(own, "state")).toEqual(state);
+      await problemIn(await decide(own, "legal", { approved: true }), "approval_not_found");
+    });
+  });
+
+  it("skips what reads it when it is denied, and says why", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      await runOf(own, id);
+      await streamed(await decide(own, "legal", { approved: false, reason: "Not now" }));
+      const plan = await planOf(own, id);
+      expect([plan.status, statusesOf(plan)]).toEqual(["done", { free: "done", gated: "skipped" }]);
+      expect(plan.calls[1]?.reason).toBe("approvals.legal was denied: Not now");
+    });
+  });
+
+  it("is opened while others of its calls still run", async () => {
+    let release: (() => void) | undefined;
+    const hold = tool({
+      inputSchema: z.object({}),
+      execute: () =>
+        new Promise<number>((resolve) => {
+          release = () => resolve(1);
+        }),
+    });
+    await withRuntime(planning({ ...planTools(), hold }), async (own) => {
+      const id = await approved(own, [...gated, { _tool: "hold", _id: "hold" }]);
+      const running = await own.call("POST", `${ROOT}/${id}/run`);
+      for (;;) {
+        const { calls } = await planOf(own, id);
+        if (calls[1]?.gate === "legal" && release !== undefined) break;
+        await scheduler.wait(1);
+      }
+      const opened = await decide(own, "legal", { approved: true });
+      for (;;) {
+        if (statusesOf(await planOf(own, id))["gated"] === "done") break;
+        await scheduler.wait(1);
+      }
+      release();
+      const rest = await streamed(opened);
+      expect(rest.map(({ call, status }) => [call, status])).toContainEqual(["gated", "done"]);
+      expect(rest.at(-1)).toMatchObject({ status: "done" });
+      expect((await streamed(running)).at(-1)).toEqual(rest.at(-1));
+    });
+  });
+
+  it("is cancelled: its variables end, and the plan does not run before it is approved", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      const { id: run } = await runOf(own, id);
+      expect(await variable(own, `state_${run}`)).toEqual({ free: 1 });
+      await own.call("POST", `${ROOT}/${id}/cancel`);
+      const plan = await planOf(own, id);
+      expect([plan.status, plan.runs[0]?.status]).toEqual(["cancelled", "cancelled"]);
+      expect(plan.runs[0]?.state).toEqual({ free: 1 });
+      expect([await variable(own, `state_${run}`), await variable(own, "state")]).toEqual([
+        410, 404,
+      ]);
+      expect(own.conversation().about().status).toBe("idle");
+      await problemIn(await decide(own, "legal", { approved: true }), "approval_not_found");
+    });
+  });
+
+  it("opens gates of the same name one run after the other, the oldest first", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      await runOf(own, id);
+      await runOf(own, id);
+      await streamed(await decide(own, "legal", { approved: true }));
+      const { runs } = await planOf(own, id);
+      expect(runs.map(({ status }) => status)).toEqual(["done", "waiting"]);
+    });
+  });
+});
+
+describe("a call of a plan that the policy asks a person about", () => {
+  it("has a gate of its own id, and runs with what was approved", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sum", json(50));
+      const id = await approved(own, [
+        { _tool: "pay", _id: "payment", amount: "†sum", _outputPath: "†state.receipt" },
+      ]);
+      const run = await runOf(own, id);
+      expect([run.status, paid]).toEqual(["waiting", []]);
+      expect(run.calls[0]).toMatchObject({ gate: "payment", reason: "Money goes." });
+      // What it would run with is not what anybody has seen.
+      await own.call("PUT", "/conversations/c/variables/sum", json(9_000));
+      const again = await streamed(await decide(own, "payment", { approved: true }));
+      expect([again.at(-1)?.status, paid]).toEqual(["waiting", []]);
+      const done = await streamed(await decide(own, "payment", { approved: true }));
+      expect([done.at(-1)?.state, paid]).toEqual([{ receipt: { paid: 9_000 } }, [9_000]]);
+    });
+  });
+
+  it("runs behind a gate of the plan's that a person has opened", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
+      const id = await approved(own, [
+        { _tool: "echo", _id: "ask", value: "†approvals.money", _outputPath: "†state.ok" },
+        { _tool: "pay", _id: "payment", amount: 5, _outputPath: "†state.receipt" },
+      ]);
+      await runOf(own, id);
+      await streamed(await decide(own, "payment", { approved: false, reason: "No" }));
+      const plan = await planOf(own, id);
+      expect([statusesOf(plan), paid]).toEqual([{ ask: "waiting", payment: "skipped" }, []]);
+    });
+  });
+});
+
+describe("a call of a turn that waits for a person", () => {
+  it("still waits when a plan has run meanwhile, with the variables that it needs", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    const steps = [
+      [toolCall("pay", { amount: "$sum" }), finish("tool-calls")],
+      [text("Paid."), finish()],
+    ];
+    await withRuntime(planning(tools, { agent: { policy }, steps }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sum", json(50));
+      const asked = await own.call("POST", "/conversations/c/messages", json({ message: "Pay" }));
+      const [, approval = ""] = /"approvalId":"([^"]+)"/u.exec(await asked.text()) ?? [];
+      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
+      expect((await runOf(own, id)).status).toBe("done");
+      own.wakeAgain();
+      await scheduler.wait(10);
+      expect(own.conversation().about().status).toBe("waiting");
+      const init = json({ approved: true }, { accept: "application/json" });
+      const answer = await own.call("POST", `/conversations/c/approvals/${approval}`, init);
+      expect([answer.status, paid]).toEqual([200, [50]]);
+    });
+  });
+});

@@ -1,0 +1,107 @@
+import { type ToolSet, tool } from "ai";
+import { expect } from "vitest";
+import * as z from "zod";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import type { PlanView, RunView } from "../../src/edge/plan-view.ts";
+import type { Agent } from "../../src/turn/agent.ts";
+import type { Json } from "../../src/value/json.ts";
+import { json } from "./edge.ts";
+import type { OwnRuntime } from "./own-runtime.ts";
+import { scriptedModel, type Step } from "./scripted-model.ts";
+import { chunksIn } from "./turn-client.ts";
+
+/** The tools that the plans of the tests call; what they were given is in `seen`. */
+export function planTools(seen: Json[] = []): ToolSet {
+  return {
+    echo: tool({
+      inputSchema: z.object({ value: z.any() }),
+      execute: ({ value }) => {
+        seen.push(value as Json);
+        return value as Json;
+      },
+    }),
+    add: tool({
+      inputSchema: z.object({ a: z.number(), b: z.number() }),
+      execute: ({ a, b }) => a + b,
+    }),
+    fail: tool({
+      inputSchema: z.object({}),
+      execute: (): string => {
+        throw new Error("boom");
+      },
+    }),
+  };
+}
+
+/** A runtime whose one agent has these tools, and whose model says these steps. */
+export function planning(
+  tools: ToolSet = planTools(),
+  { agent = {}, steps = [] }: { agent?: Partial<Agent>; steps?: readonly Step[] } = {},
+): RuntimeOptions {
+  return {
+    agents: [{ name: "planner", description: "Plans.", instructions: "", tools, ...agent }],
+    model: scriptedModel(steps),
+  };
+}
+
+const ROOT = "/conversations/c/plans";
+
+export type Calls = readonly Readonly<Record<string, unknown>>[];
+
+/** Proposes a plan, which must be right. */
+export async function propose(own: OwnRuntime, calls: Calls, more: object = {}): Promise<PlanView> {
+  const response = await own.call("POST", ROOT, json({ calls, ...more }));
+  expect(response.status).toBe(201);
+  return response.json<PlanView>();
+}
+
+/** The same, approved. */
+export async function approved(own: OwnRuntime, calls: Calls, more: object = {}): Promise<string> {
+  const { id } = await propose(own, calls, more);
+  await own.call("POST", `${ROOT}/${id}/approve`);
+  return id;
+}
+
+export async function planOf(own: OwnRuntime, id: string): Promise<PlanView> {
+  const response = await own.call("GET", `${ROOT}/${id}`);
+  expect(response.status).toBe(200);
+  return response.json<PlanView>();
+}
+
+/** Runs it to where it ends or waits. */
+export async function runOf(own: OwnRuntime, id: string, body: object = {}): Promise<RunView> {
+  const init = json(body, { accept: "application/json" });
+  const response = await own.call("POST", `${ROOT}/${id}/run`, init);
+  expect(response.status).toBe(200);
+  return response.json<RunView>();
+}
+
+/** The run's stream, as its data parts. */
+export async function streamed(response: Response): Promise<readonly RunPart[]> {
+  expect(response.status).toBe(200);
+  return chunksIn(await response.text()).flatMap((chunk) =>
+    chunk.type === "data-call" || chunk.type === "data-run"
+      ? [{ type: chunk.type, ...(chunk.data as object) }]
+      : [],
+  );
+}
+
+export interface RunPart {
+  readonly type: string;
+  readonly call?: string;
+  readonly tool?: string;
+  readonly status?: string;
+  readonly reason?: string;
+  readonly run?: string;
+  readonly state?: Json;
+}
+
+/** By id. */
+export function statusesOf({ calls }: Pick<RunView, "calls">): Readonly<Record<string, string>> {
+  return Object.fromEntries(calls.map(({ _id, status }) => [_id, status]));
+}
+
+export async function variable(own: OwnRuntime, name: string): Promise<unknown> {
+  const response = await own.call("GET", `/conversations/c/variables/${name}`);
+  return response.status === 200 ? response.json() : response.status;
+}
