@@ -90,7 +90,7 @@ export class ConversationObject extends DurableObject {
       sql: this.#sql,
       alarmClock: this.#alarmClock,
       deletion: this.#deletion,
-      facilities,
+      facilities: () => ({ ...facilities, plans: this.#plans.desk }),
       data: () => this.#data,
       wake: (dueMs) => this.#wake(dueMs),
       settle: () => this.#settle({ endsTurn: true }),

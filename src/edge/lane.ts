@@ -14,7 +14,7 @@ export interface LaneOptions {
   readonly sql: DurableSql;
   readonly alarmClock: AlarmClock;
   readonly deletion: Deletion;
-  readonly facilities: Facilities;
+  readonly facilities: () => Facilities;
   readonly spendLimits: SpendLimits;
   /** Undefined until something is written. */
   readonly data: () => ConversationData | undefined;
@@ -98,7 +98,7 @@ export class Lane {
       return await work(data, {
         ...slot,
         castNow,
-        facilities,
+        facilities: facilities(),
         spendLimits,
         cost: () => alarmClock.withAlarm(costSince(before, sql.cost)),
         onBegin: () => alarmClock.watch(),

@@ -10,7 +10,9 @@ import type { TurnHead } from "../turn/journal.ts";
 import { pause } from "../turn/model-failure.ts";
 import { cancelRun } from "../turn/plan-turn.ts";
 import { recoveryDelayMs } from "../turn/recovery.ts";
-import { proposePlan } from "../turn/propose-plan.ts";
+import { type Proposal, proposePlan } from "../turn/propose-plan.ts";
+import type { PlanDesk } from "../turn/propose-plan-tool.ts";
+import type { Agent } from "../turn/agent.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import type { TurnLog } from "../turn/turn-log.ts";
 import { castOf, castOrStranger, type Company } from "./cast.ts";
@@ -85,19 +87,22 @@ export class Plans {
     return Response.json(await this.#view(this.#required(plan)));
   }
 
+  /** Where models propose plans. */
+  get desk(): PlanDesk {
+    return {
+      propose: (agent, proposal) => this.#propose(agent, proposal),
+      keep: (record) => this.#keepPlan(record),
+    };
+  }
+
   /** Throws `invalid_plan` with all findings; then nothing is kept. */
   async propose({ format, text, agent }: ProposalRequest): Promise<PlanView> {
-    const { company, settings, data, store, facilities, wake, settle } = this.#options;
+    const { company, settings, settle } = this.#options;
     const cast = castOf(company, settings(), agent);
     const equipped = await cast.equip(AbortSignal.timeout(limits.toolMs));
     try {
-      const proposed = await proposePlan(
-        { agent: equipped.agent, store: data()?.store ?? store(), facilities },
-        { format, text },
-      );
-      const { plans, events } = wake();
-      plans.add(proposed);
-      events.add({ type: "plan.proposed", plan: proposed.id });
+      const proposed = await this.#propose(equipped.agent, { format, text });
+      this.#keepPlan(proposed);
       return await this.#view(proposed);
     } finally {
       void equipped.close();
@@ -235,6 +240,17 @@ export class Plans {
     const whole = (view: Awaited<typeof result>) => Response.json(view);
     const from = first === undefined ? {} : { first };
     return respond(accept, { log: live.log, result, whole, ...from });
+  }
+
+  #propose(agent: Agent, proposal: Proposal): Promise<PlanRecord> {
+    const { data, store, facilities } = this.#options;
+    return proposePlan({ agent, store: data()?.store ?? store(), facilities }, proposal);
+  }
+
+  #keepPlan(record: PlanRecord): void {
+    const { plans, events } = this.#options.wake();
+    plans.add(record);
+    events.add({ type: "plan.proposed", plan: record.id });
   }
 
   #isGateOf(record: RunRecord, gate: string): boolean {

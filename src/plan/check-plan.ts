@@ -137,6 +137,7 @@ class Check {
   #checkNeeds(call: PlanCall, index: number): CheckedCall {
     const needs = referencesIn(call.parameters, this.#plan.syntaxes);
     const gates = gatesIn(call, this.#plan);
+    this.#checkDollars(call);
     const target = this.#targets[index];
     const own = { call, gates, ...(target === undefined ? {} : { target }) };
     // One after the other: what is not there by then stays in the text as it is.
@@ -160,6 +161,19 @@ class Check {
       return { ...need, writers };
     });
     return { ...own, needs: checked, dependsOn };
+  }
+
+  /** Elsewhere a model writes them so; here they would stay text. */
+  #checkDollars(call: PlanCall): void {
+    if (this.#plan.format !== "json") return;
+    for (const { at, source, references } of referencesIn(call.parameters, ["dollar"])) {
+      const isMeant = references.some(
+        ({ name }) => name === "input" || this.#index.has(name) || this.#context.isKnown(name),
+      );
+      if (!isMeant) continue;
+      const message = `References in a plan begin with †: write †${source.slice(1)}, not ${source}.`;
+      this.#find("bad_reference", call, { at, message });
+    }
   }
 
   /** A run has its own input; `state` begins empty, so only what a call writes is in it. */

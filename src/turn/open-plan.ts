@@ -60,7 +60,9 @@ export function planTools(
     syntaxes,
     unknown: order === "data" ? ("error" as const) : ("keep" as const),
   };
-  return Toolbox.open(agent, wrap, facilities);
+  // A plan that proposes plans is nothing that a person could approve.
+  const { plans: _, ...others } = facilities;
+  return Toolbox.open(agent, wrap, others);
 }
 
 export function invalidPlan(findings: readonly Finding[]): ByrefError {
