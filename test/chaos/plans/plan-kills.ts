@@ -1,0 +1,137 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text as textOf } from "node:stream/consumers";
+import type { PlanView } from "../../../src/edge/plan-view.ts";
+import { bundleWorker, type ChaosWorker, startWorker } from "../worker.ts";
+
+/** Where in a call the process ends: its tool is asked, has done its work, has answered. */
+export const stages = ["asked", "done", "answered"] as const;
+export type Stage = (typeof stages)[number];
+
+export interface Kill {
+  readonly call: string;
+  readonly stage: Stage;
+}
+
+/** Ten calls, one behind the other and side by side; nothing needs what is paid. */
+export const calls = [
+  { _tool: "look", _id: "c1", call: "c1", _outputPath: "†state.c1" },
+  { _tool: "write", _id: "c2", call: "c2", from: ["†state.c1"], _outputPath: "†state.c2" },
+  { _tool: "look", _id: "c3", call: "c3", from: ["†state.c1"], _outputPath: "†state.c3" },
+  { _tool: "pay", _id: "c4", call: "c4", from: ["†state.c1"], _outputPath: "†state.c4" },
+  {
+    _tool: "write",
+    _id: "c5",
+    call: "c5",
+    from: ["†state.c2", "†state.c3"],
+    _outputPath: "†state.c5",
+  },
+  { _tool: "look", _id: "c6", call: "c6", from: ["†state.c5"], _outputPath: "†state.c6" },
+  { _tool: "pay", _id: "c7", call: "c7", from: ["†state.c6"], _outputPath: "†state.c7" },
+  { _tool: "write", _id: "c8", call: "c8", from: ["†state.c6"], _outputPath: "†state.c8" },
+  {
+    _tool: "look",
+    _id: "c9",
+    call: "c9",
+    from: ["†state.c6", "†state.c8"],
+    _outputPath: "†state.c9",
+  },
+  { _tool: "write", _id: "c10", call: "c10", from: ["†state.c9"], _outputPath: "†state.c10" },
+];
+
+/** The world that the tools work in: it counts what is done, and ends the server at a stage of a call. */
+export class PlanKills {
+  /** By call: how often its tool has worked, and with which keys. */
+  readonly work = new Map<string, string[]>();
+  readonly #stateDir: string;
+  readonly #options: string;
+  readonly #close: () => void;
+  #kills: Kill[] = [];
+  #server: ChaosWorker | undefined;
+  #killing: Promise<void> | undefined;
+
+  static async open(stateDir: string): Promise<PlanKills> {
+    const server = createServer((request, response) => {
+      void kills.#answer(request).then((said) => response.end(said));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const options = bundleWorker(stateDir, {
+      config: "test/chaos/plans/wrangler.toml",
+      bindings: { AUTH: "none", MODEL: "demo", WORLD_URL: `http://127.0.0.1:${port}` },
+    });
+    const kills = new PlanKills(stateDir, options, () => {
+      server.closeAllConnections();
+      server.close();
+    });
+    return kills;
+  }
+
+  private constructor(stateDir: string, options: string, close: () => void) {
+    this.#stateDir = stateDir;
+    this.#options = options;
+    this.#close = close;
+  }
+
+  async close(): Promise<void> {
+    await this.#server?.kill();
+    this.#close();
+  }
+
+  /** Runs the plan in a conversation of its own, ends the server each time, and sees how it ends. */
+  async run(conversation: string, kills: readonly Kill[]): Promise<PlanView> {
+    this.#kills = [...kills];
+    this.work.clear();
+    const root = `/conversations/${conversation}/plans`;
+    const { id } = (await this.#call("POST", root, { calls })) as PlanView;
+    const running = this.#call("POST", `${root}/${id}/run`, {}).catch(() => undefined);
+    for (;;) {
+      await this.#killing;
+      const plan = (await this.#call("GET", `${root}/${id}`).catch(() => undefined)) as
+        | PlanView
+        | undefined;
+      if (plan !== undefined && plan.status !== "running" && plan.runs.length > 0) {
+        await running;
+        if (this.#kills.length > 0) throw new Error(`Not killed: ${JSON.stringify(this.#kills)}`);
+        return plan;
+      }
+      await new Promise((done) => setTimeout(done, 20));
+    }
+  }
+
+  async #call(method: string, path: string, body?: unknown): Promise<unknown> {
+    this.#server ??= await startWorker(this.#stateDir, this.#options);
+    const response = await fetch(`${this.#server.url}${path}`, {
+      method,
+      headers: { accept: "application/json", "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
+    return response.json();
+  }
+
+  async #answer(request: IncomingMessage): Promise<string> {
+    // The tool of the Worker above wrote it.
+    const { call, key } = JSON.parse(await textOf(request)) as { call: string; key: string };
+    await this.#reached({ call, stage: "asked" });
+    this.work.set(call, [...(this.work.get(call) ?? []), key]);
+    await this.#reached({ call, stage: "done" });
+    setImmediate(() => void this.#reached({ call, stage: "answered" }));
+    return `did ${call}`;
+  }
+
+  async #reached({ call, stage }: Kill): Promise<void> {
+    const [next] = this.#kills;
+    if (next?.call !== call || next.stage !== stage) return;
+    this.#kills.shift();
+    this.#killing = this.#restart();
+    await this.#killing;
+  }
+
+  async #restart(): Promise<void> {
+    await this.#server?.kill();
+    this.#server = await startWorker(this.#stateDir, this.#options);
+  }
+}

@@ -1,0 +1,31 @@
+import { expect } from "vitest";
+import { calls, type Kill, type PlanKills } from "../chaos/plans/plan-kills.ts";
+
+/** Runs the plan with these kills; it ends, all is done that can be, and nothing is paid twice. */
+export async function expectFinished(
+  kills: PlanKills,
+  conversation: string,
+  when: readonly Kill[],
+): Promise<void> {
+  const plan = await kills.run(conversation, when);
+  const statuses = Object.fromEntries(plan.calls.map(({ _id, status }) => [_id, status]));
+  for (const { _id: id, _tool: tool } of calls) {
+    const work = kills.work.get(id) ?? [];
+    // Whatever was tried again had the key of the first time.
+    expect(new Set(work).size, `${id}: ${work.join(", ")}`).toBeLessThanOrEqual(1);
+    if (tool === "pay") {
+      expect(work.length, id).toBeLessThanOrEqual(1);
+      const { reason = "" } = plan.calls.find(({ _id }) => _id === id) ?? {};
+      const isUnknown = statuses[id] === "failed" && reason.startsWith("outcome_unknown: ");
+      expect(statuses[id] === "done" || isUnknown, `${id}: ${statuses[id]} ${reason}`).toBe(true);
+      if (statuses[id] === "done") expect(work).toHaveLength(1);
+    } else {
+      expect([id, statuses[id]]).toEqual([id, "done"]);
+      expect(work.length, id).toBeGreaterThan(0);
+    }
+  }
+  const { state } = plan.runs[0] ?? {};
+  for (const { _id: id } of calls) {
+    if (statuses[id] === "done") expect(state).toHaveProperty(id, `did ${id}`);
+  }
+}
