@@ -67,6 +67,7 @@ function recorded(
 ) {
   return {
     emit: recordTools(events, id, calls),
+    emitInner: () => recordTools(events, id, []),
     ended: ({ error }: TurnResult): NewEvent =>
       error === undefined
         ? { turn: id, type: "turn.done" }

@@ -22,7 +22,7 @@ import { type MessageForm, toUIMessage } from "../turn/history.ts";
 import type { SpendLimits } from "../turn/spend.ts";
 import { waitingCalls } from "../turn/waiting.ts";
 import { AlarmClock } from "./alarm-clock.ts";
-import type { Company } from "./cast.ts";
+import { castOf, type Company } from "./cast.ts";
 import { type Conditions, requireConditions } from "./conditions.ts";
 import { ConversationData, type ConversationInfo, type Retention } from "./conversation-data.ts";
 import { Deletion } from "./deletion.ts";
@@ -84,7 +84,11 @@ export class ConversationObject extends DurableObject {
         this.#sockets.end();
       },
     });
-    const facilities = { ...facilitiesOf(env, prefix), code: setup.code };
+    const facilities = {
+      ...facilitiesOf(env, prefix),
+      code: setup.code,
+      colleague: (name: string) => castOf(setup, settingsOf(this.env), name),
+    };
     this.#lane = new Lane({
       spendLimits: setup.spendLimits,
       sql: this.#sql,

@@ -1,7 +1,8 @@
 import type { Bucket } from "../store/bodies.ts";
-import type { Files } from "../tool/export-variable.ts";
+import type { Files } from "../tool/files.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import { R2Blobs } from "./r2-blobs.ts";
+import { R2Files } from "./r2-files.ts";
 
 /** What a conversation can do without. */
 interface Bindings {
@@ -16,24 +17,12 @@ export function bucketOf(env: Cloudflare.Env, prefix: string): Bucket | undefine
 
 /** What the bucket offers to the tools of a turn. */
 export function facilitiesOf(env: Cloudflare.Env, prefix: string): Facilities {
-  const { BLOBS: bucket } = env as Bindings;
-  return bucket === undefined ? {} : { files: filesIn(bucket, prefix) };
+  const files = filesOf(env, prefix);
+  return files === undefined ? {} : { files };
 }
 
-/** A conversation's folder in the bucket; a file carries the guards of what is in it. */
-function filesIn(bucket: R2Bucket, prefix: string): Files {
-  return {
-    async write(path, { mediaType, ...content }, { visibility, sources, trusted }) {
-      const body = "text" in content ? new TextEncoder().encode(content.text) : content.bytes;
-      await bucket.put(`${prefix}files/${path}`, body, {
-        httpMetadata: { contentType: mediaType },
-        customMetadata: {
-          visibility: visibility ?? "model",
-          trusted: String(trusted ?? true),
-          sources: JSON.stringify(sources ?? []),
-        },
-      });
-      return { path, bytes: body.byteLength };
-    },
-  };
+/** The conversation's files. Without a bucket it has none. */
+export function filesOf(env: Cloudflare.Env, prefix: string): Files | undefined {
+  const { BLOBS: bucket } = env as Bindings;
+  return bucket === undefined ? undefined : new R2Files(bucket, prefix);
 }

@@ -16,6 +16,7 @@ import {
 import type { TurnOptions } from "../turn/turn-options.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import { play, type TurnRun } from "./play.ts";
+import { recordTools } from "./tool-events.ts";
 
 /** A run's place in the queue. */
 export interface RunTurn extends TurnRun {
@@ -84,7 +85,9 @@ function playIn(
     return { type: ENDS[status], run: id, plan };
   };
   const start = (options: TurnOptions) => work({ ...options, plans, onRun });
-  return play(data, { ...turn, emit, ended }, start);
+  const add = ({ turn: _, ...event }: NewEvent) => events.add({ ...event, run });
+  const emitInner = () => recordTools({ add }, run, []);
+  return play(data, { ...turn, emit, emitInner, ended }, start);
 }
 
 const ENDS = {

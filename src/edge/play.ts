@@ -31,6 +31,8 @@ export interface Play<Result> extends TurnRun {
   readonly conversation: string;
   /** Told of each chunk of the stream. */
   readonly emit: (chunk: UIMessageChunk) => void;
+  /** Notes what happens to the calls of agents that are asked inside of this. */
+  readonly emitInner: () => (chunk: UIMessageChunk) => void;
   /** What is noted of the end. */
   readonly ended: (result: Result) => NewEvent;
 }
@@ -41,7 +43,7 @@ export interface Play<Result> extends TurnRun {
  */
 export async function play<Result>(
   { store, history, events, journal }: ConversationData,
-  { castNow, ended, ...run }: Play<Result>,
+  { castNow, ended, emitInner, ...run }: Play<Result>,
   work: (options: TurnOptions) => Promise<Result>,
 ): Promise<Result> {
   const { log, signal, cost } = run;
@@ -52,6 +54,7 @@ export async function play<Result>(
     const result = await work({
       ...run,
       ...cast,
+      facilities: noted(run.facilities, emitInner),
       agent: equipped.agent,
       store,
       history,
@@ -69,6 +72,15 @@ export async function play<Result>(
     // Nobody waits for sessions to be ended.
     void equipped?.close();
   }
+}
+
+function noted(facilities: Facilities, emitInner: Play<unknown>["emitInner"]): Facilities {
+  const { colleague } = facilities;
+  if (colleague === undefined) return facilities;
+  return {
+    ...facilities,
+    colleague: (name) => ({ ...colleague(name), onChunk: emitInner() }),
+  };
 }
 
 /** The row in which a turn's events are kept counts in, though it is written later. */

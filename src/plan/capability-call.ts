@@ -22,7 +22,7 @@ const VARIABLE = "variable";
 const VARIABLE_ACTIONS = ["set", "get", "list", "interpolate", "clear", "clear_all"];
 
 /** What a run keeps for itself, and no call may write. */
-const TAKEN = new Set(["input", "state", "approvals"]);
+export const TAKEN = new Set(["input", "state", "approvals"]);
 
 /** `name_action`, or `name`; the other attributes and the body (`content`) are the call's parameters. */
 export function callOf({ attributes, body }: CapabilityTag): CallReading {

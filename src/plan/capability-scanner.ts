@@ -1,7 +1,7 @@
+import { limits } from "../limits.ts";
 import { CodeTracker } from "../reference/code-tracker.ts";
 import { type CapabilityCall, callOf } from "./capability-call.ts";
 import { endsName, OPENING, TagBounds } from "./xml-bounds.ts";
-import { xmlLimits } from "./xml-limits.ts";
 import { readTag } from "./xml-tag.ts";
 
 const LESS = 60;
@@ -128,7 +128,7 @@ export class CapabilityScanner {
       this.#release(at + 1);
       this.#place = "broken";
     }
-    if (step === "end" || this.#bounds.length >= xmlLimits.maxTagChars) this.#leave(at + 1);
+    if (step === "end" || this.#bounds.length >= limits.maxTagChars) this.#leave(at + 1);
   }
 
   /** The tag is over: what is left of it is text. */

@@ -4,6 +4,7 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
+import type { PlanCall } from "./plan.ts";
 import { waitsFor } from "./gates.ts";
 import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import {
@@ -23,7 +24,7 @@ export interface PlanRunOptions {
   readonly store: VariableStore;
   /** By the names that the plan calls them by. */
   readonly tools: Pick<ReadonlyMap<string, WrappedTool>, "get">;
-  readonly effectsOf: (tool: string) => Effects;
+  readonly effectsOf: (call: PlanCall) => Effects;
   /** The conversation's id, for the keys that tools are given. */
   readonly conversation: string;
   /** Ends the run: no further call starts. */
@@ -152,7 +153,7 @@ export class PlanRun {
       if (this.#mustAsk(checked, ready)) return;
       // The key stands for an input: with another one nobody knows what it did.
       const wasSame = begun?.status !== "running" || begun.pin === ready.pin;
-      if (!wasSame && this.#options.effectsOf(call.tool) === "idempotent") throw unknownOutcome();
+      if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
       if (signal.aborted) return;
       this.#options.onStart?.();
       const { gate } = this.record.calls[call.id] ?? {};
@@ -162,10 +163,11 @@ export class PlanRun {
       if (run.kind === "failed") throw new ByrefError(run.code, run.message);
       // No event comes in between a save that has been waited for and what follows it.
       const saving = run.save();
-      const { info, places = [] } = saving instanceof Promise ? await saving : saving;
-      if (info === undefined && checked.target !== undefined) throw tooLarge(call.tool);
+      const { info, places } = saving instanceof Promise ? await saving : saving;
+      const isKept = info !== undefined || places !== undefined;
+      if (!isKept && checked.target !== undefined) throw tooLarge(call.tool);
       if (info !== undefined) store.holds.hold(this.record.id, info.name);
-      this.#setCall(checked, { status: "done", places });
+      this.#setCall(checked, { status: "done", places: places ?? [] });
     } catch (error) {
       this.#setCall(checked, failedWith(error));
     }
@@ -200,7 +202,7 @@ export class PlanRun {
   /** A call that had begun when a crash cut it off. */
   #recover(call: CheckedCall, index: number): void {
     if (this.#stateOf(index).status !== "running") return;
-    const isRepeatable = this.#options.effectsOf(call.call.tool) !== "once";
+    const isRepeatable = this.#options.effectsOf(call.call) !== "once";
     const again: CallState = { ...this.#stateOf(index), status: "waiting" };
     this.#setCall(call, isRepeatable ? again : failedWith(unknownOutcome()));
   }

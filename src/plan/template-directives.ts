@@ -226,6 +226,9 @@ function requireWritable(target: Target): void {
   if (target.name === "input") {
     throw wrong(`${source} is the caller's and cannot be written; choose another name.`);
   }
+  if (target.name === "state" || target.name === "approvals") {
+    throw wrong(`${source} is the run's own and cannot be written; choose another name.`);
+  }
   const isPlace = target.path.every((segment) => "key" in segment || "index" in segment);
   if (!isPlace) throw wrong(`${source} is no single place to write to.`);
 }

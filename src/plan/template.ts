@@ -54,22 +54,6 @@ export function readTemplate(text: string): ReadTemplate {
   return reader.end();
 }
 
-/** The files that a template names, as findings: for a runtime that has no bucket to keep them in. */
-export function filesWithoutBucket({ steps }: Template): readonly Finding[] {
-  return steps.flatMap(({ inputs, outputs }) => {
-    const targets = [
-      ...inputs.map((input) => ({ ...input, at: "@input" })),
-      ...outputs.map((output) => ({ ...output, at: "@output" })),
-    ];
-    return targets
-      .filter(({ target }) => target.scheme === "file")
-      .map(({ at, line }) => {
-        const message = "file: needs a bucket, and none is bound: bind BLOBS, or use variable:.";
-        return { code: "bad_directive", at, line, message };
-      });
-  });
-}
-
 /** A step that is being read. */
 interface Draft extends Said {
   readonly title?: string;

@@ -1,6 +1,6 @@
 import { parseXml, XmlCdata, type XmlElement, XmlError, XmlText } from "@rgrove/parse-xml";
+import { limits } from "../limits.ts";
 import { type BodyPart, withoutLayout } from "./xml-body.ts";
-import { xmlLimits } from "./xml-limits.ts";
 
 export interface CapabilityTag {
   readonly attributes: ReadonlyMap<string, string>;
@@ -38,15 +38,15 @@ export function readTag(source: string): TagReading {
 
 function tagOf({ attributes, children }: XmlElement): TagReading {
   const read = new Map(Object.entries(attributes));
-  if (read.size > xmlLimits.maxAttributes) {
+  if (read.size > limits.maxTagAttributes) {
     return faultAt(
       0,
-      `A tag has at most ${xmlLimits.maxAttributes} attributes, this has ${read.size}.`,
+      `A tag has at most ${limits.maxTagAttributes} attributes, this has ${read.size}.`,
     );
   }
   for (const [name, { length }] of read) {
-    if (length <= xmlLimits.maxAttributeChars) continue;
-    const advice = `An attribute has at most ${xmlLimits.maxAttributeChars} characters`;
+    if (length <= limits.maxAttributeChars) continue;
+    const advice = `An attribute has at most ${limits.maxAttributeChars} characters`;
     return faultAt(0, `${advice}, "${name.slice(0, 80)}" has ${length}.`);
   }
   const parts: BodyPart[] = [];
@@ -55,10 +55,10 @@ function tagOf({ attributes, children }: XmlElement): TagReading {
     parts.push({ text: child.text, verbatim: child instanceof XmlCdata });
   }
   const body = withoutLayout(parts);
-  return body.length > xmlLimits.maxBodyChars
+  return body.length > limits.maxTagBodyChars
     ? faultAt(
         0,
-        `A body has at most ${xmlLimits.maxBodyChars} characters, this has ${body.length}.`,
+        `A body has at most ${limits.maxTagBodyChars} characters, this has ${body.length}.`,
       )
     : { tag: { attributes: read, body } };
 }

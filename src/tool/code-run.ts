@@ -60,8 +60,9 @@ export class CodeRun {
     const { context } = this.#options;
     const tool = this.#toolNamed(name);
     const input = inputFrom(name, inputText);
-    // Code that runs again need not call the same: no key of its calls would mean the same.
-    const { idempotencyKey: _, ...call } = context.call;
+    // Code that runs again need not call the same: no key of its calls would mean the same. Where the
+    // result of all of it goes is no place for a part.
+    const { idempotencyKey: _key, saveTo: _place, ...call } = context.call;
     const toolCallId = `${call.toolCallId}/${this.#calls}`;
     const options: CallOptions = { ...call, toolCallId, madeOf: context.labels };
     const prepared = await tool.prepare(input, options);

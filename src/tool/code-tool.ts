@@ -84,31 +84,46 @@ function isWithheld({ context, hidesUntrusted }: Finished): boolean {
 }
 
 async function openResult(finished: Finished): Promise<RuntimeResult> {
-  const { result, context, hidesUntrusted } = finished;
+  const { result, context } = finished;
+  const { call } = context;
   const untrusted = !context.labels.ofResult(NAME).trusted;
   const said = consoleOf(result);
   try {
     if (result.error !== undefined) throw errorFrom(result.error, said);
     const writes = await writesFor(finished, result.assigned);
     const console = said === "" ? {} : { console: said };
-    return { output: () => saved(context.store, writes, { hidesUntrusted, console }), untrusted };
+    return { ...resultOf(finished, writes, console), untrusted };
   } catch (error) {
+    const isResult = call.scope === undefined && call.saveTo === undefined;
     // As a result it is marked: what an error says may be what somebody else wrote.
-    if (!untrusted) throw error;
+    if (!untrusted || !isResult) throw error;
     return { output: { error: `${codeOf(error)}: ${messageOf(error)}` }, untrusted };
   }
 }
 
 /** The model is told nothing that the code could have put there. */
 async function withheldResult(finished: Finished): Promise<RuntimeResult> {
-  const { input, result, context, hidesUntrusted } = finished;
+  const { input, result } = finished;
   if (result.error !== undefined) throw withheld(result.error.kind);
   const declared = new Set(input.outputs);
   const assigned = result.assigned.filter(([name]) => declared.has(name));
   const writes = await writesFor(finished, assigned).catch(() => {
     throw withheld("thrown");
   });
-  return { output: () => saved(context.store, writes, { hidesUntrusted, console: {} }) };
+  return resultOf(finished, writes, {});
+}
+
+/** Where the call says where its result goes, what is returned goes there, and nowhere else. */
+function resultOf(
+  { context: { store, call }, hidesUntrusted }: Finished,
+  { returned, vars }: Writes,
+  console: Shown["console"],
+): RuntimeResult {
+  const shown = { hidesUntrusted, console };
+  const isNamed = call.saveTo === undefined && returned !== undefined;
+  const writes = isNamed ? { returned, vars } : { vars };
+  const output = () => saved(store, writes, shown);
+  return returned === undefined ? { output, isNothing: true } : { output, value: returned.value };
 }
 
 function withheld(kind: SandboxError["kind"]): ByrefError {

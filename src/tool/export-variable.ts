@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { problemFrom } from "../reference/resolve.ts";
-import type { Awaitable, VariableInfo, VariableStore, Write } from "../store/variable-store.ts";
+import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import {
   type FileContent,
@@ -11,18 +11,10 @@ import {
   filePathIn,
   formatFor,
 } from "./file-content.ts";
+import type { FileWriter } from "./files.ts";
 import { runtimeTool } from "./runtime-tool.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { referenceTo, targetIn, type Target, usable } from "./variable-target.ts";
-
-/** Where files go, with the guards of what is in them. */
-export interface Files {
-  write(
-    path: string,
-    content: FileContent,
-    labels: Pick<Write, "visibility" | "sources" | "trusted">,
-  ): Awaitable<{ readonly path: string; readonly bytes: number }>;
-}
 
 const NAME = "export_variable";
 
@@ -33,7 +25,7 @@ const inputSchema = z.object({
   format: z.enum(fileFormats).optional(),
 });
 
-export function exportVariable(files: Files) {
+export function exportVariable(files: FileWriter) {
   return runtimeTool({
     name: NAME,
     // The same file again.

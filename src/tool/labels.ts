@@ -14,7 +14,7 @@ export class Labels {
   constructor(store: VariableStore, taint?: Taint, madeOf?: Labels) {
     this.#store = store;
     this.#taint = taint;
-    for (const consumed of madeOf?.consumed ?? []) this.#consumed.set(consumed.name, consumed);
+    if (madeOf !== undefined) this.include(madeOf);
   }
 
   /** Each variable once. */
@@ -39,14 +39,22 @@ export class Labels {
   /** As it is now: what the variable is later does not matter. */
   add(name: string): void {
     const info = this.#store.info(name);
-    if (info === undefined) return;
+    if (info !== undefined) this.#note({ ...info, name });
+  }
+
+  /** All that the others know of. */
+  include(others: Labels): void {
+    for (const consumed of others.consumed) this.#note(consumed);
+  }
+
+  #note({ name, visibility, sources, trusted }: Consumed): void {
     const before = this.#consumed.get(name);
     // Another version may have come in between: what is known of any of them counts.
     this.#consumed.set(name, {
       name,
-      visibility: guardOf([info.visibility, before?.visibility ?? "model"]),
-      sources: [...new Set([...(before?.sources ?? []), ...info.sources])],
-      trusted: info.trusted && (before?.trusted ?? true),
+      visibility: guardOf([visibility, before?.visibility ?? "model"]),
+      sources: [...new Set([...(before?.sources ?? []), ...sources])],
+      trusted: trusted && (before?.trusted ?? true),
     });
   }
 

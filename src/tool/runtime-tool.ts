@@ -3,7 +3,7 @@ import type { Unresolved } from "../reference/expand.ts";
 import type { Awaitable, VariableStore } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";
-import type { CallOptions, Effects } from "./wrapped-tool.ts";
+import type { CallOptions, Effects, Saved } from "./wrapped-tool.ts";
 
 /**
  * A tool of the runtime's own, such as `read_variable`: it works on the variables themselves, and its
@@ -15,6 +15,8 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   readonly inputSchema: Schema;
   /** Of `execute`; what its result changes is written once. Default: `none`. */
   readonly effects?: Effects;
+  /** Time limit of one call in milliseconds. Default: as any tool. */
+  readonly timeMs?: number;
   /** The input is what the model wrote: references in it are not resolved. Throws ByrefErrors. */
   execute(input: z.infer<Schema>, context: RuntimeToolContext): Awaitable<RuntimeResult>;
   /** What the model is shown in place of the output, which is what is kept; undefined: the output. */
@@ -50,6 +52,12 @@ export interface RuntimeResult {
   readonly output: Json | (() => Awaitable<Json>);
   /** Somebody who is not trusted has written some of what is shown. */
   readonly untrusted?: boolean;
+  /** What is saved where the call says that its result goes. Default: the output. */
+  readonly value?: Json;
+  /** Nothing is: the output says why there is none. */
+  readonly isNothing?: boolean;
+  /** Of a result that is a variable: saves it where the call says, and gives what is shown. */
+  readonly save?: () => Awaitable<Saved>;
 }
 
 /** One with its types; they are checked here and forgotten in a list. */

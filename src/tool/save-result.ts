@@ -1,5 +1,6 @@
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { Unresolved } from "../reference/expand.ts";
 import { Content, valueIn } from "../store/content.ts";
 import { nameForCall } from "../store/names.ts";
 import type {
@@ -13,26 +14,51 @@ import type { Json } from "../value/json.ts";
 import type { Place } from "./save-target.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
 import type { Outcome } from "./tool-result.ts";
-import type { PreparedCall } from "./prepared-call.ts";
+import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
 import type { Saved } from "./wrapped-tool.ts";
+
+/** What is to be saved, of one value, and what is to be said of it. */
+export interface Saving {
+  /** One for each place, or one alone under a name that is found for it. */
+  readonly writes: readonly [Write, ...Write[]];
+  readonly places: readonly Place[];
+  readonly unresolved: readonly Unresolved[];
+}
 
 /** Saves what a call gave: under the name that it gets, or in the places that it chose, all or none. */
 export function saveResult(prepared: PreparedCall, outcome: Outcome): Awaitable<Saved> {
-  const { options } = prepared.named;
-  const { places, writes } = writesFor(prepared, outcome);
+  const { write, places } = writeFor(prepared, outcome);
+  const { unresolved } = prepared.resolution;
+  const saving = { writes: writesAt(places, write), places, unresolved };
+  return saveShown(saving, prepared.named.options);
+}
+
+/** The same write in each of the places; without any, under its own name. */
+export function writesAt(places: readonly Place[], write: Write): Saving["writes"] {
+  const [first, ...others] = places.map(({ name, path, run }) => ({
+    ...write,
+    name,
+    path,
+    ...(run === undefined ? {} : { run }),
+  }));
+  return first === undefined ? [write] : [first, ...others];
+}
+
+/** Saves all of it or nothing; of a value that is too large to be kept, the output says so. */
+export function saveShown(saving: Saving, options: WrapOptions): Awaitable<Saved> {
+  const { writes, places } = saving;
   const refused = (error: unknown): Saved => {
-    const [write] = writes;
-    if (codeOf(error) !== "limit_exceeded" || write === undefined) {
+    if (codeOf(error) !== "limit_exceeded") {
       throw places.some(({ name }) => isGuarded(options.store, name)) ? withheld(error) : error;
     }
-    const output = notKept(write, messageOf(error), options.untrusted === "hide");
+    const output = notKept(writes[0], messageOf(error), options.untrusted === "hide");
     if ("untrusted" in output) options.taint?.add();
     return { output };
   };
-  const kept = (infos: readonly VariableInfo[]) => savedOf(prepared, outcome, { infos, places });
+  const kept = (infos: readonly VariableInfo[]) => savedOf(saving, infos, options);
   try {
-    const saving = options.store.saveAll(writes);
-    return saving instanceof Promise ? saving.then(kept).catch(refused) : kept(saving);
+    const saved = options.store.saveAll(writes);
+    return saved instanceof Promise ? saved.then(kept).catch(refused) : kept(saved);
   } catch (error) {
     return refused(error);
   }
@@ -50,22 +76,18 @@ function withheld(error: unknown): ByrefError {
   );
 }
 
-interface Written {
-  readonly infos: readonly VariableInfo[];
-  readonly places: readonly Place[];
-}
-
 function savedOf(
-  prepared: PreparedCall,
-  { value }: Outcome,
-  { infos, places }: Written,
+  saving: Saving,
+  infos: readonly VariableInfo[],
+  options: WrapOptions,
 ): Awaitable<Saved> {
-  const { store, owner } = prepared.named.options;
+  const { store, owner } = options;
   const [info] = infos;
   if (info === undefined) throw new ByrefError("internal", "A result is saved somewhere.");
   if (owner !== undefined) for (const { name } of infos) store.holds.hold(owner, name);
+  const { value } = saving.writes[0];
   const json = value instanceof Content ? valueIn(value) : value;
-  const shown = (known: Json | undefined) => shownOf(prepared, { info, places }, known);
+  const shown = (known: Json | undefined) => shownOf({ ...saving, info, json: known }, options);
   // Records that came as a stream are read again if they are few.
   const isSmall = info.chars <= limits.maxShownResultChars && info.type !== "bytes";
   if (json !== undefined || !isSmall) return shown(json);
@@ -73,16 +95,19 @@ function savedOf(
   return reading instanceof Promise ? reading.then(shown) : shown(reading);
 }
 
+interface Kept extends Pick<Saving, "places" | "unresolved"> {
+  readonly info: VariableInfo;
+  readonly json: Json | undefined;
+}
+
 function shownOf(
-  prepared: PreparedCall,
-  { info, places }: { readonly info: VariableInfo; readonly places: readonly Place[] },
-  json: Json | undefined,
+  { info, json, places, unresolved }: Kept,
+  { untrusted, taint }: WrapOptions,
 ): Saved {
-  const { untrusted, taint } = prepared.named.options;
   const path = places[0]?.path ?? [];
   const about = path.length > 0 && json !== undefined ? partInfo(info, json) : info;
   const output = toolOutput(about, json, {
-    unresolved: prepared.resolution.unresolved,
+    unresolved,
     path,
     hidesUntrusted: untrusted === "hide",
   });
@@ -90,10 +115,9 @@ function shownOf(
   return { info, output, places: places.map(({ source }) => source) };
 }
 
-function writesFor(prepared: PreparedCall, outcome: Outcome) {
+function writeFor(prepared: PreparedCall, { value, notes, places }: Outcome) {
   const { named, input, labels, call, description: said } = prepared;
   const { name, options } = named;
-  const { value, notes, places } = outcome;
   const description = [said ?? "", ...notes].filter((text) => text !== "").join(" ");
   const write: Write = {
     value,
@@ -103,19 +127,9 @@ function writesFor(prepared: PreparedCall, outcome: Outcome) {
     ...(isPlain(prepared) ? { input } : {}),
     ...labels.ofResult(name, options.policies?.[name]),
     ...(description === "" ? {} : { description }),
+    ...(places.length === 0 ? { name: nameFor(prepared, value) } : {}),
   };
-  if (places.length === 0) {
-    return { places, writes: [{ ...write, name: nameFor(prepared, value) }] };
-  }
-  return {
-    places,
-    writes: places.map(({ name, path, run }) => ({
-      ...write,
-      name,
-      path,
-      ...(run === undefined ? {} : { run }),
-    })),
-  };
+  return { write, places };
 }
 
 /** May what went in be told? What code passes to a tool is told by nothing but its labels. */

@@ -6,7 +6,7 @@ import { guardOf } from "../store/visibility.ts";
 import { clip, type Json } from "../value/json.ts";
 import { compact } from "./bounded-output.ts";
 import { runtimeTool, type RuntimeToolContext } from "./runtime-tool.ts";
-import { targetIn, type Target, usable } from "./variable-target.ts";
+import { targetIn, usable } from "./variable-target.ts";
 
 const NAME = "set_variable";
 const MAX_NOTES = 5;
@@ -26,38 +26,51 @@ export const setVariable = runtimeTool({
   description: "Save or change a variable.",
   inputSchema,
   async execute(input, context) {
-    const target = targetIn(input.name);
-    requireWritable(context, target.name);
     // A model's input arrives as JSON.
-    const written = input.value as Json;
-    const { value, unresolved } = await context.resolve(written);
-    const labelled = context.labels.ofResult(NAME);
-    const write: Write = {
-      ...writeOf(input, target),
-      value,
-      toolCallId: context.call.toolCallId,
-      ...labelled,
-    };
-    const notes = unresolved.slice(0, MAX_NOTES).map(({ reference, message, near }) =>
-      compact({
-        reference: clip(reference, MAX_NOTE_CHARS),
-        message: message === undefined ? undefined : clip(message, MAX_NOTE_CHARS),
-        near,
-      }),
-    );
-    return {
-      output: async () => {
-        // Meanwhile it may have become secret.
-        requireWritable(context, target.name);
-        // A guard stays, whatever the model puts in the place of what it guarded.
-        const guard = context.store.glance(target.name)?.visibility ?? "model";
-        const visibility = guardOf([guard, labelled.visibility]);
-        const saved = await save(context, { ...write, visibility }, target);
-        return compact({ ...handleOf(saved), unresolved: notes.length > 0 ? notes : undefined });
-      },
-    };
+    const value = input.value as Json;
+    const { save } = await settingOf({ ...writeOf(input), value }, context);
+    return { output: save };
   },
 });
+
+/** What a model writes, ready to be saved. */
+export interface Setting {
+  /** With the values in place of their references. */
+  readonly value: Json;
+  /** Gives what the model is told of the variable. */
+  readonly save: () => Promise<Json>;
+}
+
+export type ModelWrite = Write & { readonly name: string; readonly value: Json };
+
+/** Throws where nothing may be written, and as `resolveReferences` does. */
+export async function settingOf(
+  written: ModelWrite,
+  context: RuntimeToolContext,
+): Promise<Setting> {
+  const { name } = written;
+  requireWritable(context, name);
+  const { value, unresolved } = await context.resolve(written.value);
+  const labelled = context.labels.ofResult(written.tool ?? NAME);
+  const write = { ...written, value, toolCallId: context.call.toolCallId, ...labelled };
+  const notes = unresolved.slice(0, MAX_NOTES).map(({ reference, message, near }) =>
+    compact({
+      reference: clip(reference, MAX_NOTE_CHARS),
+      message: message === undefined ? undefined : clip(message, MAX_NOTE_CHARS),
+      near,
+    }),
+  );
+  const save = async () => {
+    // Meanwhile it may have become secret.
+    requireWritable(context, name);
+    // A guard stays, whatever the model puts in the place of what it guarded.
+    const guard = context.store.glance(name)?.visibility ?? "model";
+    const visibility = guardOf([guard, labelled.visibility]);
+    const saved = await saveGuarded(context, { ...write, visibility });
+    return compact({ ...handleOf(saved), unresolved: notes.length > 0 ? notes : undefined });
+  };
+  return { value, save };
+}
 
 function requireWritable({ store }: RuntimeToolContext, name: string): void {
   if (name === "input") {
@@ -66,8 +79,9 @@ function requireWritable({ store }: RuntimeToolContext, name: string): void {
   if (store.glance(name) !== undefined) usable(store, name);
 }
 
-function writeOf(input: z.infer<typeof inputSchema>, { name, path }: Target): Omit<Write, "value"> {
+function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
   const { mode, description, ttl } = input;
+  const { name, path } = targetIn(input.name);
   // The same call again brings back what it replaced, not what it added to.
   const isRepeatable = path.length === 0 && (mode === undefined || mode === "replace");
   return {
@@ -80,18 +94,19 @@ function writeOf(input: z.infer<typeof inputSchema>, { name, path }: Target): Om
   };
 }
 
-function keptInput(input: z.infer<typeof inputSchema>): { readonly input?: Json } {
+/** The input of the call that made a variable, if it is short enough to be kept beside it. */
+export function keptInput(input: object): { readonly input?: Json } {
   // As above: JSON, and without what is undefined in it.
   const kept = compact(input as Record<string, Json | undefined>);
   return JSON.stringify(kept).length > limits.maxListedInputBytes ? {} : { input: kept };
 }
 
 /** Why a write does not fit tells what is there: of a guarded value nothing is told. */
-async function save(
+async function saveGuarded(
   { store }: RuntimeToolContext,
-  write: Write,
-  { name }: Target,
+  write: ModelWrite,
 ): Promise<VariableInfo> {
+  const { name } = write;
   const isGuarded = (store.glance(name)?.visibility ?? "model") !== "model";
   try {
     return await store.save(write);

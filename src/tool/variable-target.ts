@@ -17,8 +17,8 @@ export interface Target {
 const MAX_PATH_CHARS = 1_200;
 
 /**
- * What a model means by `orders`, `$orders[0].id`, `${orders}` or `variable:orders`, and by a path behind
- * it. Throws `bad_name` or `bad_path`.
+ * What a model means by `orders`, `$orders[0].id`, `${orders}`, `†orders` or `variable:orders`, and by a
+ * path behind it. Throws `bad_name` or `bad_path`.
  */
 export function targetIn(written: string, path: string | undefined = ""): Target {
   const text = withoutMarks(written.trim());
@@ -40,7 +40,12 @@ export function targetIn(written: string, path: string | undefined = ""): Target
 function withoutMarks(text: string): string {
   if (text.startsWith("variable:")) return text.slice("variable:".length);
   if (text.startsWith("${") && text.endsWith("}")) return text.slice(2, -1);
-  return text.startsWith("$") ? text.slice(1) : text;
+  return text.startsWith("$") || text.startsWith("†") ? text.slice(1) : text;
+}
+
+/** The variable's name alone; empty if there is none. */
+export function nameIn(written: string): string {
+  return /^\w*/u.exec(withoutMarks(written.trim()))?.[0] ?? "";
 }
 
 /** Models leave out the first full stop, or write the `$` of JSONPath. */

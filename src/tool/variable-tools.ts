@@ -1,5 +1,7 @@
 import { deleteVariable } from "./delete-variable.ts";
-import { exportVariable, type Files } from "./export-variable.ts";
+import { exportVariable } from "./export-variable.ts";
+import type { FileWriter } from "./files.ts";
+import { filterVariable } from "./filter-variable.ts";
 import { listVariables } from "./list-variables.ts";
 import { readVariable } from "./read-variable.ts";
 import type { RuntimeTool } from "./runtime-tool.ts";
@@ -8,7 +10,7 @@ import { setVariable } from "./set-variable.ts";
 
 export interface VariableToolsOptions {
   /** Without it nothing can be exported, and `export_variable` is not in the list. */
-  readonly files?: Files;
+  readonly files?: FileWriter;
   /** What one search may do; see `SearchOptions`. */
   readonly maxSearchWork?: number;
 }
@@ -18,10 +20,13 @@ export const runtimeToolNames: readonly string[] = [
   "list_variables",
   "read_variable",
   "search_variable",
+  "filter_variable",
   "set_variable",
   "delete_variable",
   "export_variable",
   "run_code",
+  "propose_plan",
+  "delegate",
 ];
 
 /** The tools with which a model looks into variables and writes them. */
@@ -32,6 +37,7 @@ export function variableTools(options: VariableToolsOptions = {}): readonly Runt
     listVariables,
     readVariable,
     searchVariable(maxWork),
+    filterVariable,
     setVariable,
     deleteVariable,
     ...(files === undefined ? [] : [exportVariable(files)]),

@@ -2,6 +2,7 @@ import { jsonSchema } from "ai";
 import { limits } from "../limits.ts";
 import type { Lookup } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
+import type { Awaitable, VariableStore } from "../store/variable-store.ts";
 import { isJsonObject, type Json } from "../value/json.ts";
 import { decisionFor } from "./approval.ts";
 import { Labels } from "./labels.ts";
@@ -10,8 +11,12 @@ import { failedCall } from "./failure.ts";
 import { jsonSchemaOf } from "./json-schema-of.ts";
 import { failed, runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
+import { saveShown, writesAt } from "./save-result.ts";
+import { chosenPlaces, requireOpen, type SaveTarget } from "./save-target.ts";
+import { storeInRun } from "./store-in-run.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
+import { nameIn } from "./variable-target.ts";
 import type {
   AnyTool,
   CallOptions,
@@ -51,24 +56,32 @@ export async function wrapRuntimeTool(
     inputSchema: jsonSchema(schema),
     ...(tool.toModelOutput === undefined ? {} : { toModelOutput }),
   } as unknown as AnyTool;
-  return { name, shown, prepare: (input, call) => prepare({ tool, options }, input, call) };
+  const prepareCall = (input: Json, call: CallOptions) =>
+    prepare({ tool, options, call, store: storeFor(options, call) }, input);
+  return { name, shown, prepare: prepareCall };
 }
 
-interface OwnTool {
+/** A call of one of them. */
+interface OwnCall {
   readonly tool: RuntimeTool;
   readonly options: WrapOptions;
+  readonly call: CallOptions;
+  /** As the call sees it. */
+  readonly store: VariableStore;
 }
 
-async function prepare(
-  { tool, options }: OwnTool,
-  given: Json,
-  call: CallOptions,
-): Promise<Prepared> {
+function storeFor({ store }: WrapOptions, { scope }: CallOptions): VariableStore {
+  return scope === undefined ? store : storeInRun(store, scope);
+}
+
+async function prepare(own: OwnCall, given: Json): Promise<Prepared> {
+  const { tool, options, call, store } = own;
   const { name } = tool;
-  const labels = new Labels(options.store, options.taint);
+  const labels = new Labels(store, options.taint);
   try {
     const input = await checkInput(tool, given, { unresolved: [], readonly: false });
-    const used = await namesIn(given, options);
+    if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store);
+    const used = await namesIn(given, own);
     for (const variable of used) labels.add(variable);
     const references = labels.consumed;
     const decided = await decisionFor(options, {
@@ -79,10 +92,7 @@ async function prepare(
     });
     if (decided.kind === "failed") return decided;
     // What it will read is what it is now.
-    const versions = used.map((variable) => [
-      variable,
-      options.store.info(variable)?.updatedAt ?? "",
-    ]);
+    const versions = used.map((variable) => [variable, store.info(variable)?.updatedAt ?? ""]);
     return {
       kind: "ready",
       input: given,
@@ -90,7 +100,7 @@ async function prepare(
       references: { authoredChars: 0, resolvedChars: 0 },
       pin: await digestOf([given, versions]),
       ...(decided.approval === undefined ? {} : { approval: decided.approval }),
-      run: () => run({ tool, options }, input, call),
+      run: () => run(own, { given, input, labels }),
     };
   } catch (error) {
     return failed(error);
@@ -98,15 +108,18 @@ async function prepare(
 }
 
 /** The variables that a call is about: those that it names, and those that it refers to. */
-async function namesIn(given: Json, { store, syntaxes }: WrapOptions): Promise<readonly string[]> {
+async function namesIn(
+  given: Json,
+  { store, options: { syntaxes } }: OwnCall,
+): Promise<readonly string[]> {
   const names = new Set<string>();
   const add = (name: string) => {
     if (store.glance(name) !== undefined) names.add(name);
   };
   if (isJsonObject(given)) {
-    const { name, variables } = given;
-    for (const one of [name, ...(Array.isArray(variables) ? variables : [])]) {
-      if (typeof one === "string") add(/\w+/u.exec(one)?.[0] ?? "");
+    const { name, key, variables } = given;
+    for (const one of [name, key, ...(Array.isArray(variables) ? variables : [])]) {
+      if (typeof one === "string") add(nameIn(one));
     }
   }
   const noted: Lookup = ({ name }) => {
@@ -120,37 +133,52 @@ async function namesIn(given: Json, { store, syntaxes }: WrapOptions): Promise<r
   return [...names];
 }
 
-async function run(
-  { tool, options }: OwnTool,
-  input: unknown,
-  call: CallOptions,
-): Promise<ToolRun> {
-  const labels = new Labels(options.store, options.taint);
-  const context = contextOf(options, labels, call);
+interface Input {
+  readonly given: Json;
+  /** The same as the tool's schema gives it. */
+  readonly input: unknown;
+  /** Of the variables that it names. */
+  readonly labels: Labels;
+}
+
+async function run(own: OwnCall, { given, input, labels: named }: Input): Promise<ToolRun> {
+  const { tool, options, call, store } = own;
+  const labels = new Labels(store, options.taint);
+  const context = contextOf(own, labels);
+  const nameAll = () => {
+    for (const { name } of named.consumed) named.add(name);
+  };
   try {
+    nameAll();
     const result = await runTool({
       name: tool.name,
       tool: { execute: () => tool.execute(input, context) } as unknown as AnyTool,
       input,
-      toolMs: options.toolMs ?? limits.toolMs,
+      toolMs: tool.timeMs ?? options.toolMs ?? limits.toolMs,
       call,
       // Its `execute` returned it.
       takeIn: async (returned) => returned as RuntimeResult,
     });
-    return { kind: "done", save: () => save(result, options) };
+    // What it has read may have come while it ran.
+    nameAll();
+    named.include(labels);
+    return {
+      kind: "done",
+      save: result.save ?? (() => save(own, result, { given, labels: named })),
+    };
   } catch (error) {
     return failedCall(error, { name: tool.name, options, labels });
   }
 }
 
-function contextOf(options: WrapOptions, labels: Labels, call: CallOptions): RuntimeToolContext {
-  const { store, syntaxes, owner } = options;
+function contextOf({ options, call, store }: OwnCall, labels: Labels): RuntimeToolContext {
+  const { syntaxes, owner } = options;
   const lookup = lookupInStore(store, {
     // It reads on the model's behalf: an error of its that listed keys would show them.
     hidesUntrusted: true,
     onUsed: (used) => {
       labels.add(used);
-      if (owner !== undefined) store.holds.hold(owner, used);
+      if (owner !== undefined) store.holds.hold(owner, call.scope?.nameOf(used) ?? used);
     },
   });
   const resolve = (value: Json) =>
@@ -158,11 +186,45 @@ function contextOf(options: WrapOptions, labels: Labels, call: CallOptions): Run
   return { store, labels, call, hidesUntrusted: options.untrusted === "hide", resolve };
 }
 
-async function save({ output, untrusted }: RuntimeResult, { taint }: WrapOptions): Promise<Saved> {
-  const shown = typeof output === "function" ? await output() : output;
-  if (untrusted !== true) return { output: shown };
-  taint?.add();
+type MadeOf = Pick<Input, "given" | "labels">;
+
+async function save(own: OwnCall, result: RuntimeResult, madeOf: MadeOf): Promise<Saved> {
+  const { output, untrusted, isNothing = false } = result;
+  const given = typeof output === "function" ? await output() : output;
+  const { saveTo } = own.call;
+  if (saveTo === undefined) return shownOf(given, own, untrusted);
+  if (isNothing) return { ...shownOf(given, own, untrusted), places: [] };
+  const { value = given } = result;
+  return saveAt(saveTo, { ...own, value, untrusted }, madeOf);
+}
+
+function shownOf(output: Json, { options }: OwnCall, untrusted = false): Saved {
+  if (!untrusted) return { output };
+  options.taint?.add();
   return {
-    output: isJsonObject(shown) ? { ...shown, untrusted: true } : { shown, untrusted: true },
+    output: isJsonObject(output) ? { ...output, untrusted } : { shown: output, untrusted },
   };
+}
+
+interface Given extends OwnCall {
+  readonly value: Json;
+  readonly untrusted: boolean | undefined;
+}
+
+function saveAt(
+  target: SaveTarget,
+  { tool: { name }, options, call, value, untrusted = false }: Given,
+  { given: input, labels }: MadeOf,
+): Awaitable<Saved> {
+  const places = chosenPlaces(target);
+  const inherited = labels.ofResult(name, options.policies?.[name]);
+  const write = {
+    value,
+    tool: name,
+    toolCallId: call.toolCallId,
+    input,
+    ...inherited,
+    trusted: inherited.trusted && !untrusted,
+  };
+  return saveShown({ writes: writesAt(places, write), places, unresolved: [] }, options);
 }

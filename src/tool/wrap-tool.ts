@@ -82,7 +82,7 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
     const isValue = call.madeOf !== undefined;
     const resolution = isValue
       ? { value: split.input, unresolved: [] }
-      : await resolve(named, split.input, { labels, references, rename: call.rename });
+      : await resolve(named, split.input, { labels, references, scope: call.scope });
     const checked = await check(named, resolution);
     // A digest of what is guarded would let it be guessed.
     const digest = await digestOf(labels.isGuarded ? split.input : resolution.value);
@@ -128,7 +128,7 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
 function resolve(
   { name, options }: NamedTool,
   input: Json,
-  { labels, references, rename = (name) => name }: Resolving,
+  { labels, references, scope }: Resolving,
 ): Promise<Resolved> {
   const { store, syntaxes, unknown, owner, policies } = options;
   const lookup = lookupInStore(store, {
@@ -140,8 +140,8 @@ function resolve(
       if (owner !== undefined) store.holds.hold(owner, used);
     },
   });
-  const renamed: Lookup = ({ name, path }) => lookup({ name: rename(name), path });
-  return resolveReferences(input, renamed, {
+  const inRun: Lookup = ({ name, path }) => lookup({ name: scope?.nameOf(name) ?? name, path });
+  return resolveReferences(input, inRun, {
     ...(syntaxes === undefined ? {} : { syntaxes }),
     ...(unknown === undefined ? {} : { unknown }),
     onResolved: (source, found) => references.add(source, found),
@@ -151,7 +151,7 @@ function resolve(
 interface Resolving {
   readonly labels: Labels;
   readonly references: Counter;
-  readonly rename: CallOptions["rename"];
+  readonly scope: CallOptions["scope"];
 }
 
 function notExecutable(name: string): ByrefError {

@@ -32,13 +32,21 @@ export interface CallOptions {
   readonly idempotencyKey?: string;
   /** Where the result goes, in place of what the input or the agent says. */
   readonly saveTo?: SaveTarget;
-  /** The variable that a name in a reference stands for, where that is not the one of this name. */
-  readonly rename?: (name: string) => string;
+  /** The run that the call belongs to; without: names are the conversation's. */
+  readonly scope?: RunScope;
   /**
    * Set for a call that code makes: the input is values already, in which nothing is a reference, and
    * these are the labels of what they are made of.
    */
   readonly madeOf?: Labels;
+}
+
+/** A run of a plan, which has variables of its own beside the conversation's. */
+export interface RunScope {
+  /** Its id; what it has of its own ends with it, and is called `<name>_<id>`. */
+  readonly run: string;
+  /** The variable that a name stands for in it. */
+  nameOf(name: string): string;
 }
 
 export type Prepared = Ready | Failed;
@@ -83,7 +91,10 @@ export interface Failed {
 
 export interface Saved {
   readonly info?: VariableInfo;
-  /** Of the places that were chosen for it, those that were written, as they were called. */
+  /**
+   * Of the places that were chosen for it, those that were written, as they were called; empty where the
+   * call gave nothing to write.
+   */
   readonly places?: readonly string[];
   /** What the model, the history and the client see. */
   readonly output: ToolOutput | Json;

@@ -1,6 +1,7 @@
 import type { ToolSet } from "ai";
 import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
+import type { Plan } from "../plan/plan.ts";
 import type { Policy } from "../tool/policy.ts";
 import type { ToolPolicy } from "../tool/tool-policy.ts";
 import type { Naming } from "../tool/prepared-call.ts";
@@ -30,6 +31,13 @@ export interface Agent {
   readonly policy?: Policy;
   /** What is not trusted: shown and marked as such (default), or hidden until the model asks to read it. */
   readonly untrusted?: "show" | "hide";
+  /**
+   * How the model calls tools: natively (default), or with `<capability name="…" />` tags in its text, for
+   * models that know nothing else. The tags do not reach the person, results come back as a message. Such
+   * an agent's calls may hold `{{name}}`, and say with `output_var` where results are saved, unless
+   * `references` and `outputPath` say otherwise.
+   */
+  readonly toolCalls?: "native" | "capability-xml";
   /** The model may say where a result is saved (true), or the caller does, by tool. Default: neither. */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
   /**
@@ -37,6 +45,13 @@ export interface Agent {
    * like. Default: all.
    */
   readonly variableTools?: boolean | readonly string[];
+  /**
+   * Agents that this one may ask, by name, with the tool `delegate`: they share the conversation's
+   * variables, and nothing else. Default: none, and there is no such tool.
+   */
+  readonly delegates?: readonly string[];
+  /** True for plans that may run without a person's approval. Default: none may. If it throws, none may. */
+  readonly approvesPlan?: (plan: Plan) => boolean | Promise<boolean>;
   /** Tools that promise not to change their input: they get the stored value without a copy. */
   readonly readonlyTools?: readonly string[];
   /**

@@ -21,7 +21,7 @@ export interface ModelCall {
 /** The call that the SDK's own loop would make, of a model in any version that it knows. */
 export async function modelCall(request: ModelRequest): Promise<ModelCall> {
   const { instructions, tools, signal } = request;
-  const model = resolved(request.model);
+  const model = resolvedModel(request.model);
   const prompt = await convertToLanguageModelPrompt({
     prompt: await standardizePrompt({ instructions, messages: [...request.messages] }),
     supportedUrls: await model.supportedUrls,
@@ -44,8 +44,8 @@ export async function modelCall(request: ModelRequest): Promise<ModelCall> {
  * The SDK's own resolving brings its gateway along, for models that are given as text: 28 KiB of a Worker
  * (gzip), used or not.
  */
-function resolved(model: LanguageModel): LanguageModelV4 {
-  if (typeof model === "string") return resolved(namedModel(model));
+export function resolvedModel(model: LanguageModel): LanguageModelV4 {
+  if (typeof model === "string") return resolvedModel(namedModel(model));
   switch (model.specificationVersion) {
     case "v4":
       return model;

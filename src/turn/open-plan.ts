@@ -2,67 +2,47 @@ import { ByrefError } from "../errors.ts";
 import { checkPlan, type CheckedPlan } from "../plan/check-plan.ts";
 import type { Finding, Plan } from "../plan/plan.ts";
 import type { PlanRecord } from "../plan/plan-store.ts";
-import type { Effects, WrappedTool } from "../tool/wrapped-tool.ts";
-import { Taint } from "../tool/taint.ts";
-import type { Account } from "./account.ts";
-import { wrapOptionsFor } from "./steps.ts";
-import { Toolbox } from "./toolbox.ts";
+import { GATES } from "../plan/run-record.ts";
+import { variablesRead } from "../plan/template-plan.ts";
+import { referencesIn } from "../reference/references-in.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { type PlanTools, type RunToOpen, toolsToRun } from "./plan-tools.ts";
 import type { TurnOptions } from "./turn-options.ts";
 
 /** A plan that can run, with the tools that it calls. */
 export interface OpenedPlan {
   readonly checked: CheckedPlan;
-  readonly tools: { get(name: string): WrappedTool | undefined };
-  readonly effectsOf: (tool: string) => Effects;
+  readonly tools: Pick<PlanTools, "get">;
+  readonly effectsOf: PlanTools["effectsOf"];
   /** Variables of the conversation that it reads. */
   readonly needs: readonly string[];
-}
-
-export interface PlanToOpen {
-  readonly plan: Pick<PlanRecord, "plan"> & { readonly tainted?: boolean };
-  /** Whose tools' results are held; the run's id. */
-  readonly run: string;
-  /** Where it is counted what it costs. */
-  readonly account: Account;
 }
 
 /** Throws `invalid_plan`, with all findings. */
 export async function openPlan(
   options: TurnOptions,
-  { plan: { plan, tainted }, run }: PlanToOpen,
+  { plan, tainted = false }: PlanRecord,
+  run: Omit<RunToOpen, "tainted">,
 ): Promise<OpenedPlan> {
   const { store } = options;
-  const tools = await planTools(plan, options, { run, ...(tainted === true ? { tainted } : {}) });
-  const isKnown = (name: string) => store.glance(name) !== undefined;
-  const { checked, findings } = await checkPlan(plan, { tools: tools.plain, isKnown });
-  if (checked === undefined) throw invalidPlan(findings);
-  const needs = needsOf(checked).filter(isKnown);
-  for (const name of needs) store.holds.hold(run, name);
-  return {
-    checked,
-    tools,
-    effectsOf: (tool) => tools.effectsOf(tool),
-    needs,
-  };
+  const tools = await toolsToRun(plan, options, { ...run, tainted });
+  const checked = await requireValid(plan, tools, { store });
+  const needs = needsOf(plan).filter((name) => store.glance(name) !== undefined);
+  for (const name of needs) store.holds.hold(run.run, name);
+  return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
 }
 
-/** The tools that a plan may call: the agent's, the runtime's own, and what belongs to its format. */
-export function planTools(
-  { syntaxes, order }: Plan,
-  { agent, store, facilities = {} }: Pick<TurnOptions, "agent" | "store" | "facilities">,
-  { run, tainted = false }: { readonly run: string; readonly tainted?: boolean },
-): Promise<Toolbox> {
-  const wrap = {
-    ...wrapOptionsFor({ ...agent, outputPath: false }),
-    store,
-    owner: run,
-    taint: new Taint(tainted),
-    syntaxes,
-    unknown: order === "data" ? ("error" as const) : ("keep" as const),
-  };
-  // A plan that proposes plans is nothing that a person could approve.
-  const { plans: _, ...others } = facilities;
-  return Toolbox.open(agent, wrap, others);
+/** Throws `invalid_plan`, with all findings; `more` are some that are known already. */
+export async function requireValid(
+  plan: Plan,
+  tools: PlanTools,
+  { store, more = [] }: { readonly store: VariableStore; readonly more?: readonly Finding[] },
+): Promise<CheckedPlan> {
+  const isKnown = (name: string) => store.glance(name) !== undefined;
+  const { checked, findings } = await checkPlan(plan, { tools: tools.plain, isKnown });
+  const all = [...more, ...findings, ...tools.findings];
+  if (checked !== undefined && all.length === 0) return checked;
+  throw invalidPlan(all);
 }
 
 export function invalidPlan(findings: readonly Finding[]): ByrefError {
@@ -72,13 +52,14 @@ export function invalidPlan(findings: readonly Finding[]): ByrefError {
   return new ByrefError("invalid_plan", said.join(" "), { findings });
 }
 
-/** Names that no call of the plan writes. */
-function needsOf({ calls, plan }: CheckedPlan): readonly string[] {
-  const own = new Set(["input", "state", "approvals", ...plan.runNames]);
-  const names = calls.flatMap(({ needs }) =>
-    needs.flatMap(({ references, writers }) =>
-      references.flatMap(({ name }, at) => (writers[at] === undefined ? [name] : [])),
+/** Names that are not the run's own, of references that its calls write. */
+function needsOf(plan: Plan): readonly string[] {
+  const own = new Set(["input", "state", GATES, ...plan.runNames]);
+  const referred = plan.calls.flatMap(({ parameters }) =>
+    referencesIn(parameters, plan.syntaxes).flatMap(({ references }) =>
+      references.map(({ name }) => name),
     ),
   );
-  return [...new Set(names)].filter((name) => !own.has(name));
+  const read = plan.format === "template" ? variablesRead(plan) : [];
+  return [...new Set([...referred, ...read])].filter((name) => !own.has(name));
 }

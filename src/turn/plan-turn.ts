@@ -53,7 +53,8 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
   const { journal, log, plans, store, now } = options;
   const { plan, id, input, keep } = start;
   const account = accountFor(options, spentBefore(journal.head()));
-  const opened = await openPlan(options, { plan, run: id, account });
+  const createdAt = new Date(now()).toISOString();
+  const opened = await openPlan(options, plan, { run: id, createdAt, account });
   const record: RunRecord = {
     id,
     plan: plan.id,
@@ -62,7 +63,7 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
     gates: {},
     keep,
     needs: opened.needs,
-    createdAt: new Date(now()).toISOString(),
+    createdAt,
   };
   const turn = new PlanTurn(options, { plan, opened, record, account, head: headFor(options, id) });
   const given = await store.prepare({ name: nameInRun(id, "input", []), value: input, run: id });
@@ -94,7 +95,7 @@ export async function resumeRun(
   if (!waitsFor(plan.plan, record, gate)) throw nothingWaits();
   const last = journal.head();
   const account = accountFor(options, spentBefore(last));
-  const opened = await openPlan(options, { plan, run, account });
+  const opened = await openPlan(options, plan, { ...record, run, account });
   const goesOn: RunRecord = { ...record, status: "running" };
   const head = headFor(options, run);
   const turn = new PlanTurn(options, { plan, opened, record: goesOn, account, head });
@@ -123,7 +124,7 @@ export async function recoverRun(options: PlanTurnOptions, remains: Remains): Pr
   let opened: OpenedPlan | undefined;
   let error: string | undefined;
   try {
-    opened = await openPlan(options, { plan, run: record.id, account });
+    opened = await openPlan(options, plan, { ...record, run: record.id, account });
   } catch (thrown) {
     error = publicTextOf(thrown);
   }

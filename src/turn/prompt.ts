@@ -110,9 +110,8 @@ export interface Surroundings {
 }
 
 function variableList(store: VariableStore, hidesUntrusted: boolean) {
-  const total = store.count();
+  const { shown, total } = listed(store);
   if (total === 0) return { text: "", isTainted: false };
-  const shown = store.list({ last: limits.maxListedVariables });
   const more = total - shown.length;
   const lines = [
     VARIABLES_TAG,
@@ -123,6 +122,20 @@ function variableList(store: VariableStore, hidesUntrusted: boolean) {
   // The keys in a shape are somebody's words too.
   const isDoubted = shown.some(({ trusted, visibility }) => !trusted && visibility === "model");
   return { text: lines.join("\n"), isTainted: isDoubted && !hidesUntrusted };
+}
+
+/** The newest variables of the conversation. Those of a plan's run are nothing to a model. */
+function listed(store: VariableStore) {
+  const last = limits.maxListedVariables;
+  if (store.runs().length === 0) return { shown: store.list({ last }), total: store.count() };
+  const lasting = store.list().filter(({ scope }) => scope !== "run");
+  return { shown: lasting.slice(-last), total: lasting.length };
+}
+
+/** Is there a variable that a model is told of? */
+export function hasListed(store: VariableStore): boolean {
+  const isAny = store.count() > 0;
+  return isAny && (store.runs().length === 0 || listed(store).total > 0);
 }
 
 function variableLine(info: VariableInfo, hidesUntrusted: boolean): string {

@@ -1,13 +1,13 @@
 import { limits } from "../limits.ts";
-import { checkPlan } from "../plan/check-plan.ts";
-import type { Finding, Plan, PlanFormat } from "../plan/plan.ts";
+import { withKnownTools } from "../plan/capability-tools.ts";
+import type { Plan, PlanFormat } from "../plan/plan.ts";
 import { inputFindings } from "../plan/plan-input.ts";
 import type { PlanRecord } from "../plan/plan-store.ts";
 import { readPlan } from "../plan/read-plan.ts";
 import { limitExceeded } from "../errors.ts";
 import { byteLength } from "../value/utf8.ts";
-import { invalidPlan, planTools } from "./open-plan.ts";
-import type { TurnOptions } from "./turn-options.ts";
+import { invalidPlan, requireValid } from "./open-plan.ts";
+import { type Planner, toolsToCheck } from "./plan-tools.ts";
 
 export interface Proposal {
   readonly format: PlanFormat;
@@ -16,11 +16,9 @@ export interface Proposal {
   readonly tainted?: boolean;
 }
 
-export type Proposer = Pick<TurnOptions, "agent" | "store" | "facilities">;
-
 /** A plan that could run, to be kept; nothing has happened yet. Throws `invalid_plan`, with all findings. */
 export async function proposePlan(
-  proposer: Proposer,
+  planner: Planner,
   { format, text, tainted = false }: Proposal,
 ): Promise<PlanRecord> {
   const actual = byteLength(text);
@@ -31,19 +29,17 @@ export async function proposePlan(
   }
   const { plan, findings } = readPlan(format, text);
   if (plan === undefined) throw invalidPlan(findings);
-  return recordOf(plan, proposer, tainted);
+  return recordOf(plan, planner, tainted);
 }
 
 async function recordOf(
-  plan: Plan,
-  { agent, store, facilities = {} }: Proposer,
+  read: Plan,
+  { agent, store, facilities = {} }: Planner,
   tainted: boolean,
 ): Promise<PlanRecord> {
-  const tools = await planTools(plan, { agent, store, facilities }, { run: "proposed" });
-  const isKnown = (name: string) => store.glance(name) !== undefined;
-  const { checked, findings } = await checkPlan(plan, { tools: tools.plain, isKnown });
-  const all: readonly Finding[] = [...inputFindings(plan), ...findings];
-  if (checked === undefined || all.length > 0) throw invalidPlan(all);
+  const tools = await toolsToCheck(read, { agent, store, facilities });
+  const plan = await withKnownTools(read, tools.plain);
+  const checked = await requireValid(plan, tools, { store, more: inputFindings(plan) });
   const after = checked.calls.map(({ call, dependsOn }): [string, string[]] => [
     call.id,
     [...dependsOn].map((index) => plan.calls[index]?.id ?? ""),

@@ -91,7 +91,8 @@ async function writeOf(
   const value = (await store.read(from)) ?? null;
   const { visibility, sources, trusted } = info;
   const guard = visibility === "model" ? {} : { visibility };
-  const write = { name, value, mode, sources, trusted, ...guard };
+  const added = mode === "append" ? withBreak(store, name, value) : value;
+  const write = { name, value: added, mode, sources, trusted, ...guard };
   try {
     return [await store.prepare(write)];
   } catch (error) {
@@ -99,4 +100,11 @@ async function writeOf(
     if (codeOf(error) !== "bad_value") throw error;
     return [await store.prepare({ ...write, mode: "new" })];
   }
+}
+
+/** Text below text is a paragraph of its own. */
+function withBreak(store: VariableStore, name: string, value: Json): Json {
+  const there = store.info(name);
+  const isBelow = there?.type === "string" && there.count > 0 && typeof value === "string";
+  return isBelow ? `\n\n${value}` : value;
 }

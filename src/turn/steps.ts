@@ -3,28 +3,40 @@ import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Change } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
-import { lookupInStore } from "../tool/store-lookup.ts";
+import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
-import { Answer } from "./answer.ts";
+import type { Answer } from "./answer.ts";
+import { answerOf } from "./answer-of.ts";
 import type { StoredMessage } from "./history.ts";
 import type { JournalCall, JournalEntry } from "./journal.ts";
 import { instructionsFor, toModelMessages, toOwnMessages, withVariables } from "./prompt.ts";
+import { modelFor, withCapabilities } from "./capability-model.ts";
 import { callModel, type StepContext, type StepResult } from "./step.ts";
 import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
-import { Toolbox } from "./toolbox.ts";
+import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
 import type { Remains } from "./log-lines.ts";
+import type { TurnLog } from "./turn-log.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import type { TurnState } from "./turn-state.ts";
-import { addUsage } from "./usage.ts";
 import type { Decided } from "./waiting.ts";
 
-export interface StepsOptions extends TurnOptions {
+type Taken = "agent" | "model" | "store" | "newId" | "redact" | "signal" | "facilities" | "sleep";
+
+export interface StepsOptions extends Pick<TurnOptions, Taken> {
   readonly state: TurnState;
+  readonly log: Pick<TurnLog, "commit" | "note">;
+  /** What the keys of the calls begin with. */
+  readonly key: string;
   /** The messages of the past, as far as they fit into the prompt. */
   readonly window: readonly StoredMessage[];
   /** Tells the texts of an attempt from those of the one before; empty for the first. */
   readonly idSuffix: string;
   readonly emit: (chunk: UIMessageChunk) => void;
+  readonly toolbox?: ToolboxOptions;
+  /** The run whose names the answer uses; without: the conversation's. */
+  readonly scope?: RunScope | undefined;
+  /** Told of each variable that the answer refers to. */
+  readonly onUsed?: (name: string) => void;
 }
 
 /**
@@ -48,33 +60,21 @@ export class Steps {
   #hasStep = false;
 
   constructor(options: StepsOptions) {
-    const { agent, store, emit, state } = options;
+    const { emit, state } = options;
     this.#options = options;
     this.#state = state;
     this.emit = emit;
-    const { syntaxes, inCode, inUrls } = agent.references ?? {};
-    const hold = (name: string) => store.holds.hold(state.id, name);
-    this.#answer = new Answer(lookupInStore(store, { onUsed: hold }), {
-      ...(syntaxes === undefined ? {} : { syntaxes }),
-      ...(inCode === undefined ? {} : { inCode }),
-      ...(inUrls === undefined ? {} : { inUrls }),
-      emit,
-      couldBegin: (prefix) => store.couldBegin(prefix),
-      isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
-      onShown: (id, text) => state.parts.show(id, text),
-      onResolved: (source, text) =>
-        state.savings.addReferences({ authoredChars: source.length, resolvedChars: text.length }),
-    });
+    this.#answer = answerOf(options);
     // What was said before a person was waited for may have left a URL open.
     this.#answer.restart(state.parts.display);
   }
 
   /** Makes ready what the steps need: the tools, and the messages of the past. */
   async open(): Promise<void> {
-    const { agent, window, store, facilities = {}, signal, newId } = this.#options;
-    const { id, taint, savings, waiting } = this.#state;
+    const { agent, window, store, facilities, signal, newId, toolbox } = this.#options;
+    const { id, taint, account, waiting } = this.#state;
     const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
-    const tools = await Toolbox.open(agent, wrap, facilities);
+    const tools = await Toolbox.open(agent, wrap, { ...facilities, ...toolbox });
     const past = await toModelMessages(window, tools.past);
     const calls = new ToolCalls({
       tools,
@@ -84,7 +84,7 @@ export class Steps {
       onWaiting: (approvalId, pin) => {
         waiting[approvalId] = pin;
       },
-      onReferences: (references) => savings.addReferences(references),
+      onReferences: (references) => account.savings.addReferences(references),
       write: (chunk) => {
         this.#unnoted.push(chunk);
         void this.#write(chunk);
@@ -186,29 +186,28 @@ export class Steps {
   }
 
   async #callModel(messages: readonly ModelMessage[]): Promise<StepResult> {
-    const { agent, model, store, signal, redact = (text) => text, sleep } = this.#options;
-    const { savings, taint, spend } = this.#state;
+    const { agent, model, store, newId, signal, redact = (text) => text, sleep } = this.#options;
+    const { account, taint } = this.#state;
     const prompt = withVariables(messages, {
       store,
       taint,
       hidesUntrusted: agent.untrusted === "hide",
     });
     const context: StepContext = {
-      model,
+      model: modelFor(agent, model, { tools: this.#required.tools.plain, newId }),
       instructions: instructionsFor(agent),
       tools: this.#required.tools.shown,
-      savings,
+      savings: account.savings,
       signal,
       redact,
       write: (chunk) => this.#write(chunk),
       reset: () => this.resetStep(),
-      onTry: () => spend.add("modelCalls", 1),
+      onTry: () => account.spend.add("modelCalls", 1),
       ...(sleep === undefined ? {} : { sleep }),
       ...(this.#options.idSuffix === "" ? {} : { idSuffix: this.#options.idSuffix }),
     };
     const result = await callModel(context, prompt);
-    this.#state.usage = addUsage(this.#state.usage, result.usage);
-    spend.addTokens(result.usage?.totalTokens ?? 0);
+    account.addCall(result.usage);
     return result;
   }
 
@@ -221,7 +220,7 @@ export class Steps {
     const { log } = this.#options;
     const known = new Set(begun.map(({ toolCallId }) => toolCallId));
     const calls = planned.flatMap(({ call }) => (known.has(call.toolCallId) ? [] : [call]));
-    this.#state.spend.add("toolCalls", calls.length);
+    this.#state.account.spend.add("toolCalls", calls.length);
     const isNews = begun.length === 0 || this.#unnoted.length > 0;
     if (isNews) {
       log.commit(() => {
@@ -289,7 +288,7 @@ export class Steps {
   /** Conversation, turn, step and call: our indices, for a model may use its ids again. */
   #keyOf(toolCallId: string): string {
     const { step, call } = this.#state.parts.placeOf(toolCallId);
-    return `${this.#options.conversation}/${this.#state.id}/${step}/${call}`;
+    return `${this.#options.key}/${step}/${call}`;
   }
 
   get #required(): Opened {
@@ -310,9 +309,10 @@ interface Opened {
   readonly calls: ToolCalls;
 }
 
-function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
-  const { naming, readonlyTools, policies, policy, untrusted, outputPath } = agent;
-  const { syntaxes, unknown } = agent.references ?? {};
+/** How an agent has its tools wrapped. */
+export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
+  const { naming, readonlyTools, policies, policy, untrusted } = agent;
+  const { outputPath, references: { syntaxes, unknown } = {} } = withCapabilities(agent);
   return {
     ...(policies === undefined ? {} : { policies }),
     ...(policy === undefined ? {} : { policy }),

@@ -1,14 +1,19 @@
 import type { ToolSet } from "ai";
+import { ByrefError } from "../errors.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
-import type { Files } from "../tool/export-variable.ts";
+import type { Files } from "../tool/files.ts";
 import { variableTools } from "../tool/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
+import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate.ts";
+import { hasListed } from "./prompt.ts";
+import { type PlanDesk, PROPOSE_PLAN, proposePlanTool } from "./propose-plan-tool.ts";
+import { taggedVariables, wrapTaggedVariables } from "./tagged-variables.ts";
 
 /** What the runtime's own tools need of where they run. */
 export interface Facilities {
@@ -16,27 +21,69 @@ export interface Facilities {
   readonly code?: MakeCodeTool | undefined;
   /** Without one there is no `export_variable`. */
   readonly files?: Files;
+  /** Without it no model can propose a plan. */
+  readonly plans?: PlanDesk;
+  /** Without it no agent can ask another. */
+  readonly colleague?: FindColleague;
 }
 
-/** The tools of a turn: the agent's, and the runtime's own for as long as there is something for them. */
+/** What tools are in the steps in which they are called. */
+export interface ToolboxOptions {
+  /** How an agent asks another. Default: it cannot, though its plans may speak of it. */
+  readonly ask?: AskColleague;
+  /** What becomes of a tool here. Default: it is what it is anywhere. */
+  readonly adapt?: (tool: WrappedTool) => WrappedTool;
+  /** The runtime's own are shown whether there are variables or not. */
+  readonly showsAll?: boolean;
+}
+
+/**
+ * The tools of a turn: the agent's, the one with which it asks others, and the runtime's own for as long as
+ * there is something for them.
+ */
 export class Toolbox {
+  /** As they were given, with the schemas that resolved inputs are checked against. */
+  readonly plain: ToolSet;
   readonly #store: VariableStore;
   readonly #agents: ReadonlyMap<string, WrappedTool>;
   readonly #own: ReadonlyMap<string, WrappedTool>;
   readonly #effects: ReadonlyMap<string, Effects>;
+  readonly #showsAll: boolean;
 
   /** The agent's tool goes before one of the runtime's of the same name. */
-  static async open(agent: Agent, options: WrapOptions, facilities: Facilities): Promise<Toolbox> {
+  static async open(
+    agent: Agent,
+    options: WrapOptions,
+    facilities: Facilities & ToolboxOptions,
+  ): Promise<Toolbox> {
+    const { adapt, showsAll = false } = facilities;
     const agents = await wrapTools(agent.tools, options);
     const own = ownTools(options, { ...facilities, callable: agents });
     const chosen = own.filter(({ name }) => isChosen(name, agent) && !agents.has(name));
-    const effects = new Map(chosen.map(({ name, effects = "none" }) => [name, effects] as const));
+    const asking = delegateTools(agent, options, facilities);
+    const tagged = taggedVariables(agent);
+    const proposing = proposingTools(agent, facilities);
+    const runtime = [...chosen, ...asking, ...proposing, ...tagged];
+    const effects = new Map(runtime.map(({ name, effects = "none" }) => [name, effects] as const));
     for (const name of agents.keys()) effects.set(name, effectsOf(name, agent));
-    const wrapped = await wrapRuntimeTools(chosen, options);
-    return new Toolbox({ store: options.store, agents, own: wrapped, effects });
+    const always = new Map([
+      ...agents,
+      ...(await wrapRuntimeTools([...asking, ...proposing], options)),
+      ...(await wrapTaggedVariables(tagged, options)),
+    ]);
+    return new Toolbox({
+      store: options.store,
+      agents: adapted(always, adapt),
+      own: adapted(await wrapRuntimeTools(chosen, options), adapt),
+      effects,
+      showsAll,
+      plain: { ...plainSetOf(runtime), ...agent.tools },
+    });
   }
 
-  private constructor({ store, agents, own, effects }: Tools) {
+  private constructor({ store, agents, own, effects, plain, showsAll }: Tools) {
+    this.#showsAll = showsAll;
+    this.plain = plain;
     this.#store = store;
     this.#agents = agents;
     this.#own = own;
@@ -54,7 +101,7 @@ export class Toolbox {
 
   /** As the model is shown them now. */
   get shown(): ToolSet {
-    return this.#store.count() === 0 ? setOf(this.#agents) : this.all;
+    return this.#showsAll || hasListed(this.#store) ? this.all : setOf(this.#agents);
   }
 
   /** The same for messages of the past: an image that was read then is not shown again. */
@@ -73,18 +120,33 @@ export class Toolbox {
 }
 
 interface Tools {
+  readonly plain: ToolSet;
   readonly store: VariableStore;
   readonly agents: ReadonlyMap<string, WrappedTool>;
   readonly own: ReadonlyMap<string, WrappedTool>;
   readonly effects: ReadonlyMap<string, Effects>;
+  readonly showsAll: boolean;
 }
 
 function effectsOf(name: string, { effects = {} }: Agent): Effects {
   return Object.hasOwn(effects, name) ? (effects[name] ?? "once") : "once";
 }
 
+/** As they are before they are wrapped. */
+export function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
+  return Object.fromEntries(tools.map(({ name, inputSchema }) => [name, { inputSchema }]));
+}
+
 function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
   return Object.fromEntries(Array.from(tools, ([name, tool]) => [name, tool.shown]));
+}
+
+/** There is nothing to plan without tools. */
+function proposingTools(agent: Agent, { plans }: Facilities): readonly RuntimeTool[] {
+  const isOffered = plans !== undefined && isChosen(PROPOSE_PLAN, agent);
+  const hasTools = Object.keys(agent.tools).length > 0;
+  const isTaken = Object.hasOwn(agent.tools, PROPOSE_PLAN);
+  return isOffered && hasTools && !isTaken ? [proposePlanTool(agent, plans)] : [];
 }
 
 function ownTools(
@@ -97,6 +159,28 @@ function ownTools(
   const runCode = code({ tools: () => callable, ...time });
   // What has brought a process down would do so again in each attempt.
   return [...tools, { ...runCode, effects: "once" }];
+}
+
+/** The tool with which the agent asks others; none where there is nobody to ask. */
+function delegateTools(
+  { delegates = [], tools }: Agent,
+  wrap: WrapOptions,
+  { colleague, ask = askNobody }: Facilities & ToolboxOptions,
+): readonly RuntimeTool[] {
+  if (colleague === undefined || delegates.length === 0) return [];
+  if (Object.hasOwn(tools, DELEGATE)) return [];
+  return [delegateTool({ colleagues: delegates.map((name) => colleague(name)), ask, wrap })];
+}
+
+function askNobody(): Promise<never> {
+  return Promise.reject(new ByrefError("internal", "No agent can be asked here."));
+}
+
+function adapted(
+  tools: ReadonlyMap<string, WrappedTool>,
+  adapt: ToolboxOptions["adapt"] = (tool) => tool,
+): ReadonlyMap<string, WrappedTool> {
+  return new Map(Array.from(tools, ([name, tool]) => [name, adapt(tool)]));
 }
 
 function isChosen(name: string, { variableTools: chosen = true }: Agent): boolean {

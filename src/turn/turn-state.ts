@@ -1,12 +1,10 @@
 import type { VariableStore } from "../store/variable-store.ts";
 import { Taint } from "../tool/taint.ts";
 import { variableIn } from "../tool/tool-output.ts";
+import type { Account } from "./account.ts";
 import type { StoredMessage } from "./history.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";
 import { MessageParts } from "./message-parts.ts";
-import { SavingsCounter } from "./savings.ts";
-import { Spend, type SpendLimits, type Spent } from "./spend.ts";
-import type { Usage } from "./usage.ts";
 import { waitingCalls } from "./waiting.ts";
 
 export interface TurnStateOptions {
@@ -17,31 +15,27 @@ export interface TurnStateOptions {
   readonly resumed: StoredMessage | undefined;
   /** The model has been shown what is not trusted. */
   readonly isTainted: boolean;
-  readonly spendLimits: SpendLimits;
-  /** By the conversation, before this turn. */
-  readonly spent: Spent;
-  /** By this turn, before it waited for a person. */
+  /** Where it is counted what it costs: another turn's, if it is a part of that. */
+  readonly account: Account;
+  /** Of this turn, before it waited for a person. */
   readonly counts?: TurnCounts;
 }
 
 /** What a turn has said, done and counted so far: what is written down of it, and read after a crash. */
 export class TurnState {
   readonly parts: MessageParts;
-  readonly savings: SavingsCounter;
+  readonly account: Account;
   readonly taint: Taint;
   readonly waiting: Record<string, string>;
-  usage: Usage = {};
   readonly #options: TurnStateOptions;
-  #spend: Spend;
 
   constructor(options: TurnStateOptions) {
-    const { resumed, store, isTainted, spendLimits, spent } = options;
+    const { resumed, isTainted, account } = options;
     this.#options = options;
     this.parts = new MessageParts(resumed);
-    this.savings = new SavingsCounter(store);
+    this.account = account;
     this.taint = new Taint(isTainted);
     this.waiting = { ...resumed?.waiting };
-    this.#spend = new Spend(spendLimits, spent);
     if (options.counts !== undefined) this.#restoreCounts(options.counts);
   }
 
@@ -49,15 +43,9 @@ export class TurnState {
     return this.#options.id;
   }
 
-  get spend(): Spend {
-    return this.#spend;
-  }
-
   get counts(): TurnCounts {
     return {
-      usage: this.usage,
-      savings: this.savings.savings,
-      spent: this.#spend.turn,
+      ...this.account.counts,
       tainted: this.taint.isTainted,
       waiting: { ...this.waiting },
     };
@@ -98,11 +86,8 @@ export class TurnState {
     };
   }
 
-  #restoreCounts({ usage, savings, spent, tainted, waiting }: TurnCounts): void {
-    const { spendLimits, spent: before } = this.#options;
-    this.usage = usage;
-    this.savings.restore(savings);
-    this.#spend = new Spend(spendLimits, before, spent);
+  #restoreCounts({ tainted, waiting, ...counts }: TurnCounts): void {
+    this.account.restore(counts);
     if (tainted) this.taint.add();
     for (const approval of Object.keys(this.waiting)) delete this.waiting[approval];
     Object.assign(this.waiting, waiting);

@@ -1,13 +1,15 @@
 import type { FinishReason, UIMessage } from "ai";
 import { ByrefError, codeOf, type ErrorCode, publicMessageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { Account } from "./account.ts";
 import type { Cost } from "./cost.ts";
 import { type StoredMessage, toUIMessage } from "./history.ts";
 import type { TurnHead } from "./journal.ts";
 import type { Post } from "./post.ts";
 import type { Savings } from "./savings.ts";
-import { NOTHING_SPENT, type Spent, sumOf } from "./spend.ts";
+import { Spend, spentBefore } from "./spend.ts";
 import { Steps } from "./steps.ts";
+import { askerFor } from "./sub-turn.ts";
 import type { Approval } from "./tool-calls.ts";
 import type { Remains } from "./log-lines.ts";
 import type { TurnOptions } from "./turn-options.ts";
@@ -65,7 +67,8 @@ export async function runTurn(
   const begin = () => {
     replace?.();
     // What waited for a person waits no more.
-    if (last?.needs !== undefined) options.store.holds.release(last.id);
+    const waited = last?.paused ?? last;
+    if (waited?.needs !== undefined) options.store.holds.release(waited.id);
     if (message !== undefined) history.add(message);
     turn = new Turn(options, head);
     turn.start();
@@ -90,6 +93,7 @@ export async function resumeTurn(
   const { attempt = 0 } = last ?? {};
   const id = message?.id ?? "";
   const isKept = last?.id === id;
+  const waited = isKept ? last : last?.paused?.id === id ? last.paused : undefined;
   const head: TurnHead = {
     id,
     attempt: attempt + 1,
@@ -99,9 +103,9 @@ export async function resumeTurn(
     approvals: decided.map(({ approval }) => approval),
     spent: isKept ? last.spent : spentBefore(last),
     // Other calls of it may still wait when this attempt ends.
-    ...(isKept && last.needs !== undefined ? { needs: last.needs } : {}),
-    ...(isKept && last.counts !== undefined ? { counts: last.counts } : {}),
-    ...postOf(isKept ? last?.post : undefined, post),
+    ...(waited?.needs === undefined ? {} : { needs: waited.needs }),
+    ...(waited?.counts === undefined ? {} : { counts: waited.counts }),
+    ...postOf(waited?.post, post),
   };
   const turn = new Turn(options, head, { resumed: message });
   const start = () => turn.start();
@@ -147,12 +151,6 @@ function undoable({ history, store }: TurnOptions, commit: () => void): void {
   }
 }
 
-/** By the conversation, a turn included that waits for a person, and will not go on any more. */
-function spentBefore(last: TurnHead | undefined): Spent {
-  if (last === undefined) return NOTHING_SPENT;
-  return last.counts === undefined ? last.spent : sumOf(last.spent, last.counts.spent);
-}
-
 /** What has led to a turn that goes on: the question, and how it goes on. */
 function postOf(asked: Post | undefined, decided: Post | undefined): Pick<TurnHead, "post"> {
   const post = decided ?? asked;
@@ -183,6 +181,7 @@ class Turn {
     this.#head = head;
     this.#isResumed = resumed !== undefined;
     const window = history.window(head.id);
+    const account = new Account(store, new Spend(spendLimits, head.spent));
     this.#state = new TurnState({
       id: head.id,
       agent: agent.name,
@@ -190,15 +189,16 @@ class Turn {
       resumed,
       // The message that goes on may be too long for the window, and is in the prompt all the same.
       isTainted: [resumed, ...window].some((message) => message?.tainted === true),
-      spendLimits,
-      spent: head.spent,
+      account,
       ...(head.counts === undefined ? {} : { counts: head.counts }),
     });
     this.#steps = new Steps({
       ...options,
       signal: AbortSignal.any([signal, this.#timeout.signal]),
       state: this.#state,
+      key: `${options.conversation}/${head.id}`,
       window,
+      toolbox: { ask: askerFor({ ...options, account }) },
       // Its frames are another attempt's; its texts are too.
       idSuffix: isRetry ? `~${head.attempt}` : "",
       emit: (chunk) => {
@@ -292,11 +292,16 @@ class Turn {
   #endedHead(error: TurnResult["error"]): TurnHead {
     const { approvals: _, needs: _needs, counts: _counts, ...head } = this.#head;
     const { store } = this.#options;
-    const { hasWaiting, counts, spend } = this.#state;
+    const { hasWaiting, counts, account } = this.#state;
     const waits = { needs: store.holds.names(head.id), counts, spent: head.spent };
     const failed = error === undefined ? {} : { ended: "failed" as const };
     const ended = this.#options.signal.aborted ? { ended: "stopped" as const } : failed;
-    return { ...head, isOpen: false, ...ended, ...(hasWaiting ? waits : { spent: spend.total }) };
+    return {
+      ...head,
+      isOpen: false,
+      ...ended,
+      ...(hasWaiting ? waits : { spent: account.spend.total }),
+    };
   }
 
   /** The rows in which the end is kept count in. */
@@ -304,7 +309,7 @@ class Turn {
     const { rowsRead, rowsWritten, alarms } = this.#options.cost();
     const { history, log } = this.#options;
     const messageRows = history.rowsFor(kept) + (this.#isResumed ? 1 : 0);
-    const { usage, savings } = this.#state;
+    const { usage, savings } = this.#state.account;
     return {
       usage,
       savings: savings.savings,

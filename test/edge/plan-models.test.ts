@@ -35,7 +35,10 @@ describe("a plan that a model proposes", () => {
       const chunks = await ask(own);
       const [plan] = await plansOf(own);
       expect(plan).toMatchObject({ name: "Both", status: "proposed", agent: "planner" });
-      expect(plan?.calls.map(({ input }) => input)).toEqual([{ value: 7 }, { value: "†state.one" }]);
+      expect(plan?.calls.map(({ input }) => input)).toEqual([
+        { value: 7 },
+        { value: "†state.one" },
+      ]);
       const told = chunks.find(({ type }) => type === "tool-output-available");
       expect(told).toMatchObject({
         output: { plan: plan?.id, status: "proposed", calls: ["one", "two"] },
@@ -87,7 +90,13 @@ describe("a plan that a model proposes", () => {
     const model = scriptedModel([[text("Hi"), finish()]]);
     const agents = [
       { name: "bare", description: "", instructions: "", tools: {} },
-      { name: "plain", description: "", instructions: "", tools: planTools(), variableTools: false },
+      {
+        name: "plain",
+        description: "",
+        instructions: "",
+        tools: planTools(),
+        variableTools: false,
+      },
       { name: "full", description: "", instructions: "", tools: planTools() },
     ] as const;
     await withRuntime({ agents: [...agents], model }, async (own) => {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readCapabilities } from "../../src/plan/capability-xml.ts";
-import { xmlLimits } from "../../src/plan/xml-limits.ts";
+import { limits } from "../../src/limits.ts";
 import { xmlFragment } from "./workflow-xml.ts";
 
 /** `line:column message` of each finding. */
@@ -138,8 +138,8 @@ describe("a broken workflow", () => {
 
   it("tells so many faults and no more", () => {
     const { findings } = readCapabilities("<capability/>\n".repeat(1_000));
-    expect(findings).toHaveLength(xmlLimits.maxFindings);
-    expect(findings.at(-1)?.line).toBe(xmlLimits.maxFindings);
+    expect(findings).toHaveLength(limits.maxWorkflowFindings);
+    expect(findings.at(-1)?.line).toBe(limits.maxWorkflowFindings);
   });
 });
 

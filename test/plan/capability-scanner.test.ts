@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { CapabilityScanner, type WrittenCall } from "../../src/plan/capability-scanner.ts";
 import { readCapabilities } from "../../src/plan/capability-xml.ts";
-import { xmlLimits } from "../../src/plan/xml-limits.ts";
+import { limits } from "../../src/limits.ts";
 import { manner, wantedCall, written, xmlFragment } from "./workflow-xml.ts";
 
 type Piece = string | WrittenCall;
@@ -166,7 +166,7 @@ describe("what is held back", () => {
   it("is one tag of at most so many characters", () => {
     const around = '<capability name="a"></capability>';
     const tag = (length: number) => around.replace("><", `>${"x".repeat(length - around.length)}<`);
-    const { maxTagChars } = xmlLimits;
+    const { maxTagChars } = limits;
     expect(shown(tag(maxTagChars))).toBe("{a}");
     const long = tag(maxTagChars + 1);
     for (const chunks of [[long], long.match(/.{1,7}/g) ?? []]) {
@@ -179,8 +179,8 @@ describe("what is held back", () => {
 
   it("does not keep a broken tag open for longer", () => {
     const open = `<capability name="x">${B}`;
-    const filler = (length: number) => "y".repeat(xmlLimits.maxTagChars - open.length - length);
-    const within = `<capability name="x"><b>${"y".repeat(xmlLimits.maxTagChars)}${A}`;
+    const filler = (length: number) => "y".repeat(limits.maxTagChars - open.length - length);
+    const within = `<capability name="x"><b>${"y".repeat(limits.maxTagChars)}${A}`;
     expect(shown(within)).toBe(within.replace(A, "{a}"));
     expect(shown(`${open}${filler(0)}${A}`)).toBe(`${open}${filler(0)}{a}`);
   });

@@ -230,7 +230,9 @@ describe("the limits of a workflow", () => {
   it("has so many attributes, so long", () => {
     const named = (count: number) =>
       `<capability name="a"${Array.from({ length: count - 1 }, (_, index) => ` a${index}=""`).join("")}/>`;
-    expect(Object.keys(parametersOf(named(maxTagAttributes)) ?? {})).toHaveLength(maxTagAttributes - 1);
+    expect(Object.keys(parametersOf(named(maxTagAttributes)) ?? {})).toHaveLength(
+      maxTagAttributes - 1,
+    );
     expect(faultsOf(named(maxTagAttributes + 1))[0]).toContain(`has ${maxTagAttributes + 1}.`);
     const long = (length: number) => `<capability name="a" b="${"x".repeat(length)}"/>`;
     expect(parametersOf(long(maxAttributeChars))).toEqual({ b: "x".repeat(maxAttributeChars) });

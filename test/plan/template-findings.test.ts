@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { filesWithoutBucket, readTemplate } from "../../src/plan/template.ts";
+import { readTemplate } from "../../src/plan/template.ts";
 
 /** What is wrong with a directive that stands in the third line. */
 function wrongWith(directive: string) {
@@ -51,6 +51,8 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     ["an option of an output", "@output variable:a (replace)", "@output takes no options"],
     ["what the caller gave", "@output variable:input", "variable:input is the caller's"],
     ["a part of that", "@output variable:input.a", "variable:input.a is the caller's"],
+    ["the run's state", "@output variable:state.a", "variable:state.a is the run's own"],
+    ["gates", "@output variable:approvals", "variable:approvals is the run's own"],
     ["an output to several places", "@output variable:a[*].b", "is no single place"],
     ["an output to a slice", "@output variable:a[0:2]", "is no single place"],
     ["an output to a pattern", "@output file:a/*.md", "is a pattern: an output is one file"],
@@ -67,6 +69,8 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     ["another scheme there", "@tools a(variable=file:b)", "needs a variable's name"],
     ["half a tool", "@tools a(variable=b", "needs a variable's name and"],
     ["a tool that writes the input", "@tools a(variable=input)", "is the caller's"],
+    ["a tool that writes the state", "@tools a(variable=state.b)", "is the run's own"],
+    ["a tool that opens gates", "@tools a(variable=approvals.b)", "is the run's own"],
     ["a tool that writes to places", "@tools a(variable=b[*])", "is no single place"],
     ["a tool twice", "@tools a, b, a(variable=c)", "a is named twice in this step"],
   ])("%s", (_name, directive, said) => {
@@ -272,19 +276,5 @@ describe("whatever is read", () => {
       }),
       { numRuns: 3_000 },
     );
-  });
-});
-
-describe("where there is no bucket", () => {
-  it("every file of a template is a finding with its line", () => {
-    const text =
-      "@input variable:a\n@input file:a/*.md\nRead.\n## Two\n@output file:b.md\n@output variable:b\nWrite.";
-    const { template } = readTemplate(text);
-    if (template === undefined) throw new Error("no template");
-    expect(filesWithoutBucket(template)).toMatchObject([
-      { code: "bad_directive", at: "@input", line: 2 },
-      { code: "bad_directive", at: "@output", line: 5 },
-    ]);
-    expect(filesWithoutBucket(template)[0]?.message).toContain("bucket");
   });
 });

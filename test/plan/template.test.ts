@@ -158,9 +158,9 @@ describe("how directives may be written", () => {
   });
 
   it("several outputs, a place in a variable among them", () => {
-    const { outputs } = onlyStep("@output variable:state.report\n@output file:a.md\nWrite.");
+    const { outputs } = onlyStep("@output variable:draft.report\n@output file:a.md\nWrite.");
     expect(outputs.map(({ target }) => target)).toEqual([
-      { scheme: "variable", name: "state", path: [{ key: "report" }] },
+      { scheme: "variable", name: "draft", path: [{ key: "report" }] },
       { scheme: "file", path: "a.md" },
     ]);
   });

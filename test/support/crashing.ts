@@ -7,6 +7,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { History } from "../../src/turn/history.ts";
 import { Journal } from "../../src/turn/journal.ts";
 import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
+import type { Facilities } from "../../src/turn/toolbox.ts";
 import { type Frame, TurnLog } from "../../src/turn/turn-log.ts";
 import { NodeSql } from "./node-sql.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
@@ -45,10 +46,12 @@ export class Crashing {
   readonly sql = new RefusingSql();
   readonly agent: Agent;
   nowMs = START_MS;
+  readonly #facilities: Facilities;
   #ids = 0;
   #process: Process;
 
-  constructor(tools: ToolSet, about: Partial<Agent> = {}) {
+  constructor(tools: ToolSet, about: Partial<Agent> = {}, facilities: Facilities = {}) {
+    this.#facilities = facilities;
     this.agent = { name: "a", description: "", instructions: "", tools, ...about };
     this.#process = this.#start();
   }
@@ -133,6 +136,7 @@ export class Crashing {
       ...this.#process,
       agent: this.agent,
       model: scriptedModel(steps),
+      facilities: this.#facilities,
       log,
       conversation: "c",
       now: () => this.nowMs,

@@ -103,5 +103,7 @@ export function statusesOf({ calls }: Pick<RunView, "calls">): Readonly<Record<s
 
 export async function variable(own: OwnRuntime, name: string): Promise<unknown> {
   const response = await own.call("GET", `/conversations/c/variables/${name}`);
-  return response.status === 200 ? response.json() : response.status;
+  if (response.status !== 200) return response.status;
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+  return isJson ? response.json() : response.text();
 }

@@ -15,6 +15,7 @@ import { History, type StoredMessage } from "../../src/turn/history.ts";
 import { Journal } from "../../src/turn/journal.ts";
 import { resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
 import type { SpendLimits } from "../../src/turn/spend.ts";
+import type { Facilities } from "../../src/turn/toolbox.ts";
 import { TurnLog } from "../../src/turn/turn-log.ts";
 import type { TurnOptions } from "../../src/turn/turn-options.ts";
 import { waitingCalls } from "../../src/turn/waiting.ts";
@@ -34,6 +35,7 @@ export interface ConversationOptions {
   readonly store?: VariableStore;
   readonly history?: History;
   readonly spendLimits?: SpendLimits;
+  readonly facilities?: Facilities;
 }
 
 export interface SayOptions {
@@ -64,10 +66,12 @@ export class Conversation {
   readonly journal: Journal;
   nowMs = START_MS;
   readonly #spendLimits: SpendLimits;
+  readonly #facilities: Facilities;
   #ids = 0;
 
   constructor({ agent, tools = {}, instructions = "Help.", ...options }: ConversationOptions) {
     this.#spendLimits = options.spendLimits ?? {};
+    this.#facilities = options.facilities ?? {};
     const { naming } = options;
     const about = { name: "test", description: "For tests.", instructions, tools };
     this.agent = agent ?? { ...about, ...(naming === undefined ? {} : { naming }) };
@@ -105,6 +109,7 @@ export class Conversation {
       log: new TurnLog({ now: () => this.nowMs }),
       conversation: "test",
       spendLimits: this.#spendLimits,
+      facilities: this.#facilities,
       sleep: async () => undefined,
       signal: signal ?? new AbortController().signal,
       cost: () => NO_COST,

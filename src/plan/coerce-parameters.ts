@@ -1,0 +1,37 @@
+import type { JSONSchema7 } from "ai";
+import type { Json, JsonObject } from "../value/json.ts";
+import { typeOfJson } from "../value/json.ts";
+import { parametersIn, type TypeName, typesIn } from "./parameter-schemas.ts";
+
+/**
+ * The parameters with the types that the tool's schema wants: what was written as text, in an attribute,
+ * and reads as JSON of such a type becomes it. What may be a string stays one, and so does what reads as
+ * nothing else, references included: what they stand for has a type already.
+ */
+export function coerceParameters(parameters: JsonObject, schema: JSONSchema7): JsonObject {
+  const known = new Map(parametersIn(schema).map((parameter) => [parameter.name, parameter]));
+  const coerced = Object.entries(parameters).map(([name, value]): [string, Json] => {
+    if (typeof value !== "string") return [name, value];
+    const { schemas = [schema.additionalProperties ?? true] } = known.get(name) ?? {};
+    const types = new Set(schemas.flatMap((one) => [...typesIn(one, schema)]));
+    return [name, types.has("string") ? value : readAs(value, types)];
+  });
+  return Object.fromEntries(coerced);
+}
+
+function readAs(text: string, types: ReadonlySet<TypeName>): Json {
+  const value = parsed(text);
+  if (value === undefined) return text;
+  const type = typeOfJson(value);
+  const isInteger = type === "number" && types.has("integer") && Number.isInteger(value);
+  return types.has(type) || isInteger ? value : text;
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    // What JSON.parse gives is JSON.
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,231 @@
+import type { FinishReason } from "ai";
+import { ByrefError, limitExceeded } from "../errors.ts";
+import { limits } from "../limits.ts";
+import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/ask-model.ts";
+import { resolveReferences } from "../reference/resolve.ts";
+import { Labels } from "../tool/labels.ts";
+import { failed } from "../tool/run-tool.ts";
+import { runtimeToolNames } from "../tool/variable-tools.ts";
+import type { WrappedTool } from "../tool/wrapped-tool.ts";
+import type { Json } from "../value/json.ts";
+import type { Account } from "./account.ts";
+import type { Agent } from "./agent.ts";
+import { lookupOf } from "./answer-of.ts";
+import { type AskColleague, type Colleague, DELEGATE } from "./delegate.ts";
+import { Steps } from "./steps.ts";
+import type { TurnOptions } from "./turn-options.ts";
+import { TurnState } from "./turn-state.ts";
+
+/** The turn, or the plan's run, in which an agent is asked. */
+export interface SubTurnOptions extends Pick<
+  TurnOptions,
+  "store" | "newId" | "now" | "facilities" | "sleep"
+> {
+  /** What the question costs counts in here. */
+  readonly account: Account;
+  /** Agents that wait for this one. Default: 0. */
+  readonly depth?: number;
+}
+
+/** Without `tools`: all that the agent has. */
+type Question = Pick<ModelQuestion, "prompt" | "call"> & Partial<Pick<ModelQuestion, "tools">>;
+
+/** How an agent of this turn asks another one. */
+export function askerFor(options: SubTurnOptions): AskColleague {
+  const depth = (options.depth ?? 0) + 1;
+  return (colleague, question) => askAgent({ ...options, depth }, colleague, question);
+}
+
+/** How a step of a plan asks an agent's model. */
+export function askModelOf(options: SubTurnOptions, colleague: Colleague): AskModel {
+  return (question) => askAgent(options, colleague, question);
+}
+
+/**
+ * One question to an agent, which knows nothing of the conversation but its variables: the same steps as a
+ * turn's, without a past, of which nothing is written down and nobody is told but `onChunk`. A call that a
+ * person has to approve is refused. Rejects with what ends such a turn: `model_failed`, `spend_exceeded`,
+ * `limit_exceeded` and their like, or the reason of the call's signal.
+ */
+export async function askAgent(
+  options: SubTurnOptions,
+  colleague: Colleague,
+  question: Question,
+): Promise<ModelAnswer> {
+  requireDepth(options.depth ?? 0);
+  const equipped = await colleague.equip?.(question.call.signal);
+  try {
+    const agent = withTools(equipped?.agent ?? colleague.agent, question.tools);
+    return await new SubTurn(options, { ...colleague, agent }, question).run();
+  } finally {
+    // Nobody waits for sessions to be ended.
+    void equipped?.close();
+  }
+}
+
+class SubTurn {
+  readonly #options: SubTurnOptions;
+  readonly #agent: Agent;
+  readonly #state: TurnState;
+  readonly #labels: Labels;
+  readonly #question: Question;
+  readonly #steps: Steps;
+
+  constructor(options: SubTurnOptions, colleague: Colleague, question: Question) {
+    const { store, account, newId } = options;
+    const { agent, onChunk } = colleague;
+    const { call } = question;
+    const id = call.idempotencyKey ?? newId();
+    this.#options = options;
+    this.#agent = agent;
+    this.#question = question;
+    this.#state = new TurnState({
+      id,
+      agent: agent.name,
+      store,
+      resumed: undefined,
+      isTainted: call.madeOf?.isTrusted === false,
+      account,
+    });
+    this.#labels = new Labels(store, this.#state.taint, call.madeOf);
+    this.#steps = new Steps({
+      ...options,
+      ...colleague,
+      signal: call.signal,
+      state: this.#state,
+      log: NOT_KEPT,
+      key: id,
+      window: [this.#asked(id)],
+      idSuffix: "",
+      emit: (chunk) => {
+        if (chunk.type.startsWith("tool-")) onChunk?.(chunk);
+      },
+      toolbox: {
+        ask: askerFor(options),
+        adapt: (tool) => unattended(tool, question),
+        // Those that are there were named.
+        showsAll: question.tools !== undefined,
+      },
+      scope: call.scope,
+      onUsed: (name) => this.#labels.add(name),
+    });
+  }
+
+  async run(): Promise<ModelAnswer> {
+    const { store } = this.#options;
+    try {
+      this.#steps.startStep();
+      await this.#steps.open();
+      requireWhole(await this.#steps.run());
+      const value = await this.#value();
+      return { value, labels: this.#resultLabels() };
+    } catch (error) {
+      this.#steps.closeCalls();
+      throw error;
+    } finally {
+      store.holds.release(this.#state.id);
+    }
+  }
+
+  #asked(id: string) {
+    const { now } = this.#options;
+    const createdAt = new Date(now()).toISOString();
+    const parts = [{ type: "text" as const, text: this.#question.prompt }];
+    return { id, role: "user" as const, parts, createdAt };
+  }
+
+  /** What was said last; what came before was on the way there. */
+  async #value(): Promise<Json> {
+    const { parts, display } = this.#state.parts.step();
+    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    const whole = await this.#referred(texts.join("").trim());
+    return whole ?? display.join("");
+  }
+
+  /** The value that the text stands for, if it is one reference and nothing else. */
+  async #referred(text: string): Promise<Json | undefined> {
+    if (text.length > limits.maxHeldChars) return undefined;
+    const { syntaxes } = this.#agent.references ?? {};
+    const lookup = lookupOf({
+      ...this.#options,
+      state: this.#state,
+      scope: this.#question.call.scope,
+      onUsed: (name) => this.#labels.add(name),
+    });
+    let whole: Json | undefined;
+    await resolveReferences(text, lookup, {
+      ...(syntaxes === undefined ? {} : { syntaxes }),
+      onResolved: (source, { value }) => {
+        if (source === text) whole = value;
+      },
+      // What cannot be handed over is what a person would see of it.
+    }).catch(() => undefined);
+    return whole;
+  }
+
+  /** It is guarded by what it says, and comes from all that it was made with. */
+  #resultLabels(): ModelAnswer["labels"] {
+    const { store } = this.#options;
+    const { name } = this.#agent;
+    const labels = this.#labels.ofResult(name, { source: `agent:${name}` });
+    const used = store.holds.names(this.#state.id);
+    const sources = used.flatMap((variable) => store.info(variable)?.sources ?? []);
+    return { ...labels, sources: [...new Set([...labels.sources, ...sources])] };
+  }
+}
+
+/** A crash ends the call in which it is asked, and with it all of this. */
+const NOT_KEPT = {
+  commit: (work: () => void) => work(),
+  note: () => undefined,
+};
+
+/** The agent with no more than these tools. Throws `unknown_tool`. */
+function withTools(agent: Agent, tools: ModelQuestion["tools"] | undefined): Agent {
+  if (tools === undefined) return agent;
+  const { variableTools = true, delegates = [] } = agent;
+  const isOwn = (name: string) =>
+    typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
+  for (const name of tools.keys()) {
+    if (runtimeToolNames.includes(name) || Object.hasOwn(agent.tools, name)) continue;
+    throw new ByrefError("unknown_tool", `The agent ${agent.name} has no tool ${name}.`);
+  }
+  return {
+    ...agent,
+    tools: Object.fromEntries(Object.entries(agent.tools).filter(([name]) => tools.has(name))),
+    variableTools: runtimeToolNames.filter((name) => tools.has(name) && isOwn(name)),
+    delegates: tools.has(DELEGATE) ? delegates : [],
+  };
+}
+
+/** The tool where nobody can be asked, and where the question says what becomes of its result. */
+function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): WrappedTool {
+  const { name } = tool;
+  const saveTo = tools?.get(name);
+  return {
+    ...tool,
+    async prepare(input, call) {
+      const ready = await tool.prepare(input, {
+        ...call,
+        ...(saveTo === undefined ? {} : { saveTo }),
+        ...(scope === undefined ? {} : { scope }),
+      });
+      if (ready.kind === "failed" || ready.approval === undefined) return ready;
+      const message = `${name} runs only when a person approves it, and an agent that was asked by another, or by a plan, cannot ask one.`;
+      return failed(new ByrefError("tool_denied", message));
+    },
+  };
+}
+
+function requireDepth(depth: number): void {
+  const maximum = limits.maxDelegateDepth;
+  if (depth <= maximum) return;
+  const advice = "Too many agents wait for one another: do this without asking a further one.";
+  throw limitExceeded("maxDelegateDepth", { maximum, actual: depth, advice });
+}
+
+/** Half an answer is none: nobody is there who could see that it breaks off. */
+function requireWhole(finishReason: FinishReason): void {
+  if (finishReason === "stop" || finishReason === "tool-calls" || finishReason === "other") return;
+  throw new ByrefError("model_failed", `The model's answer broke off: ${finishReason}.`);
+}

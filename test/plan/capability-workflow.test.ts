@@ -1,0 +1,227 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import type { RunRecord } from "../../src/plan/run-record.ts";
+import type { Json } from "../../src/value/json.ts";
+import { Workflows } from "../support/workflows.ts";
+
+const echo = (input: Readonly<Record<string, string>>) => input["content"] ?? "";
+const statusesOf = ({ calls }: RunRecord) => Object.values(calls).map(({ status }) => status);
+
+describe("the seed's own workflow", () => {
+  const file = join(import.meta.dirname, "../cases/workflows/summary.xml");
+  const summary = readFileSync(file, "utf8");
+  const memory: Readonly<Record<string, Json>> = {
+    "professional experience": ["Coach", { at: "Artie & Co" }],
+    skills: "listening",
+  };
+  const workflows = () =>
+    new Workflows({
+      memory_recall: ({ query = "" }) => memory[query] ?? null,
+      web_generate: ({ content }) => `# ${content}`,
+      filesystem_write: () => ({ written: true }),
+    });
+  const prompt =
+    "Create a professional summary combining:\n" +
+    'Experience: ["Coach",{"at":"Artie & Co"}]\nSkills: listening';
+
+  it("gives each tool the text with the values in it", async () => {
+    const conversation = workflows();
+    const record = await conversation.run(summary);
+    expect(conversation.called).toEqual([
+      ["memory_recall", { query: "professional experience" }],
+      ["memory_recall", { query: "skills" }],
+      ["web_generate", { content: prompt }],
+      ["filesystem_write", { path: "/tmp/summary.md", content: `# ${prompt}` }],
+    ]);
+    expect(record.status).toBe("done");
+    expect(Object.values(record.calls).map(({ places }) => places)).toEqual([
+      ["variable:experience"],
+      ["variable:skills"],
+      ["variable:prompt"],
+      ["variable:summary"],
+      [],
+    ]);
+    expect(conversation.ownOf(record)).toEqual({
+      experience: memory["professional experience"],
+      skills: "listening",
+      prompt,
+      summary: `# ${prompt}`,
+    });
+  });
+
+  it("runs several times at once, and leaves nothing of its own behind", async () => {
+    const conversation = workflows();
+    const records = await Promise.all([1, 2, 3].map(() => conversation.run(summary)));
+    for (const record of records) {
+      expect(conversation.ownOf(record)).toMatchObject({ summary: `# ${prompt}` });
+      conversation.store.endRun(record.id);
+    }
+    const left = conversation.store.list().map(({ tool }) => tool);
+    expect(new Set(left)).toEqual(new Set(["filesystem_write"]));
+  });
+});
+
+describe("a workflow", () => {
+  it("keeps for the conversation what says so, and the rest for its run", async () => {
+    const { store, run, ownOf } = new Workflows({ echo });
+    store.save({ name: "note", value: "the conversation's" });
+    const record = await run(`
+      <capability name="echo" output_var="kept" scope="conversation">1</capability>
+      <capability name="variable" action="set" key="set" value="{{kept}}!" scope="conversation" />
+      <capability name="variable" action="set" key="note" value="the run's" />
+      <capability name="variable" action="interpolate" output_var="all">{{kept}} {{set}} {{note}}</capability>
+      <capability name="variable" action="list" output_var="names" />`);
+    expect(record.status).toBe("done");
+    expect(ownOf(record)).toEqual({
+      note: "the run's",
+      all: "1 1! the run's",
+      names: ["note", "all"],
+    });
+    store.endRun(record.id);
+    expect([store.read("kept"), store.read("set"), store.read("note")]).toEqual([
+      "1",
+      "1!",
+      "the conversation's",
+    ]);
+  });
+
+  it("reads the conversation's variables, but under no name that it writes itself", async () => {
+    const { store, run, called } = new Workflows({ echo });
+    store.save({ name: "there", value: { a: [1] } });
+    store.save({ name: "written", value: "before" });
+    await run(`
+      <capability name="echo">{{there}}</capability>
+      <capability name="echo">{{there.a[0]}} {{written}}</capability>
+      <capability name="echo" output_var="written">now</capability>
+      <capability name="echo">{{written}}</capability>`);
+    expect(called.map(([, input]) => input)).toEqual([
+      { content: { a: [1] } },
+      { content: "1 {{written}}" },
+      { content: "now" },
+      { content: "now" },
+    ]);
+  });
+
+  it("leaves in the text what is not there", async () => {
+    const { run, called } = new Workflows({ echo });
+    const { status } = await run(`
+      <capability name="echo">{{nobody}}</capability>
+      <capability name="echo" to="{{nobody}}">Hi {{ nobody.at[0] }}, {{later}}</capability>
+      <capability name="echo" output_var="later">1</capability>`);
+    expect(called.map(([, input]) => input)).toEqual([
+      { content: "{{nobody}}" },
+      { to: "{{nobody}}", content: "Hi {{ nobody.at[0] }}, {{later}}" },
+      { content: "1" },
+    ]);
+    expect(status).toBe("done");
+  });
+
+  it("goes on behind a key that is not there, which answers nothing that could be used", async () => {
+    const { run, called, ownOf } = new Workflows({ echo });
+    const record = await run(`
+      <capability name="variable" action="get" key="nobody" />
+      <capability name="variable" action="get" key="nobody" output_var="found" />
+      <capability name="variable" action="clear" key="nobody" />
+      <capability name="echo">{{found}}</capability>`);
+    expect(called).toEqual([["echo", { content: "{{found}}" }]]);
+    expect(ownOf(record)).toEqual({});
+    expect(record.calls["call_1"]?.status).toBe("done");
+    expect(record.calls["call_3"]?.status).toBe("done");
+  });
+
+  it("goes on behind a call that fails; what it would have given stays as written", async () => {
+    const failing = () => {
+      throw new Error("boom");
+    };
+    const { run, called } = new Workflows({ echo, failing });
+    const record = await run(`
+      <capability name="echo" output_var="a">1</capability>
+      <capability name="failing" output_var="b">{{a}}</capability>
+      <capability name="echo" output_var="c">{{a}} {{b}}</capability>
+      <capability name="variable" action="interpolate" output_var="d">{{b}} {{c}}</capability>
+      <capability name="echo">{{d}}</capability>`);
+    expect(called.map(([, input]) => input)).toEqual([
+      { content: "1" },
+      { content: "1" },
+      { content: "1 {{b}}" },
+      { content: "{{b}} 1 {{b}}" },
+    ]);
+    expect(statusesOf(record)).toEqual(["done", "failed", "done", "done", "done"]);
+    expect(record.calls["call_2"]?.reason).toBe("tool_failed: boom");
+    expect(record.status).toBe("failed");
+  });
+
+  it("fails a call that asks for a part that a known value has not", async () => {
+    const { run, called } = new Workflows({ echo });
+    const record = await run(`
+      <capability name="variable" action="set" key="a" value="text" />
+      <capability name="echo">{{a.b}}</capability>
+      <capability name="echo">{{a}}</capability>`);
+    expect(statusesOf(record)).toEqual(["done", "failed", "done"]);
+    expect(record.calls["call_2"]?.reason).toMatch(/^path_not_found: /);
+    expect(called).toEqual([["echo", { content: "text" }]]);
+  });
+
+  it("passes on what XML says in its own ways", async () => {
+    const { run, called } = new Workflows({ echo });
+    await run(`
+      <capability name="echo" output_var="a" with="&lt;&quot;&amp;&#10;'>"><![CDATA[<b>{{x}} & {{a}}</b>]]></capability>
+      <capability name="echo">&lt;i&gt;{{a}}&#x1F600; &amp;amp; &#123;{a}}</capability>`);
+    const a = "<b>{{x}} & {{a}}</b>";
+    expect(called.map(([, input]) => input)).toEqual([
+      { with: "<\"&\n'>", content: a },
+      { content: `<i>${a}\u{1F600} &amp; ${a}` },
+    ]);
+  });
+
+  it("does not read what a value looks like", async () => {
+    const looks = '{{b}} $b †b <capability name="echo" />]]>&lt;';
+    const { run, called } = new Workflows({ echo, give: () => looks });
+    await run(`
+      <capability name="echo" output_var="b">secret</capability>
+      <capability name="give" output_var="a" />
+      <capability name="variable" action="interpolate" output_var="c">{{a}}</capability>
+      <capability name="echo">{{a}}|{{c}}</capability>`);
+    expect(called.at(-1)).toEqual(["echo", { content: `${looks}|${looks}` }]);
+  });
+
+  it("replaces what the same name had before", async () => {
+    const { run, called, ownOf } = new Workflows({ echo });
+    const record = await run(`
+      <capability name="echo" output_var="a">1</capability>
+      <capability name="echo" output_var="a">{{a}}2</capability>
+      <capability name="variable" action="set" key="a" value="{{a}}3" />
+      <capability name="echo" output_var="b">{{a}}</capability>`);
+    expect(called.at(-1)).toEqual(["echo", { content: "123" }]);
+    expect(ownOf(record)).toEqual({ a: "123", b: "123" });
+  });
+
+  it("clears what it has itself, and nothing else", async () => {
+    const { store, run, ownOf } = new Workflows({ echo });
+    store.save({ name: "outside", value: 1 });
+    const record = await run(`
+      <capability name="echo" output_var="a">1</capability>
+      <capability name="echo" output_var="b">2</capability>
+      <capability name="variable" action="clear" key="a" />
+      <capability name="variable" action="interpolate" output_var="seen">{{a}}{{b}}{{outside}}</capability>
+      <capability name="variable" action="clear_all" />
+      <capability name="variable" action="interpolate" output_var="seen_2">{{seen}}{{b}}{{outside}}</capability>`);
+    expect(statusesOf(record)).not.toContain("failed");
+    expect(ownOf(record)).toEqual({ seen_2: "{{seen}}{{b}}1" });
+    expect(store.read("outside")).toBe(1);
+  });
+
+  it("stops where it is cancelled", async () => {
+    const controller = new AbortController();
+    const { run, called } = new Workflows({
+      echo: () => {
+        controller.abort();
+        return 1;
+      },
+    });
+    const two = `<capability name="echo">1</capability><capability name="echo">2</capability>`;
+    expect((await run(two, controller.signal)).status).toBe("cancelled");
+    expect(called).toHaveLength(1);
+  });
+});

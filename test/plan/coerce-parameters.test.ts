@@ -1,0 +1,117 @@
+import type { JSONSchema7 } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { coerceParameters } from "../../src/plan/coerce-parameters.ts";
+import { schemaText } from "../../src/plan/schema-text.ts";
+import type { Json } from "../../src/value/json.ts";
+
+function schemaOf(schema: z.ZodType): JSONSchema7 {
+  return z.toJSONSchema(schema, { target: "draft-07" }) as JSONSchema7;
+}
+
+function coerced(type: z.ZodType, value: Json): Json | undefined {
+  return coerceParameters({ value }, schemaOf(z.object({ value: type })))["value"];
+}
+
+interface Case {
+  readonly text: string;
+  readonly value: Json;
+}
+
+describe("a parameter that was written as text", () => {
+  it.each<[string, z.ZodType, Case]>([
+    ["a number", z.number(), { text: "5", value: 5 }],
+    ["a number with blanks", z.number(), { text: " -1.5e3 ", value: -1500 }],
+    ["an integer", z.int(), { text: "5", value: 5 }],
+    ["a boolean", z.boolean(), { text: "true", value: true }],
+    ["null", z.number().nullable(), { text: "null", value: null }],
+    ["an array", z.array(z.number()), { text: "[1]", value: [1] }],
+    ["an object", z.object({ a: z.string() }), { text: '{"a": "$x"}', value: { a: "$x" } }],
+    ["one of two types", z.union([z.number(), z.boolean()]), { text: "false", value: false }],
+    ["one of some numbers", z.literal([1, 2]), { text: "2", value: 2 }],
+    ["an optional one", z.number().optional(), { text: "5", value: 5 }],
+    ["one with a default", z.number().default(1), { text: "5", value: 5 }],
+  ])("becomes %s", (_title, type, { text, value }) => {
+    expect(coerced(type, text)).toEqual(value);
+  });
+
+  it.each<[string, z.ZodType, string]>([
+    ["where the schema wants a string", z.string(), "5"],
+    ["where it may be a string", z.union([z.number(), z.string()]), "5"],
+    ["where it may be anything", z.unknown(), "5"],
+    ["that is one of some strings", z.enum(["1", "2"]), "1"],
+    ["that reads as another type", z.number(), "true"],
+    ["that is no integer", z.int(), "1.5"],
+    ["that is no JSON", z.number(), "05"],
+    ["that is no object", z.object({}), "[1]"],
+    ["that is empty", z.number(), ""],
+    ["that is a dollar reference", z.array(z.number()), "$rows[0:5]"],
+    ["that is a mustache reference", z.object({}), "{{rows}}"],
+    ["that is a dagger reference", z.number(), "†state.n"],
+  ])("stays %s", (_title, type, text) => {
+    expect(coerced(type, text)).toBe(text);
+  });
+
+  it("has the types of all alternatives, of what they point to, and of what is named nowhere", () => {
+    const either = z.union([
+      z.object({ kind: z.literal("a"), count: z.number() }),
+      z.object({ kind: z.literal("b"), count: z.boolean(), label: z.string() }),
+    ]);
+    const given = { kind: "a", count: "5", label: "5" };
+    expect(coerceParameters(given, schemaOf(either))).toEqual({ ...given, count: 5 });
+    expect(coerceParameters({ count: "true" }, schemaOf(either))).toEqual({ count: true });
+    const tree: z.ZodType = z.object({
+      n: z.number(),
+      get next() {
+        return tree.optional();
+      },
+    });
+    expect(coerceParameters({ n: "1", next: '{"n":2}' }, schemaOf(tree))).toEqual({
+      n: 1,
+      next: { n: 2 },
+    });
+    const open = schemaOf(z.object({}).catchall(z.number()));
+    expect(coerceParameters({ any: "5" }, open)).toEqual({ any: 5 });
+    expect(coerceParameters({ any: "5" }, schemaOf(z.object({})))).toEqual({ any: "5" });
+  });
+
+  it("has an end, whatever a schema points to", () => {
+    const circle: JSONSchema7 = {
+      type: "object",
+      properties: {
+        a: { $ref: "#/$defs/a" },
+        b: { $ref: "#/nowhere" },
+        c: { $ref: "https://x.y" },
+      },
+      $defs: { a: { anyOf: [{ $ref: "#/$defs/a" }, { $ref: "#/$defs/a" }, { type: "number" }] } },
+      anyOf: [{ $ref: "#" }, { $ref: "#" }],
+    };
+    expect(coerceParameters({ a: "1", b: "1", c: "1" }, circle)).toEqual({ a: 1, b: "1", c: "1" });
+    expect(schemaText(circle, circle).length).toBeLessThan(400);
+  });
+
+  it("leaves what is no text, and its own keys alone", () => {
+    const given = JSON.parse('{"n": 5, "__proto__": "7"}') as Readonly<Record<string, Json>>;
+    const schema = schemaOf(z.object({ n: z.string() }));
+    expect(JSON.stringify(coerceParameters(given, schema))).toBe('{"n":5,"__proto__":"7"}');
+  });
+});
+
+describe("a schema in a line", () => {
+  it.each<[z.ZodType, string]>([
+    [z.string(), "string"],
+    [z.int(), "integer"],
+    [z.enum(["c", "f"]), '"c" | "f"'],
+    [z.array(z.union([z.string(), z.number()])), "(string | number)[]"],
+    [
+      z.object({ id: z.number(), tags: z.array(z.string()).optional() }),
+      "{id: number, tags?: string[]}",
+    ],
+    [z.record(z.string(), z.number()), "{…: number}"],
+    [z.object({ a: z.object({ b: z.literal(1) }).nullable() }), "{a: {b: 1} | null}"],
+    [z.unknown(), "any"],
+  ])("%#", (type, text) => {
+    const schema = schemaOf(type);
+    expect(schemaText(schema, schema)).toBe(text);
+  });
+});

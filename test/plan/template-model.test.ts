@@ -1,0 +1,77 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { asking, saying, textsOf } from "../support/colleagues.ts";
+import { finish, type Step, toolCall } from "../support/scripted-model.ts";
+import { TemplateRuns } from "./template-run.ts";
+
+const fetching: Step = [toolCall("fetch", { url: "https://a.example" }), finish("tool-calls")];
+const fetchTool = tool({
+  inputSchema: z.object({ url: z.string() }),
+  execute: () => ({ title: "Bees", pages: [1, 2, 3] }),
+});
+
+function runsWith(steps: readonly Step[]) {
+  const model = asking({ steps, tools: { fetch: fetchTool, other: fetchTool } });
+  const runs = new TemplateRuns({ store: model.store, ask: model.ask });
+  return { runs, model };
+}
+
+describe("a step asks an agent's model", () => {
+  it("which is given the step's tools alone; what one gives is where the step says", async () => {
+    const { runs, model } = runsWith([fetching, saying("Got it."), saying("A report.")]);
+    const { calls, status } = await runs.run(
+      `@tools fetch(variable=page)
+Fetch it.
+## Write
+@input variable:page (required, select=.title)
+@output variable:report
+Write.`,
+    );
+    expect(calls).toMatchObject({ write: { places: ["variable:report"] } });
+    expect(status).toBe("done");
+    expect(model.calls[0]?.tools).toMatchObject([{ name: "fetch" }]);
+    expect(runs.prompts[1]).toBe("variable:page.title\n```\nBees\n```\n\nWrite.");
+    expect(textsOf(model.calls[2])).toContain(runs.prompts[1]);
+    expect(runs.store.read("page")).toEqual({ title: "Bees", pages: [1, 2, 3] });
+    expect(runs.store.read("report")).toBe("A report.");
+  });
+
+  it("whose tools write what the run has of its own", async () => {
+    const { runs } = runsWith([fetching, saying("$page.raw.pages[0]")]);
+    const text = `@tools fetch(variable=page.raw)
+@output variable:page.first
+Fetch it.`;
+    runs.store.save({ name: "page", value: { old: true } });
+    await runs.runOnly(text);
+    // The model knows it by the name that the template calls it by.
+    expect(runs.store.read("page")).toEqual({ old: true });
+    expect(runs.store.read("page_run1")).toEqual({
+      old: true,
+      raw: { title: "Bees", pages: [1, 2, 3] },
+      first: 1,
+    });
+  });
+
+  it("whose answer is a value, if it is a reference and nothing else", async () => {
+    const { runs } = runsWith([fetching, saying("$page.pages")]);
+    const text = `@tools fetch(variable=page)\n@output variable:pages\nFetch it.`;
+    await runs.run(text);
+    expect(runs.store.read("pages")).toEqual([1, 2, 3]);
+  });
+
+  it("whose answer is guarded by what it refers to", async () => {
+    const { runs } = runsWith([saying("They are $patients[0].ssn.")]);
+    runs.store.save({ name: "patients", value: [{ ssn: "078" }], visibility: "sealed" });
+    await runs.run("@input variable:patients\n@output variable:list\nList them.");
+    expect(runs.prompts[0]).not.toContain("078");
+    expect(runs.store.info("list")).toMatchObject({ visibility: "sealed" });
+    expect(runs.store.read("list")).toBe("They are 078.");
+  });
+
+  it("which knows nothing of the steps before but what it is given", async () => {
+    const { runs, model } = runsWith([saying("One."), saying("Two.")]);
+    await runs.run("First.\n## Two\nSecond.");
+    expect(textsOf(model.calls[1]).join("\n")).not.toContain("First.");
+  });
+});

@@ -1,0 +1,193 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { MemoryFiles } from "../support/memory-files.ts";
+import { TemplateRuns } from "./template-run.ts";
+
+const writing = (mode: string, output = "variable:x") =>
+  `@write-mode ${mode}\n@output ${output}\nWrite.`;
+
+describe("a variable is written", () => {
+  it("at its end: append", async () => {
+    const runs = new TemplateRuns();
+    runs.store.save({ name: "list", value: ["old"] });
+    await runs.run("@output variable:list\nWrite.\n## Two\n@output variable:fresh\nWrite.");
+    expect(runs.store.read("list")).toEqual(["old", "A"]);
+    expect(runs.store.read("fresh")).toBe("B");
+  });
+
+  it("by two steps: both are in it, a paragraph each", async () => {
+    const runs = new TemplateRuns();
+    const text = `@output variable:x\nWrite.\n## Two\n@output variable:x\nWrite.`;
+    await runs.run(text);
+    expect(runs.store.read("x")).toBe("A\n\nB");
+  });
+
+  it("in the place of what was there: replace", async () => {
+    const runs = new TemplateRuns();
+    runs.store.save({ name: "x", value: "old" });
+    await runs.run(`${writing("replace")}\n## Two\n${writing("replace")}`);
+    expect(runs.store.read("x")).toBe("B");
+  });
+
+  it("under a name of its own: new", async () => {
+    const runs = new TemplateRuns();
+    runs.store.save({ name: "x", value: "old" });
+    const text = `${writing("new")}\n## Two\n@input variable:x\nRead.`;
+    await runs.run(text);
+    await runs.run(writing("new"));
+    expect(runs.store.read("x")).toBe("old");
+    expect(runs.store.read("x_000")).toBe("A");
+    expect(runs.store.read("x_001")).toBe("C");
+    // The run has it under the name that it is called by.
+    expect(runs.prompts[1]).toContain("A");
+  });
+
+  it("in a part, the rest as it was, with each mode", async () => {
+    const runs = new TemplateRuns();
+    runs.store.save({ name: "x", value: { intro: "old", rows: [{ id: 1 }], other: true } });
+    const text = `@output variable:x.intro\nWrite.\n## Two
+@write-mode replace\n@output variable:x.rows[0].note\n@output variable:x.new\nWrite.`;
+    await runs.run(`${text}\n## Three\n@input variable:x\nRead.`);
+    const value = {
+      intro: "old\n\nA",
+      rows: [{ id: 1, note: "B" }],
+      other: true,
+      new: "B",
+    };
+    expect(runs.store.read("x")).toEqual(value);
+    expect(runs.prompts[2]).toContain(JSON.stringify(value));
+    await runs.run(writing("new", "variable:x.intro"));
+    expect(runs.store.read("x_000")).toEqual({ ...value, intro: "D" });
+    expect(runs.store.read("x")).toEqual(value);
+  });
+
+  it("in a part of what is not there yet", async () => {
+    const runs = new TemplateRuns();
+    await runs.run("@output variable:x.a.b\n@output variable:x.c\nWrite.");
+    expect(runs.store.read("x")).toEqual({ a: { b: "A" }, c: "A" });
+  });
+
+  it("together with others, or none of them", async () => {
+    const runs = new TemplateRuns();
+    runs.store.save({ name: "y", value: { a: 1 } });
+    const { calls } = await runs.run("@output variable:x\n@output variable:y.a.b\nWrite.");
+    expect(calls["step_1"]).toMatchObject({
+      status: "failed",
+      reason: expect.stringMatching(/^bad_value: Cannot write to .*number is in the way/),
+    });
+    expect(runs.store.read("x")).toBeUndefined();
+    expect(runs.store.read("y")).toEqual({ a: 1 });
+  });
+
+  it("only if its name leaves room for the run's", async () => {
+    const runs = new TemplateRuns();
+    const name = "x".repeat(limits.maxNameChars - "_run1".length);
+    await runs.run(`@output variable:${name}\nWrite.`);
+    expect(runs.store.read(name)).toBe("A");
+    const { calls } = await runs.run(`@output variable:${name}x\nWrite.`);
+    expect(calls["step_1"]?.reason).toMatch(/^bad_name/);
+    expect(runs.prompts).toHaveLength(1);
+  });
+});
+
+describe("what a tool of a step gives", () => {
+  it("is the run's where the plan hands it on", async () => {
+    const runs = new TemplateRuns();
+    await runs.runOnly("@tools fetch(variable=x)\nFetch.\n## Two\n@output variable:x\nWrite.");
+    const places = [{ name: "x_run1", path: [], source: "variable:x", run: "run1" }];
+    expect(runs.questions[0]?.tools.get("fetch")).toEqual({ operator: "all", places });
+    expect(runs.questions[0]?.call.scope?.nameOf("x")).toBe("x_run1");
+  });
+
+  it("goes into a part of what is there", async () => {
+    const runs = new TemplateRuns({
+      answer: ({ tools }) => {
+        const [place] = tools.get("fetch")?.places ?? [];
+        if (place !== undefined) runs.store.save({ ...place, value: "page" });
+        return "A";
+      },
+    });
+    runs.store.save({ name: "x", value: { old: 1 } });
+    await runs.run("@tools fetch(variable=x.page)\n@output variable:x.note\nFetch.");
+    expect(runs.store.read("x")).toEqual({ old: 1, page: "page", note: "A" });
+  });
+});
+
+describe("a file is written", () => {
+  const run = (files: MemoryFiles, text: string) => new TemplateRuns({ files }).run(text);
+
+  it("at its end: append", async () => {
+    const files = new MemoryFiles();
+    files.put("a.md", "old");
+    await run(
+      files,
+      "@output file:a.md\nWrite.\n## Two\n@output file:a.md\n@output file:b\nWrite.",
+    );
+    expect(files.textOf("a.md")).toBe("old\n\nA\n\nB");
+    expect(files.textOf("b")).toBe("B");
+  });
+
+  it("in the place of what was there: replace", async () => {
+    const files = new MemoryFiles();
+    files.put("a.md", "old");
+    await run(files, writing("replace", "file:a.md"));
+    expect(files.textOf("a.md")).toBe("A");
+  });
+
+  it("under a name of its own: new", async () => {
+    const files = new MemoryFiles();
+    files.put("n/a.md", "old");
+    files.put("n/a_007.txt", "another");
+    files.put("n/a_b.md", "another");
+    const text = writing("new", "file:n/a.md");
+    const { calls } = await run(files, `${text}\n## Two\n${text}\n## Three\n${text}`);
+    expect(calls["two"]?.places).toEqual(["file:n/a_001.md"]);
+    expect(["n/a_000.md", "n/a_001.md", "n/a_002.md"].map((path) => files.textOf(path))).toEqual([
+      "A",
+      "B",
+      "C",
+    ]);
+    expect(files.textOf("n/a.md")).toBe("old");
+    await run(files, writing("new", "file:n/.a"));
+    expect(files.textOf("n/.a_000")).toBe("A");
+  });
+
+  it("with what is in it, and in the form that its name says", async () => {
+    const files = new MemoryFiles();
+    const runs = new TemplateRuns({ files, answer: () => ({ a: 1 }) });
+    await runs.run("@write-mode replace\n@output file:a.json\n@output file:a.md\nWrite.");
+    expect(files.stored.get("a.json")).toMatchObject({
+      text: '{"a":1}',
+      mediaType: "application/json",
+    });
+    expect(files.textOf("a.md")).toContain('"a": 1');
+  });
+
+  it.each(["append", "new"])("although somebody else comes in between: %s", async (mode) => {
+    const files = new MemoryFiles();
+    let others = 0;
+    files.onWrite = () => {
+      if (++others % 2 === 1 && others < 4) {
+        const path = mode === "new" ? `a_00${others}.md` : "a.md";
+        files.put(path, `other ${others}`);
+      }
+    };
+    const { calls } = await run(files, writing(mode, "file:a.md"));
+    expect(calls["step_1"]?.status).toBe("done");
+    const [place = ""] = calls["step_1"]?.places ?? [];
+    expect(files.textOf(place.slice("file:".length))).toMatch(/A$/);
+  });
+
+  it.each(["append", "new"])("once, although the step runs again: %s", async (mode) => {
+    const files = new MemoryFiles();
+    files.put("a.md", "old");
+    const runs = new TemplateRuns({ files });
+    const first = await runs.runOnly(writing(mode, "file:a.md"));
+    // As it was written down before the file was written.
+    const calls = { step_1: { status: "running" as const, pin: "?" } };
+    const again = await runs.goOn(writing(mode, "file:a.md"), { ...first, calls });
+    expect(again.calls["step_1"]?.places).toEqual(first.calls["step_1"]?.places);
+    const texts = [...files.stored.values()].map(({ text }) => text);
+    expect(texts).toEqual(mode === "append" ? ["old\n\nB"] : ["old", "B"]);
+  });
+});

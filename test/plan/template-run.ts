@@ -1,0 +1,121 @@
+import type { AskModel, ModelAnswer, ModelQuestion } from "../../src/plan/ask-model.ts";
+import { checkPlan } from "../../src/plan/check-plan.ts";
+import type { Plan } from "../../src/plan/plan.ts";
+import { runPlan } from "../../src/plan/run-plan.ts";
+import { nameInRun, type RunRecord } from "../../src/plan/run-record.ts";
+import { planFromTemplate } from "../../src/plan/template-plan.ts";
+import { promptTool, type PromptToolOptions } from "../../src/plan/template-step.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { WrapOptions } from "../../src/tool/prepared-call.ts";
+import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
+import { RunOutcome } from "../../src/turn/run-outcome.ts";
+import type { Json } from "../../src/value/json.ts";
+import type { MemoryFiles } from "../support/memory-files.ts";
+import { today } from "./template-asked.ts";
+
+type Answering = (question: ModelQuestion) => Json | Promise<Json>;
+
+export interface TemplateSetting extends Pick<WrapOptions, "untrusted" | "taint"> {
+  readonly store?: VariableStore;
+  readonly files?: MemoryFiles;
+  readonly answer?: Answering;
+  /** In place of `answer`: a model. */
+  readonly ask?: AskModel;
+  /** What the model adds to the labels. */
+  readonly labels?: Partial<ModelAnswer["labels"]>;
+}
+
+export function planOf(text: string): Plan {
+  const { plan, findings } = planFromTemplate(text);
+  if (plan === undefined) throw new Error(JSON.stringify(findings));
+  // As it comes back from the storage.
+  return JSON.parse(JSON.stringify(plan)) as Plan;
+}
+
+/** A conversation in which templates run, with a model that answers A, B, C … */
+export class TemplateRuns {
+  readonly store: VariableStore;
+  readonly questions: ModelQuestion[] = [];
+  readonly #setting: TemplateSetting;
+  #runs = 0;
+
+  constructor(setting: TemplateSetting = {}) {
+    this.#setting = setting;
+    this.store = setting.store ?? new MemoryStore();
+  }
+
+  get prompts(): readonly string[] {
+    return this.questions.map(({ prompt }) => prompt);
+  }
+
+  /** Up to the end, with what is handed on; `input` is the run's. */
+  async run(text: string, input: Json = {}): Promise<RunRecord> {
+    const record = await this.runOnly(text, input);
+    const outcome = await RunOutcome.prepare({ store: this.store, plan: planOf(text), record });
+    outcome.commit();
+    return outcome.record;
+  }
+
+  /** Without anything being handed on. */
+  async runOnly(text: string, input: Json = {}): Promise<RunRecord> {
+    const id = `run${++this.#runs}`;
+    this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
+    return this.goOn(text, runRecord(id));
+  }
+
+  async goOn(text: string, record: RunRecord): Promise<RunRecord> {
+    const { store } = this;
+    const tool = promptTool({ store, today, ask: this.#ask, ...this.#files });
+    const { checked, findings } = await checkPlan(planOf(text), {
+      tools: { prompt: { inputSchema: tool.inputSchema } },
+      isKnown: () => true,
+    });
+    if (checked === undefined) throw new Error(JSON.stringify(findings));
+    const { untrusted, taint } = this.#setting;
+    const tools = await wrapRuntimeTools([tool], {
+      store,
+      owner: record.id,
+      ...(untrusted === undefined ? {} : { untrusted }),
+      ...(taint === undefined ? {} : { taint }),
+    });
+    return runPlan({
+      checked,
+      record,
+      store,
+      tools,
+      effectsOf: () => "none",
+      conversation: "c",
+      signal: new AbortController().signal,
+      commit: (work) => void work(),
+    });
+  }
+
+  readonly #ask: PromptToolOptions["ask"] = async (question) => {
+    this.questions.push(question);
+    if (this.#setting.ask !== undefined) return this.#setting.ask(question);
+    const letter = String.fromCharCode(64 + this.questions.length);
+    const { answer = () => letter, labels } = this.#setting;
+    const value = await answer(question);
+    return {
+      value,
+      labels: { visibility: "model", sources: ["agent:test"], trusted: true, ...labels },
+    };
+  };
+
+  get #files(): Pick<PromptToolOptions, "files"> {
+    const { files } = this.#setting;
+    return files === undefined ? {} : { files };
+  }
+}
+
+export const runRecord = (id: string): RunRecord => ({
+  id,
+  plan: "p",
+  status: "running",
+  calls: {},
+  gates: {},
+  keep: true,
+  needs: [],
+  createdAt: `${today}T00:00:00.000Z`,
+});

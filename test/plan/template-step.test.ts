@@ -1,0 +1,242 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { effectsOfStep } from "../../src/plan/template-step.ts";
+import { MemoryFiles } from "../support/memory-files.ts";
+import { step, today } from "./template-asked.ts";
+import { planOf, runRecord, TemplateRuns } from "./template-run.ts";
+
+const summaryOf = (text: string) => `variable:summary\n\`\`\`\n${text}\n\`\`\``;
+
+describe("the directives of the proposal", () => {
+  it("@output variable: the answer is the variable", async () => {
+    const runs = new TemplateRuns({ answer: () => "The summary." });
+    const { status, calls } = await runs.run("@output variable:summary\nSummarise.");
+    expect(status).toBe("done");
+    expect(calls["step_1"]).toMatchObject({ status: "done", places: ["variable:summary"] });
+    expect(runs.prompts).toEqual(["Summarise."]);
+    expect(runs.store.read("summary")).toBe("The summary.");
+  });
+
+  it("@input variable: its value stands in front of the prompt", async () => {
+    const runs = new TemplateRuns();
+    runs.store.save({ name: "summary", value: "So far." });
+    await runs.run("@input variable:summary\nGo on.");
+    expect(runs.prompts).toEqual([`${summaryOf("So far.")}\n\nGo on.`]);
+  });
+
+  it("@output file: of the day", async () => {
+    const files = new MemoryFiles();
+    const runs = new TemplateRuns({ files, answer: () => "All is well." });
+    const { calls } = await runs.run("@output file:reports/{today}.md\nReport.");
+    expect(calls["step_1"]?.places).toEqual([`file:reports/${today}.md`]);
+    expect(files.stored.get(`reports/${today}.md`)).toMatchObject({
+      text: "All is well.",
+      mediaType: "text/markdown",
+    });
+  });
+
+  it("@input file: every file that fits", async () => {
+    const files = new MemoryFiles();
+    for (const name of ["b", "a"]) files.put(`notes/${name}.md`, name.toUpperCase());
+    files.put("notes/deep/c.md", "C");
+    const runs = new TemplateRuns({ files });
+    await runs.run("@input file:notes/*.md\nRead.");
+    expect(runs.prompts).toEqual([
+      "file:notes/a.md\n```\nA\n```\n\nfile:notes/b.md\n```\nB\n```\n\nRead.",
+    ]);
+  });
+
+  it("@tools name(variable=x): the tool's result is saved there, by whoever asks", async () => {
+    const runs = new TemplateRuns();
+    await runs.run("@tools url_import(variable=source_dump), search\nFetch it.");
+    expect([...(runs.questions[0]?.tools ?? [])]).toEqual([
+      [
+        "url_import",
+        {
+          operator: "all",
+          places: [{ name: "source_dump", path: [], source: "variable:source_dump" }],
+        },
+      ],
+      ["search", undefined],
+    ]);
+  });
+
+  it("(select=…): a part is given", async () => {
+    const runs = new TemplateRuns();
+    const rows = Array.from({ length: 9 }, (_, id) => ({ id, title: `T${id}` }));
+    runs.store.save({ name: "results", value: rows });
+    await runs.run("@input variable:results (select=[0:2][*].title)\nRank.");
+    expect(runs.prompts).toEqual([
+      'variable:results[0:2][*].title\n```json\n["T0","T1"]\n```\n\nRank.',
+    ]);
+  });
+
+  it("(paths-only): names, and nothing is read", async () => {
+    const files = new MemoryFiles();
+    files.put("notes/a.md", "A");
+    const runs = new TemplateRuns({ files });
+    runs.store.save({ name: "long", value: "x".repeat(2 * limits.maxEmbeddedChars) });
+    await runs.run("@input variable:long (paths-only)\n@input file:notes/* (paths-only)\nLook.");
+    expect(runs.prompts).toEqual(["variable:long\n\nfile:notes/a.md\n\nLook."]);
+  });
+
+  it("@header with the day, above the answer wherever it is written", async () => {
+    const files = new MemoryFiles();
+    const runs = new TemplateRuns({ files, answer: () => ["one", "two"] });
+    await runs.run("@output variable:a\n@output file:a.md\n@header Report for {today}\nReport.");
+    const written = `Report for ${today}\n\n["one","two"]`;
+    expect(runs.store.read("a")).toBe(written);
+    expect(files.textOf("a.md")).toBe(written);
+  });
+
+  it("without a header a value stays a value", async () => {
+    const files = new MemoryFiles();
+    const runs = new TemplateRuns({ files, answer: () => [{ a: 1, b: "x,y" }] });
+    await runs.run("@write-mode replace\n@output variable:a\n@output file:a.csv\nList.");
+    expect(runs.store.read("a")).toEqual([{ a: 1, b: "x,y" }]);
+    expect(files.textOf("a.csv")).toBe('a,b\r\n1,"x,y"\r\n');
+  });
+
+  it("lines between fences are text", async () => {
+    const runs = new TemplateRuns();
+    const text = "Explain:\n```\n@input buffer:x\n## No step\n```\n";
+    await runs.run(text);
+    expect(runs.prompts).toEqual([text]);
+  });
+
+  it("an answer that nobody says where to write is what the run comes to", async () => {
+    const runs = new TemplateRuns();
+    runs.store.save({ name: "state", value: { greet: "Before." } });
+    const { calls } = await runs.run("## Greet\nSay hello.\n## Leave\nSay bye.");
+    expect(runs.store.read("state")).toEqual({ greet: "A", leave: "B" });
+    expect(calls["greet"]?.places).toEqual(["variable:state.greet"]);
+  });
+});
+
+describe("an input that is missing", () => {
+  it("and required: the step is skipped and says why, nobody is asked, and the next one runs", async () => {
+    const runs = new TemplateRuns();
+    const { status, calls } = await runs.run(
+      "@input variable:gone (required)\n@output variable:a\nFirst.\n## Two\n@output variable:b\nSecond.",
+    );
+    expect(calls["step_1"]).toEqual({ status: "skipped", reason: "variable:gone is missing." });
+    expect(status).toBe("done");
+    expect(runs.prompts).toEqual(["Second."]);
+    expect(runs.store.read("a")).toBeUndefined();
+    expect(runs.store.read("b")).toBe("A");
+  });
+
+  it("and not: there is a mark", async () => {
+    const runs = new TemplateRuns({ files: new MemoryFiles() });
+    await runs.run("@input variable:gone\n@input file:gone.md\nWrite.");
+    expect(runs.prompts).toEqual(["[missing: variable:gone]\n\n[missing: file:gone.md]\n\nWrite."]);
+  });
+
+  it("what a step does not write because it was skipped is missing, too", async () => {
+    const runs = new TemplateRuns();
+    const { calls } = await runs.run(
+      "@input variable:gone (required)\n@output variable:a\nP.\n## Two\n@input variable:a (required)\nP.",
+    );
+    expect(calls["two"]).toMatchObject({ status: "skipped", reason: "variable:a is missing." });
+  });
+});
+
+describe("steps", () => {
+  it("run in their order, each with what it is given and nothing else", async () => {
+    const runs = new TemplateRuns();
+    await runs.run("First.\n## Two\n@output variable:b\nSecond.\n## Three\nThird.");
+    expect(runs.prompts).toEqual(["First.\n", "Second.\n", "Third."]);
+  });
+
+  it("read what an earlier one wrote in this run, before the conversation's", async () => {
+    const runs = new TemplateRuns({ answer: ({ prompt }) => `(${prompt.length})` });
+    runs.store.save({ name: "summary", value: "Old." });
+    const text = `@input variable:summary
+@output variable:summary
+@write-mode replace
+Update it.
+## Check
+@input variable:summary
+Check it.`;
+    await runs.run(text);
+    expect(runs.prompts[0]).toBe(`${summaryOf("Old.")}\n\nUpdate it.\n`);
+    expect(runs.prompts[1]).toBe(`${summaryOf(`(${runs.prompts[0]?.length})`)}\n\nCheck it.`);
+    expect(runs.store.read("summary")).toBe(`(${runs.prompts[0]?.length})`);
+  });
+
+  it("of one run do not see what another run has, nor does the conversation before the end", async () => {
+    const runs = new TemplateRuns();
+    const text = "@input variable:x\n@output variable:x\nWrite.";
+    await runs.runOnly(text);
+    expect(runs.store.read("x")).toBeUndefined();
+    await runs.runOnly(text);
+    expect(runs.prompts[1]).toBe("[missing: variable:x]\n\nWrite.");
+  });
+
+  it("read the run's input", async () => {
+    const runs = new TemplateRuns();
+    await runs.run("@input variable:input.topic (required)\nWrite.", { topic: "bees" });
+    expect(runs.prompts).toEqual(["variable:input.topic\n```\nbees\n```\n\nWrite."]);
+  });
+
+  it("that fail say why, and the others run", async () => {
+    const runs = new TemplateRuns({
+      answer: ({ prompt }) => {
+        if (prompt === "First.\n") throw new Error("no model");
+        return "B";
+      },
+    });
+    const { status, calls } = await runs.run("First.\n## Two\n@output variable:b\nSecond.");
+    expect(status).toBe("failed");
+    expect(calls["step_1"]?.reason).toContain("no model");
+    expect(runs.store.read("b")).toBe("B");
+  });
+
+  it("that were done before a crash are not asked again", async () => {
+    const runs = new TemplateRuns();
+    const text = "First.\n## Two\nSecond.";
+    const record = await runs.goOn(text, {
+      ...runRecord("run9"),
+      calls: { step_1: { status: "done" }, two: { status: "running", pin: "?" } },
+    });
+    expect(record.status).toBe("done");
+    expect(runs.prompts).toEqual(["Second."]);
+  });
+
+  it("do again what their tools do", () => {
+    const withTools = step("@tools search, send\nPrompt.");
+    expect(effectsOfStep(withTools, () => "idempotent")).toBe("none");
+    expect(effectsOfStep(withTools, (name) => (name === "send" ? "once" : "none"))).toBe("once");
+    expect(effectsOfStep(step("Prompt."), () => "once")).toBe("none");
+  });
+});
+
+describe("bounds", () => {
+  it("an input that is too long for a prompt fails the step, and says what to do", async () => {
+    const runs = new TemplateRuns();
+    runs.store.save({ name: "long", value: "x".repeat(limits.maxEmbeddedChars + 1) });
+    const { calls } = await runs.run("@input variable:long\nRead.");
+    expect(calls["step_1"]).toMatchObject({
+      status: "failed",
+      reason: expect.stringMatching(/^limit_exceeded: .*\(select=…\)/),
+    });
+    expect(runs.prompts).toEqual([]);
+  });
+
+  it("as many steps as a plan has calls", async () => {
+    const runs = new TemplateRuns();
+    const text = "## Step\nPrompt.\n".repeat(limits.maxPlanCalls);
+    expect(planOf(text).calls).toHaveLength(limits.maxPlanCalls);
+    expect((await runs.run(text)).status).toBe("done");
+    expect(runs.prompts).toHaveLength(limits.maxPlanCalls);
+  });
+
+  it("a file where no bucket is bound: nobody is asked", async () => {
+    const runs = new TemplateRuns();
+    for (const directive of ["@input file:a.md", "@output file:a.md"]) {
+      const { calls } = await runs.run(`${directive}\nPrompt.`);
+      expect(calls["step_1"]?.reason).toMatch(/^bad_configuration: file:a.md needs a bucket/);
+    }
+    expect(runs.prompts).toEqual([]);
+  });
+});

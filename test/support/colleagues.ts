@@ -1,0 +1,133 @@
+import { tool, type UIMessageChunk } from "ai";
+import * as z from "zod";
+import { ByrefError } from "../../src/errors.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { CallOptions } from "../../src/tool/wrapped-tool.ts";
+import { Account } from "../../src/turn/account.ts";
+import type { Agent } from "../../src/turn/agent.ts";
+import type { Colleague, FindColleague } from "../../src/turn/delegate.ts";
+import { Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend.ts";
+import { askModelOf, type SubTurnOptions } from "../../src/turn/sub-turn.ts";
+import {
+  finish,
+  type ScriptedModel,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "./scripted-model.ts";
+import { Conversation, type ConversationOptions, START_MS } from "./turn.ts";
+
+/** An agent, and what its model does. */
+export interface Role extends Partial<Omit<Agent, "name">> {
+  readonly steps: readonly Step[];
+}
+
+/** Agents by name, each with a model of its own. */
+export function team(roles: Readonly<Record<string, Role>>) {
+  const models = new Map<string, ScriptedModel>();
+  const colleagues = new Map<string, Colleague>();
+  for (const [name, { steps, ...about }] of Object.entries(roles)) {
+    const model = scriptedModel(steps);
+    models.set(name, model);
+    const agent = { name, description: `Is ${name}.`, instructions: `You are ${name}.`, tools: {} };
+    colleagues.set(name, { agent: { ...agent, ...about }, model });
+  }
+  const colleague: FindColleague = (name) => {
+    const found = colleagues.get(name);
+    if (found === undefined) throw new ByrefError("unknown_agent", `There is no agent ${name}.`);
+    return found;
+  };
+  /** What the model of an agent got, call by call. */
+  const callsOf = (name: string) => models.get(name)?.calls ?? [];
+  return { colleague, callsOf };
+}
+
+export interface AskingOptions extends Role {
+  readonly store?: VariableStore;
+  readonly spendLimits?: SpendLimits;
+  readonly signal?: AbortSignal;
+  readonly more?: Partial<Colleague>;
+  readonly turn?: Partial<SubTurnOptions>;
+}
+
+/** Asks one agent outside of any turn, as a step of a plan does. */
+export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }: AskingOptions) {
+  const { signal = new AbortController().signal, more, turn, ...about } = role;
+  const { colleague, callsOf } = team({ researcher: about });
+  const account = new Account(store, new Spend(spendLimits, NOTHING_SPENT));
+  const chunks: UIMessageChunk[] = [];
+  let ids = 0;
+  const options: SubTurnOptions = {
+    store,
+    account,
+    newId: () => `id_${++ids}`,
+    now: () => START_MS,
+    sleep: async () => undefined,
+    ...turn,
+  };
+  const call: CallOptions = {
+    toolCallId: "outer",
+    messages: [],
+    signal,
+    idempotencyKey: "c/t/0/0",
+  };
+  const onChunk = (chunk: UIMessageChunk) => void chunks.push(chunk);
+  const ask = askModelOf(options, { ...colleague("researcher"), onChunk, ...more });
+  return { ask, call, store, account, chunks, calls: callsOf("researcher") };
+}
+
+/** A tool that gives back what it is given, and what that was, with its keys. */
+export function echoing() {
+  const taken: unknown[] = [];
+  const keys: unknown[] = [];
+  const act = tool({
+    inputSchema: z.object({ n: z.unknown() }),
+    execute: ({ n }, options) => {
+      taken.push(n);
+      keys.push((options as { idempotencyKey?: string }).idempotencyKey);
+      return n;
+    },
+  });
+  return { taken, keys, act };
+}
+
+/** The tools of these names, with no place for what they give. */
+export function allOf(names: readonly string[]): ReadonlyMap<string, undefined> {
+  return new Map(names.map((name) => [name, undefined]));
+}
+
+/** The texts of a prompt, one string for each message. */
+export function textsOf(call: ScriptedModel["calls"][number] | undefined): readonly string[] {
+  return (call?.prompt ?? []).map(({ content }) =>
+    typeof content === "string"
+      ? content
+      : content.map((part) => ("text" in part ? part.text : JSON.stringify(part))).join(""),
+  );
+}
+
+const asked = finish("tool-calls", { input: 60, output: 40 });
+
+/** A step that gives a task to another agent. */
+export function delegating(agent: string, task: string): Step {
+  return [toolCall("delegate", { agent, task }), asked];
+}
+
+/** A step that says something, and no more. */
+export function saying(written: string): Step {
+  return [text(written), finish("stop", { input: 6, output: 4 })];
+}
+
+/** A conversation with an agent that may ask a researcher, and others if `more` says so. */
+export function asker(
+  roles: Readonly<Record<string, Role>>,
+  more: Partial<Agent> = {},
+  options: Pick<ConversationOptions, "spendLimits"> = {},
+) {
+  const { colleague, callsOf } = team(roles);
+  const about = { name: "boss", description: "", instructions: "Help.", tools: {} };
+  const agent: Agent = { ...about, delegates: ["researcher"], ...more };
+  const chat = new Conversation({ agent, facilities: { colleague }, ...options });
+  return { chat, callsOf };
+}

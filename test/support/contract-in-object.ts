@@ -1,0 +1,36 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { aroundEach } from "vitest";
+import { DurableSql } from "../../src/edge/durable-sql.ts";
+import { R2Blobs } from "../../src/edge/r2-blobs.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import { variableStoreContract } from "../contract/variable-store.ts";
+
+/** The contract of a store over the SQLite of a real object. */
+export function contractInAnObject({ hasBucket }: { readonly hasBucket: boolean }): void {
+  let storage: DurableObjectStorage | undefined;
+
+  // Each test runs inside of an object of its own: its storage is nobody else's to touch.
+  aroundEach(async (run) => {
+    const { CONVERSATIONS } = env;
+    const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());
+    await runInDurableObject(stub, async (_, state) => {
+      storage = state.storage;
+      await run();
+      storage = undefined;
+    });
+  });
+
+  variableStoreContract(
+    (options) => {
+      if (storage === undefined) throw new Error("A test runs outside of an object.");
+      const sql = new DurableSql(storage);
+      migrate(sql);
+      if (!hasBucket) return new SqlStore(sql, options);
+      const bucket = { blobs: new R2Blobs(env.BLOBS), prefix: `${crypto.randomUUID()}/` };
+      return new SqlStore(sql, { ...options, bucket });
+    },
+    { hasBucket },
+  );
+}

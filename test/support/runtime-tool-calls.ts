@@ -1,0 +1,67 @@
+import * as z from "zod";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { WrapOptions } from "../../src/tool/prepared-call.ts";
+import { type RuntimeTool, runtimeTool } from "../../src/tool/runtime-tool.ts";
+import { saveTargetIn } from "../../src/tool/save-target.ts";
+import { variableTools } from "../../src/tool/variable-tools.ts";
+import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
+import type { CallOptions, RunScope } from "../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../src/value/json.ts";
+import { failureOf, run } from "./wrapped.ts";
+
+/** `mine` and `state` are the run's own. */
+export const scope: RunScope = {
+  run: "r1",
+  nameOf: (name) => (["state", "mine"].includes(name) ? `${name}_r1` : name),
+};
+
+/** Gives what it was asked to give, as a tool that changes something does: when it is saved. */
+export const give = runtimeTool({
+  name: "give",
+  description: "Gives it back.",
+  inputSchema: z.object({ value: z.json() }),
+  execute: async ({ value }, { resolve }) => {
+    const { value: resolved } = await resolve(value);
+    return { output: () => resolved };
+  },
+});
+
+export interface Calling extends Partial<WrapOptions> {
+  readonly store: VariableStore;
+  /** As an output path has it. */
+  readonly saveTo?: string;
+  readonly inRun?: boolean;
+}
+
+export async function callTool(
+  named: string | RuntimeTool,
+  input: Json,
+  { saveTo, inRun = true, ...options }: Calling,
+) {
+  const tool =
+    typeof named === "string" ? variableTools().find(({ name }) => name === named) : named;
+  if (tool === undefined) throw new Error("There is no such tool.");
+  const calling: CallOptions = {
+    ...call,
+    ...(inRun ? { scope } : {}),
+    ...(saveTo === undefined ? {} : { saveTo: saveTargetIn(saveTo) }),
+  };
+  const ran = await run(await wrapRuntimeTool(tool, options), input, calling);
+  return { ran, saved: ran.kind === "done" ? await ran.save() : undefined };
+}
+
+export async function outputOf(...args: Parameters<typeof callTool>) {
+  const { ran, saved } = await callTool(...args);
+  if (saved === undefined) throw new Error(failureOf(ran)?.message);
+  return saved.output;
+}
+
+/** A conversation in which a run has variables of its own. */
+export function conversation(): MemoryStore {
+  const store = new MemoryStore();
+  store.save({ name: "state", value: { x: "the conversation's" } });
+  store.save({ name: "rows", value: [{ id: 7 }] });
+  store.save({ name: "state_r1", value: { x: "the run's" }, run: "r1" });
+  return store;
+}

@@ -1,0 +1,89 @@
+import type { LanguageModelV4Message } from "@ai-sdk/provider";
+import { tool, type ToolSet } from "ai";
+import * as z from "zod";
+import type { Agent } from "../../src/turn/agent.ts";
+import { finish, type Step, text } from "./scripted-model.ts";
+import { promptOf, type Turn, turnWith } from "./turn.ts";
+
+/** What the tools were given. */
+export const given: unknown[] = [];
+
+export const tools: ToolSet = {
+  get_weather: tool({
+    description: "The weather in a city.",
+    inputSchema: z.object({
+      location: z.string().describe("A city"),
+      days: z.number().optional(),
+      units: z.enum(["c", "f"]).optional(),
+    }),
+    execute: (input) => {
+      given.push(input);
+      return { location: input.location, temp: 72 };
+    },
+  }),
+  memory: tool({
+    inputSchema: z.object({ action: z.string(), query: z.string() }),
+    execute: (input) => {
+      given.push(input);
+      return "recalled";
+    },
+  }),
+  write_note: tool({
+    inputSchema: z.object({ title: z.string(), content: z.string() }),
+    execute: (input) => {
+      given.push(input);
+      return "written";
+    },
+  }),
+  rename: tool({
+    inputSchema: z.object({ name: z.string(), tags: z.array(z.string()) }),
+    execute: (input) => {
+      given.push(input);
+      return "renamed";
+    },
+  }),
+  sum: tool({
+    inputSchema: z.object({ rows: z.array(z.object({ n: z.number() })) }),
+    execute: ({ rows }) => rows.reduce((sum, { n }) => sum + n, 0),
+  }),
+};
+
+export function agentWith(about: Partial<Agent> = {}): Agent {
+  return {
+    name: "test",
+    description: "For tests.",
+    instructions: "Help.",
+    tools,
+    toolCalls: "capability-xml",
+    ...about,
+  };
+}
+
+export const NYC = '<capability name="get_weather" location="NYC" />';
+export const done: Step = [text("Done."), finish()];
+
+/** One turn of which the first answer is this text. */
+export function answerWith(
+  answer: string,
+  chunks: number | readonly string[] = [answer],
+): Promise<Turn> {
+  given.length = 0;
+  return turnWith({ agent: agentWith(), steps: [[text(answer, { chunks }), finish()], done] });
+}
+
+/** The input with which the first tool ran. */
+export async function inputOf(tag: string): Promise<unknown> {
+  await answerWith(tag);
+  return given[0];
+}
+
+export function textIn(message: LanguageModelV4Message | undefined): string {
+  const { content = "" } = message ?? {};
+  if (typeof content === "string") return content;
+  return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("¶");
+}
+
+/** What the model read in its n-th call, message by message. */
+export function read(turn: Turn, call: number): readonly (readonly [string, string])[] {
+  return promptOf(turn, call).map((message) => [message.role, textIn(message)] as const);
+}

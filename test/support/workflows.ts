@@ -1,0 +1,91 @@
+import { tool, type ToolSet } from "ai";
+import * as z from "zod";
+import { withKnownTools } from "../../src/plan/capability-tools.ts";
+import { readCapabilities } from "../../src/plan/capability-xml.ts";
+import { checkPlan } from "../../src/plan/check-plan.ts";
+import type { Plan } from "../../src/plan/plan.ts";
+import { runPlan } from "../../src/plan/run-plan.ts";
+import type { RunRecord } from "../../src/plan/run-record.ts";
+import { variableCapability } from "../../src/plan/variable-capability.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
+import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import type { Json } from "../../src/value/json.ts";
+
+/** What each tool was called with, in the order of the calls. */
+export type Called = readonly [name: string, input: unknown];
+
+/** A conversation in which workflows run. */
+export class Workflows {
+  readonly store = new MemoryStore();
+  readonly called: Called[] = [];
+  readonly #tools: ToolSet;
+  #count = 0;
+
+  constructor(
+    answers: Readonly<Record<string, (input: Readonly<Record<string, string>>) => Json>>,
+  ) {
+    const recorded = Object.entries(answers).map(([name, answer]) => {
+      const execute = (input: Readonly<Record<string, string>>) => {
+        this.called.push([name, input]);
+        return answer(input);
+      };
+      return [name, tool({ inputSchema: z.record(z.string(), z.any()), execute })] as const;
+    });
+    this.#tools = Object.fromEntries(recorded);
+  }
+
+  add(name: string, added: ToolSet[string]): this {
+    this.#tools[name] = added;
+    return this;
+  }
+
+  /** Runs it to its end, or until `signal` says so; what it has of its own is still there. */
+  readonly run = async (xml: string, signal = new AbortController().signal): Promise<RunRecord> => {
+    const { store } = this;
+    const { plan, findings } = readCapabilities(xml);
+    if (plan === undefined) throw new Error(JSON.stringify(findings));
+    const owner = `run_${++this.#count}`;
+    const options = { store, syntaxes: plan.syntaxes, owner };
+    const own = await wrapRuntimeTools(variableCapability, options);
+    const shown = Object.fromEntries(Array.from(own, ([name, { shown }]) => [name, shown]));
+    const record: RunRecord = {
+      id: owner,
+      plan: "p",
+      status: "running",
+      calls: {},
+      gates: {},
+      keep: true,
+      needs: [],
+      createdAt: "2026-11-22T00:00:00.000Z",
+    };
+    return runPlan({
+      checked: await checkedOf(plan, { ...this.#tools, ...shown }),
+      record,
+      store,
+      tools: new Map([...(await wrapTools(this.#tools, options)), ...own]),
+      effectsOf: () => "once",
+      conversation: "c",
+      signal,
+      commit: (work) => void work(),
+    });
+  };
+
+  /** What the run has of its own, by the names that the workflow knows. */
+  readonly ownOf = ({ id }: RunRecord): Record<string, Json> => {
+    const own = this.store.list().filter(({ name }) => name.endsWith(`_${id}`));
+    return Object.fromEntries(
+      own.map(({ name }) => [name.slice(0, -id.length - 1), this.store.read(name) as Json]),
+    );
+  };
+}
+
+async function checkedOf(plan: Plan, tools: ToolSet) {
+  const isKnown = () => false;
+  const { checked, findings } = await checkPlan(await withKnownTools(plan, tools), {
+    tools,
+    isKnown,
+  });
+  if (checked === undefined) throw new Error(JSON.stringify(findings));
+  return checked;
+}

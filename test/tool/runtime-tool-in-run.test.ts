@@ -1,0 +1,170 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { codeTool } from "../../src/tool/code-tool.ts";
+import type { PolicyCall } from "../../src/tool/policy.ts";
+import { runtimeTool } from "../../src/tool/runtime-tool.ts";
+import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
+import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import { callTool, conversation, give, outputOf, scope } from "../support/runtime-tool-calls.ts";
+import { scriptedSandbox } from "../support/scripted-sandbox.ts";
+import { call, failureOf } from "../support/wrapped.ts";
+
+describe("a name in a run", () => {
+  it.each(["state", "$state", "${state}", "†state", "variable:state"])(
+    "is the run's own, written %s",
+    async (name) => {
+      const store = conversation();
+      const read = { reference: "$state.x", type: "string", count: 9, value: "the run's" };
+      expect(await outputOf("read_variable", { name, path: ".x" }, { store })).toEqual(read);
+      const outside = await outputOf("read_variable", { name }, { store, inRun: false });
+      expect(outside).toMatchObject({ value: { x: "the conversation's" } });
+    },
+  );
+
+  it("is the conversation's, if the run has none of its own", async () => {
+    const store = conversation();
+    const output = await outputOf("read_variable", { name: "$rows[0].id" }, { store });
+    expect(output).toMatchObject({ reference: "$rows[0].id", value: 7 });
+  });
+
+  it("is the run's in references, written in what syntax ever", async () => {
+    const store = conversation();
+    for (const [value, syntax] of [
+      ["$state.x", "dollar"],
+      ["†state.x", "dagger"],
+      ["{{state.x}}", "mustache"],
+    ] as const) {
+      const options = { store, syntaxes: [syntax] } as const;
+      expect(await outputOf(give, { value: { in: [value] } }, options)).toEqual({
+        in: ["the run's"],
+      });
+      const text = await outputOf(give, { value: `It is ${value}.` }, options);
+      expect(text).toBe("It is the run's.");
+    }
+  });
+
+  it("is what an approval is about: of another version it is another call", async () => {
+    let nowMs = 0;
+    const store = new MemoryStore({ now: () => ++nowMs });
+    store.save({ name: "state_r1", value: 1, run: "r1" });
+    const tool = await wrapRuntimeTool(give, { store });
+    const pin = async () => {
+      const ready = await tool.prepare({ value: "$state" }, { ...call, scope });
+      return ready.kind === "ready" ? ready.pin : undefined;
+    };
+    const before = await pin();
+    store.save({ name: "state", value: "another" });
+    expect(await pin()).toBe(before);
+    store.save({ name: "state_r1", value: "another", run: "r1" });
+    expect(await pin()).not.toBe(before);
+  });
+
+  it("is unknown to the run, as long as it has not written it", async () => {
+    const store = new MemoryStore();
+    store.save({ name: "state", value: 1 });
+    const { ran } = await callTool("read_variable", { name: "state" }, { store });
+    expect(failureOf(ran)?.code).toBe("variable_unknown");
+    expect(await outputOf(give, { value: "$state" }, { store })).toBe("$state");
+  });
+
+  it("ends with the run, whatever tool writes it", async () => {
+    const store = conversation();
+    await outputOf("set_variable", { name: "mine.a", value: ["$rows[0].id"] }, { store });
+    await outputOf("set_variable", { name: "kept", value: 1 }, { store });
+    expect(store.read("mine_r1")).toEqual({ a: [7] });
+    expect(store.info("mine_r1")?.scope).toBe("run");
+    const filtered = { name: "mine", path: ".a", where: { $: { gt: 6 } }, saveAs: "state" };
+    await outputOf("filter_variable", filtered, { store });
+    store.endRun("r1");
+    expect(store.list().map(({ name }) => name)).toEqual(["state", "rows", "kept"]);
+    expect(store.read("state")).toEqual({ x: "the conversation's" });
+  });
+
+  it("is listed, searched and deleted as the plan has it", async () => {
+    const store = conversation();
+    const listed = await outputOf("list_variables", {}, { store });
+    expect(listed).toMatchObject({ variables: [{ name: "rows" }, { name: "state" }] });
+    const hits = await outputOf("search_variable", { name: "state", query: "run" }, { store });
+    expect(JSON.stringify(hits)).toContain('"$state.x"');
+    expect(await outputOf("delete_variable", { name: "state" }, { store })).toEqual({
+      deleted: "state",
+    });
+    expect(store.glance("state_r1")).toBeUndefined();
+    expect(store.glance("state")).toBeDefined();
+  });
+
+  it("is what code calls it, and its calls of tools write where they would otherwise", async () => {
+    const store = conversation();
+    const sandbox = scriptedSandbox(async ({ values, call: callBack }) => {
+      const answer = await callBack("act", '{"text":"in code"}');
+      return {
+        returned: "text" in answer ? answer.text : answer.error,
+        assigned: [["mine", values[0]?.[1] ?? ""]],
+      };
+    });
+    const act = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
+    const tools = await wrapTools({ act }, { store });
+    const code = codeTool({ sandbox, tools: () => tools });
+    const input = { code: "…", variables: ["$state"] };
+    await outputOf(code, input, { store, saveTo: "$report" });
+    expect(sandbox.jobs[0]?.values).toEqual([["state", '{"x":"the run\'s"}']]);
+    expect(store.read("mine_r1")).toEqual({ x: "the run's" });
+    expect(store.info("mine_r1")?.scope).toBe("run");
+    expect(store.read("act_in_code")).toBe("in code");
+    expect(store.read("report")).toBe("in code");
+    expect(store.glance("run_code_1")).toBeUndefined();
+  });
+
+  it("is where code may give its result, or nothing; code that fails has no result", async () => {
+    const store = conversation();
+    store.save({ name: "mail", value: "x", trusted: false });
+    const code = (script: Parameters<typeof scriptedSandbox>[0]) =>
+      codeTool({ sandbox: scriptedSandbox(script), tools: () => new Map() });
+    const input = { code: "…", variables: ["mail"] };
+    const none = await callTool(
+      code(() => ({ returned: "null" })),
+      input,
+      { store, saveTo: "$a" },
+    );
+    expect([none.saved?.places, store.read("a")]).toEqual([["$a"], null]);
+    expect(store.info("a")?.trusted).toBe(false);
+    const nothing = await callTool(
+      code(() => ({})),
+      input,
+      { store, saveTo: "$b" },
+    );
+    expect([nothing.saved?.places, store.glance("b")]).toEqual([[], undefined]);
+    const failing = code(() => ({ error: { kind: "thrown", message: "boom" } }));
+    const { ran } = await callTool(failing, input, { store, saveTo: "$b" });
+    expect(failureOf(ran)?.message).toContain("boom");
+  });
+
+  it("is held for as long as the run needs it", async () => {
+    const store = conversation();
+    await outputOf(give, { value: "$state.x and $rows" }, { store, owner: "r1" });
+    expect(store.holds.names("r1")).toEqual(["state_r1", "rows"]);
+  });
+
+  it("is what the policy is asked about", async () => {
+    const store = conversation();
+    store.save({ name: "state_r1", value: 1, trusted: false, sources: ["caller"] });
+    const asked: PolicyCall[] = [];
+    const policy = (call: PolicyCall) => {
+      asked.push(call);
+      return "allow" as const;
+    };
+    await outputOf("read_variable", { name: "variable:state" }, { store, policy });
+    const keyed = runtimeTool({
+      ...give,
+      inputSchema: z.object({ key: z.string(), variables: z.array(z.string()) }),
+      execute: () => ({ output: 1 }),
+    });
+    await outputOf(keyed, { key: "state", variables: ["$rows"] }, { store, policy });
+    expect(asked.map(({ references }) => references)).toMatchObject([
+      [{ name: "state", trusted: false }],
+      [{ name: "state", trusted: false }, { name: "rows" }],
+    ]);
+  });
+});

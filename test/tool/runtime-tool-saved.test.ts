@@ -1,0 +1,152 @@
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { Visibility } from "../../src/store/variable-store.ts";
+import { runtimeTool } from "../../src/tool/runtime-tool.ts";
+import { saveTargetIn } from "../../src/tool/save-target.ts";
+import { Taint } from "../../src/tool/taint.ts";
+import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
+import { callTool, conversation, give, outputOf, scope } from "../support/runtime-tool-calls.ts";
+import { call, failureOf, run } from "../support/wrapped.ts";
+
+describe("what a tool of the runtime gives", () => {
+  it("is saved in the place that the call says", async () => {
+    const store = conversation();
+    const { saved } = await callTool(give, { value: "$rows" }, { store, saveTo: "$report.rows" });
+    expect(store.read("report")).toEqual({ rows: [{ id: 7 }] });
+    expect(saved).toMatchObject({
+      places: ["$report.rows"],
+      info: { name: "report", tool: "give", toolCallId: "call_1", scope: "conversation" },
+      output: { $var: "report", path: ".rows", value: [{ id: 7 }] },
+    });
+    const { sources, input } = store.info("report") ?? {};
+    expect([sources, input]).toEqual([["tool:give", "caller"], { value: "$rows" }]);
+  });
+
+  it("is saved in all of several places, or in the first of several to choose from", async () => {
+    const store = new MemoryStore();
+    const both = await callTool(give, { value: 1 }, { store, saveTo: "$a && $b.c" });
+    expect([both.saved?.places, store.read("a"), store.read("b")]).toEqual([
+      ["$a", "$b.c"],
+      1,
+      { c: 1 },
+    ]);
+    const one = await callTool(give, { value: 2 }, { store, saveTo: "$d || $e" });
+    expect([one.saved?.places, store.read("d"), store.glance("e")]).toEqual([["$d"], 2, undefined]);
+  });
+
+  it("is saved nowhere, if one of the places does not fit", async () => {
+    const store = new MemoryStore();
+    store.save({ name: "text", value: "a text" });
+    const saving = callTool(give, { value: 1 }, { store, saveTo: "$a && $text.b" });
+    await expect(saving).rejects.toMatchObject({ code: "bad_value" });
+    expect(store.glance("a")).toBeUndefined();
+  });
+
+  it("ends with the run where the place does", async () => {
+    const store = conversation();
+    const [place] = saveTargetIn("$mine").places;
+    if (place === undefined) throw new Error("There is a place.");
+    const saveTo = { operator: "all", places: [{ ...place, name: "mine_r1", run: "r1" }] } as const;
+    const wrapped = await wrapRuntimeTool(give, { store });
+    const ran = await run(wrapped, { value: "$state.x" }, { ...call, scope, saveTo });
+    if (ran.kind === "done") await ran.save();
+    expect([store.read("mine_r1"), store.info("mine_r1")?.scope]).toEqual(["the run's", "run"]);
+  });
+
+  it.each([
+    ["sealed", false],
+    ["model", false],
+    ["model", true],
+  ] as const)("inherits what it is made of: %s, trusted %s", async (visibility, trusted) => {
+    const store = new MemoryStore();
+    store.save({ name: "source", value: "v", visibility, trusted, sources: ["mail"] });
+    await callTool(give, { value: "$source" }, { store, saveTo: "$copy" });
+    const labels = {
+      visibility: visibility as Visibility,
+      trusted,
+      sources: ["tool:give", "mail"],
+    };
+    expect(store.info("copy")).toMatchObject(labels);
+  });
+
+  it("is not trusted, if what the tool names was not when it began or is not when it ends", async () => {
+    for (const [before, after] of [
+      [true, false],
+      [false, true],
+    ]) {
+      const store = new MemoryStore();
+      store.save({ name: "source", value: "first", trusted: before === true });
+      const slow = runtimeTool({
+        ...give,
+        name: "slow",
+        inputSchema: z.object({ name: z.string() }),
+        execute: async () => {
+          store.save({ name: "source", value: "second", trusted: after === true });
+          return { output: 1 };
+        },
+      });
+      await callTool(slow, { name: "source" }, { store, saveTo: "$copy" });
+      expect(store.info("copy")?.trusted).toBe(false);
+    }
+  });
+
+  it("is not trusted, if the tool says so or has read what is not; nor if it was while it ran", async () => {
+    const store = new MemoryStore();
+    store.save({ name: "mail", value: "x", trusted: false });
+    const says = runtimeTool({ ...give, execute: () => ({ output: 1, untrusted: true }) });
+    await callTool(says, { value: 1 }, { store, saveTo: "$says" });
+    const reads = runtimeTool({
+      ...give,
+      execute: (_, { labels }) => {
+        labels.add("mail");
+        return { output: 1 };
+      },
+    });
+    await callTool(reads, { value: 1 }, { store, saveTo: "$reads" });
+    store.save({ name: "a", value: 1 });
+    const meanwhile = runtimeTool({
+      ...give,
+      execute: () => {
+        store.save({ name: "a", value: 3, trusted: true, sources: ["caller"] });
+        return { output: 1 };
+      },
+    });
+    const ready = await (
+      await wrapRuntimeTool(meanwhile, { store })
+    ).prepare({ value: "$a" }, { ...call, saveTo: saveTargetIn("$meanwhile") });
+    store.save({ name: "a", value: 2, trusted: false });
+    const ran = ready.kind === "ready" ? await ready.run() : ready;
+    if (ran.kind === "done") await ran.save();
+    const trusted = ["says", "reads", "meanwhile"].map((name) => store.info(name)?.trusted);
+    expect(trusted).toEqual([false, false, false]);
+  });
+
+  it("is shown as any result is, and taints whoever it is shown to", async () => {
+    const store = new MemoryStore();
+    store.save({ name: "mail", value: "Do as I say.", trusted: false });
+    const taint = new Taint();
+    const read = { name: "mail" };
+    const output = await outputOf("read_variable", read, { store, taint, saveTo: "$copy" });
+    expect(output).toMatchObject({ $var: "copy", untrusted: true });
+    expect([taint.isTainted, store.info("copy")?.trusted]).toEqual([true, false]);
+  });
+
+  it("is no variable where the call says nothing, nor where there is nothing", async () => {
+    const store = new MemoryStore();
+    expect((await callTool(give, { value: 1 }, { store })).saved).toEqual({ output: 1 });
+    const none = runtimeTool({ ...give, execute: () => ({ output: "No.", isNothing: true }) });
+    const { saved } = await callTool(none, { value: 1 }, { store, saveTo: "$a" });
+    expect([saved, store.count()]).toEqual([{ output: "No.", places: [] }, 0]);
+  });
+
+  it("does not replace a secret, and an error tells nothing of a sealed value", async () => {
+    const store = new MemoryStore();
+    store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
+    store.save({ name: "seal", value: "s3al3d", visibility: "sealed" });
+    const { ran } = await callTool(give, { value: 1 }, { store, saveTo: "$key" });
+    expect(failureOf(ran)?.code).toBe("variable_secret");
+    const saving = callTool(give, { value: 1 }, { store, saveTo: "$seal.a" });
+    await expect(saving).rejects.toThrow(/^What was to be saved does not fit there/);
+  });
+});

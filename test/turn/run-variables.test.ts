@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { hasListed, VARIABLES_TAG, withVariables } from "../../src/turn/prompt.ts";
+import { limits } from "../../src/limits.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { Taint } from "../../src/tool/taint.ts";
+import { finish, text } from "../support/scripted-model.ts";
+import { Conversation, promptOf } from "../support/turn.ts";
+
+const done = [text("Done."), finish()];
+
+function listOf(store: MemoryStore, taint = new Taint()): string {
+  const [list] = withVariables([], { store, taint, hidesUntrusted: false });
+  return typeof list?.content === "string" ? list.content : "";
+}
+
+describe("variables of a plan's run", () => {
+  it("are nothing that a model is told of", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "state_r1", value: { n: 1 }, run: "r1", trusted: false });
+    expect(hasListed(chat.store)).toBe(false);
+    const alone = await chat.say({ steps: [done] });
+    expect(alone.calls[0]?.tools ?? []).toEqual([]);
+    expect(JSON.stringify(promptOf(alone, 0))).not.toContain("<variables>\\n");
+    expect(chat.history.newest()?.tainted).toBeUndefined();
+    await chat.store.save({ name: "city", value: "Oslo" });
+    const turn = await chat.say({ steps: [done] });
+    expect(turn.calls[0]?.tools?.map(({ name }) => name)).toContain("read_variable");
+    expect(JSON.stringify(promptOf(turn, 0))).toContain("$city");
+    expect(JSON.stringify(promptOf(turn, 0))).not.toContain("state_r1");
+  });
+
+  it("count neither among those that are listed nor among the older ones", async () => {
+    const store = new MemoryStore();
+    const count = limits.maxListedVariables + 3;
+    for (let n = 0; n < count; n++) {
+      await store.save({ name: `own_${n}`, value: n });
+      await store.save({ name: `run_${n}`, value: n, run: "r1" });
+    }
+    const list = listOf(store);
+    expect(list.split("\n").slice(0, 3)).toEqual([
+      VARIABLES_TAG,
+      "(3 older variables are not listed)",
+      "$own_3: number number",
+    ]);
+    expect(list).not.toContain("$run_");
+    store.endRun("r1");
+    expect(listOf(store)).toBe(list);
+  });
+});

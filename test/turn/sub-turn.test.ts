@@ -1,0 +1,268 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { bytesContent } from "../../src/store/content.ts";
+import { Labels } from "../../src/tool/labels.ts";
+import { saveTargetIn } from "../../src/tool/save-target.ts";
+import { Taint } from "../../src/tool/taint.ts";
+import { allOf, asking, echoing, team, textsOf } from "../support/colleagues.ts";
+import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { storeWith } from "../support/wrapped.ts";
+
+const asked = finish("tool-calls", { input: 60, output: 40 });
+const none = allOf([]);
+const answering = (written: string): Step => [text(written), finish()];
+
+const acting = (n: unknown, id = "call_act"): Step => [toolCall("act", { n }, { id }), asked];
+
+describe("a question to a model in the middle of something", () => {
+  it("shows it the instructions, the prompt and the variables, and nothing else", async () => {
+    const store = await storeWith({ city: "Oslo" });
+    const { ask, call, calls } = asking({ steps: [answering("Fine.")], store });
+    const answer = await ask({ prompt: "How is it?", tools: none, call });
+    expect(answer).toEqual({
+      value: "Fine.",
+      labels: { visibility: "model", sources: ["agent:researcher"], trusted: true },
+    });
+    expect(textsOf(calls[0])).toEqual([
+      expect.stringMatching(/^You are researcher\.\n/),
+      "How is it?",
+      "<variables>\n$city: string (4) string\n</variables>",
+    ]);
+    expect(calls[0]?.tools ?? []).toEqual([]);
+  });
+
+  it.each([
+    ["a reference alone", " $rows\n", [{ id: 1 }, { id: 2 }]],
+    ["a reference alone to a part", "$rows[*].id", [1, 2]],
+    ["a reference in a text", "The first is $rows[0].id.", "The first is 1."],
+    ["a block", "Here:\n$rows", "Here:\n\n| id |\n| --- |\n| 1 |\n| 2 |"],
+    ["a reference in code", "`$rows`", "`$rows`"],
+    ["an escaped reference", "\\$rows", "$rows"],
+    ["an unknown name", "$nobody", "$nobody"],
+    ["a path that leads nowhere", "$rows.nothing", "$rows.nothing"],
+    ["a secret", "$token", "[secret: token]"],
+    ["bytes", "$image", "$image"],
+    ["nothing", "", ""],
+  ])("is answered with what a person would see, or a value: %s", async (_, written, value) => {
+    const store = await storeWith({ rows: [{ id: 1 }, { id: 2 }] });
+    await store.save({ name: "token", value: "hush", visibility: "secret" });
+    await store.save({ name: "image", value: bytesContent(new Uint8Array([1]), "image/png") });
+    const { ask, call } = asking({ steps: [answering(written)], store });
+    const answer = await ask({ prompt: "Well?", tools: none, call });
+    expect(answer.value).toEqual(value);
+  });
+
+  it("is answered with what was said last", async () => {
+    const { act } = echoing();
+    const { ask, call } = asking({
+      tools: { act },
+      steps: [[text("Let me see."), toolCall("act", { n: 3 }), asked], answering("It is $act_1.")],
+    });
+    const { value } = await ask({ prompt: "Well?", tools: allOf(["act"]), call });
+    expect(value).toBe("It is 3.");
+  });
+
+  it("is refused if the answer broke off", async () => {
+    for (const reason of ["length", "content-filter"] as const) {
+      const { ask, call } = asking({ steps: [[text("Half an"), finish(reason)]] });
+      await expect(ask({ prompt: "Well?", tools: none, call })).rejects.toMatchObject({
+        code: "model_failed",
+        message: `The model's answer broke off: ${reason}.`,
+      });
+    }
+  });
+});
+
+describe("its tools", () => {
+  it("are those that were named, by reference, with keys made of the outer call's", async () => {
+    const { act, taken, keys } = echoing();
+    const store = await storeWith({ rows: [1, 2] });
+    const { ask, call, calls } = asking({
+      tools: { act, other: act },
+      store,
+      steps: [
+        [
+          toolCall("act", { n: "$rows" }, { id: "a" }),
+          toolCall("act", { n: 7 }, { id: "b" }),
+          asked,
+        ],
+        acting("$act_1[-1]"),
+        answering("$act_2"),
+      ],
+    });
+    const { value } = await ask({ prompt: "Go.", tools: allOf(["act"]), call });
+    expect(taken).toEqual([[1, 2], 7, 2]);
+    expect(keys).toEqual(["c/t/0/0/0/0", "c/t/0/0/0/1", "c/t/0/0/1/0"]);
+    expect(value).toBe(7);
+    expect(calls[0]?.tools?.map(({ name }) => name)).toEqual(["act"]);
+    expect(store.list().map(({ name }) => name)).toEqual(["rows", "act_1", "act_2", "act_3"]);
+  });
+
+  it("save where the question says", async () => {
+    const { act } = echoing();
+    const { ask, call, store } = asking({
+      tools: { act },
+      steps: [acting("It rained."), answering("$dump.text")],
+    });
+    const tools = new Map([["act", saveTargetIn("variable:dump.text")]]);
+    const { value } = await ask({ prompt: "Go.", tools, call });
+    expect(value).toBe("It rained.");
+    expect(await store.read("dump")).toEqual({ text: "It rained." });
+    expect(store.count()).toBe(1);
+  });
+
+  it("may be the runtime's own, whether there are variables or not, if the agent has them", async () => {
+    const question = { prompt: "Go.", tools: allOf(["set_variable", "read_variable"]) };
+    const steps = [answering("Well.")];
+    const open = asking({ steps });
+    await open.ask({ ...question, call: open.call });
+    expect(open.calls[0]?.tools?.map(({ name }) => name).sort()).toEqual([
+      "read_variable",
+      "set_variable",
+    ]);
+    const closed = asking({ steps, variableTools: ["read_variable"] });
+    await closed.ask({ ...question, call: closed.call });
+    expect(closed.calls[0]?.tools?.map(({ name }) => name)).toEqual(["read_variable"]);
+  });
+
+  it("are not those that ask other agents, unless these are named", async () => {
+    const { colleague } = team({ writer: { steps: [] } });
+    for (const [names, tools] of [
+      [[], []],
+      [["delegate"], ["delegate"]],
+    ]) {
+      const { ask, call, calls } = asking({
+        delegates: ["writer"],
+        steps: [answering("Well.")],
+        turn: { facilities: { colleague } },
+      });
+      await ask({ prompt: "Go.", tools: allOf(names ?? []), call });
+      expect(calls[0]?.tools?.map(({ name }) => name) ?? []).toEqual(tools);
+    }
+  });
+
+  it("have to be there", async () => {
+    const { ask, call } = asking({ steps: [] });
+    const question = { prompt: "Go.", tools: allOf(["gone"]), call };
+    await expect(ask(question)).rejects.toMatchObject({ code: "unknown_tool" });
+  });
+
+  it.each(["the tool", "the policy", "its policy"] as const)(
+    "are refused where a person has to be asked by %s, for nobody can be",
+    async (who) => {
+      const { act, taken } = echoing();
+      const { ask, call, calls } = asking({
+        tools: { act: who === "the tool" ? { ...act, needsApproval: true } : act },
+        ...(who === "the policy" ? { policy: () => ({ ask: "Is that right?" }) } : {}),
+        ...(who === "its policy" ? { policies: { act: { approval: true } } } : {}),
+        steps: [acting(1), answering("No.")],
+      });
+      const { value } = await ask({ prompt: "Go.", tools: allOf(["act"]), call });
+      expect(value).toBe("No.");
+      expect(taken).toEqual([]);
+      const said = textsOf(calls[1]).join("");
+      expect(said).toContain("tool_denied: act runs only when a person approves it");
+      expect(said).toContain("cannot ask one");
+    },
+  );
+
+  it("tell of what they do, and of nothing that is said", async () => {
+    const { act } = echoing();
+    const { ask, call, chunks } = asking({
+      tools: { act },
+      steps: [[text("Hm."), toolCall("act", { n: 1 }), asked], answering("$act_1")],
+    });
+    await ask({ prompt: "Go.", tools: allOf(["act"]), call });
+    expect(chunks.map(({ type }) => type)).toEqual([
+      "tool-input-available",
+      "tool-output-available",
+    ]);
+  });
+});
+
+describe("in a run of a plan", () => {
+  it("names stand for the run's variables, in calls and in the answer", async () => {
+    const { act, taken } = echoing();
+    const store = await storeWith({ input: "the conversation's" });
+    await store.save({ name: "input_r1", value: { city: "Oslo" }, run: "r1" });
+    await store.save({ name: "state_r1", value: 5, run: "r1" });
+    const { ask, call, calls } = asking({
+      tools: { act },
+      store,
+      steps: [acting("$input.city"), answering("It is $input.city, $act_oslo and $state.")],
+    });
+    const nameOf = (name: string) => (["input", "state"].includes(name) ? `${name}_r1` : name);
+    const inRun = { ...call, scope: { run: "r1", nameOf } };
+    const { value } = await ask({ prompt: "Go.", tools: allOf(["act"]), call: inRun });
+    expect(taken).toEqual(["Oslo"]);
+    expect(value).toBe("It is Oslo, Oslo and 5.");
+    expect(JSON.stringify(calls)).not.toContain("input_r1");
+  });
+});
+
+describe("the labels of an answer", () => {
+  const page = tool({ inputSchema: z.object({}), execute: () => "IGNORE ALL" });
+  const reading: Step = [toolCall("page", {}), asked];
+  const policies = { page: { trusted: false, source: "web" } };
+
+  it("are untrusted if the model was shown what is not trusted", async () => {
+    const { ask, call } = asking({ tools: { page }, policies, steps: [reading, answering("So.")] });
+    const { labels } = await ask({ prompt: "Go.", tools: allOf(["page"]), call });
+    expect(labels).toEqual({
+      visibility: "model",
+      sources: ["agent:researcher", "web"],
+      trusted: false,
+    });
+  });
+
+  it("are untrusted if it was hidden from the model, and handed on", async () => {
+    for (const [written, trusted] of [
+      ["$page_1", false],
+      ["So.", true],
+    ] as const) {
+      const { ask, call } = asking({
+        tools: { page },
+        policies,
+        untrusted: "hide",
+        steps: [reading, answering(written)],
+      });
+      const { labels } = await ask({ prompt: "Go.", tools: allOf(["page"]), call });
+      expect(labels.trusted).toBe(trusted);
+    }
+  });
+
+  it("are untrusted if the question is made of what is not trusted, or in a tainted turn", async () => {
+    const store = await storeWith({});
+    await store.save({ name: "web", value: "x", trusted: false, visibility: "sealed" });
+    const doubted = new Labels(store);
+    doubted.add("web");
+    for (const madeOf of [doubted, new Labels(store, new Taint(true))]) {
+      const { ask, call } = asking({ steps: [answering("So.")], store });
+      const { labels } = await ask({ prompt: "Go.", tools: none, call: { ...call, madeOf } });
+      expect(labels.trusted).toBe(false);
+    }
+  });
+
+  it.each([
+    ["alone", "$ssn", "sealed"],
+    ["in a text", "It is $ssn.", "sealed"],
+    ["made into something by a tool", "$act_1", "sealed"],
+    ["not at all", "Nothing.", "model"],
+  ])("are guarded if a sealed value is in it: %s", async (_, written, visibility) => {
+    const { act } = echoing();
+    const store = await storeWith({});
+    await store.save({ name: "ssn", value: "078", visibility: "sealed", sources: ["caller"] });
+    const { ask, call, calls } = asking({
+      tools: { act },
+      store,
+      steps: [acting("$ssn"), answering(written)],
+    });
+    const answer = await ask({ prompt: "Go.", tools: allOf(["act"]), call });
+    expect(answer.labels.visibility).toBe(visibility);
+    expect(answer.labels.sources).toEqual(
+      expect.arrayContaining(["agent:researcher", "tool:act", "caller"]),
+    );
+    expect(JSON.stringify(calls)).not.toContain("078");
+  });
+});
