@@ -22,7 +22,7 @@ import { type MessageForm, toUIMessage } from "../turn/history.ts";
 import type { SpendLimits } from "../turn/spend.ts";
 import { waitingCalls } from "../turn/waiting.ts";
 import { AlarmClock } from "./alarm-clock.ts";
-import { castOf, type Company } from "./cast.ts";
+import type { Company } from "./cast.ts";
 import { type Conditions, requireConditions } from "./conditions.ts";
 import { ConversationData, type ConversationInfo, type Retention } from "./conversation-data.ts";
 import { Deletion } from "./deletion.ts";
@@ -37,6 +37,7 @@ import { Sockets } from "./socket.ts";
 import { Lane } from "./lane.ts";
 import { Plans } from "./plans.ts";
 import { Turns } from "./turns.ts";
+import { Upkeep } from "./upkeep.ts";
 import { missingVariable, secretVariable } from "./variable-errors.ts";
 
 /** What an application gives a conversation to work with. */
@@ -57,6 +58,7 @@ export class ConversationObject extends DurableObject {
   readonly #bucket: Bucket | undefined;
   readonly #alarmClock: AlarmClock;
   readonly #lane: Lane;
+  readonly #upkeep: Upkeep;
   readonly #turns: Turns;
   readonly #plans: Plans;
   readonly #sockets: Sockets;
@@ -84,11 +86,7 @@ export class ConversationObject extends DurableObject {
         this.#sockets.end();
       },
     });
-    const facilities = {
-      ...facilitiesOf(env, prefix),
-      code: setup.code,
-      colleague: (name: string) => castOf(setup, settingsOf(this.env), name),
-    };
+    const facilities = facilitiesOf(env, prefix, setup);
     this.#lane = new Lane({
       spendLimits: setup.spendLimits,
       sql: this.#sql,
@@ -97,7 +95,15 @@ export class ConversationObject extends DurableObject {
       facilities: () => ({ ...facilities, plans: this.#plans.desk }),
       data: () => this.#data,
       wake: (dueMs) => this.#wake(dueMs),
-      settle: () => this.#settle({ endsTurn: true }),
+      settle: () => this.#upkeep.settle({ endsTurn: true }),
+    });
+    this.#upkeep = new Upkeep({
+      alarmClock: this.#alarmClock,
+      deletion: this.#deletion,
+      lane: this.#lane,
+      turns: () => this.#turns,
+      data: () => this.#data,
+      waitUntil: (work) => state.waitUntil(work),
     });
     const shared = {
       company: setup,
@@ -111,7 +117,7 @@ export class ConversationObject extends DurableObject {
       facilities,
       store: () => this.#store,
       wake: () => this.#wake(),
-      settle: () => this.#settle(),
+      settle: () => this.#upkeep.settle(),
     });
     this.#turns = new Turns({ ...shared, plans: this.#plans });
     this.#sockets = new Sockets({ state, turns: this.#turns, lane: this.#lane });
@@ -158,42 +164,8 @@ export class ConversationObject extends DurableObject {
     this.#sockets.close(socket);
   }
 
-  /** Runs twice without harm. Does not throw: after some tries the platform gives an alarm up for good. */
-  override async alarm(): Promise<void> {
-    try {
-      await this.#alarmClock.ring(async () => {
-        await this.#deletion.whenDone();
-        await this.#turns.watchOver(() => this.#evictDue());
-        await this.#sweepDue();
-      });
-    } catch (error) {
-      console.error(error);
-      // What cannot even be put off is asked of the platform's own retries, or of whoever comes next.
-      await this.#alarmClock.setBy(Date.now() + ALARM_RETRY_MS).catch(console.error);
-    }
-    // One that has begun meanwhile, or takes longer than an alarm may.
-    if (this.#lane.isRunning) this.#alarmClock.watch();
-  }
-
-  /** False if there may be more. */
-  #evictDue(): boolean {
-    const evicted = this.#data?.store.evictDue(Date.now(), EVICTIONS_PER_ALARM) ?? [];
-    return evicted.length < EVICTIONS_PER_ALARM;
-  }
-
-  /** Sweeps what is due, then waits for what is due next. */
-  async #sweepDue(): Promise<void> {
-    const data = this.#data;
-    if (data === undefined) return;
-    data.store.flushAccess();
-    const now = Date.now();
-    if (this.#deletion.isIdle && data.isIdle(now)) return this.#deletion.start();
-    const isDone = this.#evictDue();
-    data.events.prune();
-    data.events.flush();
-    if (data.store.hasGarbage()) await data.store.sweep();
-    // What is due already waits for something that runs.
-    await this.#alarmClock.setBy(isDone ? Math.max(data.dueMs, now + ALARM_PAUSE_MS) : now);
+  override alarm(): Promise<void> {
+    return this.#upkeep.ring();
   }
 
   about(): ConversationInfo & { readonly status: "idle" | "running" | "waiting" } {
@@ -261,7 +233,7 @@ export class ConversationObject extends DurableObject {
     this.#require(name, conditions);
     const info = this.#store.update(name, changes);
     if (info === undefined) throw missingVariable(name, this.#store);
-    await this.#settle();
+    await this.#upkeep.settle();
     return info;
   }
 
@@ -269,13 +241,13 @@ export class ConversationObject extends DurableObject {
   async deleteVariable(name: string, conditions: Conditions): Promise<boolean> {
     this.#require(name, conditions);
     const existed = this.#store.delete(name);
-    await this.#settle();
+    await this.#upkeep.settle();
     return existed;
   }
 
   async resetVariables(keepLast: number): Promise<readonly string[]> {
     const names = this.#store.reset(keepLast);
-    await this.#settle();
+    await this.#upkeep.settle();
     return names;
   }
 
@@ -316,25 +288,12 @@ export class ConversationObject extends DurableObject {
     } finally {
       // A first write that is refused makes no conversation.
       const isNothing = this.#data?.isEmpty === true && this.#deletion.isIdle;
-      await (isNothing ? this.#deletion.start() : this.#settle());
+      await (isNothing ? this.#deletion.start() : this.#upkeep.settle());
     }
   }
 
   #streamEvents(request: Request): Response {
     return this.#eventStreams.open((options) => this.listEvents(options), afterIn(request) ?? 0);
-  }
-
-  /** Writes what is to be known of a change, sees to what it left behind, and arms the alarm. */
-  async #settle({ endsTurn = false } = {}): Promise<void> {
-    const data = this.#data;
-    if (data === undefined) return;
-    data.events.flush();
-    // Nobody waits for what is only to be thrown away; what fails is tried again by the alarm.
-    if (data.store.hasGarbage()) {
-      this.ctx.waitUntil(data.store.sweep().catch((error: unknown) => console.error(error)));
-    }
-    // The running turn's alarm has gone off, or is about to.
-    await (endsTurn ? this.#alarmClock.move(data.dueMs) : this.#alarmClock.setBy(data.dueMs));
   }
 
   /** Access times are written in batches: some seconds of them together. */
@@ -355,12 +314,3 @@ export class ConversationObject extends DurableObject {
 
 /** What a conversation in which nothing was written yet has. */
 const NOTHING = new MemoryStore();
-
-/** Evictions in one pass of the alarm; what is left goes in the next, which follows at once. */
-const EVICTIONS_PER_ALARM = 500;
-
-/** Between two passes of the alarm, at least. */
-const ALARM_PAUSE_MS = 1_000;
-
-/** After a pass that failed. */
-const ALARM_RETRY_MS = 60_000;

@@ -1,8 +1,11 @@
 import type { Bucket } from "../store/bodies.ts";
 import type { Files } from "../tool/files.ts";
+import type { MakeCodeTool } from "../tool/code-tool.ts";
 import type { Facilities } from "../turn/toolbox.ts";
+import { castOf, type Company } from "./cast.ts";
 import { R2Blobs } from "./r2-blobs.ts";
 import { R2Files } from "./r2-files.ts";
+import { settingsOf } from "./settings.ts";
 
 /** What a conversation can do without. */
 interface Bindings {
@@ -15,10 +18,18 @@ export function bucketOf(env: Cloudflare.Env, prefix: string): Bucket | undefine
   return bucket === undefined ? undefined : { blobs: new R2Blobs(bucket), prefix };
 }
 
-/** What the bucket offers to the tools of a turn. */
-export function facilitiesOf(env: Cloudflare.Env, prefix: string): Facilities {
+/** What the runtime's own tools work with. */
+export function facilitiesOf(
+  env: Cloudflare.Env,
+  prefix: string,
+  { code, ...company }: Company & { readonly code?: MakeCodeTool | undefined },
+): Facilities {
   const files = filesOf(env, prefix);
-  return files === undefined ? {} : { files };
+  return {
+    code,
+    colleague: (name) => castOf(company, settingsOf(env), name),
+    ...(files === undefined ? {} : { files }),
+  };
 }
 
 /** The conversation's files. Without a bucket it has none. */

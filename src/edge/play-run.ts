@@ -85,7 +85,9 @@ function playIn(
     return { type: ENDS[status], run: id, plan };
   };
   const start = (options: TurnOptions) => work({ ...options, plans, onRun });
-  const add = ({ turn: _, ...event }: NewEvent) => events.add({ ...event, run });
+  // What is asked inside of a run is the run's.
+  const add = ({ type, tool = "", toolCallId = "", code }: NewEvent) =>
+    events.add({ type, run, tool, toolCallId, ...(code === undefined ? {} : { code }) });
   const emitInner = () => recordTools({ add }, run, []);
   return play(data, { ...turn, emit, emitInner, ended }, start);
 }

@@ -5,6 +5,7 @@ import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
 import type { PlanCall } from "./plan.ts";
+import { OUTCOME_UNKNOWN } from "./close-calls.ts";
 import { waitsFor } from "./gates.ts";
 import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import {
@@ -82,16 +83,6 @@ export class PlanRun {
     this.#set({ gates: { ...this.record.gates, [gate]: decision } });
     this.#news();
     return true;
-  }
-
-  /** Nothing of it will go on: what waits does not run, what had begun nobody knows of. */
-  giveUp(error: string): void {
-    for (const [index, call] of this.#options.checked.calls.entries()) {
-      if (this.#stateOf(index).status !== "running") continue;
-      this.#setCall(call, failedWith(unknownOutcome()));
-    }
-    this.#skipRest(error);
-    this.#set({ status: "failed", error });
   }
 
   async run(): Promise<void> {
@@ -290,8 +281,7 @@ function failedWith(error: unknown): CallState {
 }
 
 function unknownOutcome(): ByrefError {
-  const message = "This call was cut off: it may have done its work or not.";
-  return new ByrefError("outcome_unknown", message);
+  return new ByrefError(OUTCOME_UNKNOWN.code, OUTCOME_UNKNOWN.message);
 }
 
 function tooLarge(tool: string): ByrefError {

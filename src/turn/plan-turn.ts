@@ -1,6 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import { ByrefError, codeOf, publicTextOf } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { closedCalls } from "../plan/close-calls.ts";
 import { waitsFor } from "../plan/gates.ts";
 import type { PlanRecord, PlanStatus, PlanStore, StoredRun } from "../plan/plan-store.ts";
 import { PlanRun } from "../plan/run-plan.ts";
@@ -135,27 +136,6 @@ export async function recoverRun(options: PlanTurnOptions, remains: Remains): Pr
   return error === undefined ? turn.run() : turn.giveUp(error);
 }
 
-/** Ends a run that waits for a person. */
-export async function cancelRun(
-  { plans, store, journal }: Pick<PlanTurnOptions, "plans" | "store" | "journal">,
-  record: RunRecord,
-): Promise<void> {
-  const { plan } = plans.required(record.plan);
-  const reason = "The run was cancelled.";
-  const calls = plan.calls.map(({ id }): [string, CallState] => {
-    const state = record.calls[id] ?? { status: "waiting" };
-    return [id, state.status === "waiting" ? { status: "skipped", reason } : state];
-  });
-  const ended = { ...record, status: "cancelled", calls: Object.fromEntries(calls) } as const;
-  const outcome = await RunOutcome.prepare({ store, plan, record: ended });
-  journal.atomically(() => {
-    outcome.commit();
-    plans.saveRun(outcome.record);
-    plans.saveState(record.id, outcome.state);
-  });
-  store.holds.release(record.id);
-}
-
 interface Attempt {
   readonly plan: PlanRecord;
   /** Undefined if it cannot be run any more. */
@@ -216,17 +196,12 @@ class PlanTurn {
 
   /** Nothing of it will go on: what waits does not run, what had begun nobody knows of. */
   async giveUp(error: string): Promise<StoredRun> {
-    const code = "outcome_unknown: This call was cut off: it may have done its work or not.";
-    const calls = this.#attempt.plan.plan.calls.map(({ id }): [string, CallState] => {
-      const state = this.#record.calls[id] ?? { status: "waiting" };
-      if (state.status === "running") return [id, { status: "failed", reason: code }];
-      return [id, state.status === "waiting" ? { status: "skipped", reason: error } : state];
-    });
+    const calls = closedCalls(this.#attempt.plan.plan, this.#record, error);
     this.#commit(() => {
-      for (const [id, state] of calls) {
+      for (const [id, state] of Object.entries(calls)) {
         if (state !== this.#record.calls[id]) this.#tell(id, state);
       }
-      return { ...this.#record, status: "failed", error, calls: Object.fromEntries(calls) };
+      return { ...this.#record, status: "failed", error, calls };
     });
     return this.#end();
   }

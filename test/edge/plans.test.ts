@@ -89,9 +89,10 @@ describe("a plan that is proposed", () => {
   });
 
   it.each([
-    ["no JSON", "{", "application/json", "bad_plan"],
-    ["a broken tag", '<capability name="echo" action="x', "application/xml", "bad_xml"],
-  ])("is refused as a text that is %s", async (_, body, type, code) => {
+    { body: "{", type: "application/json", code: "bad_plan" },
+    { body: '<capability name="echo" action="x', type: "application/xml", code: "bad_xml" },
+    { body: "# Nothing", type: "text/markdown", code: "bad_plan" },
+  ])("is refused as $type that cannot be read", async ({ body, type, code }) => {
     await withRuntime(planning(), async (own) => {
       const headers = { "content-type": type };
       const response = await own.call("POST", ROOT, { body, headers });
@@ -246,15 +247,14 @@ describe("a run", () => {
   });
 
   it("is cancelled while it runs: what has begun is stopped, what has not is skipped", async () => {
-    let isStopped = false;
-    let hasBegun = false;
+    const seen = { isStopped: false, hasBegun: false };
     const hold = tool({
       inputSchema: z.object({}),
       execute: (_, { abortSignal }) =>
         new Promise<number>(() => {
-          hasBegun = true;
+          seen.hasBegun = true;
           abortSignal?.addEventListener("abort", () => {
-            isStopped = true;
+            seen.isStopped = true;
           });
         }),
     });
@@ -264,9 +264,9 @@ describe("a run", () => {
         { _tool: "echo", _id: "e", value: "†state.h" },
       ]);
       const response = await own.call("POST", `${ROOT}/${id}/run`);
-      while (!hasBegun) await scheduler.wait(1);
+      while (!seen.hasBegun) await scheduler.wait(1);
       const cancelled = await (await own.call("POST", `${ROOT}/${id}/cancel`)).json<PlanView>();
-      expect([cancelled.status, isStopped]).toEqual(["cancelled", true]);
+      expect([cancelled.status, seen.isStopped]).toEqual(["cancelled", true]);
       expect((await streamed(response)).at(-1)).toMatchObject({ status: "cancelled" });
       expect(cancelled.runs[0]?.status).toBe("cancelled");
       expect(statusesOf(cancelled)).toEqual({ h: "failed", e: "skipped" });
