@@ -2,12 +2,15 @@ import { orders } from "./agents/orders.ts";
 import { weather } from "./agents/weather.ts";
 import {
   anthropicModels,
+  capabilityTags,
+  capabilityWorkflows,
   createRuntime,
   mcpTools,
   modelFromSettings,
   openaiCompatibleModels,
   openaiModels,
   runCode,
+  templates,
   workersAiModels,
 } from "./byref.ts";
 
@@ -16,6 +19,8 @@ const runtime = createRuntime({
   model: modelFromSettings(anthropicModels, openaiModels, openaiCompatibleModels, workersAiModels),
   mcp: mcpTools,
   code: runCode,
+  plans: [capabilityWorkflows, templates],
+  tags: capabilityTags,
 });
 
 /** One conversation: bound as `CONVERSATIONS` in wrangler.toml. */

@@ -3,6 +3,7 @@ import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
 import { secureHeaders } from "hono/secure-headers";
 import { limits } from "../limits.ts";
+import type { FrontEnd } from "../plan/front-end.ts";
 import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
 import { corsOrigins, type Door } from "./doors.ts";
@@ -32,10 +33,11 @@ export interface AppEnv {
 export interface AppOptions {
   readonly agents: readonly Agent[];
   readonly door: Door;
+  readonly frontEnds: readonly FrontEnd[];
 }
 
 /** Every route. All but `/health` lie behind the door. */
-export function createApp({ agents, door }: AppOptions) {
+export function createApp({ agents, door, frontEnds }: AppOptions) {
   const app = new Hono<AppEnv>();
   app.use(secureHeaders());
   app.get("/health", (context) => context.json({ ok: true, version }));
@@ -62,7 +64,7 @@ export function createApp({ agents, door }: AppOptions) {
   app.route("/conversations", messageRoutes());
   app.route("/conversations", socketRoutes());
   app.route("/conversations", variableRoutes());
-  app.route("/conversations", planRoutes());
+  app.route("/conversations", planRoutes(frontEnds));
   app.notFound((context) =>
     problemOf("not_found", `There is nothing at ${context.req.method} ${context.req.path}.`),
   );

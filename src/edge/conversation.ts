@@ -15,10 +15,12 @@ import type {
   VariableInfo,
   VariableStore,
 } from "../store/variable-store.ts";
+import type { FrontEnd } from "../plan/front-end.ts";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
 import type { EventPage } from "../turn/event-log.ts";
 import { type MessageForm, toUIMessage } from "../turn/history.ts";
+import type { CapabilityTags } from "../turn/capability-tags.ts";
 import type { SpendLimits } from "../turn/spend.ts";
 import { waitingCalls } from "../turn/waiting.ts";
 import { AlarmClock } from "./alarm-clock.ts";
@@ -46,6 +48,8 @@ export interface ConversationSetup extends Company {
   readonly spendLimits: SpendLimits;
   /** Without it there is no `run_code`. */
   readonly code?: MakeCodeTool | undefined;
+  readonly frontEnds: readonly FrontEnd[];
+  readonly tags?: CapabilityTags | undefined;
 }
 
 /**
@@ -121,13 +125,15 @@ export class ConversationObject extends DurableObject {
     });
     this.#turns = new Turns({ ...shared, plans: this.#plans });
     this.#sockets = new Sockets({ state, turns: this.#turns, lane: this.#lane });
-    if (!hasSchema(this.#sql)) return;
-    void state.blockConcurrencyWhile(async () => {
-      await this.#alarmClock.read();
-      if (this.#deletion.readMark()) return;
-      this.#wake();
-      this.#turns.recover();
-    });
+    if (hasSchema(this.#sql)) void state.blockConcurrencyWhile(() => this.#goOn());
+  }
+
+  /** What was there before: somebody asks for it, or its alarm has gone off. */
+  async #goOn(): Promise<void> {
+    await this.#alarmClock.read();
+    if (this.#deletion.readMark()) return;
+    this.#wake();
+    this.#turns.recover();
   }
 
   /**

@@ -4,6 +4,10 @@ import type { Agent } from "../turn/agent.ts";
 import type { SpendLimits } from "../turn/spend.ts";
 import type { Equip } from "./cast.ts";
 import type { Retention } from "./conversation-data.ts";
+import { ByrefError } from "../errors.ts";
+import type { FrontEnd } from "../plan/front-end.ts";
+import { jsonPlans } from "../plan/json-plan.ts";
+import type { CapabilityTags } from "../turn/capability-tags.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationSetup } from "./conversation.ts";
 import { type Door, settingsDoor } from "./doors.ts";
@@ -18,6 +22,10 @@ export interface RuntimeOptions {
   readonly mcp?: Equip;
   /** `runCode`, for models that may run code where a Worker Loader is bound. Default: none may. */
   readonly code?: (env: Cloudflare.Env) => MakeCodeTool | undefined;
+  /** Ways of writing plans beside JSON: `capabilityWorkflows`, `templates`. Default: none. */
+  readonly plans?: readonly FrontEnd[];
+  /** `capabilityTags`, for agents with `toolCalls: "capability-xml"`. Default: there may be none. */
+  readonly tags?: CapabilityTags;
   /** How much variables may be, and how long things stay. Default: `limits.ts`. */
   readonly retention?: Retention;
   /** How much a turn, and a conversation, may spend. Default: no limit. */
@@ -41,15 +49,21 @@ export function createRuntime({
   model,
   mcp,
   code,
+  plans = [],
+  tags,
   retention = {},
   spend = {},
   door = settingsDoor,
 }: RuntimeOptions): Runtime {
+  requireTags(agents, tags);
+  const frontEnds = [jsonPlans, ...plans];
   const setup = (env: Cloudflare.Env): ConversationSetup => ({
     agents,
     model: typeof model === "function" ? (settings) => model(settings, env) : () => model,
     mcp,
     code: code?.(env),
+    frontEnds,
+    tags,
     retention,
     spendLimits: spend,
   });
@@ -58,5 +72,13 @@ export function createRuntime({
       super(state, env, setup(env));
     }
   }
-  return { worker: createApp({ agents, door }), Conversation };
+  return { worker: createApp({ agents, door, frontEnds }), Conversation };
+}
+
+/** Throws `bad_configuration`: an agent whose tags nobody reads would only say them. */
+function requireTags(agents: readonly Agent[], tags: CapabilityTags | undefined): void {
+  const tagged = agents.find(({ toolCalls }) => toolCalls === "capability-xml");
+  if (tagged === undefined || tags !== undefined) return;
+  const message = `${tagged.name} calls tools with tags: give createRuntime tags: capabilityTags.`;
+  throw new ByrefError("bad_configuration", message);
 }

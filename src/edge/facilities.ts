@@ -1,6 +1,8 @@
 import type { Bucket } from "../store/bodies.ts";
 import type { Files } from "../tool/files.ts";
+import type { FrontEnd } from "../plan/front-end.ts";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
+import type { CapabilityTags } from "../turn/capability-tags.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import { castOf, type Company } from "./cast.ts";
 import { R2Blobs } from "./r2-blobs.ts";
@@ -18,15 +20,24 @@ export function bucketOf(env: Cloudflare.Env, prefix: string): Bucket | undefine
   return bucket === undefined ? undefined : { blobs: new R2Blobs(bucket), prefix };
 }
 
+/** What an application gives its agents to work with. */
+interface Equipment extends Company {
+  readonly code?: MakeCodeTool | undefined;
+  readonly frontEnds: readonly FrontEnd[];
+  readonly tags?: CapabilityTags | undefined;
+}
+
 /** What the runtime's own tools work with. */
 export function facilitiesOf(
   env: Cloudflare.Env,
   prefix: string,
-  { code, ...company }: Company & { readonly code?: MakeCodeTool | undefined },
+  { code, frontEnds, tags, ...company }: Equipment,
 ): Facilities {
   const files = filesOf(env, prefix);
   return {
     code,
+    frontEnds,
+    ...(tags === undefined ? {} : { tags }),
     colleague: (name) => castOf(company, settingsOf(env), name),
     ...(files === undefined ? {} : { files }),
   };

@@ -1,5 +1,7 @@
 import * as z from "zod";
+import { messageOf } from "../errors.ts";
 import type { Json } from "../value/json.ts";
+import type { FrontEnd } from "./front-end.ts";
 import type { Finding, Plan, PlanCall, ReadPlan } from "./plan.ts";
 
 const name = z.string().min(1).max(128);
@@ -14,6 +16,19 @@ export const jsonPlan = z.strictObject({
   input: z.record(z.string(), z.json()).optional(),
   calls: z.array(jsonCall).min(1, "must hold a call"),
 });
+
+/** Plans as JSON. */
+export const jsonPlans: FrontEnd = {
+  format: "json",
+  mediaTypes: ["application/json"],
+  read(text) {
+    try {
+      return readJsonPlan(JSON.parse(text));
+    } catch (error) {
+      return { findings: [{ code: "bad_plan", message: `This is not JSON: ${messageOf(error)}` }] };
+    }
+  },
+};
 
 /** References in it are written with a dagger: `†state.user`. */
 export function readJsonPlan(given: unknown): ReadPlan {

@@ -6,17 +6,11 @@ import type { RuntimeToolContext } from "../tool/runtime-tool.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
 import { Taint } from "../tool/taint.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
+import type { RunPlaces } from "./front-end.ts";
 import type { Shown, StepSources, TemplateFiles, Withheld } from "./template-render.ts";
 
 /** Where a step's inputs come from and its answer goes. */
-export interface StepPlaces {
-  /** The conversation's variables, under their own names; a run's own are among them. */
-  readonly store: VariableStore;
-  /** Without it files cannot be named. */
-  readonly files?: Files | undefined;
-  /** As `{today}` prints it. */
-  readonly today: string;
-}
+export type StepPlaces = Omit<RunPlaces, "ask">;
 
 /** What one step is given, and what was shown of it. */
 export class StepInputs implements StepSources {

@@ -5,16 +5,16 @@ import { type RuntimeTool, runtimeTool } from "../tool/runtime-tool.ts";
 import type { Effects } from "../tool/wrapped-tool.ts";
 import { countOf, type Json } from "../value/json.ts";
 import { previewOf } from "../value/preview.ts";
-import type { AskModel, ModelAnswer } from "./ask-model.ts";
-import { StepInputs, type StepPlaces } from "./template-inputs.ts";
+import type { ModelAnswer } from "./ask-model.ts";
+import type { RunPlaces } from "./front-end.ts";
+import { StepInputs } from "./template-inputs.ts";
 import { StepOutputs } from "./template-outputs.ts";
 import { PROMPT_TOOL } from "./template-plan.ts";
 import { renderStep } from "./template-render.ts";
 import { templateStep } from "./template-schema.ts";
 import type { TemplateStep } from "./template.ts";
 
-export interface PromptToolOptions extends StepPlaces {
-  readonly ask: AskModel;
+export interface PromptToolOptions extends RunPlaces {
   /** What a question would do a second time; see `effectsOfStep`. Default: `none`. */
   readonly effects?: Effects;
 }

@@ -1,7 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { type LanguageModel, type ToolSet, wrapLanguageModel } from "ai";
 import { CapabilityScanner, type WrittenCall } from "../plan/capability-scanner.ts";
-import type { Agent } from "./agent.ts";
 import { capabilityGuide } from "./capability-guide.ts";
 import { taggedPrompt } from "./capability-prompt.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
@@ -46,22 +45,6 @@ export function capabilityModel(
       },
     },
   });
-}
-
-/** What such an agent is unless it says otherwise: results go where a tag says, and tags hold `{{name}}`. */
-export function withCapabilities(agent: Agent): Agent {
-  if (agent.toolCalls !== "capability-xml") return agent;
-  const { outputPath = true, references } = agent;
-  return { ...agent, outputPath, references: { syntaxes: ["dollar", "mustache"], ...references } };
-}
-
-/** The model that such an agent is answered by. */
-export function modelFor(
-  { toolCalls }: Agent,
-  model: LanguageModel,
-  options: CapabilityOptions,
-): LanguageModel {
-  return toolCalls === "capability-xml" ? capabilityModel(model, options) : model;
 }
 
 function tagsAsCalls(tools: CapabilityTools, newId: () => string): TransformStream<Part, Part> {

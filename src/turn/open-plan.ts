@@ -3,10 +3,9 @@ import { checkPlan, type CheckedPlan } from "../plan/check-plan.ts";
 import type { Finding, Plan } from "../plan/plan.ts";
 import type { PlanRecord } from "../plan/plan-store.ts";
 import { GATES } from "../plan/run-record.ts";
-import { variablesRead } from "../plan/template-plan.ts";
 import { referencesIn } from "../reference/references-in.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { type PlanTools, type RunToOpen, toolsToRun } from "./plan-tools.ts";
+import { frontEndOf, type PlanTools, type RunToOpen, toolsToRun } from "./plan-tools.ts";
 import type { TurnOptions } from "./turn-options.ts";
 
 /** A plan that can run, with the tools that it calls. */
@@ -24,10 +23,11 @@ export async function openPlan(
   { plan, tainted = false }: PlanRecord,
   run: Omit<RunToOpen, "tainted">,
 ): Promise<OpenedPlan> {
-  const { store } = options;
+  const { store, facilities = {} } = options;
   const tools = await toolsToRun(plan, options, { ...run, tainted });
   const checked = await requireValid(plan, tools, { store });
-  const needs = needsOf(plan).filter((name) => store.glance(name) !== undefined);
+  const read = frontEndOf(facilities, plan.format).reads?.(plan) ?? [];
+  const needs = needsOf(plan, read).filter((name) => store.glance(name) !== undefined);
   for (const name of needs) store.holds.hold(run.run, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
 }
@@ -52,14 +52,13 @@ export function invalidPlan(findings: readonly Finding[]): ByrefError {
   return new ByrefError("invalid_plan", said.join(" "), { findings });
 }
 
-/** Names that are not the run's own, of references that its calls write. */
-function needsOf(plan: Plan): readonly string[] {
+/** Names that are not the run's own, of what its calls refer to or read. */
+function needsOf(plan: Plan, read: readonly string[]): readonly string[] {
   const own = new Set(["input", "state", GATES, ...plan.runNames]);
   const referred = plan.calls.flatMap(({ parameters }) =>
     referencesIn(parameters, plan.syntaxes).flatMap(({ references }) =>
       references.map(({ name }) => name),
     ),
   );
-  const read = plan.format === "template" ? variablesRead(plan) : [];
   return [...new Set([...referred, ...read])].filter((name) => !own.has(name));
 }

@@ -1,20 +1,18 @@
 import type { ToolSet } from "ai";
-import type { Finding, Plan, PlanCall } from "../plan/plan.ts";
+import { ByrefError } from "../errors.ts";
 import { dayAt } from "../plan/file-target.ts";
-import { filesWithoutBucket, PROMPT_TOOL, templateFindings } from "../plan/template-plan.ts";
-import { templateStep } from "../plan/template-schema.ts";
-import { effectsOfStep, promptTool } from "../plan/template-step.ts";
-import { variableCapability } from "../plan/variable-capability.ts";
+import type { FrontEnd } from "../plan/front-end.ts";
+import type { Finding, Plan, PlanCall, PlanFormat } from "../plan/plan.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import { Taint } from "../tool/taint.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import type { Effects, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Account } from "./account.ts";
-import { wrapOptionsFor } from "./steps.ts";
 import { askerFor, askModelOf } from "./sub-turn.ts";
-import { plainSetOf, Toolbox } from "./toolbox.ts";
+import { type Facilities, Toolbox } from "./toolbox.ts";
 import type { TurnOptions } from "./turn-options.ts";
+import { wrapOptionsFor } from "./wrap-options.ts";
 
 /** Whose tools a plan calls, and what they work with. */
 export type Planner = Pick<TurnOptions, "agent" | "store" | "facilities">;
@@ -29,9 +27,20 @@ export interface PlanTools {
   effectsOf(call: PlanCall): Effects;
 }
 
+/** The front end of a format. Throws `bad_configuration` where it is not built in. */
+export function frontEndOf(
+  { frontEnds = [] }: Pick<Facilities, "frontEnds">,
+  format: PlanFormat,
+): FrontEnd {
+  const found = frontEnds.find((one) => one.format === format);
+  if (found !== undefined) return found;
+  const message = `Plans of the format ${format} are not built into this Worker.`;
+  throw new ByrefError("bad_configuration", message);
+}
+
 /** A plan that is only looked at: nothing of it runs. */
 export async function toolsToCheck(plan: Plan, planner: Planner): Promise<PlanTools> {
-  return toolsOf(plan, planner, { wrap: wrapFor(plan, planner, new Taint()), extra: extras(plan) });
+  return toolsOf(plan, planner, { wrap: wrapFor(plan, planner, new Taint()), own: [] });
 }
 
 export interface RunToOpen {
@@ -53,49 +62,53 @@ export async function toolsToRun(
   const { agent, model, redact, store, facilities = {} } = options;
   const asking = { ...options, account };
   const colleague = { agent, model, ...(redact === undefined ? {} : { redact }) };
-  const prompt = promptTool({
+  const places = {
     ask: askModelOf(asking, colleague),
     store,
     today: dayAt(Date.parse(createdAt)),
     ...(facilities.files === undefined ? {} : { files: facilities.files }),
-  });
+  };
   return toolsOf(plan, options, {
     wrap: { ...wrapFor(plan, options, new Taint(tainted)), owner: run },
-    extra: plan.format === "template" ? [prompt] : extras(plan),
+    own: frontEndOf(facilities, plan.format).own?.tools(places) ?? [],
     ask: askerFor(asking),
   });
 }
 
 interface Parts {
   readonly wrap: WrapOptions;
-  readonly extra: readonly RuntimeTool[];
+  /** What the format brings. */
+  readonly own: readonly RuntimeTool[];
   readonly ask?: ReturnType<typeof askerFor>;
 }
 
 async function toolsOf(
   plan: Plan,
   { agent, facilities = {} }: Planner,
-  { wrap, extra, ask }: Parts,
+  { wrap, own, ask }: Parts,
 ): Promise<PlanTools> {
   // A plan that proposes plans is nothing that a person could approve.
   const { plans: _, ...others } = facilities;
-  const asking = ask === undefined ? {} : { ask };
-  const toolbox = await Toolbox.open(agent, wrap, { ...others, ...asking });
-  const isTemplate = plan.format === "template";
-  const wrapped = await wrapRuntimeTools(extra, wrap);
-  const effects = new Map(extra.map(({ name, effects = "none" }) => [name, effects] as const));
-  const noFiles = facilities.files === undefined ? filesWithoutBucket(plan) : [];
+  const frontEnd = frontEndOf(facilities, plan.format);
+  const { plain = {}, isAlone = false } = frontEnd.own ?? {};
+  const toolbox = await Toolbox.open(agent, wrap, {
+    ...others,
+    ...(ask === undefined ? {} : { ask }),
+  });
+  const wrapped = await wrapRuntimeTools(own, wrap);
+  const toolNames = Object.keys(toolbox.plain);
+  const hasFiles = facilities.files !== undefined;
+  const effectsOf = (name: string) => toolbox.effectsOf(name);
   return {
-    plain: isTemplate
-      ? { [PROMPT_TOOL]: { inputSchema: templateStep } }
-      : { ...plainSetOf(extra), ...toolbox.plain },
-    findings: isTemplate ? [...templateFindings(plan, Object.keys(toolbox.plain)), ...noFiles] : [],
-    // An agent's tool goes before what a format brings, which only a template is made of.
-    get: (name) => (isTemplate ? wrapped.get(name) : (toolbox.get(name) ?? wrapped.get(name))),
-    effectsOf({ tool, parameters }) {
-      const effectsOf = (name: string) => toolbox.effectsOf(name);
-      if (isTemplate) return effectsOfStep(templateStep.parse(parameters), effectsOf);
-      return toolbox.get(tool) === undefined ? (effects.get(tool) ?? "once") : effectsOf(tool);
+    plain: isAlone ? plain : { ...plain, ...toolbox.plain },
+    findings: frontEnd.findings?.(plan, { toolNames, hasFiles }) ?? [],
+    // An agent's tool goes before what a format brings beside it.
+    get: (name) => (isAlone ? undefined : toolbox.get(name)) ?? wrapped.get(name),
+    effectsOf(call) {
+      const { tool } = call;
+      if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
+      const said = own.find(({ name }) => name === tool)?.effects ?? "none";
+      return frontEnd.effectsOf?.(call, effectsOf) ?? said;
     },
   };
 }
@@ -108,8 +121,4 @@ function wrapFor({ syntaxes, order }: Plan, { agent, store }: Planner, taint: Ta
     syntaxes,
     unknown: order === "data" ? "error" : "keep",
   };
-}
-
-function extras({ format }: Plan): readonly RuntimeTool[] {
-  return format === "capability-xml" ? variableCapability : [];
 }

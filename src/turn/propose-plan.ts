@@ -1,13 +1,11 @@
 import { limits } from "../limits.ts";
-import { withKnownTools } from "../plan/capability-tools.ts";
 import type { Plan, PlanFormat } from "../plan/plan.ts";
 import { inputFindings } from "../plan/plan-input.ts";
 import type { PlanRecord } from "../plan/plan-store.ts";
-import { readPlan } from "../plan/read-plan.ts";
 import { limitExceeded } from "../errors.ts";
 import { byteLength } from "../value/utf8.ts";
 import { invalidPlan, requireValid } from "./open-plan.ts";
-import { type Planner, toolsToCheck } from "./plan-tools.ts";
+import { frontEndOf, type Planner, toolsToCheck } from "./plan-tools.ts";
 
 export interface Proposal {
   readonly format: PlanFormat;
@@ -27,7 +25,7 @@ export async function proposePlan(
     const advice = "Keep long data in variables, and refer to them.";
     throw limitExceeded("maxPlanBytes", { maximum, actual, advice });
   }
-  const { plan, findings } = readPlan(format, text);
+  const { plan, findings } = frontEndOf(planner.facilities ?? {}, format).read(text);
   if (plan === undefined) throw invalidPlan(findings);
   return recordOf(plan, planner, tainted);
 }
@@ -38,7 +36,7 @@ async function recordOf(
   tainted: boolean,
 ): Promise<PlanRecord> {
   const tools = await toolsToCheck(read, { agent, store, facilities });
-  const plan = await withKnownTools(read, tools.plain);
+  const plan = (await frontEndOf(facilities, read.format).fit?.(read, tools.plain)) ?? read;
   const checked = await requireValid(plan, tools, { store, more: inputFindings(plan) });
   const after = checked.calls.map(({ call, dependsOn }): [string, string[]] => [
     call.id,

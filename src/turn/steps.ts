@@ -2,15 +2,12 @@ import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Change } from "../store/variable-store.ts";
-import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import type { Agent } from "./agent.ts";
 import type { Answer } from "./answer.ts";
 import { answerOf } from "./answer-of.ts";
 import type { StoredMessage } from "./history.ts";
 import type { JournalCall, JournalEntry } from "./journal.ts";
 import { instructionsFor, toModelMessages, toOwnMessages, withVariables } from "./prompt.ts";
-import { modelFor, withCapabilities } from "./capability-model.ts";
 import { callModel, type StepContext, type StepResult } from "./step.ts";
 import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
@@ -18,6 +15,7 @@ import type { Remains } from "./log-lines.ts";
 import type { TurnLog } from "./turn-log.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import type { TurnState } from "./turn-state.ts";
+import { wrapOptionsFor } from "./wrap-options.ts";
 import type { Decided } from "./waiting.ts";
 
 type Taken = "agent" | "model" | "store" | "newId" | "redact" | "signal" | "facilities" | "sleep";
@@ -194,7 +192,7 @@ export class Steps {
       hidesUntrusted: agent.untrusted === "hide",
     });
     const context: StepContext = {
-      model: modelFor(agent, model, { tools: this.#required.tools.plain, newId }),
+      model: this.#required.tools.modelFor(model, newId),
       instructions: instructionsFor(agent),
       tools: this.#required.tools.shown,
       savings: account.savings,
@@ -307,22 +305,6 @@ interface Opened {
   readonly tools: Toolbox;
   readonly past: readonly ModelMessage[];
   readonly calls: ToolCalls;
-}
-
-/** How an agent has its tools wrapped. */
-export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
-  const { naming, readonlyTools, policies, policy, untrusted } = agent;
-  const { outputPath, references: { syntaxes, unknown } = {} } = withCapabilities(agent);
-  return {
-    ...(policies === undefined ? {} : { policies }),
-    ...(policy === undefined ? {} : { policy }),
-    ...(untrusted === undefined ? {} : { untrusted }),
-    ...(outputPath === undefined ? {} : { outputPath }),
-    ...(naming === undefined ? {} : { naming }),
-    ...(readonlyTools === undefined ? {} : { readonlyTools }),
-    ...(syntaxes === undefined ? {} : { syntaxes }),
-    ...(unknown === undefined ? {} : { unknown }),
-  };
 }
 
 function tooManySteps(): ByrefError {

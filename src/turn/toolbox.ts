@@ -1,10 +1,11 @@
-import type { ToolSet } from "ai";
+import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
+import type { FrontEnd } from "../plan/front-end.ts";
 import { variableTools } from "../tool/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
@@ -13,7 +14,7 @@ import type { Agent } from "./agent.ts";
 import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate.ts";
 import { hasListed } from "./prompt.ts";
 import { type PlanDesk, PROPOSE_PLAN, proposePlanTool } from "./propose-plan-tool.ts";
-import { taggedVariables, wrapTaggedVariables } from "./tagged-variables.ts";
+import type { CapabilityTags } from "./capability-tags.ts";
 
 /** What the runtime's own tools need of where they run. */
 export interface Facilities {
@@ -23,6 +24,10 @@ export interface Facilities {
   readonly files?: Files;
   /** Without it no model can propose a plan. */
   readonly plans?: PlanDesk;
+  /** Without it no agent calls tools with tags. */
+  readonly tags?: CapabilityTags;
+  /** Front ends of plans that may run here. */
+  readonly frontEnds?: readonly FrontEnd[];
   /** Without it no agent can ask another. */
   readonly colleague?: FindColleague;
 }
@@ -49,6 +54,7 @@ export class Toolbox {
   readonly #own: ReadonlyMap<string, WrappedTool>;
   readonly #effects: ReadonlyMap<string, Effects>;
   readonly #showsAll: boolean;
+  readonly #tags: CapabilityTags | undefined;
 
   /** The agent's tool goes before one of the runtime's of the same name. */
   static async open(
@@ -61,7 +67,8 @@ export class Toolbox {
     const own = ownTools(options, { ...facilities, callable: agents });
     const chosen = own.filter(({ name }) => isChosen(name, agent) && !agents.has(name));
     const asking = delegateTools(agent, options, facilities);
-    const tagged = taggedVariables(agent);
+    const tags = agent.toolCalls === "capability-xml" ? facilities.tags : undefined;
+    const tagged = tags?.tools(agent) ?? [];
     const proposing = proposingTools(agent, facilities);
     const runtime = [...chosen, ...asking, ...proposing, ...tagged];
     const effects = new Map(runtime.map(({ name, effects = "none" }) => [name, effects] as const));
@@ -69,7 +76,7 @@ export class Toolbox {
     const always = new Map([
       ...agents,
       ...(await wrapRuntimeTools([...asking, ...proposing], options)),
-      ...(await wrapTaggedVariables(tagged, options)),
+      ...((await tags?.wrap(tagged, options)) ?? []),
     ]);
     return new Toolbox({
       store: options.store,
@@ -77,11 +84,13 @@ export class Toolbox {
       own: adapted(await wrapRuntimeTools(chosen, options), adapt),
       effects,
       showsAll,
+      tags,
       plain: { ...plainSetOf(runtime), ...agent.tools },
     });
   }
 
-  private constructor({ store, agents, own, effects, plain, showsAll }: Tools) {
+  private constructor({ store, agents, own, effects, plain, showsAll, tags }: Tools) {
+    this.#tags = tags;
     this.#showsAll = showsAll;
     this.plain = plain;
     this.#store = store;
@@ -97,6 +106,11 @@ export class Toolbox {
 
   get(name: string): WrappedTool | undefined {
     return this.#agents.get(name) ?? this.#own.get(name);
+  }
+
+  /** The model, which calls them natively or seems to; `newId` is for the ids of calls. */
+  modelFor(model: LanguageModel, newId: () => string): LanguageModel {
+    return this.#tags?.model(model, { tools: this.plain, newId }) ?? model;
   }
 
   /** As the model is shown them now. */
@@ -126,6 +140,7 @@ interface Tools {
   readonly own: ReadonlyMap<string, WrappedTool>;
   readonly effects: ReadonlyMap<string, Effects>;
   readonly showsAll: boolean;
+  readonly tags: CapabilityTags | undefined;
 }
 
 function effectsOf(name: string, { effects = {} }: Agent): Effects {

@@ -91,7 +91,7 @@ describe("a plan that is proposed", () => {
   it.each([
     { body: "{", type: "application/json", code: "bad_plan" },
     { body: '<capability name="echo" action="x', type: "application/xml", code: "bad_xml" },
-    { body: "# Nothing", type: "text/markdown", code: "bad_plan" },
+    { body: "@input web:x\nGo.", type: "text/markdown", code: "bad_directive" },
   ])("is refused as $type that cannot be read", async ({ body, type, code }) => {
     await withRuntime(planning(), async (own) => {
       const headers = { "content-type": type };
@@ -216,7 +216,7 @@ describe("a run", () => {
       const id = await approved(own, calls, { input });
       const wrong = await own.call("POST", `${ROOT}/${id}/run`, json({ input: { n: "x" } }));
       const { detail } = await problemIn(wrong, "invalid_plan_input");
-      expect(detail).toContain("input.n: ");
+      expect(detail).toContain("input.n must be number");
       expect((await runOf(own, id, { input: { n: 2 } })).state).toEqual({ n: 2 });
       const bad = json({ calls, input: { type: "string", pattern: "(a+)+$" } });
       await problemIn(await own.call("POST", ROOT, bad), "invalid_plan");

@@ -4,6 +4,7 @@ import { migrate } from "../../src/store/migrations.ts";
 import type { SqlValue } from "../../src/store/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Agent } from "../../src/turn/agent.ts";
+import { capabilityTags } from "../../src/turn/capability-tags.ts";
 import { History } from "../../src/turn/history.ts";
 import { Journal } from "../../src/turn/journal.ts";
 import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
@@ -51,7 +52,7 @@ export class Crashing {
   #process: Process;
 
   constructor(tools: ToolSet, about: Partial<Agent> = {}, facilities: Facilities = {}) {
-    this.#facilities = facilities;
+    this.#facilities = { tags: capabilityTags, ...facilities };
     this.agent = { name: "a", description: "", instructions: "", tools, ...about };
     this.#process = this.#start();
   }

@@ -3,6 +3,8 @@ import { expect } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { PlanView, RunView } from "../../src/edge/plan-view.ts";
+import { capabilityWorkflows } from "../../src/plan/capability-workflows.ts";
+import { templates } from "../../src/plan/templates.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
 import { json } from "./edge.ts";
@@ -41,6 +43,7 @@ export function planning(
   return {
     agents: [{ name: "planner", description: "Plans.", instructions: "", tools, ...agent }],
     model: scriptedModel(steps),
+    plans: [capabilityWorkflows, templates],
   };
 }
 

@@ -11,6 +11,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { Naming } from "../../src/tool/prepared-call.ts";
 import type { Agent } from "../../src/turn/agent.ts";
+import { capabilityTags } from "../../src/turn/capability-tags.ts";
 import { History, type StoredMessage } from "../../src/turn/history.ts";
 import { Journal } from "../../src/turn/journal.ts";
 import { resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
@@ -71,7 +72,7 @@ export class Conversation {
 
   constructor({ agent, tools = {}, instructions = "Help.", ...options }: ConversationOptions) {
     this.#spendLimits = options.spendLimits ?? {};
-    this.#facilities = options.facilities ?? {};
+    this.#facilities = { tags: capabilityTags, ...options.facilities };
     const { naming } = options;
     const about = { name: "test", description: "For tests.", instructions, tools };
     this.agent = agent ?? { ...about, ...(naming === undefined ? {} : { naming }) };

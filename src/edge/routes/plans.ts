@@ -1,26 +1,21 @@
 import { type Context, Hono } from "hono";
 import { ByrefError } from "../../errors.ts";
-import type { PlanFormat } from "../../plan/plan.ts";
+import type { FrontEnd } from "../../plan/front-end.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { mediaTypeOf, parseJson } from "../read-body.ts";
 import { parse, requireId, runBody, textOf } from "../requests.ts";
 
-const FORMATS: ReadonlyMap<string, PlanFormat> = new Map([
-  ["application/json", "json"],
-  ["application/xml", "capability-xml"],
-  ["text/xml", "capability-xml"],
-  ["text/markdown", "template"],
-]);
-
 /** The plans of a conversation, and their runs. */
-export function planRoutes() {
+export function planRoutes(frontEnds: readonly FrontEnd[]) {
   const routes = new Hono<AppEnv>();
 
   routes.post("/:id/plans", async (context) => {
     const request = context.req.raw;
-    const format = FORMATS.get(mediaTypeOf(request));
-    if (format === undefined) throw unsupported(mediaTypeOf(request));
+    const type = mediaTypeOf(request);
+    const frontEnd = frontEnds.find(({ mediaTypes }) => mediaTypes.includes(type));
+    if (frontEnd === undefined) throw unsupported(type, frontEnds);
+    const { format } = frontEnd;
     const text = await request.text();
     const { agent } = context.req.query();
     return ask(context, "", { body: textOf({ format, text, agent }) });
@@ -79,8 +74,8 @@ async function ask(
   return new Response(response.body, response);
 }
 
-function unsupported(type: string): ByrefError {
-  const known = [...FORMATS.keys()].join(", ");
+function unsupported(type: string, frontEnds: readonly FrontEnd[]): ByrefError {
+  const known = frontEnds.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
   const message = `The body's content type is ${type || "missing"}; a plan is ${known}.`;
   return new ByrefError("unsupported_media_type", message);
 }

@@ -1,0 +1,48 @@
+import type { ToolSet } from "ai";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { Files } from "../tool/files.ts";
+import type { RuntimeTool } from "../tool/runtime-tool.ts";
+import type { Effects } from "../tool/wrapped-tool.ts";
+import type { AskModel } from "./ask-model.ts";
+import type { Finding, Plan, PlanCall, PlanFormat, ReadPlan } from "./plan.ts";
+
+/** What a format's own tools work with, in one run. */
+export interface RunPlaces {
+  /** The conversation's variables, under their own names; a run's own are among them. */
+  readonly store: VariableStore;
+  /** Without it files cannot be named. */
+  readonly files?: Files | undefined;
+  /** As `{today}` prints it. */
+  readonly today: string;
+  readonly ask: AskModel;
+}
+
+/** What a front end is given of where its plans run. */
+export interface FrontEndContext {
+  /** Names of the tools that the agent and the runtime have. */
+  readonly toolNames: Iterable<string>;
+  readonly hasFiles: boolean;
+}
+
+/** A way of writing plans: turns a text into the one compiled form, and brings what only its plans call. */
+export interface FrontEnd {
+  readonly format: PlanFormat;
+  /** The content types of its texts. */
+  readonly mediaTypes: readonly string[];
+  read(text: string): ReadPlan;
+  /** The same plan with the tools that there are in it. Default: as it was read. */
+  fit?(plan: Plan, tools: ToolSet): Promise<Plan>;
+  /** Tools beside those of the agent; `isAlone`: in the place of those. */
+  readonly own?: {
+    /** To check against. */
+    readonly plain: ToolSet;
+    readonly isAlone?: boolean;
+    tools(places: RunPlaces): readonly RuntimeTool[];
+  };
+  /** What else keeps a plan from running. */
+  findings?(plan: Plan, context: FrontEndContext): readonly Finding[];
+  /** What calling its own tool again would do. Default: what the tool says. */
+  effectsOf?(call: PlanCall, effectsOf: (tool: string) => Effects): Effects;
+  /** The conversation's variables that its calls read, beside those that they refer to. */
+  reads?(plan: Plan): readonly string[];
+}
