@@ -110,6 +110,8 @@ export const limits = {
   // --- plans ---
   maxPlanCalls: 200,
   maxPlanBytes: 1_048_576,
+  /** It stands behind the names of a run's own variables. */
+  runIdChars: 9,
   /** In one conversation; the oldest that is over gives way to a new one. */
   maxPlans: 200,
   /** Of one plan; the same. */
@@ -125,6 +127,13 @@ export const limits = {
   maxWorkflowFindings: 50,
   /** Of a model's text so much is held back as one capability tag; what is longer is text. */
   maxTagChars: 65_536,
+  /** Of all of a template's steps. */
+  maxTemplateDirectives: 1_000,
+  maxDirectiveChars: 4_096,
+  /** That one step names. */
+  maxTemplateTools: 200,
+  /** That one pattern of a template fits. */
+  maxTemplateFiles: 1_000,
 
   // --- HTTP ---
   maxChatBodyBytes: 33_554_432,

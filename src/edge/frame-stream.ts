@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import { limits } from "../limits.ts";
 import type { Frame, TurnLog } from "../turn/turn-log.ts";
-import { isHighSurrogate } from "../value/json.ts";
+import { isHighSurrogate, isObject } from "../value/json.ts";
 
 /**
  * The UI message stream as server-sent events: from the frame at this index on, or else what the request's
@@ -15,7 +15,7 @@ export function eventStream(log: TurnLog, first?: number): ReadableStream<Uint8A
   });
 }
 
-/** The answer's text alone; a call that waits for approval, or an error, is a line that says so. */
+/** The answer's text alone; a call that waits, an error, and what becomes of a plan's calls are lines. */
 export function textStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
   let hasText = false;
   const write = ({ data }: Frame) => {
@@ -86,9 +86,17 @@ function textOf(chunk: UIMessageChunk): string {
   if (chunk.type === "reset-step")
     return "\n\n[reset: what follows stands in for this answer's end]\n\n";
   if (chunk.type === "tool-approval-request") return `\n[approval: ${chunk.approvalId}]\n`;
+  if (chunk.type === "data-call" || chunk.type === "data-run") return lineOf(chunk.data);
   if (chunk.type !== "error") return "";
   const colon = chunk.errorText.indexOf(": ");
   return `\n[error: ${chunk.errorText.slice(0, colon)}] ${chunk.errorText.slice(colon + 2)}\n`;
+}
+
+/** Of a plan's run: what became of a call, and of all of it. */
+function lineOf(data: unknown): string {
+  if (!isObject(data)) return "";
+  const { call = "run", status, reason } = data;
+  return `${String(call)}: ${String(status)}${reason === undefined ? "" : ` (${String(reason)})`}\n`;
 }
 
 /** UTF-8, where a surrogate pair may come in two pieces. */

@@ -1,3 +1,4 @@
+import { variableCapability } from "../plan/variable-capability.ts";
 import { runtimeToolNames } from "../tool/variable-tools.ts";
 import { McpDirectory } from "../tool/mcp-tools.ts";
 import type { ToolPolicy } from "../tool/tool-policy.ts";
@@ -14,7 +15,8 @@ const directory = new McpDirectory();
 export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
   const servers = MCP_SERVERS.filter(({ agents }) => agents?.includes(agent.name) ?? true);
   if (servers.length === 0) return { agent, close: () => Promise.resolve() };
-  const taken = [...Object.keys(agent.tools), ...runtimeToolNames];
+  const own = variableCapability.map(({ name }) => name);
+  const taken = [...Object.keys(agent.tools), ...runtimeToolNames, ...own];
   const mcp = await directory.open(servers, { taken, signal });
   const policies = Object.fromEntries(
     Object.entries(mcp.policies).map(([name, policy]) => [name, joined(policy, agent, name)]),

@@ -155,7 +155,7 @@ export class Plans {
     const plan = this.#required(id);
     requireApproved(plan);
     requireInput(plan.plan, input);
-    const run = `r${crypto.randomUUID().slice(0, 8)}`;
+    const run = `r${crypto.randomUUID().replaceAll("-", "").slice(1, limits.runIdChars)}`;
     const live = this.#take(plan, (data, turn) => {
       // It has waited for others: somebody may have cancelled it.
       requireApproved(data.plans.required(id));

@@ -84,6 +84,7 @@ class Check {
       this.findings.push(...(late[index] ?? []));
     }
     this.#checkOrder(checked);
+    this.#checkRunNames();
     return checked;
   }
 
@@ -182,6 +183,16 @@ class Check {
     const isOwn = name === "state" || this.#plan.runNames.includes(name) || this.#index.has(name);
     // A text with an unknown name in it is a text: only the dagger makes a reference of it.
     return !isOwn && (this.#context.isKnown(name) || !this.#plan.syntaxes.includes("dagger"));
+  }
+
+  /** In a run its id stands behind them. */
+  #checkRunNames(): void {
+    const maximum = limits.maxNameChars - limits.runIdChars - 1;
+    for (const name of this.#plan.runNames) {
+      if (name.length <= maximum) continue;
+      const message = `${name} is too long for a variable of a run: ${maximum} characters at most.`;
+      this.findings.push({ code: "bad_output_path", message });
+    }
   }
 
   #checkOrder(calls: readonly CheckedCall[]): void {

@@ -1,4 +1,5 @@
 import { ByrefError } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { nearest } from "../reference/near.ts";
 import { filePathIn } from "../tool/file-content.ts";
 import type { Path } from "../value/path.ts";
@@ -57,13 +58,10 @@ const directives: ReadonlyMap<string, (said: Said, directive: Directive) => void
   ["tools", addTools],
 ]);
 
-const MAX_DIRECTIVE_CHARS = 4_096;
-const MAX_TOOLS = 200;
-
 /** Adds to what is said. Throws a ByrefError with what is wrong. */
 export function obey(said: Said, name: string, directive: Directive): void {
-  if (directive.value.length > MAX_DIRECTIVE_CHARS) {
-    throw wrong(`A directive has at most ${MAX_DIRECTIVE_CHARS} characters.`);
+  if (directive.value.length > limits.maxDirectiveChars) {
+    throw wrong(`A directive has at most ${limits.maxDirectiveChars} characters.`);
   }
   const apply = directives.get(name);
   if (apply !== undefined) return apply(said, directive);
@@ -115,7 +113,9 @@ function addTools({ tools }: Said, { value, line }: Directive): void {
   for (; !cursor.isAtEnd; skipSeparators(cursor)) {
     const tool = takeTool(cursor, line);
     if (tools.has(tool.name)) throw wrong(`${shortened(tool.name)} is named twice in this step.`);
-    if (tools.size === MAX_TOOLS) throw wrong(`A step names at most ${MAX_TOOLS} tools.`);
+    if (tools.size === limits.maxTemplateTools) {
+      throw wrong(`A step names at most ${limits.maxTemplateTools} tools.`);
+    }
     tools.set(tool.name, tool);
   }
 }

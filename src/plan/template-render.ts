@@ -54,8 +54,6 @@ export type RenderedStep =
   | { readonly kind: "ask"; readonly prompt: string }
   | { readonly kind: "skipped"; readonly reason: string };
 
-const MAX_FILES = 1_000;
-
 /**
  * The inputs in their order, each with its name and in a fence, then the prompt as it is. Throws
  * `bad_configuration` for a file where there is no bucket, `limit_exceeded` for more than a prompt holds or
@@ -139,9 +137,10 @@ async function renderFiles(
 async function pathsIn(pattern: string, files: TemplateFiles): Promise<readonly string[]> {
   const listed = await files.list(prefixOf(pattern));
   const paths = listed.filter((path) => matchesGlob(pattern, path)).sort();
-  if (paths.length <= MAX_FILES) return paths;
+  const maximum = limits.maxTemplateFiles;
+  if (paths.length <= maximum) return paths;
   const advice = `file:${pattern} fits too many files: name fewer.`;
-  throw limitExceeded("maxFiles", { maximum: MAX_FILES, actual: paths.length, advice });
+  throw limitExceeded("maxTemplateFiles", { maximum, actual: paths.length, advice });
 }
 
 async function renderFile(

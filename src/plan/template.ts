@@ -40,8 +40,6 @@ export type ReadTemplate =
   | { readonly template: Template; readonly findings: readonly [] }
   | { readonly template?: undefined; readonly findings: readonly Finding[] };
 
-const MAX_DIRECTIVES = 1_000;
-
 /**
  * The template, or all that is wrong with it, each with its line. A text over a bound (headings:
  * `maxPlanCalls`, directives: 1,000) is read no further. Cost: linear.
@@ -108,8 +106,9 @@ class TemplateReader {
   #obey({ name, value, line }: Extract<TemplatePart, { kind: "directive" }>): boolean {
     this.#current.firstDirective ??= line;
     this.#directives++;
-    if (this.#directives > MAX_DIRECTIVES) {
-      const message = `A template has at most ${MAX_DIRECTIVES} directives; here is another.`;
+    const maximum = limits.maxTemplateDirectives;
+    if (this.#directives > maximum) {
+      const message = `A template has at most ${maximum} directives; here is another.`;
       this.#find("bad_directive", line, message);
       return false;
     }
@@ -119,7 +118,7 @@ class TemplateReader {
       if (codeOf(error) === "internal") throw error;
       this.findings.push({
         code: "bad_directive",
-        at: `@${name.slice(0, MAX_DIRECTIVE_CHARS)}`,
+        at: `@${name.slice(0, MAX_SHOWN_NAME_CHARS)}`,
         line,
         message: messageOf(error),
       });
@@ -139,7 +138,7 @@ class TemplateReader {
   }
 }
 
-const MAX_DIRECTIVE_CHARS = 40;
+const MAX_SHOWN_NAME_CHARS = 40;
 
 function draftAt(line: number, title?: string): Draft {
   const heading = title === undefined ? {} : { title };

@@ -167,6 +167,26 @@ describe("a run", () => {
     });
   });
 
+  it("says as plain text what becomes of each call, a line each", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, [
+        { _tool: "fail", _id: "bad", _outputPath: "†state.a" },
+        { _tool: "echo", _id: "after", value: "†state.a" },
+      ]);
+      const init = json({}, { accept: "text/plain" });
+      const response = await own.call("POST", `${ROOT}/${id}/run`, init);
+      expect((await response.text()).split("\n")).toEqual([
+        "bad: waiting",
+        "after: waiting",
+        "bad: running",
+        "bad: failed (tool_failed: boom)",
+        "after: skipped (†state.a is not there: bad failed.)",
+        "run: failed",
+        "",
+      ]);
+    });
+  });
+
   it("has an input and a state of its own each time, and merges what it came to", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, [

@@ -182,3 +182,15 @@ describe("what ties calls together", () => {
     expect(steps(400) / steps(200)).toBeLessThan(2.1);
   });
 });
+
+describe("a name of a run's own", () => {
+  it("leaves room for the run's id", async () => {
+    const about = { order: "written", syntaxes: ["mustache"], format: "capability-xml" } as const;
+    const check = (name: string) =>
+      checkPlan({ ...plan([]), ...about, runNames: [name] }, context).then(({ findings }) =>
+        findings.map(({ code }) => code),
+      );
+    expect(await check("x".repeat(54))).toEqual([]);
+    expect(await check("x".repeat(55))).toEqual(["bad_output_path"]);
+  });
+});

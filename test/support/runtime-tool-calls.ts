@@ -8,7 +8,7 @@ import { variableTools } from "../../src/tool/variable-tools.ts";
 import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
 import type { CallOptions, RunScope } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
-import { failureOf, run } from "./wrapped.ts";
+import { call, failureOf, run } from "./wrapped.ts";
 
 /** `mine` and `state` are the run's own. */
 export const scope: RunScope = {
