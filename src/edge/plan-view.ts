@@ -1,51 +1,20 @@
+import type * as z from "zod";
 import { limits } from "../limits.ts";
 import type { Lookup } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
-import type { Finding, Plan, PlanCall, PlanFormat } from "../plan/plan.ts";
-import type { PlanRecord, PlanStatus, StoredRun } from "../plan/plan-store.ts";
+import type { Plan, PlanCall } from "../plan/plan.ts";
+import type { PlanRecord, StoredRun } from "../plan/plan-store.ts";
 import { isOpenRun, nameInRun, type CallState } from "../plan/run-record.ts";
 import { saveTargetIn } from "../tool/save-target.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
+import type { callView, plannedCallView, planView, runView } from "./plan-schemas.ts";
 
-/** A call of a plan as HTTP shows it. */
-export interface CallView extends Pick<CallState, "status" | "reason" | "gate"> {
-  readonly _id: string;
-  readonly _tool: string;
-}
-
-/** The same with what it would receive. */
-export interface PlannedCallView extends CallView {
-  readonly _outputPath?: string;
-  /** Ids of the calls that come before it. */
-  readonly after: readonly string[];
-  /** Its parameters, with values in the place of references as far as they are known. */
-  readonly input: Json;
-}
-
-export interface RunView {
-  readonly id: string;
-  readonly status: StoredRun["record"]["status"];
-  readonly createdAt: string;
-  readonly input: Json;
-  readonly state: Json;
-  readonly calls: readonly CallView[];
-  readonly error?: string;
-}
-
-export interface PlanView {
-  readonly id: string;
-  readonly status: PlanStatus;
-  readonly name?: string;
-  readonly format: PlanFormat;
-  readonly agent: string;
-  readonly createdAt: string;
-  readonly calls: readonly PlannedCallView[];
-  readonly findings: readonly Finding[];
-  /** Oldest first. */
-  readonly runs: readonly RunView[];
-}
+type CallView = z.infer<typeof callView>;
+type PlannedCallView = z.infer<typeof plannedCallView>;
+export type RunView = z.infer<typeof runView>;
+export type PlanView = z.infer<typeof planView>;
 
 /** A plan with its runs; `status` of a call is that of the newest run. */
 export async function viewOf(
@@ -58,9 +27,9 @@ export async function viewOf(
   const calls = plan.calls.map(async (call): Promise<PlannedCallView> => {
     const { outputPath } = call;
     return {
-      ...callView(call, newest?.record.calls[call.id]),
+      ...callViewOf(call, newest?.record.calls[call.id]),
       ...(outputPath === undefined ? {} : { _outputPath: outputPath }),
-      after: after[call.id] ?? [],
+      after: [...(after[call.id] ?? [])],
       input: await inputOf(call, plan, lookup),
     };
   });
@@ -73,12 +42,12 @@ export async function viewOf(
     createdAt,
     calls: await Promise.all(calls),
     findings: [],
-    runs: await Promise.all(runs.map((run) => runView(plan, run, store))),
+    runs: await Promise.all(runs.map((run) => runViewOf(plan, run, store))),
   };
 }
 
 /** Of a run that goes on: its state so far. */
-export async function runView(
+export async function runViewOf(
   plan: Plan,
   { record, input, state }: StoredRun,
   store: VariableStore,
@@ -90,7 +59,7 @@ export async function runView(
     createdAt,
     input,
     state: state ?? (isOpenRun(record) ? await stateSoFar(id, store) : {}),
-    calls: plan.calls.map((call) => callView(call, calls[call.id])),
+    calls: plan.calls.map((call) => callViewOf(call, calls[call.id])),
     ...(error === undefined ? {} : { error }),
   };
 }
@@ -103,7 +72,7 @@ async function stateSoFar(run: string, store: VariableStore): Promise<Json> {
   return isShown ? ((await store.read(name)) ?? {}) : { $var: name };
 }
 
-function callView({ id, tool }: PlanCall, state: CallState = { status: "waiting" }): CallView {
+function callViewOf({ id, tool }: PlanCall, state: CallState = { status: "waiting" }): CallView {
   const { status, reason, gate } = state;
   return {
     _id: id,

@@ -18,7 +18,7 @@ import { castOf, castOrStranger, type Company } from "./cast.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import type { Deletion } from "./deletion.ts";
 import type { Lane, Lined } from "./lane.ts";
-import { type PlanView, runView, viewOf } from "./plan-view.ts";
+import { type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { playAgain, playOn, playRun, type RunTurn } from "./play-run.ts";
 import type { TurnRun } from "./play.ts";
 import type { ProposalRequest, RunRequest, TurnRequest } from "./requests.ts";
@@ -235,7 +235,7 @@ export class Plans {
     { accept, first }: { readonly accept: string | null; readonly first?: number },
   ): Promise<Response> {
     const { store, data } = this.#options;
-    const result = live.result.then((run) => runView(plan.plan, run, data()?.store ?? store()));
+    const result = live.result.then((run) => runViewOf(plan.plan, run, data()?.store ?? store()));
     const whole = (view: Awaited<typeof result>) => Response.json(view);
     const from = first === undefined ? {} : { first };
     return respond(accept, { log: live.log, result, whole, ...from });

@@ -2,6 +2,7 @@ import { type ToolSet, tool } from "ai";
 import { expect } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import { callPart, planView, runPart, runView } from "../../src/edge/plan-schemas.ts";
 import type { PlanView, RunView } from "../../src/edge/plan-view.ts";
 import { capabilityWorkflows } from "../../src/plan/capability-workflows.ts";
 import { templates } from "../../src/plan/templates.ts";
@@ -55,7 +56,7 @@ export type Calls = readonly Readonly<Record<string, unknown>>[];
 export async function propose(own: OwnRuntime, calls: Calls, more: object = {}): Promise<PlanView> {
   const response = await own.call("POST", ROOT, json({ calls, ...more }));
   expect(response.status).toBe(201);
-  return response.json<PlanView>();
+  return planView.parse(await response.json());
 }
 
 /** The same, approved. */
@@ -68,7 +69,7 @@ export async function approved(own: OwnRuntime, calls: Calls, more: object = {})
 export async function planOf(own: OwnRuntime, id: string): Promise<PlanView> {
   const response = await own.call("GET", `${ROOT}/${id}`);
   expect(response.status).toBe(200);
-  return response.json<PlanView>();
+  return planView.parse(await response.json());
 }
 
 /** Runs it to where it ends or waits. */
@@ -76,7 +77,7 @@ export async function runOf(own: OwnRuntime, id: string, body: object = {}): Pro
   const init = json(body, { accept: "application/json" });
   const response = await own.call("POST", `${ROOT}/${id}/run`, init);
   expect(response.status).toBe(200);
-  return response.json<RunView>();
+  return runView.parse(await response.json());
 }
 
 /** The run's stream, as its data parts. */
@@ -84,9 +85,14 @@ export async function streamed(response: Response): Promise<readonly RunPart[]> 
   expect(response.status).toBe(200);
   return chunksIn(await response.text()).flatMap((chunk) =>
     chunk.type === "data-call" || chunk.type === "data-run"
-      ? [{ type: chunk.type, ...(chunk.data as object) }]
+      ? [{ type: chunk.type, ...partOf(chunk) }]
       : [],
   );
+}
+
+/** Throws unless it is as it is described. */
+function partOf({ type, data }: { readonly type: string; readonly data: unknown }): object {
+  return type === "data-call" ? callPart.parse(data) : runPart.parse(data);
 }
 
 export interface RunPart {
