@@ -5,6 +5,8 @@ import { defineConfig } from "vitest/config";
 const LARGE = "test/**/*.large.test.ts";
 /** Machines are slow at times; no test depends on how fast it is. */
 const PATIENT_MS = 30_000;
+/** What the files import takes longer than most of them: it is loaded once for all. */
+const SHARED = { isolate: false };
 
 /** A server a file: one at a time. */
 const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false };
@@ -20,6 +22,7 @@ export default defineConfig({
           include: ["test/**/*.test.ts"],
           exclude: ["test/edge/**", "test/process/**", LARGE],
           testTimeout: PATIENT_MS,
+          ...SHARED,
         },
       },
       {
@@ -29,6 +32,7 @@ export default defineConfig({
           include: ["test/edge/**/*.test.ts"],
           exclude: [LARGE],
           testTimeout: PATIENT_MS,
+          ...SHARED,
         },
       },
       {
@@ -53,6 +57,9 @@ export default defineConfig({
           include: ["test/process/**/*.test.ts"],
           exclude: [LARGE],
           ...PROCESS,
+          ...SHARED,
+          // Vitest wants a group of its own for what shares one worker.
+          sequence: { groupOrder: 1 },
         },
       },
       {

@@ -1,22 +1,36 @@
 /**
  * Replays recorded tool calls through the real wrapped tool: `npm run replay -- FOLDER`; with
- * `--through-mcp` through a running Worker, with a scripted model before it and MCP servers behind it.
+ * `--through-mcp` through a running Worker, with a scripted model before it and MCP servers behind it; with
+ * `--as-plans` as plans whose calls are shuffled (`--seed N` says how).
  * The folder is read in place (format: `test/support/replay.ts`); nothing of it is kept.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import { lookupIn } from "../src/reference/lookup-in.ts";
 import { Expander } from "../src/reference/expand.ts";
+import { Random } from "../test/chaos/random.ts";
 import { replayThroughMcp } from "../test/support/mcp-replay.ts";
+import { type PlanReplay, replayAsPlans } from "../test/support/replay-as-plans.ts";
 import { type Failure, replay, type Spelling, type Trace } from "../test/support/replay.ts";
 
 const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
 const CUTS_PER_TEXT = 50;
+const SHUFFLES = 3;
 /** Variables whose names occur in no text. */
 const lookup = lookupIn({ byref_absent_1: 1, byref_absent_2: { a: [1, 2] } });
-const folder = process.argv.slice(2).find((argument) => !argument.startsWith("--"));
-if (folder === undefined) {
-  console.error("Say which folder: npm run replay -- [--through-mcp] FOLDER");
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    "through-mcp": { type: "boolean", default: false },
+    "as-plans": { type: "boolean", default: false },
+    seed: { type: "string", default: "1" },
+  },
+});
+const [folder] = positionals;
+const seed = Number(options.seed);
+if (folder === undefined || !Number.isInteger(seed)) {
+  console.error("npm run replay -- [--through-mcp | --as-plans [--seed N]] FOLDER");
   process.exit(2);
 }
 
@@ -25,8 +39,9 @@ let passed = 0;
 const files = readdirSync(folder)
   .filter((name) => name.endsWith(".jsonl"))
   .sort();
-const throughMcp = process.argv.includes("--through-mcp");
-await (throughMcp ? replayServed(files) : replayFiles(files));
+if (options["through-mcp"]) await replayServed(files);
+else if (options["as-plans"]) await replayPlans(files);
+else await replayFiles(files);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);
 
@@ -79,6 +94,44 @@ async function replayServed(files: readonly string[]): Promise<void> {
   const seconds = milliseconds / 1_000;
   const rate = Math.round(calls / seconds);
   console.log(`\n${calls} calls came to the servers in ${seconds.toFixed(1)} s: ${rate} a second`);
+}
+
+/** Each trace as a plan, in the written order and in others, over each store. */
+async function replayPlans(files: readonly string[]): Promise<void> {
+  const began = performance.now();
+  const rows: string[][] = [];
+  const skipped = new Map<string, number>();
+  const seeds = new Random(seed);
+  for (const file of files) {
+    const row = { lines: 0, plans: 0, calls: 0, runs: 0, failures: 0 };
+    for (const line of linesOf(file)) {
+      row.lines++;
+      const made = await replayPlan(line, seeds.next());
+      if (made.kind === "skipped") {
+        skipped.set(made.reason, (skipped.get(made.reason) ?? 0) + 1);
+        continue;
+      }
+      for (const failure of made.failures.slice(0, 3))
+        console.error(JSON.stringify(failure).slice(0, 2_000));
+      row.plans++;
+      row.calls += line.steps.length;
+      row.runs += made.runs;
+      row.failures += new Set(made.failures.map(({ store, order }) => `${store} ${order}`)).size;
+    }
+    count(row.runs, row.failures);
+    rows.push([file, ...Object.values(row).map(String)]);
+  }
+  printTable(["file", "lines", "plans", "calls", "runs", "failures"], rows);
+  for (const [reason, times] of skipped) console.log(`skipped: ${times}, ${reason}`);
+  const seconds = (performance.now() - began) / 1_000;
+  console.log(
+    `\nseed ${seed}, ${SHUFFLES} shuffles beside the written order, ${seconds.toFixed(1)} s`,
+  );
+}
+
+function replayPlan(line: Line, seed: number): Promise<PlanReplay> | PlanReplay {
+  if (line.text !== undefined) return { kind: "skipped", reason: "a text without calls" };
+  return replayAsPlans(line, { seed, shuffles: SHUFFLES });
 }
 
 async function replayTraces(file: string, traces: readonly Trace[]): Promise<string[]> {

@@ -165,9 +165,12 @@ export function databasesIn(folder: string): readonly string[] {
     .map((name) => name.slice(0, -".sqlite".length));
 }
 
-/** Changes nothing: what is in the write-ahead log stays there. */
+/**
+ * Changes nothing: what is in the write-ahead log stays there. But a database whose server was killed before
+ * it had one is rolled back first, as by whoever opens it next.
+ */
 export function reading<Result>(path: string, work: (database: DatabaseSync) => Result): Result {
-  const database = new DatabaseSync(path, { readOnly: true });
+  const database = new DatabaseSync(path, { readOnly: !existsSync(`${path}-journal`) });
   try {
     return work(database);
   } finally {

@@ -1,12 +1,9 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { env } from "cloudflare:workers";
-import { aroundEach, describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { DurableSql } from "../../src/edge/durable-sql.ts";
-import { R2Blobs } from "../../src/edge/r2-blobs.ts";
 import { limits } from "../../src/limits.ts";
 import { migrate } from "../../src/store/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import { variableStoreContract } from "../contract/variable-store.ts";
 import {
   ask,
   call,
@@ -18,44 +15,6 @@ import {
   objectOf,
   put,
 } from "../support/edge.ts";
-
-// Megabytes take their time on a busy machine.
-vi.setConfig({ testTimeout: 30_000 });
-
-describe("SqlStore in a real object", () => {
-  contractInAnObject({ hasBucket: false });
-});
-
-describe("SqlStore in a real object, with a real bucket", () => {
-  contractInAnObject({ hasBucket: true });
-});
-
-function contractInAnObject({ hasBucket }: { readonly hasBucket: boolean }): void {
-  let storage: DurableObjectStorage | undefined;
-
-  // Each test runs inside of an object of its own: its storage is nobody else's to touch.
-  aroundEach(async (run) => {
-    const { CONVERSATIONS } = env;
-    const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());
-    await runInDurableObject(stub, async (_, state) => {
-      storage = state.storage;
-      await run();
-      storage = undefined;
-    });
-  });
-
-  variableStoreContract(
-    (options) => {
-      if (storage === undefined) throw new Error("A test runs outside of an object.");
-      const sql = new DurableSql(storage);
-      migrate(sql);
-      if (!hasBucket) return new SqlStore(sql, options);
-      const bucket = { blobs: new R2Blobs(env.BLOBS), prefix: `${crypto.randomUUID()}/` };
-      return new SqlStore(sql, { ...options, bucket });
-    },
-    { hasBucket },
-  );
-}
 
 describe("an object that was evicted", () => {
   it("has its messages, both forms of them, and goes on with them", async () => {

@@ -203,20 +203,45 @@ describe.each(kinds)("a model of $name", (kind) => {
     expect(JSON.stringify(request?.body)).not.toContain("item_reference");
   });
 
-  it.each([401, 429, 500])("fails with model_failed at %d, and keeps the key", async (status) => {
-    const step = { kind: "status", status, body: kind.failure(`No: ${key} is not good.`) } as const;
-    endpoint.play(() => step);
-    const conversation = `${server.url}/conversations/failed-${status}`;
-    const accept = "application/json";
-    const response = await post(conversation, "How are you?", { accept });
-    const said = await response.text();
-    expect(response.status).toBe(502);
-    expect(JSON.parse(said)).toMatchObject({
-      code: "model_failed",
-      detail: expect.stringContaining("No: [secret] is not good."),
+  describe("that fails", () => {
+    const statuses = [401, 429, 500];
+    const questionFor = (status: number) => `What comes of ${status}?`;
+    const failed = new Map<number, { readonly response: Response; readonly said: string }>();
+    const address = (status: number) => `${server.url}/conversations/failed-${status}`;
+
+    // At once: what may work a moment later is tried again, and waited for.
+    beforeAll(async () => {
+      endpoint.play((request) => {
+        const asked = kind.read(request).asked.join();
+        const status = statuses.find((one) => asked.includes(questionFor(one))) ?? 404;
+        return { kind: "status", status, body: kind.failure(`No: ${key} is not good.`) };
+      });
+      await Promise.all(
+        statuses.map(async (status) => {
+          const accept = "application/json";
+          const response = await post(address(status), questionFor(status), { accept });
+          failed.set(status, { response, said: await response.text() });
+        }),
+      );
     });
-    const messages = await messagesOf(conversation);
-    expect(`${said}${JSON.stringify(messages)}${server.output()}`).not.toContain(key);
+
+    it.each(statuses)("fails with model_failed at %d, and keeps the key", async (status) => {
+      const { response, said = "" } = failed.get(status) ?? {};
+      expect(response?.status).toBe(502);
+      expect(JSON.parse(said)).toMatchObject({
+        code: "model_failed",
+        detail: expect.stringContaining("No: [secret] is not good."),
+      });
+      const messages = await messagesOf(address(status));
+      expect(`${said}${JSON.stringify(messages)}${server.output()}`).not.toContain(key);
+    });
+
+    it.each(statuses)("is asked as often as %d says that it may help", (status) => {
+      const tries = endpoint.requests.filter(({ body }) =>
+        kind.read(body).asked.join().includes(questionFor(status)),
+      );
+      expect(tries).toHaveLength(status === 401 ? 1 : 3);
+    });
   });
 });
 

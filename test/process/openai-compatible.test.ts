@@ -90,6 +90,7 @@ describe("a turn with tool calls by reference", () => {
     expect(tools.map((tool) => [tool.type, tool.function.name])).toEqual([
       ["function", "get_weather"],
       ["function", "compare_weather"],
+      ["function", "propose_plan"],
     ]);
     const { parameters } = tools[1]?.function ?? {};
     const types = expect.arrayContaining(["object", "string"]);
@@ -99,12 +100,17 @@ describe("a turn with tool calls by reference", () => {
     });
   });
 
-  it("offers the runtime's own tools when there are variables for them, behind the others", () => {
+  it("offers the runtime's tools for variables when there are some, behind the others", () => {
     const names = (request: number) =>
       requests[request]?.body.tools?.map((tool) => tool.function.name) ?? [];
-    expect(names(0)).toHaveLength(2);
-    expect(names(2).slice(0, 2)).toEqual(names(0));
-    expect(names(2).slice(2)).toEqual([...runtimeToolNames]);
+    const [first, third] = [names(0), names(2)];
+    // It asks no other agent, so there is nobody to delegate to.
+    const forVariables = runtimeToolNames.filter(
+      (name) => name !== "propose_plan" && name !== "delegate",
+    );
+    expect(first).toHaveLength(3);
+    expect(third.slice(0, 3)).toEqual(first);
+    expect(third.slice(3)).toEqual(forVariables);
   });
 
   it("answers calls with handles, and shows the model its own references", () => {
@@ -167,7 +173,13 @@ describe("a turn with tool calls by reference", () => {
   });
 });
 
-describe.each<{ name: string; step: ChatStep | "down"; partial?: string }>([
+interface Failing {
+  readonly name: string;
+  readonly step: ChatStep | "down";
+  readonly partial?: string;
+}
+
+const failing: readonly Failing[] = [
   { name: "an endpoint that is down", step: "down" },
   {
     name: "401",
@@ -190,78 +202,95 @@ describe.each<{ name: string; step: ChatStep | "down"; partial?: string }>([
     name: "a page instead of a stream",
     step: { kind: "garbage", type: "text/html", body: "<html>Welcome to the hotel</html>" },
   },
-])("$name", ({ name, step, partial = "" }) => {
-  const question = "How are you?";
-  const accepts = ["text/event-stream", "application/json", "text/plain"] as const;
-  const address = (accept: string) =>
+];
+const accepts = ["text/event-stream", "application/json", "text/plain"] as const;
+
+describe("a turn that fails", () => {
+  const questionFor = (name: string) => `How are you, after ${name}?`;
+  const addressOf = (name: string, accept: string) =>
     `${server.url}/conversations/${`${name} ${accept}`.replaceAll(/\W/gu, "-")}`;
   const failed = new Map<string, { readonly response: Response; readonly body: string }>();
+  const fail = async ({ name }: Failing, accept: string) => {
+    const address = addressOf(name, accept);
+    const response = await post(address, questionFor(name), { accept });
+    failed.set(address, { response, body: await response.text() });
+  };
+  const failAll = (all: readonly Failing[]) =>
+    Promise.all(all.flatMap((one) => accepts.map((accept) => fail(one, accept))));
 
   // At once: what may work a moment later is tried again, and waited for.
   beforeAll(async () => {
-    endpoint.play(() => (step === "down" ? answer : step));
-    if (step === "down") await endpoint.down();
-    await Promise.all(
-      accepts.map(async (accept) => {
-        const response = await post(address(accept), question, { accept });
-        failed.set(accept, { response, body: await response.text() });
-      }),
-    );
-    if (step === "down") await endpoint.up();
-  });
-  const failure = (accept: (typeof accepts)[number]) => {
-    const { response, body = "" } = failed.get(accept) ?? {};
-    return { response, body };
-  };
-
-  it("ends the stream with an error part; question and partial answer are kept", async () => {
-    const { response, body } = failure("text/event-stream");
-    expect(response?.status).toBe(200);
-    const chunks = chunksIn(body);
-    const last = chunks.at(-1);
-    expect(last?.type === "error" && last.errorText).toMatch(/^model_failed: ./);
-    const lastTry = chunks.findLastIndex(({ type }) => type === "reset-step");
-    expect(textIn(chunks.slice(lastTry + 1))).toBe(partial);
-    expect(body).toMatch(/data: \[DONE\]\n\n$/);
-
-    const messages = await messagesOf(address("text/event-stream"));
-    expect(messages[0]).toMatchObject({ role: "user", parts: [{ type: "text", text: question }] });
-    expect(messages.slice(1).map(textOf).join("")).toBe(partial);
-    expect(`${body}${JSON.stringify(messages)}`).not.toContain(key);
+    endpoint.play(({ messages }) => {
+      const asked = messages.map(({ content }) => content).join();
+      const step = failing.find(({ name }) => asked.includes(questionFor(name)))?.step ?? "down";
+      return step === "down" ? answer : step;
+    });
+    await failAll(failing.filter(({ step }) => step !== "down"));
+    await endpoint.down();
+    await failAll(failing.filter(({ step }) => step === "down"));
+    await endpoint.up();
   });
 
-  it("is a problem document of 502 with a code for a client that wants JSON", () => {
-    const { response, body } = failure("application/json");
-    expect(response?.status).toBe(502);
-    expect(response?.headers.get("content-type")).toMatch(/^application\/problem\+json/);
-    const document = JSON.parse(body) as unknown;
-    expect(document).toMatchObject({ status: 502, code: "model_failed" });
-    expect(body).not.toContain(key);
-  });
+  describe.each(failing)("$name", ({ name, partial = "" }) => {
+    const question = questionFor(name);
+    const address = (accept: string) => addressOf(name, accept);
+    const failure = (accept: (typeof accepts)[number]) => {
+      const { response, body = "" } = failed.get(address(accept)) ?? {};
+      return { response, body };
+    };
 
-  it("is said in the last line of a text", () => {
-    const { body } = failure("text/plain");
-    expect(body.trimEnd().split("\n").at(-1)).toMatch(/^\[error: model_failed\] ./);
-    expect(body.startsWith(partial)).toBe(true);
-    expect(body).not.toContain(key);
-  });
+    it("ends the stream with an error part; question and partial answer are kept", async () => {
+      const { response, body } = failure("text/event-stream");
+      expect(response?.status).toBe(200);
+      const chunks = chunksIn(body);
+      const last = chunks.at(-1);
+      expect(last?.type === "error" && last.errorText).toMatch(/^model_failed: ./);
+      const lastTry = chunks.findLastIndex(({ type }) => type === "reset-step");
+      expect(textIn(chunks.slice(lastTry + 1))).toBe(partial);
+      expect(body).toMatch(/data: \[DONE\]\n\n$/);
 
-  it("does not keep the next message from being answered", async () => {
-    endpoint.play([answer]);
-    const talk = address("text/event-stream");
-    const response = await post(talk, "And now?", { accept: "text/plain" });
-    expect(await response.text()).toBe("Fine, thank you.");
-    const asked = endpoint.requests[0]?.body;
-    const roles = asked?.messages.map(({ role }) => role) ?? [];
-    expect(roles.at(-1)).toBe("user");
-    expect(asked?.messages.at(-1)?.content).toBe("And now?");
-    // Endpoints refuse an assistant's message that says nothing and calls nothing.
-    const empty = asked?.messages.filter(
-      ({ role, content, tool_calls: calls }) =>
-        role === "assistant" && (content ?? "") === "" && (calls ?? []).length === 0,
-    );
-    expect(empty).toEqual([]);
-    expect((await messagesOf(talk)).map(textOf).at(-1)).toBe("Fine, thank you.");
+      const messages = await messagesOf(address("text/event-stream"));
+      expect(messages[0]).toMatchObject({
+        role: "user",
+        parts: [{ type: "text", text: question }],
+      });
+      expect(messages.slice(1).map(textOf).join("")).toBe(partial);
+      expect(`${body}${JSON.stringify(messages)}`).not.toContain(key);
+    });
+
+    it("is a problem document of 502 with a code for a client that wants JSON", () => {
+      const { response, body } = failure("application/json");
+      expect(response?.status).toBe(502);
+      expect(response?.headers.get("content-type")).toMatch(/^application\/problem\+json/);
+      const document = JSON.parse(body) as unknown;
+      expect(document).toMatchObject({ status: 502, code: "model_failed" });
+      expect(body).not.toContain(key);
+    });
+
+    it("is said in the last line of a text", () => {
+      const { body } = failure("text/plain");
+      expect(body.trimEnd().split("\n").at(-1)).toMatch(/^\[error: model_failed\] ./);
+      expect(body.startsWith(partial)).toBe(true);
+      expect(body).not.toContain(key);
+    });
+
+    it("does not keep the next message from being answered", async () => {
+      endpoint.play([answer]);
+      const talk = address("text/event-stream");
+      const response = await post(talk, "And now?", { accept: "text/plain" });
+      expect(await response.text()).toBe("Fine, thank you.");
+      const asked = endpoint.requests[0]?.body;
+      const roles = asked?.messages.map(({ role }) => role) ?? [];
+      expect(roles.at(-1)).toBe("user");
+      expect(asked?.messages.at(-1)?.content).toBe("And now?");
+      // Endpoints refuse an assistant's message that says nothing and calls nothing.
+      const empty = asked?.messages.filter(
+        ({ role, content, tool_calls: calls }) =>
+          role === "assistant" && (content ?? "") === "" && (calls ?? []).length === 0,
+      );
+      expect(empty).toEqual([]);
+      expect((await messagesOf(talk)).map(textOf).at(-1)).toBe("Fine, thank you.");
+    });
   });
 });
 

@@ -137,8 +137,8 @@ describe("an answer", () => {
     );
   });
 
-  it("is what the oracle says for the seeds from 1 to 100,000", { timeout: 120_000 }, async () => {
-    expect(await firstDifference(1, 100_000)).toBeUndefined();
+  it("is what the oracle says for the seeds from 1 to 10,000", async () => {
+    expect(await firstDifference(1, 10_000)).toBeUndefined();
   });
 });
 

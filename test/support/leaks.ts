@@ -18,14 +18,15 @@ function formsOf(secret: string): readonly string[] {
     JSON.stringify(JSON.stringify(secret)).slice(3, -3),
     encodeURIComponent(secret),
     asciiJson(secret),
-    hex(secret),
   ];
-  const windows = encodings.flatMap((text) =>
-    Array.from({ length: text.length - WINDOW_CHARS + 1 }, (_, at) =>
-      text.slice(at, at + WINDOW_CHARS),
-    ),
-  );
-  return [...new Set([...windows, ...base64Forms(secret)])];
+  const windows = encodings.flatMap((text) => windowsOf(text, WINDOW_CHARS));
+  // Five digits alone may stand in any id.
+  const digits = windowsOf(hex(secret), 2 * WINDOW_CHARS);
+  return [...new Set([...windows, ...digits, ...base64Forms(secret)])];
+}
+
+function windowsOf(text: string, chars: number): readonly string[] {
+  return Array.from({ length: text.length - chars + 1 }, (_, at) => text.slice(at, at + chars));
 }
 
 function asciiJson(text: string): string {

@@ -35,9 +35,14 @@ export interface ModelEndpoint {
   /** Since the last `play`, oldest first. */
   readonly requests: readonly EndpointRequest[];
   /** Says these from now on. A request beyond the list's end is answered 500. */
-  play(script: readonly EndpointStep[] | (() => EndpointStep)): void;
+  play(script: EndpointScript): void;
   stop(): Promise<void>;
 }
+
+/** One step for each request, or what to say to it. */
+export type EndpointScript =
+  | readonly EndpointStep[]
+  | ((body: EndpointRequest["body"]) => EndpointStep);
 
 /** The events of a protocol for one step; `number` counts the requests of a script. */
 export type Protocol = (
@@ -47,13 +52,13 @@ export type Protocol = (
 
 /** An endpoint on the loopback address that streams the events of a protocol. */
 export async function startModelEndpoint(protocol: Protocol): Promise<ModelEndpoint> {
-  let script: readonly EndpointStep[] | (() => EndpointStep) = [];
+  let script: EndpointScript = [];
   let requests: EndpointRequest[] = [];
   const server = createServer((request, response) => {
     void (async () => {
       const body = await readBody(request);
       requests.push({ path: request.url ?? "", headers: request.headers, body });
-      const step = typeof script === "function" ? script() : script[requests.length - 1];
+      const step = typeof script === "function" ? script(body) : script[requests.length - 1];
       answer(response, step ?? BEYOND_SCRIPT, (said) => protocol(said, requests.length));
     })().catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
   });

@@ -79,7 +79,8 @@ async function callThrough(
   return received;
 }
 
-function entryOf(output: Json, name: string): Json {
+/** What is saved under one of several labels. */
+export function entryOf(output: Json, name: string): Json {
   return isJsonObject(output) ? (output[name] ?? null) : null;
 }
 

@@ -1,0 +1,7 @@
+import { describe } from "vitest";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { variableStoreContract } from "./variable-store.ts";
+
+describe("MemoryStore", () => {
+  variableStoreContract((options) => new MemoryStore(options));
+});

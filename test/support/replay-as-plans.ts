@@ -1,0 +1,165 @@
+import { isDeepStrictEqual } from "node:util";
+import { jsonSchema, tool, type ToolSet } from "ai";
+import { checkPlan, type CheckedPlan } from "../../src/plan/check-plan.ts";
+import { readJsonPlan } from "../../src/plan/json-plan.ts";
+import { runPlan } from "../../src/plan/run-plan.ts";
+import { nameInRun, type RunRecord } from "../../src/plan/run-record.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import type { Json } from "../../src/value/json.ts";
+import { Random } from "../chaos/random.ts";
+import { NodeSql } from "./node-sql.ts";
+import type { Step, Trace } from "./replay.ts";
+import { type PlannedTrace, planned } from "./replay-plan.ts";
+
+export interface PlanReplayOptions {
+  readonly seed: number;
+  /** How many other orders than the written one, if there are so many. */
+  readonly shuffles: number;
+}
+
+export type PlanReplay =
+  | { readonly kind: "skipped"; readonly reason: string }
+  | { readonly kind: "ran"; readonly runs: number; readonly failures: readonly PlanFailure[] };
+
+export interface PlanFailure {
+  readonly id: string;
+  readonly store: string;
+  /** The indices of the steps, as the plan has them. */
+  readonly order: readonly number[];
+  /** What differs: the check, a call's input, the run's end or its state. */
+  readonly at: string;
+  readonly expected: unknown;
+  readonly actual: unknown;
+}
+
+interface OpenStore {
+  readonly store: VariableStore;
+  readonly close: () => void;
+}
+
+const stores: Readonly<Record<string, () => OpenStore>> = {
+  MemoryStore: () => ({ store: new MemoryStore(), close: () => undefined }),
+  SqlStore: () => {
+    const sql = new NodeSql();
+    migrate(sql);
+    return { store: new SqlStore(sql), close: () => sql.close() };
+  },
+};
+
+const RUN = "run_1";
+
+/**
+ * Runs a trace as a JSON plan, in the written order and in others, over each store. A run fails unless every
+ * tool was called once with what its step expects, and the state is made of the steps' outputs: so it is the
+ * same whatever the order.
+ */
+export async function replayAsPlans(
+  trace: Trace,
+  { seed, shuffles }: PlanReplayOptions,
+): Promise<PlanReplay> {
+  const made = planned(trace);
+  if (made.kind === "skipped") return made;
+  const orders = ordersOf(trace.steps.length, { seed, shuffles });
+  const failures: PlanFailure[] = [];
+  for (const order of orders) {
+    for (const store of Object.keys(stores)) {
+      const differences = await differencesOf(trace, { made, order, store });
+      failures.push(...differences.map((found) => ({ id: trace.id, store, order, ...found })));
+    }
+  }
+  return { kind: "ran", runs: orders.length * Object.keys(stores).length, failures };
+}
+
+type Difference = Pick<PlanFailure, "at" | "expected" | "actual">;
+
+async function differencesOf(
+  { steps }: Trace,
+  { made, order, store: kind }: { made: PlannedTrace; order: readonly number[]; store: string },
+): Promise<readonly Difference[]> {
+  const { plan, findings: unread } = readJsonPlan({
+    calls: order.map((index) => made.calls[index]),
+  });
+  if (plan === undefined) return [{ at: "reading", expected: [], actual: unread }];
+  const received: Json[][] = steps.map(() => []);
+  const tools = recordedTools(steps, { made, received });
+  const { checked, findings } = await checkPlan(plan, { tools, isKnown: () => false });
+  if (checked === undefined) return [{ at: "check", expected: [], actual: findings }];
+  const { store, close } = stores[kind]?.() ?? { store: new MemoryStore(), close: () => undefined };
+  try {
+    const { status, calls } = await run(checked, { store, tools });
+    const state = await store.read(nameInRun(RUN, "state", []));
+    const differences: Difference[] = [
+      ...steps.map((step, index) => ({
+        at: `step ${index}`,
+        expected: [step.expect],
+        actual: received[index],
+      })),
+      { at: "end", expected: "done", actual: status === "done" ? status : { status, calls } },
+      { at: "state", expected: made.state, actual: state },
+    ];
+    return differences.filter(({ expected, actual }) => !isDeepStrictEqual(actual, expected));
+  } finally {
+    close();
+  }
+}
+
+/** Tools under their recorded names: a call's id says which step it is. */
+function recordedTools(
+  steps: readonly Step[],
+  { made, received }: { made: PlannedTrace; received: readonly Json[][] },
+): ToolSet {
+  const recorded = tool({
+    inputSchema: jsonSchema<Json>({ type: "object" }),
+    execute: (given, { toolCallId }) => {
+      const index = made.calls.findIndex(({ _id: id }) => toolCallId === `${RUN}/${id}`);
+      received[index]?.push(given);
+      return made.outputs[index] ?? null;
+    },
+  });
+  return Object.fromEntries(steps.map((step) => [step.tool, recorded]));
+}
+
+async function run(
+  checked: CheckedPlan,
+  { store, tools }: { store: VariableStore; tools: ToolSet },
+): Promise<RunRecord> {
+  const record: RunRecord = {
+    id: RUN,
+    plan: "plan_1",
+    status: "running",
+    calls: {},
+    gates: {},
+    keep: true,
+    needs: [],
+    createdAt: "2026-01-01T00:00:00.000Z",
+  };
+  return runPlan({
+    checked,
+    record,
+    store,
+    tools: await wrapTools(tools, { store, syntaxes: ["dagger"], owner: RUN }),
+    effectsOf: () => "once",
+    conversation: "replay",
+    signal: new AbortController().signal,
+    commit: (work) => void work(),
+  });
+}
+
+/** The written order and others, each once. */
+function ordersOf(length: number, { seed, shuffles }: PlanReplayOptions) {
+  const written = Array.from({ length }, (_, index) => index);
+  const random = new Random(seed);
+  const others = Array.from({ length: shuffles }, () => shuffled(written, random));
+  return [...new Map([written, ...others].map((order) => [order.join(), order])).values()];
+}
+
+/** In another order than it was. */
+function shuffled(indices: readonly number[], random: Random): readonly number[] {
+  const left = [...indices];
+  const order = indices.flatMap(() => left.splice(random.between(0, left.length - 1), 1));
+  return isDeepStrictEqual(order, indices) ? order.reverse() : order;
+}
