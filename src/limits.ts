@@ -110,6 +110,8 @@ export const limits = {
   // --- plans ---
   maxPlanCalls: 200,
   maxPlanBytes: 1_048_576,
+  /** One sitting of a run; what waits for a person does not count. */
+  runMs: 3_600_000,
   /** It stands behind the names of a run's own variables. */
   runIdChars: 9,
   /** In one conversation; the oldest that is over gives way to a new one. */
@@ -134,6 +136,19 @@ export const limits = {
   maxTemplateTools: 200,
   /** That one pattern of a template fits. */
   maxTemplateFiles: 1_000,
+
+  // --- moving conversations ---
+  /** Bytes of a value in one line of an export. */
+  transferDataBytes: 196_608,
+  /** One line of an import: a message with all that it shows is one. */
+  maxTransferLineBytes: 33_554_432,
+  /** Parts of one import, each of `maxValueBytes` at most, and all of them together. */
+  maxTransferParts: 100,
+  maxTransferBytes: 2_147_483_648,
+  /** An import to which nothing more comes is given up. */
+  transferIdleMs: 3_600_000,
+  /** Files of a conversation that are moved. */
+  maxTransferFiles: 5_000,
 
   // --- HTTP ---
   maxChatBodyBytes: 33_554_432,

@@ -14,6 +14,7 @@ export const callView = z.strictObject({
   status: callStatus,
   reason: z.string().optional().describe("Why it waits for a person, failed, or was skipped"),
   gate: z.string().optional().describe("What has to be opened before it goes on"),
+  asked: z.string().optional().describe("With what it would run: what is approved"),
 });
 
 export const plannedCallView = callView.extend({
@@ -30,6 +31,7 @@ export const runView = z.strictObject({
   state: json.describe("What it came to; so far, if it goes on"),
   calls: z.array(callView),
   error: z.string().optional(),
+  omitted: z.literal(true).optional().describe("Input and state are left out: ask for this run"),
 });
 
 export const finding = z.strictObject({
@@ -47,13 +49,18 @@ export const planView = z.strictObject({
   name: z.string().optional(),
   format: z.enum(["json", "capability-xml", "template"]),
   agent: z.string(),
+  tainted: z.literal(true).optional().describe("Its writer had read what is not trusted"),
   createdAt: z.iso.datetime(),
   calls: z.array(plannedCallView),
   findings: z.array(finding),
   runs: z.array(runView).describe("Oldest first"),
 });
 
-export const planList = z.strictObject({ plans: z.array(planView.omit({ runs: true })) });
+export const planListed = planView
+  .omit({ runs: true })
+  .extend({ calls: z.array(plannedCallView.omit({ input: true })) });
+
+export const planList = z.strictObject({ plans: z.array(planListed) });
 
 /** Data of the parts `data-call` and `data-run` in a run's stream. */
 export const callPart = z.strictObject({
@@ -61,6 +68,8 @@ export const callPart = z.strictObject({
   tool: z.string(),
   status: callStatus,
   reason: z.string().optional(),
+  gate: z.string().optional(),
+  asked: z.string().optional(),
 });
 export const runPart = z.strictObject({
   run: z.string(),

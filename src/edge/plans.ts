@@ -1,10 +1,11 @@
 import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { waitsFor } from "../plan/gates.ts";
 import { requireInput } from "../plan/plan-input.ts";
-import type { PlanRecord, PlanStatus, StoredRun } from "../plan/plan-store.ts";
+import { planNotFound, type PlanRecord, type StoredRun } from "../plan/plan-store.ts";
 import type { PlanRun } from "../plan/run-plan.ts";
 import type { RunRecord } from "../plan/run-record.ts";
+import { byteLength } from "../value/utf8.ts";
+import type { Json } from "../value/json.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { TurnHead } from "../turn/journal.ts";
 import { pause } from "../turn/model-failure.ts";
@@ -17,8 +18,9 @@ import type { Facilities } from "../turn/toolbox.ts";
 import { castOf, castOrStranger, type Company } from "./cast.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import type { Deletion } from "./deletion.ts";
+import { decidedGates, nothingWaits, runFor } from "./gate-decisions.ts";
 import type { Lane, Lined } from "./lane.ts";
-import { type PlanView, runViewOf, viewOf } from "./plan-view.ts";
+import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { playAgain, playOn, playRun, type RunTurn } from "./play-run.ts";
 import type { TurnRun } from "./play.ts";
 import type { ProposalRequest, RunRequest, TurnRequest } from "./requests.ts";
@@ -39,6 +41,8 @@ export interface PlansOptions {
   readonly wake: () => ConversationData;
   /** Writes what is to be known of a change. */
   readonly settle: () => Promise<void>;
+  /** Goes on with what the end of a process has cut off. */
+  readonly recover: () => void;
 }
 
 /** A run that has its place in the lane. */
@@ -72,7 +76,7 @@ export class Plans {
   async fetch(request: Request): Promise<Response> {
     const [, , plan = "", action] = new URL(request.url).pathname.split("/");
     if (plan === "") {
-      if (request.method === "GET") return Response.json(await this.list());
+      if (request.method === "GET") return Response.json(this.list());
       // The Worker made the bodies from what it had validated.
       const view = await this.propose((await request.json()) as ProposalRequest);
       return Response.json(view, { status: 201 });
@@ -96,52 +100,64 @@ export class Plans {
 
   /** Throws `invalid_plan` with all findings; then nothing is kept. */
   async propose({ format, text, agent }: ProposalRequest): Promise<PlanView> {
-    const { company, settings, settle } = this.#options;
+    const { company, settings, settle, deletion } = this.#options;
     const cast = castOf(company, settings(), agent);
-    const equipped = await cast.equip(AbortSignal.timeout(limits.toolMs));
     try {
-      const proposed = await this.#propose(equipped.agent, { format, text });
-      this.#keepPlan(proposed);
-      return await this.#view(proposed);
+      return await deletion.stoppably(async (signal) => {
+        const equipped = await cast.equip(signal);
+        try {
+          const proposing = this.#propose(equipped.agent, { format, text });
+          const proposed = await Promise.race([proposing, aborted(signal)]);
+          signal.throwIfAborted();
+          this.#keepPlan(proposed);
+          return await this.#view(proposed);
+        } finally {
+          void equipped.close();
+        }
+      });
     } finally {
-      void equipped.close();
       await settle();
     }
   }
 
-  /** Oldest first; runs are shown with one plan. */
-  async list(): Promise<{ readonly plans: readonly Omit<PlanView, "runs">[] }> {
-    const records = this.#options.data()?.plans.list() ?? [];
-    const plans = records.map(async (record) => {
-      const { runs: _, ...view } = await this.#view(record);
-      return view;
-    });
-    return { plans: await Promise.all(plans) };
+  /** Oldest first, without values and runs. */
+  list(): { readonly plans: readonly ListedPlan[] } {
+    const plans = this.#options.data()?.plans;
+    const records = plans?.list() ?? [];
+    return { plans: records.map((record) => listedOf(record, plans?.newestRun(record.id))) };
   }
 
+  /** Throws `plan_over` for one that was cancelled. */
   async approve(id: string): Promise<PlanView> {
     const { status } = this.#required(id);
-    if (status === "proposed" || status === "cancelled") {
-      await this.#note(id, { status: "approved", type: "plan.approved" });
+    if (status === "cancelled") {
+      throw new ByrefError("plan_over", "The plan has been cancelled; propose it again.");
     }
+    if (status === "proposed") await this.#note(id, "plan.approved");
     return this.#view(this.#required(id));
   }
 
-  /** Ends what goes on or waits; the plan does not run until it is approved again. */
+  /** Ends what goes on or waits; of a plan that has ended there is nothing to cancel. */
   async cancel(id: string): Promise<PlanView> {
-    const { lane } = this.#options;
-    this.#required(id);
+    const { lane, deletion } = this.#options;
     const live = [...this.#live].filter(({ plan }) => plan === id);
-    for (const { log } of live) lane.stopOne(log);
-    await Promise.allSettled(live.map(({ result }) => result));
-    const data = this.#options.data();
-    if (data === undefined) return this.#view(this.#required(id));
-    for (const record of data.plans.openRuns()) {
-      if (record.plan !== id) continue;
-      await cancelRun(data, record);
-      data.events.add({ type: "run.cancelled", run: record.id, plan: id });
+    const { status } = this.#required(id);
+    if ((status === "done" || status === "failed") && live.length === 0) {
+      return this.#view(this.#required(id));
     }
-    await this.#note(id, { status: "cancelled", type: "plan.cancelled" });
+    // From here on none of its runs begins.
+    await this.#note(id, "plan.cancelled");
+    for (const { log } of live) lane.stopOne(log);
+    await Promise.allSettled(live.flatMap(({ run, result }) => (run === undefined ? [] : result)));
+    await deletion.stoppably(async (signal) => {
+      const data = this.#options.data();
+      for (const record of data?.plans.openRuns() ?? []) {
+        if (record.plan !== id || data === undefined || signal.aborted) continue;
+        await cancelRun(data, record);
+        data.events.add({ type: "run.cancelled", run: record.id, plan: id });
+      }
+    });
+    await this.#options.settle();
     return this.#view(this.#required(id));
   }
 
@@ -154,8 +170,10 @@ export class Plans {
     await this.#options.deletion.whenDone();
     const plan = this.#required(id);
     requireApproved(plan);
+    requireSmall(input);
     requireInput(plan.plan, input);
-    const run = `r${crypto.randomUUID().replaceAll("-", "").slice(1, limits.runIdChars)}`;
+    this.#options.data()?.plans.requireRoom(id);
+    const run = `r${crypto.randomUUID().replaceAll("-", "").slice(0, RUN_ID_CHARS)}`;
     const live = this.#take(plan, (data, turn) => {
       // It has waited for others: somebody may have cancelled it.
       requireApproved(data.plans.required(id));
@@ -164,28 +182,33 @@ export class Plans {
     return this.#respond(plan, live, { accept });
   }
 
-  /** A decision on a gate that a run waits for; undefined if none does. */
-  async decide(
-    { approvals = [], conversation = "" }: TurnRequest,
-    accept: string | null,
-  ): Promise<Response | undefined> {
-    const [approval] = approvals;
+  /**
+   * Decisions on gates that runs wait for; undefined if none does. Throws `conflict` where it is not said
+   * which of several runs is meant, and `approval_not_found` for whoever comes second.
+   */
+  async decide(turn: TurnRequest, accept: string | null): Promise<Response | undefined> {
     const data = this.#options.data();
-    if (approval === undefined || data === undefined) return undefined;
-    const { approvalId: gate, approved, reason } = approval;
-    const decision = { approved, ...(reason === undefined ? {} : { reason }) };
-    const record = data.plans.openRuns().find((one) => this.#isGateOf(one, gate));
-    if (record === undefined) return undefined;
+    const decided = data === undefined ? undefined : decidedGates(data, turn);
+    if (decided === undefined || data === undefined) return undefined;
+    const { record, decisions } = decided;
     const plan = data.plans.required(record.plan);
-    for (const live of this.#live) {
-      if (live.run?.record.id !== record.id) continue;
+    const live = [...this.#live].find((one) => one.run?.record.id === record.id);
+    if (live?.run !== undefined) {
       const first = live.log.length;
-      await live.run.decide(gate, decision);
-      return this.#respond(plan, live, { accept, first });
+      const taken = [];
+      for (const [gate, decision] of decisions) taken.push(await live.run.decide(gate, decision));
+      if (taken.includes(true)) return this.#respond(plan, live, { accept, first });
     }
-    const about = { run: record.id, gate, decision, conversation };
-    const live = this.#take(plan, (data, turn) => playOn(data, about, turn));
-    return this.#respond(plan, live, { accept });
+    // Somebody else may have decided while this was looked at.
+    const isLeft = decisions.some(([gate]) => runFor(data, gate, record.id) !== undefined);
+    if (!isLeft) throw nothingWaits();
+    const { conversation = "" } = turn;
+    const about = { run: record.id, decisions, conversation };
+    return this.#respond(
+      plan,
+      this.#take(plan, (data, turn) => playOn(data, about, turn)),
+      { accept },
+    );
   }
 
   /** Goes on with the run that the end of a process has cut off. */
@@ -208,7 +231,9 @@ export class Plans {
     { id, agent }: PlanRecord,
     work: (data: ConversationData, turn: RunTurn) => Promise<StoredRun>,
   ): LiveRun {
-    const { lane, company, settings } = this.#options;
+    const { lane, company, settings, recover } = this.#options;
+    // What could not be written to its end, for want of room, comes first.
+    recover();
     const castNow = () => castOf(company, settings(), agent);
     return this.#keep(id, (onRun) =>
       lane.take(castNow, (data, turn: TurnRun) => work(data, { ...turn, onRun })),
@@ -252,33 +277,28 @@ export class Plans {
     events.add({ type: "plan.proposed", plan: record.id });
   }
 
-  #isGateOf(record: RunRecord, gate: string): boolean {
-    const plan = this.#options.data()?.plans.get(record.plan)?.plan;
-    return plan !== undefined && waitsFor(plan, record, gate);
-  }
-
   #required(id: string): PlanRecord {
     const plans = this.#options.data()?.plans;
     if (plans !== undefined) return plans.required(id);
-    throw new ByrefError("plan_not_found", `There is no plan ${id.slice(0, 80)}.`);
+    throw planNotFound(id);
   }
 
   #view(record: PlanRecord): Promise<PlanView> {
-    const { data, store } = this.#options;
-    const known = data();
-    return viewOf(record, known?.plans.runsOf(record.id) ?? [], known?.store ?? store());
+    const data = this.#options.data();
+    if (data === undefined) throw planNotFound(record.id);
+    return viewOf(record, data.plans, data.store);
   }
 
-  async #note(
-    id: string,
-    { status, type }: { status: PlanStatus; type: "plan.approved" | "plan.cancelled" },
-  ): Promise<void> {
+  async #note(id: string, type: "plan.approved" | "plan.cancelled"): Promise<void> {
     const { data, settle } = this.#options;
-    data()?.plans.setStatus(id, status);
+    data()?.plans.setStatus(id, type === "plan.approved" ? "approved" : "cancelled");
     data()?.events.add({ type, plan: id });
     await settle();
   }
 }
+
+/** Behind an r; it stands behind the names of a run's own variables. */
+const RUN_ID_CHARS = 8;
 
 function isWaitingRun({ status }: RunRecord): boolean {
   return status === "waiting";
@@ -288,4 +308,19 @@ function requireApproved({ id, status }: PlanRecord): void {
   if (status !== "proposed" && status !== "cancelled") return;
   const message = `The plan is ${status}; it runs once somebody has approved it: POST …/plans/${id}/approve.`;
   throw new ByrefError("plan_not_approved", message);
+}
+
+function requireSmall(input: Json): void {
+  const maximum = limits.maxPlanBytes;
+  const actual = byteLength(JSON.stringify(input));
+  if (actual <= maximum) return;
+  const message = `A run's input is at most ${maximum} bytes, this is ${actual}. Keep long data in variables.`;
+  throw new ByrefError("body_too_large", message);
+}
+
+/** Rejects when the signal does; an application's rule may take its time. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
 }

@@ -75,10 +75,11 @@ export const idempotencyKey = z
 const MAX_APPROVALS = 100;
 const MAX_REASON_CHARS = 1_000;
 
-/** `POST …/approvals/:approval`. */
+/** `POST …/approvals/:approval`; `run` where several runs wait for the same gate. */
 export const approvalBody = z.object({
   approved: z.boolean(),
   reason: z.string().max(MAX_REASON_CHARS).optional(),
+  run: z.string().max(64).optional(),
 });
 
 const respondedPart = approvalBody.extend({ id: z.string() });
@@ -124,6 +125,8 @@ export interface TurnRequest {
   readonly messageId?: string | undefined;
   /** What a person has decided of calls that wait; then there is no message. */
   readonly approvals?: readonly Approval[];
+  /** The run whose gate is meant. */
+  readonly run?: string | undefined;
   /** Of the conversation, as its routes have it. */
   readonly conversation?: string;
   readonly agent?: string | undefined;

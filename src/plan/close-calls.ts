@@ -1,5 +1,5 @@
 import type { Plan } from "./plan.ts";
-import type { CallState, RunRecord } from "./run-record.ts";
+import { type CallState, type RunRecord, stateIn } from "./run-record.ts";
 
 /** Of a call that had begun when a crash cut it off. */
 export const OUTCOME_UNKNOWN = {
@@ -15,7 +15,7 @@ export function closedCalls(
 ): Readonly<Record<string, CallState>> {
   const { code, message } = OUTCOME_UNKNOWN;
   const closed = calls.map(({ id }): [string, CallState] => {
-    const state = record.calls[id] ?? { status: "waiting" };
+    const state = stateIn(record, id);
     if (state.status === "running")
       return [id, { status: "failed", reason: `${code}: ${message}` }];
     return [id, state.status === "waiting" ? { status: "skipped", reason } : state];

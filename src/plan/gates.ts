@@ -1,6 +1,6 @@
 import { referencesIn } from "../reference/references-in.ts";
 import type { Plan, PlanCall } from "./plan.ts";
-import { GATES, type RunRecord } from "./run-record.ts";
+import { GATES, type RunRecord, stateIn } from "./run-record.ts";
 
 /** The gates that a call reads, and which have to be opened before it starts. */
 export function gatesIn({ parameters }: PlanCall, { syntaxes }: Plan): readonly string[] {
@@ -12,10 +12,10 @@ export function gatesIn({ parameters }: PlanCall, { syntaxes }: Plan): readonly 
 }
 
 /** Is there a call left that waits for this gate, and has nobody decided on it? */
-export function waitsFor(plan: Plan, { calls, gates }: RunRecord, gate: string): boolean {
-  if (Object.hasOwn(gates, gate)) return false;
+export function waitsFor(plan: Plan, record: RunRecord, gate: string): boolean {
+  if (Object.hasOwn(record.gates, gate)) return false;
   return plan.calls.some((call) => {
-    const { status, gate: asked } = calls[call.id] ?? { status: "waiting" };
+    const { status, gate: asked } = stateIn(record, call.id);
     return status === "waiting" && (asked === gate || gatesIn(call, plan).includes(gate));
   });
 }

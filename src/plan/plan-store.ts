@@ -39,6 +39,9 @@ export interface StoredRun {
   readonly state: Json | undefined;
 }
 
+/** A run, with its values or without. */
+export type ShownRun = Pick<StoredRun, "record"> & Partial<StoredRun>;
+
 /** The plans of a conversation, and their runs. The tables are made when the first plan comes. */
 export class PlanStore {
   readonly #sql: Sql;
@@ -70,7 +73,7 @@ export class PlanStore {
   required(id: string): PlanRecord {
     const record = this.get(id);
     if (record !== undefined) return record;
-    throw new ByrefError("plan_not_found", `There is no plan ${id.slice(0, 80)}.`);
+    throw planNotFound(id);
   }
 
   /** Oldest first. */
@@ -79,10 +82,9 @@ export class PlanStore {
     return this.#sql.all(`SELECT data FROM plan ORDER BY seq`).flatMap((row) => planIn(row) ?? []);
   }
 
-  /** Throws `limit_exceeded`. Of many runs of a plan the oldest goes that is over. */
+  /** Of many runs of a plan the oldest goes that is over. */
   addRun(record: RunRecord, input: Json): void {
     const given = JSON.stringify(input);
-    requireSmall(given);
     this.#sql.run(
       `DELETE FROM plan_run WHERE plan = ? AND open = 0 AND seq <=
          (SELECT seq FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
@@ -120,20 +122,44 @@ export class PlanStore {
     return row === undefined ? undefined : runIn(row);
   }
 
-  /** Oldest first. */
-  runsOf(plan: string): readonly StoredRun[] {
+  /** Of the newest run. */
+  newestRun(plan: string): RunRecord | undefined {
+    if (!this.#hasTables()) return undefined;
+    const newest = `SELECT data FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1`;
+    const row = firstRow(this.#sql, newest, plan);
+    return row === undefined ? undefined : recordIn(row);
+  }
+
+  /** Oldest first; what is over so many characters, counted from the newest, comes without values. */
+  runsOf(plan: string, maxChars: number): readonly ShownRun[] {
     if (!this.#hasTables()) return [];
-    return this.#sql
-      .all(`SELECT input, data, state FROM plan_run WHERE plan = ? ORDER BY seq`, plan)
-      .map(runIn);
+    const rows = this.#sql.all(
+      `SELECT id, data, length(input) + length(coalesce(state, '')) AS chars
+       FROM plan_run WHERE plan = ? ORDER BY seq DESC`,
+      plan,
+    );
+    let left = maxChars;
+    const shown = rows.map((row): ShownRun => {
+      left -= numberIn(row, "chars");
+      const whole = left < 0 ? undefined : this.run(textIn(row, "id"));
+      return whole ?? { record: recordIn(row) };
+    });
+    return shown.toReversed();
   }
 
   /** Those that go on, or wait for a person; oldest first. */
   openRuns(): readonly RunRecord[] {
     if (!this.#hasTables()) return [];
-    return this.#sql
-      .all(`SELECT input, data, state FROM plan_run WHERE open = 1 ORDER BY seq`)
-      .map((row) => runIn(row).record);
+    return this.#sql.all(`SELECT data FROM plan_run WHERE open = 1 ORDER BY seq`).map(recordIn);
+  }
+
+  /** Throws `limit_exceeded` if as many runs of the plan go on or wait as may. */
+  requireRoom(plan: string): void {
+    const open = this.openRuns().filter((record) => record.plan === plan).length;
+    const maximum = limits.maxPlanRuns;
+    if (open < maximum) return;
+    const advice = "Decide on what waits, or cancel it.";
+    throw limitExceeded("maxPlanRuns", { maximum, actual: open + 1, advice });
   }
 
   #makeRoom(): void {
@@ -169,7 +195,11 @@ export class PlanStore {
   }
 }
 
-export function isOver(status: PlanStatus): boolean {
+export function planNotFound(id: string): ByrefError {
+  return new ByrefError("plan_not_found", `There is no plan ${id.slice(0, 80)}.`);
+}
+
+function isOver(status: PlanStatus): boolean {
   return status === "done" || status === "failed" || status === "cancelled";
 }
 
@@ -186,11 +216,16 @@ function planIn(row: SqlRow | undefined): PlanRecord | undefined {
   return row === undefined ? undefined : (JSON.parse(textIn(row, "data")) as PlanRecord);
 }
 
+function recordIn(row: SqlRow): RunRecord {
+  // `addRun` and `saveRun` wrote it.
+  return JSON.parse(textIn(row, "data")) as RunRecord;
+}
+
 function runIn(row: SqlRow): StoredRun {
   const state = optionalTextIn(row, "state");
-  // `addRun`, `saveRun` and `saveState` wrote them.
+  // `addRun` and `saveState` wrote them.
   return {
-    record: JSON.parse(textIn(row, "data")) as RunRecord,
+    record: recordIn(row),
     input: JSON.parse(textIn(row, "input")) as Json,
     state: state === undefined ? undefined : (JSON.parse(state) as Json),
   };

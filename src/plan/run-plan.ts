@@ -1,3 +1,4 @@
+import { clip } from "../value/json.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { VariableStore } from "../store/variable-store.ts";
@@ -16,6 +17,7 @@ import {
   nameInRun,
   type RunRecord,
   type RunStatus,
+  stateIn,
 } from "./run-record.ts";
 
 export interface PlanRunOptions {
@@ -58,10 +60,15 @@ export class PlanRun {
   readonly #progress: Progress;
   /** A gate was decided on while calls ran. */
   #news: () => void = () => undefined;
+  /** Nothing goes on any more: what still comes of calls is not this attempt's to write. */
+  #isOver = false;
+  readonly #broken = new AbortController();
+  readonly #signal: AbortSignal;
 
   constructor(options: PlanRunOptions) {
     this.#options = options;
     this.record = options.record;
+    this.#signal = AbortSignal.any([options.signal, this.#broken.signal]);
     this.#progress = {
       stateOf: (call) => this.#stateOf(call),
       idOf: (call) => this.#idOf(call),
@@ -70,22 +77,37 @@ export class PlanRun {
     };
   }
 
-  /** Opens a gate, or says that it stays closed; false if no call that is left waits for it. */
+  /** Opens a gate, or says that it stays closed; false if no call that is left waits for it here. */
   async decide(gate: string, decision: GateDecision): Promise<boolean> {
     if (!this.#waitsFor(gate)) return false;
     const { id } = this.record;
     const name = nameInRun(id, GATES, []);
     // What reads it may read it as a value, too.
     const path = [{ key: gate }];
-    await this.#options.store.save({ name, path, value: decision.approved, run: id });
+    const value = decision.approved;
+    const write = await this.#options.store.prepare({ name, path, value, run: id });
     // Meanwhile somebody else may have decided.
-    if (!this.#waitsFor(gate)) return false;
-    this.#set({ gates: { ...this.record.gates, [gate]: decision } });
+    if (!this.#waitsFor(gate)) {
+      write.discard();
+      return false;
+    }
+    this.#set({ gates: { ...this.record.gates, [gate]: decision } }, () => void write.commit());
     this.#news();
     return true;
   }
 
   async run(): Promise<void> {
+    try {
+      await this.#run();
+    } catch (error) {
+      this.#broken.abort(error);
+      throw error;
+    } finally {
+      this.#isOver = true;
+    }
+  }
+
+  async #run(): Promise<void> {
     const { checked, signal } = this.#options;
     for (const [index, call] of checked.calls.entries()) this.#recover(call, index);
     for (;;) {
@@ -134,20 +156,20 @@ export class PlanRun {
   }
 
   async #call(checked: CheckedCall): Promise<void> {
-    const { tools, signal, store } = this.#options;
+    const { tools, store } = this.#options;
     const { call } = checked;
-    const begun = this.#options.record.calls[call.id];
+    const begun = stateIn(this.#options.record, call.id);
     try {
       const ready = await tools.get(call.tool)?.prepare(call.parameters, this.#optionsFor(checked));
       if (ready === undefined) throw new ByrefError("unknown_tool", `${call.tool} is gone.`);
       if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
       if (this.#mustAsk(checked, ready)) return;
       // The key stands for an input: with another one nobody knows what it did.
-      const wasSame = begun?.status !== "running" || begun.pin === ready.pin;
+      const wasSame = begun.status !== "running" || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
-      if (signal.aborted) return;
+      if (this.#signal.aborted) return;
       this.#options.onStart?.();
-      const { gate } = this.record.calls[call.id] ?? {};
+      const { gate } = stateIn(this.record, call.id);
       const asked = gate === undefined ? {} : { gate };
       this.#setCall(checked, { status: "running", pin: ready.pin, ...asked });
       const run = await ready.run();
@@ -165,11 +187,11 @@ export class PlanRun {
   }
 
   #optionsFor({ call, target }: CheckedCall): CallOptions {
-    const { signal, conversation } = this.#options;
+    const { conversation } = this.#options;
     return {
       toolCallId: `${this.record.id}/${call.id}`,
       messages: [],
-      signal,
+      signal: this.#signal,
       idempotencyKey: `${conversation}/${this.record.id}/${call.id}`,
       scope: { run: this.record.id, nameOf: (name) => this.#nameOf(name) },
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),
@@ -199,7 +221,11 @@ export class PlanRun {
   }
 
   #waitsFor(gate: string): boolean {
-    return isOpenRun(this.record) && waitsFor(this.#options.checked.plan, this.record, gate);
+    return (
+      !this.#isOver &&
+      isOpenRun(this.record) &&
+      waitsFor(this.#options.checked.plan, this.record, gate)
+    );
   }
 
   #skipRest(reason: string): void {
@@ -209,7 +235,7 @@ export class PlanRun {
     }
   }
 
-  #ask(call: CheckedCall, about: Pick<CallState, "gate" | "reason" | "pin">): void {
+  #ask(call: CheckedCall, about: Pick<CallState, "gate" | "reason">): void {
     this.#setCall(call, { status: "waiting", ...about });
   }
 
@@ -220,25 +246,21 @@ export class PlanRun {
   }
 
   /**
-   * What a person approved was the plan. A call that the policy asks a person about has to have a gate that
-   * one has opened; one without gets a gate of its own id, and what is approved there is what runs.
+   * What a person approved was the plan, and what its gates stand for. A call that the policy asks a person
+   * about has a gate of its own beside them, which names the run, the call and the input: what is approved
+   * there, with the input in view, is what runs.
    */
   #mustAsk(checked: CheckedCall, { approval, pin }: Ready): boolean {
-    const { call, gates } = checked;
-    if (approval === undefined || gates.length > 0) return false;
-    const before = this.record.calls[call.id];
-    const decision = this.#progress.decisionOn(call.id);
-    const isAnswered = before?.gate === call.id && before.pin === pin && decision !== undefined;
-    if (isAnswered && decision.approved) return false;
-    if (isAnswered) {
-      this.#setCall(checked, { status: "skipped", reason: deniedReason(call.id, decision) });
-      return true;
+    if (approval === undefined) return false;
+    const gate = `${this.record.id}.${checked.call.id}.${pin.slice(0, PIN_CHARS)}`;
+    const decision = this.#progress.decisionOn(gate);
+    if (decision?.approved === true) return false;
+    if (decision !== undefined) {
+      this.#setCall(checked, { status: "skipped", reason: deniedReason(gate, decision) });
+    } else {
+      const { reason, input: asked } = approval;
+      this.#setCall(checked, { status: "waiting", gate, reason, asked });
     }
-    const { [call.id]: _, ...others } = this.record.gates;
-    const asked = { status: "waiting", gate: call.id, pin, reason: approval.reason } as const;
-    this.#set({ gates: others, calls: { ...this.record.calls, [call.id]: asked } }, () =>
-      this.#options.onCall?.(call.id, asked),
-    );
     return true;
   }
 
@@ -251,20 +273,24 @@ export class PlanRun {
   }
 
   #stateOf(index: number): CallState {
-    return this.record.calls[this.#idOf(index)] ?? { status: "waiting" };
+    return stateIn(this.record, this.#idOf(index));
   }
 
   #idOf(index: number): string {
     return this.#options.checked.calls[index]?.call.id ?? "";
   }
 
-  #setCall({ call }: CheckedCall, state: CallState): void {
+  #setCall({ call }: CheckedCall, { reason, ...others }: CallState): void {
+    // All of them together are one row.
+    const said = reason === undefined ? {} : { reason: clip(reason, MAX_REASON_CHARS) };
+    const state = { ...others, ...said };
     this.#set({ calls: { ...this.record.calls, [call.id]: state } }, () =>
       this.#options.onCall?.(call.id, state),
     );
   }
 
   #set(changes: Partial<RunRecord>, work: () => void = () => undefined): void {
+    if (this.#isOver) return;
     this.#options.commit(() => {
       this.record = { ...this.record, ...changes };
       work();
@@ -272,6 +298,11 @@ export class PlanRun {
     });
   }
 }
+
+const MAX_REASON_CHARS = 1_000;
+
+/** Enough to tell one input of a call from another. */
+const PIN_CHARS = 12;
 
 /** A step that lacks what it needs is not to blame. */
 function failedWith(error: unknown): CallState {

@@ -7,6 +7,8 @@ export interface CallState {
   readonly reason?: string;
   /** What a person has to open before it goes on. */
   readonly gate?: string;
+  /** With what it would run, if the policy wants a person to see that: as text, shortened. */
+  readonly asked?: string;
   /** Where its result went, as its output path has it. */
   readonly places?: readonly string[];
   /** A digest of what it was started with. */
@@ -38,6 +40,13 @@ export interface RunRecord {
   readonly createdAt: string;
   /** Why none of its calls could go on. */
   readonly error?: string;
+}
+
+const WAITING: CallState = { status: "waiting" };
+
+/** What has become of a call; an id may be any text, `constructor` included. */
+export function stateIn({ calls }: Pick<RunRecord, "calls">, id: string): CallState {
+  return (Object.hasOwn(calls, id) ? calls[id] : undefined) ?? WAITING;
 }
 
 /** The name whose references are gates that people open: `†approvals.<name>`. */

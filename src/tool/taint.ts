@@ -4,9 +4,12 @@
  */
 export class Taint {
   #isTainted: boolean;
+  /** No model reads what is shown: it stays as it is. */
+  readonly #isFixed: boolean;
 
-  constructor(isTainted = false) {
+  constructor(isTainted = false, { isFixed = false } = {}) {
     this.#isTainted = isTainted;
+    this.#isFixed = isFixed;
   }
 
   get isTainted(): boolean {
@@ -14,6 +17,6 @@ export class Taint {
   }
 
   add(): void {
-    this.#isTainted = true;
+    if (!this.#isFixed) this.#isTainted = true;
   }
 }

@@ -69,7 +69,7 @@ export async function toolsToRun(
     ...(facilities.files === undefined ? {} : { files: facilities.files }),
   };
   return toolsOf(plan, options, {
-    wrap: { ...wrapFor(plan, options, new Taint(tainted)), owner: run },
+    wrap: { ...wrapFor(plan, options, new Taint(tainted, { isFixed: true })), owner: run },
     own: frontEndOf(facilities, plan.format).own?.tools(places) ?? [],
     ask: askerFor(asking),
   });

@@ -42,8 +42,7 @@ export interface NewRun {
 /** What a person has decided of a run that waits. */
 export interface RunDecision {
   readonly run: string;
-  readonly gate: string;
-  readonly decision: GateDecision;
+  readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
 }
 
 /**
@@ -87,13 +86,13 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
 /** Goes on with a run where its calls have waited for a person; rejects with `approval_not_found`. */
 export async function resumeRun(
   options: PlanTurnOptions,
-  { run, gate, decision }: RunDecision,
+  { run, decisions }: RunDecision,
 ): Promise<StoredRun> {
   const { journal, log, plans } = options;
   const record = plans.run(run)?.record;
   if (record === undefined || !isOpenRun(record)) throw nothingWaits();
   const plan = plans.required(record.plan);
-  if (!waitsFor(plan.plan, record, gate)) throw nothingWaits();
+  if (!decisions.some(([gate]) => waitsFor(plan.plan, record, gate))) throw nothingWaits();
   const last = journal.head();
   const account = accountFor(options, spentBefore(last));
   const opened = await openPlan(options, plan, { ...record, run, account });
@@ -106,7 +105,9 @@ export async function resumeRun(
   };
   if (last?.id === run) log.resume(journal, head, begin);
   else log.begin(journal, head, begin);
-  return turn.run(async (one) => void (await one.decide(gate, decision)));
+  return turn.run(async (one) => {
+    for (const [gate, decision] of decisions) await one.decide(gate, decision);
+  });
 }
 
 /** Goes on with a run that a crash cut off. Rejects only if the storage fails. */
@@ -152,6 +153,7 @@ class PlanTurn {
   readonly #attempt: Attempt;
   #record: RunRecord;
   #changes = 0;
+  readonly #timeout = new AbortController();
 
   constructor(options: PlanTurnOptions, attempt: Attempt) {
     this.head = attempt.head;
@@ -169,7 +171,9 @@ class PlanTurn {
     const { opened } = this.#attempt;
     // What a crash cut off may have had its end already.
     if (opened === undefined || !isOpenRun(this.#record)) return this.#end();
-    const { store, signal, conversation, onRun } = this.#options;
+    const { store, conversation, onRun } = this.#options;
+    const signal = AbortSignal.any([this.#options.signal, this.#timeout.signal]);
+    const timer = setTimeout(() => this.#timeout.abort(), limits.runMs);
     const run = new PlanRun({
       ...opened,
       record: this.#record,
@@ -189,7 +193,12 @@ class PlanTurn {
       await first?.(run);
       await run.run();
     } finally {
+      clearTimeout(timer);
       stopObserving();
+    }
+    if (this.#timeout.signal.aborted && this.#record.status === "cancelled") {
+      const error = `run_timeout: The run did not finish within ${limits.runMs} ms.`;
+      this.#commit(() => ({ ...this.#record, status: "failed", error }));
     }
     return this.#end();
   }
@@ -244,13 +253,15 @@ class PlanTurn {
     return { run: id, status, state, ...(error === undefined ? {} : { error }) };
   }
 
-  /** Of the newest run that is over, unless another still goes on. */
+  /** Of the newest run that is over, unless another still goes on; a plan that was cancelled stays so. */
   #planStatus(): PlanStatus {
+    const { plans } = this.#options;
     const { id, plan, status } = this.#record;
-    const isLeft = this.#options.plans
-      .openRuns()
-      .some((other) => other.plan === plan && other.id !== id);
-    return isLeft || status === "waiting" ? "running" : status;
+    if (plans.required(plan).status === "cancelled") return "cancelled";
+    const isLeft = plans.openRuns().some((other) => other.plan === plan && other.id !== id);
+    if (isLeft || isOpenRun(this.#record)) return "running";
+    // A run was stopped, and not the plan: it may run again.
+    return status === "done" || status === "failed" ? status : "approved";
   }
 
   #endedHead(): TurnHead {
@@ -280,9 +291,10 @@ class PlanTurn {
     return { state: { ...this.#attempt.account.counts, tainted: false, waiting: {} } };
   }
 
-  #tell(call: string, { status, reason }: CallState): void {
+  #tell(call: string, { status, reason, gate, asked }: CallState): void {
     const tool = this.#attempt.plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
-    const data = { call, tool, status, ...(reason === undefined ? {} : { reason }) };
+    const waits = status === "waiting" ? { gate, asked } : {};
+    const data = { call, tool, status, reason, ...waits };
     this.#emit({ type: "data-call", id: call, data, transient: true });
   }
 

@@ -42,7 +42,8 @@ async function recordOf(
     call.id,
     [...dependsOn].map((index) => plan.calls[index]?.id ?? ""),
   ]);
-  const isApproved = await isApprovedByRule(plan, agent.approvesPlan);
+  // A rule cannot know of the doubt.
+  const isApproved = !tainted && (await isApprovedByRule(plan, agent.approvesPlan));
   return {
     id: crypto.randomUUID(),
     status: isApproved ? "approved" : "proposed",

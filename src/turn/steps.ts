@@ -6,6 +6,7 @@ import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Answer } from "./answer.ts";
 import { answerOf } from "./answer-of.ts";
 import type { StoredMessage } from "./history.ts";
+import { changeChunk } from "./change-chunk.ts";
 import type { JournalCall, JournalEntry } from "./journal.ts";
 import { instructionsFor, toModelMessages, toOwnMessages, withVariables } from "./prompt.ts";
 import { callModel, type StepContext, type StepResult } from "./step.ts";
@@ -176,11 +177,8 @@ export class Steps {
 
   /** Whoever changed it: this turn, or somebody over HTTP while it runs. */
   tellChange(change: Change): void {
-    if (change.kind === "deleted" || ++this.#changes > limits.maxTurnChanges) return;
-    const { info } = change;
-    const { evictedAt, reason } = change.kind === "evicted" ? change.tombstone : {};
-    const data = reason === undefined ? info : { ...info, evictedAt, reason };
-    this.emit({ type: "data-variable", data, transient: true });
+    const chunk = changeChunk(change);
+    if (chunk !== undefined && ++this.#changes <= limits.maxTurnChanges) this.emit(chunk);
   }
 
   async #callModel(messages: readonly ModelMessage[]): Promise<StepResult> {

@@ -131,20 +131,25 @@ describe("a run that waits for a gate", () => {
     });
   });
 
-  it("opens gates of the same name one run after the other, the oldest first", async () => {
+  it("is not opened where several runs wait for the gate, and nobody says which is meant", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       await runOf(own, id);
-      await runOf(own, id);
-      await streamed(await decide(own, "legal", { approved: true }));
+      const { id: run } = await runOf(own, id);
+      const { detail } = await problemIn(
+        await decide(own, "legal", { approved: true }),
+        "conflict",
+      );
+      expect(detail).toContain(run);
+      await streamed(await decide(own, "legal", { approved: true, run }));
       const { runs } = await planOf(own, id);
-      expect(runs.map(({ status }) => status)).toEqual(["done", "waiting"]);
+      expect(runs.map(({ status }) => status)).toEqual(["waiting", "done"]);
     });
   });
 });
 
 describe("a call of a plan that the policy asks a person about", () => {
-  it("has a gate of its own id, and runs with what was approved", async () => {
+  it("has a gate of its own, and runs with the input that was approved there", async () => {
     const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
       await own.call("PUT", "/conversations/c/variables/sum", json(50));
@@ -153,27 +158,46 @@ describe("a call of a plan that the policy asks a person about", () => {
       ]);
       const run = await runOf(own, id);
       expect([run.status, paid]).toEqual(["waiting", []]);
-      expect(run.calls[0]).toMatchObject({ gate: "payment", reason: "Money goes." });
+      const [{ gate = "", reason, asked } = {}] = run.calls;
+      expect([reason, asked]).toEqual(["Money goes.", '{"amount":50}']);
       // What it would run with is not what anybody has seen.
       await own.call("PUT", "/conversations/c/variables/sum", json(9_000));
-      const again = await streamed(await decide(own, "payment", { approved: true }));
+      const again = await streamed(await decide(own, gate, { approved: true }));
       expect([again.at(-1)?.status, paid]).toEqual(["waiting", []]);
-      const done = await streamed(await decide(own, "payment", { approved: true }));
+      const changed = again.at(-2);
+      expect(changed?.asked).toBe('{"amount":9000}');
+      await problemIn(await decide(own, gate, { approved: true }), "approval_not_found");
+      const done = await streamed(await decide(own, changed?.gate ?? "", { approved: true }));
       expect([done.at(-1)?.state, paid]).toEqual([{ receipt: { paid: 9_000 } }, [9_000]]);
     });
   });
 
-  it("runs behind a gate of the plan's that a person has opened", async () => {
+  it("is skipped when it is denied, and the rest goes on", async () => {
     const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
       const id = await approved(own, [
-        { _tool: "echo", _id: "ask", value: "†approvals.money", _outputPath: "†state.ok" },
+        { _tool: "echo", _id: "other", value: "†approvals.money", _outputPath: "†state.ok" },
         { _tool: "pay", _id: "payment", amount: 5, _outputPath: "†state.receipt" },
       ]);
-      await runOf(own, id);
-      await streamed(await decide(own, "payment", { approved: false, reason: "No" }));
+      const { calls } = await runOf(own, id);
+      const gate = calls[1]?.gate ?? "";
+      await streamed(await decide(own, gate, { approved: false, reason: "No" }));
       const plan = await planOf(own, id);
-      expect([statusesOf(plan), paid]).toEqual([{ ask: "waiting", payment: "skipped" }, []]);
+      expect([statusesOf(plan), paid]).toEqual([{ other: "waiting", payment: "skipped" }, []]);
+    });
+  });
+
+  it("runs again after a crash with what was approved", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
+      const id = await approved(own, [
+        { _tool: "pay", _id: "payment", amount: 5, _outputPath: "†state.receipt" },
+      ]);
+      const { calls } = await runOf(own, id);
+      own.wakeAgain();
+      await scheduler.wait(10);
+      await streamed(await decide(own, calls[0]?.gate ?? "", { approved: true }));
+      expect([paid, (await planOf(own, id)).status]).toEqual([[5], "done"]);
     });
   });
 });

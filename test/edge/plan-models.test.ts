@@ -35,7 +35,8 @@ describe("a plan that a model proposes", () => {
       const chunks = await ask(own);
       const [plan] = await plansOf(own);
       expect(plan).toMatchObject({ name: "Both", status: "proposed", agent: "planner" });
-      expect(plan?.calls.map(({ input }) => input)).toEqual([
+      const shown = await planOf(own, plan?.id ?? "");
+      expect(shown.calls.map(({ input }) => input)).toEqual([
         { value: 7 },
         { value: "†state.one" },
       ]);
@@ -129,7 +130,10 @@ describe("a plan that a model proposes", () => {
       const agents = [{ name: "planner", description: "", instructions: "", tools: planTools() }];
       own.wakeAgain({ agents: [{ ...agents[0], policy } as never] });
       const run = await runOf(own, id);
-      expect(run).toMatchObject({ status: "waiting", calls: [{ gate: "call_1" }] });
+      expect(run).toMatchObject({
+        status: "waiting",
+        calls: [{ reason: "It has read what is not trusted." }],
+      });
       expect((await planOf(own, id)).status).toBe("running");
     });
   });

@@ -48,25 +48,25 @@ describe("plans in SQLite", () => {
       ["a", "proposed"],
     ]);
     expect(again.get("a")).toEqual(recordOf("a", "a"));
-    expect(again.runsOf("b").map(({ record, state }) => [record.id, record.status, state])).toEqual(
-      [
-        ["run_1", "done", { y: 2 }],
-        ["run_2", "running", undefined],
-      ],
-    );
+    expect(
+      again.runsOf("b", 1_000).map(({ record, state }) => [record.id, record.status, state]),
+    ).toEqual([
+      ["run_1", "done", { y: 2 }],
+      ["run_2", "running", undefined],
+    ]);
     expect(again.openRuns().map(({ id }) => id)).toEqual(["run_2"]);
     expect(again.run("run_1")).toMatchObject({
       input: { x: 1 },
       record: { calls: { call_1: { status: "done" } } },
     });
-    expect(again.runsOf("a")).toEqual([]);
+    expect(again.runsOf("a", 1)).toEqual([]);
   });
 
   it("cost nothing as long as there is none", () => {
     const sql = emptySql();
     const store = new PlanStore(sql);
     expect([store.get("a"), store.run("r")]).toEqual([undefined, undefined]);
-    expect([store.list(), store.runsOf("a"), store.openRuns()]).toEqual([[], [], []]);
+    expect([store.list(), store.runsOf("a", 1), store.openRuns()]).toEqual([[], [], []]);
     expect(sql.all("SELECT name FROM sqlite_master WHERE name LIKE 'plan%'")).toEqual([]);
   });
 
@@ -86,6 +86,21 @@ describe("plans in SQLite", () => {
     expect([store.get("p3"), store.get("more")?.id]).toEqual([undefined, "more"]);
   });
 
+  it("show of old runs what fits", () => {
+    const store = new PlanStore(emptySql());
+    store.add(recordOf("b", ""));
+    for (const id of ["r1", "r2", "r3"]) store.addRun(runOf(id), "x".repeat(10));
+    const inputs = store
+      .runsOf("b", 25)
+      .map(({ record, input }) => [record.id, input?.toString().length]);
+    expect(inputs).toEqual([
+      ["r1", undefined],
+      ["r2", 10],
+      ["r3", 10],
+    ]);
+    expect(store.newestRun("b")?.id).toBe("r3");
+  });
+
   it("keep their newest runs, and all that are open", () => {
     const store = new PlanStore(emptySql());
     store.add(recordOf("b", ""));
@@ -93,7 +108,7 @@ describe("plans in SQLite", () => {
       store.addRun(runOf(`r${n}`), {});
       if (n > 0) store.saveRun({ ...runOf(`r${n}`), status: "done" });
     }
-    const ids = store.runsOf("b").map(({ record }) => record.id);
+    const ids = store.runsOf("b", 1_000).map(({ record }) => record.id);
     expect(ids.slice(0, 2)).toEqual(["r0", "r2"]);
     expect(ids).toHaveLength(limits.maxPlanRuns + 1);
   });

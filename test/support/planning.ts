@@ -101,6 +101,8 @@ export interface RunPart {
   readonly tool?: string;
   readonly status?: string;
   readonly reason?: string;
+  readonly gate?: string;
+  readonly asked?: string;
   readonly run?: string;
   readonly state?: Json;
 }

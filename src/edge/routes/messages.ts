@@ -1,4 +1,5 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
+import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
@@ -37,7 +38,7 @@ export function messageRoutes() {
   routes.post("/:id/approvals/:approval", async (context) => {
     const decision = parse(approvalBody, await readJson(context.req.raw));
     const approvals = [approvalOf(context.req.param("approval"), decision)];
-    return runTurn(context, context.req.param("id"), { approvals });
+    return runTurn(context, context.req.param("id"), { approvals, run: decision.run });
   });
 
   routes.get("/:id/messages", async (context) => {
