@@ -1,6 +1,7 @@
 import { limits } from "../limits.ts";
 import { codePointCount } from "../value/json.ts";
 import { type CapabilityCall, callOf } from "./capability-call.ts";
+import type { NamedCall } from "./capability-tools.ts";
 import type { Finding, PlanCall, ReadPlan } from "./plan.ts";
 import { endsName, OPENING, TagBounds } from "./xml-bounds.ts";
 import { readTag, type TagReading, withLineFeeds, type XmlFault } from "./xml-tag.ts";
@@ -63,7 +64,7 @@ class WorkflowReader {
     const { call, fault } = callOf(reading.tag);
     if (call === undefined) this.#refuse(offset, fault);
     else if (this.#calls.length === limits.maxPlanCalls) this.#refuseMore(offset);
-    else this.#add(call, offset);
+    else this.#add(call, { offset, name: reading.tag.attributes.get("name") ?? "" });
   }
 
   end(): ReadPlan {
@@ -85,7 +86,10 @@ class WorkflowReader {
     };
   }
 
-  #add(call: CapabilityCall, offset: number): void {
+  #add(
+    call: CapabilityCall,
+    { offset, name: capability }: { readonly offset: number; readonly name: string },
+  ): void {
     for (const name of call.writes) {
       const scope = this.#scopes.get(name) ?? call.scope;
       this.#scopes.set(name, scope);
@@ -96,12 +100,14 @@ class WorkflowReader {
       );
     }
     const { tool, parameters, outputVariable } = call;
-    this.#calls.push({
+    const planned: NamedCall = {
       id: `call_${this.#calls.length + 1}`,
       tool,
+      ...(tool === capability ? {} : { capability }),
       parameters,
       ...(outputVariable === undefined ? {} : { outputPath: `variable:${outputVariable}` }),
-    });
+    };
+    this.#calls.push(planned);
   }
 
   #refuse(offset: number, message: string): void {

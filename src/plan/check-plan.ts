@@ -1,11 +1,16 @@
-import { asSchema, type ToolSet } from "ai";
+import type { ToolSet } from "ai";
 import { messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type Need, referencesIn } from "../reference/references-in.ts";
 import { type SaveTarget, saveTargetIn } from "../tool/save-target.ts";
-import { issuesOf } from "../tool/tool-input.ts";
+import { clip } from "../value/json.ts";
+import { formatPath } from "../value/path.ts";
+import { gateFindings } from "./check-gates.ts";
+import { parameterFindings } from "./check-parameters.ts";
+import { Findings } from "./findings.ts";
 import { gatesIn } from "./gates.ts";
 import { cycleIn } from "./graph.ts";
+import { type ParameterText, parameterTexts } from "./parameter-texts.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import type { Finding, FindingCode, Plan, PlanCall } from "./plan.ts";
 import { GATES } from "./run-record.ts";
@@ -38,40 +43,47 @@ export interface CheckedPlan {
   readonly calls: readonly CheckedCall[];
 }
 
+export interface PlanCheck {
+  /** What is wrong, at most `maxPlanFindings`, and a last one that says that there is more. */
+  readonly findings: readonly Finding[];
+  /** The same, to be told with others. */
+  readonly all: Findings;
+  readonly checked?: CheckedPlan;
+}
+
 /**
- * What is wrong with a plan, all of it, or else the plan ready to run. Nothing runs here. Cost: linear in the
- * calls, their parameters and what ties them together.
+ * What is wrong with a plan, or else the plan ready to run. Nothing runs here. Cost: linear in the calls,
+ * their parameters and what ties them together.
  */
-export async function checkPlan(
-  plan: Plan,
-  context: PlanContext,
-): Promise<{ readonly findings: readonly Finding[]; readonly checked?: CheckedPlan }> {
+export async function checkPlan(plan: Plan, context: PlanContext): Promise<PlanCheck> {
+  const findings = new Findings();
   if (plan.calls.length > limits.maxPlanCalls) {
     const message = `A plan has at most ${limits.maxPlanCalls} calls, this one ${plan.calls.length}.`;
-    return { findings: [{ code: "too_many_calls", message }] };
+    findings.add({ code: "too_many_calls", message });
+    return { findings: findings.list(), all: findings };
   }
-  const check = new Check(plan, context);
-  const calls = await check.run();
-  const { findings } = check;
-  return findings.length > 0 ? { findings } : { findings, checked: { plan, calls } };
+  const calls = await new Check(plan, context, findings).run();
+  const told = { findings: findings.list(), all: findings };
+  return findings.isEmpty ? { ...told, checked: { plan, calls } } : told;
 }
 
 class Check {
-  readonly findings: Finding[] = [];
+  readonly #findings: Findings;
   readonly #plan: Plan;
   readonly #context: PlanContext;
   readonly #index = new PathIndex();
   readonly #targets: (SaveTarget | undefined)[] = [];
 
-  constructor(plan: Plan, context: PlanContext) {
+  constructor(plan: Plan, context: PlanContext, findings: Findings) {
     this.#plan = plan;
     this.#context = context;
+    this.#findings = findings;
   }
 
   async run(): Promise<readonly CheckedCall[]> {
-    const { calls } = this.#plan;
+    const { calls, syntaxes } = this.#plan;
     // Who writes what has to be known before anybody's references are looked at.
-    const late: Finding[][] = calls.map((call, index) => this.#addTarget(call, index));
+    const late = calls.map((call, index) => this.#addTarget(call, index));
     const ids = new Set<string>();
     const checked: CheckedCall[] = [];
     for (const [index, call] of calls.entries()) {
@@ -79,89 +91,112 @@ class Check {
         this.#find("duplicate_id", call, { at: "_id", message: `${call.id} is used twice.` });
       }
       ids.add(call.id);
-      await this.#checkTool(call);
-      checked.push(this.#checkNeeds(call, index));
-      this.findings.push(...(late[index] ?? []));
+      const texts = parameterTexts(call.parameters, syntaxes);
+      await this.#checkTool(call, texts);
+      this.#checkReferences(call, texts);
+      checked.push(this.#checkNeeds(call, index, texts));
+      for (const { code, message } of late[index] ?? []) {
+        this.#find(code, call, { at: "_outputPath", message });
+      }
     }
     this.#checkOrder(checked);
-    this.#checkRunNames();
     return checked;
   }
 
   /** What is wrong with the output path, to be told in the order in which a call is written. */
-  #addTarget(call: PlanCall, index: number): Finding[] {
-    const { outputPath, id } = call;
-    if (outputPath === undefined) return [];
-    const about = { call: id, at: "_outputPath" };
+  #addTarget(call: PlanCall, index: number): Pick<Finding, "code" | "message">[] {
+    const key = keyOf(call, this.#plan);
+    if (key !== undefined) this.#index.add({ name: key, path: [] }, { call: index });
+    if (call.outputPath === undefined) return [];
     try {
-      const target = saveTargetIn(outputPath);
+      const target = saveTargetIn(call.outputPath);
+      const problem = faultIn(target);
+      if (problem !== undefined) return [{ code: "bad_output_path", message: problem }];
       this.#targets[index] = target;
-      const overlaps = target.places.flatMap((place) =>
-        this.#index
-          .add(place, { call: index, source: place.source })
-          .filter((writer) => writer.call !== index)
-          .map((writer) => ({ place, other: this.#plan.calls[writer.call]?.id ?? "" })),
-      );
-      // In the written order the later one replaces what the earlier one wrote.
-      if (this.#plan.order === "written") return [];
-      return overlaps.map(({ place, other }) => ({
-        code: "duplicate_producer",
-        ...about,
-        message: `${place.source} is written by ${other} too; give each its own place.`,
-      }));
+      return target.places.flatMap((place) => {
+        const others = this.#index.add(place, { call: index, source: place.source });
+        // In the written order the later one replaces what the earlier one wrote.
+        if (others.length === 0 || this.#plan.order === "written") return [];
+        const ids = others.map((other) => this.#plan.calls[other.call]?.id ?? "").join(", ");
+        const message = `${shown(place.source)} is written by ${ids} too; give each its own place.`;
+        return [{ code: "duplicate_producer", message }];
+      });
     } catch (error) {
-      return [{ code: "bad_output_path", ...about, message: messageOf(error) }];
+      return [{ code: "bad_output_path", message: messageOf(error) }];
     }
   }
 
-  async #checkTool(call: PlanCall): Promise<void> {
-    const tool = Object.hasOwn(this.#context.tools, call.tool)
-      ? this.#context.tools[call.tool]
-      : undefined;
+  async #checkTool(call: PlanCall, texts: readonly ParameterText[]): Promise<void> {
+    const { tools } = this.#context;
+    const tool = Object.hasOwn(tools, call.tool) ? tools[call.tool] : undefined;
     if (tool === undefined) {
-      const known = Object.keys(this.#context.tools).join(", ");
+      const known = Object.keys(tools).join(", ");
       const message = `There is no tool ${call.tool}; there are: ${known}.`;
       this.#find("unknown_tool", call, { at: "_tool", message });
       return;
     }
-    const { validate } = asSchema(tool.inputSchema);
-    const result = await validate?.(call.parameters);
-    if (result === undefined || result.success) return;
-    const open = new Set(referencesIn(call.parameters, this.#plan.syntaxes).map(({ at }) => at));
-    for (const { path, message } of issuesOf(result.error)) {
-      // What a reference stands for is known when it is resolved.
-      const isOpen = path.some((_, depth) => open.has(path.slice(0, depth + 1).join(".")));
-      if (!isOpen) this.#find("invalid_parameters", call, { at: path.join("."), message });
+    for (const about of await parameterFindings(call, tool, texts)) {
+      this.#find("invalid_parameters", call, about);
     }
   }
 
-  #checkNeeds(call: PlanCall, index: number): CheckedCall {
-    const needs = referencesIn(call.parameters, this.#plan.syntaxes);
-    const gates = gatesIn(call, this.#plan);
+  #checkReferences(call: PlanCall, texts: readonly ParameterText[]): void {
+    for (const text of texts) {
+      this.#findings.add(
+        ...gateFindings(text, this.#plan).map((found) => ({ ...found, call: call.id })),
+      );
+    }
     this.#checkDollars(call);
+  }
+
+  #checkNeeds(call: PlanCall, index: number, texts: readonly ParameterText[]): CheckedCall {
+    const needs = texts.flatMap((text) => text.needs);
+    const gates = gatesIn(call, this.#plan);
     const target = this.#targets[index];
     const own = { call, gates, ...(target === undefined ? {} : { target }) };
-    // One after the other: what is not there by then stays in the text as it is.
-    if (this.#plan.order === "written") return { ...own, needs: [], dependsOn: new Set() };
+    if (this.#plan.order === "written") {
+      return { ...own, needs: this.#earlier(needs, index), dependsOn: new Set() };
+    }
     const dependsOn = new Set<number>();
+    const seen = new Set<Writers["parts"]>();
     const checked = needs.map((need): CheckedNeed => {
       const writers = need.references.map((reference) => {
         const found = this.#index.find(reference);
-        for (const writer of [...found.whole, ...found.parts]) dependsOn.add(writer.call);
+        for (const writer of found.whole) dependsOn.add(writer.call);
+        // Many may refer to the same.
+        for (const writer of seen.has(found.parts) ? [] : found.parts) dependsOn.add(writer.call);
+        seen.add(found.parts);
         return found.whole.length + found.parts.length > 0 ? found : undefined;
       });
-      const isMissing = need.references.map(
-        ({ name }, at) => writers[at] === undefined && !this.#isThere(name),
-      );
-      const isLacking =
-        need.operator === "first" ? isMissing.every(Boolean) : isMissing.some(Boolean);
-      if (isLacking) {
-        const message = `Nothing writes ${need.source}, and there is no such variable.`;
+      if (this.#isLacking(need, writers)) {
+        const message = `Nothing writes ${shown(need.source)}, and there is no such variable.`;
         this.#find("no_producer", call, { at: need.at, message });
       }
       return { ...need, writers };
     });
     return { ...own, needs: checked, dependsOn };
+  }
+
+  /**
+   * One after the other: what nobody wrote before stays in the text as it is, and waits for nothing. What
+   * somebody should have written is needed.
+   */
+  #earlier(needs: readonly Need[], index: number): readonly CheckedNeed[] {
+    return needs.map((need) => ({
+      ...need,
+      writers: need.references.map(({ name }) => {
+        const { whole, parts } = this.#index.find({ name, path: [] });
+        const before = [...whole, ...parts].filter(({ call }) => call < index);
+        return before.length === 0 ? undefined : { whole: before, parts: [] };
+      }),
+    }));
+  }
+
+  #isLacking({ operator, references }: Need, writers: readonly (Writers | undefined)[]): boolean {
+    const isMissing = references.map(
+      ({ name }, at) => writers[at] === undefined && !this.#isThere(name),
+    );
+    return operator === "first" ? isMissing.every(Boolean) : isMissing.some(Boolean);
   }
 
   /** Elsewhere a model writes them so; here they would stay text. */
@@ -172,7 +207,8 @@ class Check {
         ({ name }) => name === "input" || this.#index.has(name) || this.#context.isKnown(name),
       );
       if (!isMeant) continue;
-      const message = `References in a plan begin with †: write †${source.slice(1)}, not ${source}.`;
+      const said = shown(source);
+      const message = `References in a plan begin with †: write †${said.slice(1)}, not ${said}.`;
       this.#find("bad_reference", call, { at, message });
     }
   }
@@ -185,26 +221,43 @@ class Check {
     return !isOwn && (this.#context.isKnown(name) || !this.#plan.syntaxes.includes("dagger"));
   }
 
-  /** In a run its id stands behind them. */
-  #checkRunNames(): void {
-    const maximum = limits.maxNameChars - limits.runIdChars - 1;
-    for (const name of this.#plan.runNames) {
-      if (name.length <= maximum) continue;
-      const message = `${name} is too long for a variable of a run: ${maximum} characters at most.`;
-      this.findings.push({ code: "bad_output_path", message });
-    }
-  }
-
   #checkOrder(calls: readonly CheckedCall[]): void {
     if (this.#plan.order === "written") return;
     const cycle = cycleIn(calls.map(({ dependsOn }) => dependsOn));
     if (cycle === undefined) return;
     const ids = cycle.map((index) => calls[index]?.call.id ?? "");
     const message = `These wait for one another: ${ids.join(" → ")}.`;
-    this.findings.push({ code: "cycle", call: ids[0] ?? "", message });
+    this.#findings.add({ code: "cycle", call: ids[0] ?? "", at: "_outputPath", message });
   }
 
   #find(code: FindingCode, { id }: PlanCall, about: Pick<Finding, "at" | "message">): void {
-    this.findings.push({ code, call: id, ...about });
+    this.#findings.add({ code, call: id, ...about });
   }
+}
+
+const MAX_SOURCE_CHARS = 200;
+
+function shown(source: string): string {
+  return clip(source, MAX_SOURCE_CHARS);
+}
+
+/** What a capability workflow saves under a key, beside what a call's output path names. */
+function keyOf({ tool, parameters }: PlanCall, { format }: Plan): string | undefined {
+  const { key } = parameters;
+  const isSet = format === "capability-xml" && tool === "variable_set";
+  return isSet && typeof key === "string" ? key : undefined;
+}
+
+function faultIn({ places }: SaveTarget): string | undefined {
+  if (places.length > limits.maxOutputPlaces) {
+    return `A call writes at most ${limits.maxOutputPlaces} places, this one ${places.length}.`;
+  }
+  const seen = new Set<string>();
+  for (const { name, path, source } of places) {
+    if (name === GATES) return `${shown(source)} is a gate, which people open.`;
+    const place = name + formatPath(path);
+    if (seen.has(place)) return `${shown(source)} stands there twice.`;
+    seen.add(place);
+  }
+  return undefined;
 }

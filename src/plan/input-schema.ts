@@ -1,6 +1,11 @@
+import { limitExceeded } from "../errors.ts";
+import { limits } from "../limits.ts";
 import {
+  clip,
+  codePointCount,
   isJsonArray,
   isJsonObject,
+  isScalar,
   type Json,
   type JsonObject,
   typeOfJson,
@@ -12,34 +17,30 @@ export interface Issue {
   readonly message: string;
 }
 
-type Check = (argument: Json, given: Given) => readonly Issue[];
+type Check = (argument: Json, given: Given) => void;
 
 interface Given {
   readonly value: Json;
   readonly at: string;
   readonly schema: JsonObject;
+  readonly run: Checking;
 }
 
 /** What a keyword asks of a value; one of another type than it speaks of is as it should be. */
 const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["type", checkType],
-  ["enum", (options, given) => among(isJsonArray(options) ? options : [], given)],
-  ["const", (option, given) => among([option], given)],
+  ["enum", checkEnum],
+  ["const", checkConst],
   ["properties", checkProperties],
   ["required", checkRequired],
   ["additionalProperties", checkOthers],
-  [
-    "items",
-    (schema, { value, at }) =>
-      isJsonArray(value)
-        ? value.flatMap((item, index) => issuesIn(schema, item, `${at}.${index}`))
-        : [],
-  ],
+  ["items", checkItems],
   ["anyOf", checkAny],
   [
     "allOf",
-    (schemas, { value, at }) =>
-      isJsonArray(schemas) ? schemas.flatMap((schema) => issuesIn(schema, value, at)) : [],
+    (schemas, { value, at, run }) => {
+      for (const schema of listIn(schemas)) run.check(schema, value, at);
+    },
   ],
   ["minimum", bound("at least", (value, limit) => value >= limit)],
   ["maximum", bound("at most", (value, limit) => value <= limit)],
@@ -51,94 +52,181 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["maxItems", count("array", "at most", (length, limit) => length <= limit)],
 ]);
 
-/** Keywords that ask nothing of a value. */
-const ANNOTATIONS = new Set(
-  "$schema $id title description default examples format deprecated readOnly writeOnly $comment".split(
-    " ",
-  ),
-);
+/** What is checked. */
+export const KEYWORDS: ReadonlySet<string> = new Set(checks.keys());
 
 /**
- * What a JSON Schema asks that is not checked here, as the paths of its keywords: references, conditions,
- * and regular expressions, of which one can take for ever.
+ * What is wrong with a value, the first `maxInputIssues`. The schema is one without faults. Throws
+ * `limit_exceeded` if it takes more than `maxInputChecks`.
  */
-export function unknownKeywords(schema: Json, at = "input"): readonly string[] {
-  if (typeof schema === "boolean") return [];
-  if (!isJsonObject(schema)) return [at];
-  return Object.entries(schema).flatMap(([keyword, argument]) => {
-    const place = `${at}.${keyword}`;
-    if (ANNOTATIONS.has(keyword)) return [];
-    if (!checks.has(keyword)) return [place];
-    return partsOf(keyword, argument).flatMap((part) => unknownKeywords(part, place));
+export function issuesIn(schema: Json, value: Json): readonly Issue[] {
+  const run = new Checking(limits.maxInputIssues, {
+    work: 0,
+    written: new Map(),
+    options: new Map(),
   });
+  run.check(schema, value, "input");
+  return run.issues;
 }
 
-/** What is wrong with a value, all of it. The schema has no unknown keywords. */
-export function issuesIn(schema: Json, value: Json, at = "input"): readonly Issue[] {
-  if (schema === false) return [{ at, message: "must not be there." }];
-  if (!isJsonObject(schema)) return [];
-  return Object.entries(schema).flatMap(
-    ([keyword, argument]) => checks.get(keyword)?.(argument, { value, at, schema }) ?? [],
-  );
+/** What the checks of one value have in common. */
+interface Shared {
+  work: number;
+  /** Arrays and objects as text, with their keys in order. */
+  readonly written: Map<Json, string>;
+  /** By the array of an `enum`. */
+  readonly options: Map<Json, ReadonlySet<Json>>;
 }
 
-/** The schemas in a keyword's argument. */
-function partsOf(keyword: string, argument: Json): readonly Json[] {
-  if (keyword === "items" || keyword === "additionalProperties") return [argument];
-  if (keyword === "anyOf" || keyword === "allOf") return isJsonArray(argument) ? argument : [];
-  return keyword === "properties" && isJsonObject(argument) ? Object.values(argument) : [];
+class Checking {
+  readonly issues: Issue[] = [];
+  readonly #maximum: number;
+  readonly #shared: Shared;
+
+  constructor(maximum: number, shared: Shared) {
+    this.#maximum = maximum;
+    this.#shared = shared;
+  }
+
+  check(schema: Json, value: Json, at: string): void {
+    if (this.issues.length === this.#maximum) return;
+    this.spend(1);
+    if (schema === false) this.tell(at, "must not be there.");
+    if (!isJsonObject(schema)) return;
+    for (const [keyword, argument] of Object.entries(schema)) {
+      this.spend(1);
+      checks.get(keyword)?.(argument, { value, at, schema, run: this });
+    }
+  }
+
+  isMet(schema: Json, value: Json): boolean {
+    const inner = new Checking(1, this.#shared);
+    inner.check(schema, value, "");
+    return inner.issues.length === 0;
+  }
+
+  tell(at: string, message: string): void {
+    if (this.issues.length < this.#maximum) this.issues.push({ at: clip(at, 200), message });
+  }
+
+  spend(steps: number): void {
+    this.#shared.work += steps;
+    const maximum = limits.maxInputChecks;
+    if (this.#shared.work <= maximum) return;
+    const advice = "Give less at once, or ask less of it in the plan's input schema.";
+    throw limitExceeded("maxInputChecks", { maximum, actual: this.#shared.work, advice });
+  }
+
+  /** Equal values have the same key, whatever the order of theirs. */
+  keyOf(value: Json): Json {
+    if (isScalar(value)) return typeof value === "string" ? `"${value}` : value;
+    const known = this.#shared.written.get(value);
+    if (known !== undefined) return known;
+    const written = JSON.stringify(value, (_, inner: Json) => this.#ordered(inner));
+    this.spend(stepsFor(written));
+    this.#shared.written.set(value, written);
+    return written;
+  }
+
+  optionsIn(options: readonly Json[]): ReadonlySet<Json> {
+    const known = this.#shared.options.get(options);
+    if (known !== undefined) return known;
+    const made = new Set(options.map((option) => this.keyOf(option)));
+    this.#shared.options.set(options, made);
+    return made;
+  }
+
+  #ordered(value: Json): Json {
+    this.spend(1);
+    if (!isJsonObject(value)) return value;
+    return Object.fromEntries(
+      Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)),
+    );
+  }
 }
 
-function checkType(argument: Json, { value, at }: Given): readonly Issue[] {
+/** A step of the work looks at some characters. */
+const STEP_CHARS = 64;
+
+function stepsFor(text: string): number {
+  return Math.ceil(text.length / STEP_CHARS);
+}
+
+function listIn(argument: Json): readonly Json[] {
+  return isJsonArray(argument) ? argument : [];
+}
+
+function checkType(argument: Json, { value, at, run }: Given): void {
   const types = isJsonArray(argument) ? argument : [argument];
   const type = typeOfJson(value);
   const isInteger = types.includes("integer") && Number.isInteger(value);
-  if (types.includes(type) || isInteger) return [];
-  return [{ at, message: `must be ${types.map(String).join(" or ")}, and is ${type}.` }];
+  if (types.includes(type) || isInteger) return;
+  run.tell(at, `must be ${types.join(" or ")}, and is ${type}.`);
 }
 
-function among(options: readonly Json[], { value, at }: Given): readonly Issue[] {
-  const written = options.map((option) => JSON.stringify(option));
-  if (written.includes(JSON.stringify(value))) return [];
-  return [{ at, message: `must be ${written.join(" or ")}.` }];
+function checkEnum(argument: Json, { value, at, run }: Given): void {
+  const options = listIn(argument);
+  if (!run.optionsIn(options).has(run.keyOf(value))) run.tell(at, mustBe(options));
 }
 
-function checkProperties(argument: Json, { value, at }: Given): readonly Issue[] {
-  if (!isJsonObject(argument) || !isJsonObject(value)) return [];
-  return Object.entries(argument).flatMap(([key, schema]) => {
-    const inner = Object.hasOwn(value, key) ? value[key] : undefined;
-    return inner === undefined ? [] : issuesIn(schema, inner, `${at}.${key}`);
+function checkConst(option: Json, { value, at, run }: Given): void {
+  if (run.keyOf(option) !== run.keyOf(value)) run.tell(at, mustBe([option]));
+}
+
+const MAX_OPTIONS = 10;
+const MAX_OPTION_CHARS = 80;
+
+function mustBe(options: readonly Json[]): string {
+  const shown = options.slice(0, MAX_OPTIONS).map((option) => {
+    const written = JSON.stringify(option);
+    return written.length > MAX_OPTION_CHARS ? `${clip(written, MAX_OPTION_CHARS)}…` : written;
   });
+  const more = options.length - shown.length;
+  return `must be ${[...shown, ...(more > 0 ? [`one of ${more} more`] : [])].join(" or ")}.`;
 }
 
-function checkRequired(argument: Json, { value, at }: Given): readonly Issue[] {
-  if (!isJsonArray(argument) || !isJsonObject(value)) return [];
-  return argument
-    .filter((key) => !Object.hasOwn(value, String(key)))
-    .map((key) => ({ at: `${at}.${String(key)}`, message: "is missing." }));
+function checkProperties(argument: Json, { value, at, run }: Given): void {
+  if (!isJsonObject(argument) || !isJsonObject(value)) return;
+  for (const [key, schema] of Object.entries(argument)) {
+    run.spend(1);
+    const inner = Object.hasOwn(value, key) ? value[key] : undefined;
+    if (inner !== undefined) run.check(schema, inner, `${at}.${key}`);
+  }
 }
 
-function checkOthers(argument: Json, { value, at, schema }: Given): readonly Issue[] {
-  if (!isJsonObject(value)) return [];
+function checkRequired(argument: Json, { value, at, run }: Given): void {
+  if (!isJsonObject(value)) return;
+  for (const key of listIn(argument)) {
+    run.spend(1);
+    if (!Object.hasOwn(value, String(key))) run.tell(`${at}.${String(key)}`, "is missing.");
+  }
+}
+
+function checkOthers(argument: Json, { value, at, schema, run }: Given): void {
+  if (!isJsonObject(value)) return;
   const { properties } = schema;
   const known = properties !== undefined && isJsonObject(properties) ? properties : {};
-  return Object.entries(value)
-    .filter(([key]) => !Object.hasOwn(known, key))
-    .flatMap(([key, inner]) => issuesIn(argument, inner, `${at}.${key}`));
+  for (const [key, inner] of Object.entries(value)) {
+    run.spend(1);
+    if (!Object.hasOwn(known, key)) run.check(argument, inner, `${at}.${key}`);
+  }
 }
 
-function checkAny(argument: Json, { value, at }: Given): readonly Issue[] {
-  const schemas = isJsonArray(argument) ? argument : [];
-  const found = schemas.map((schema) => issuesIn(schema, value, at));
-  const isMet = found.length === 0 || found.some((issues) => issues.length === 0);
-  return isMet ? [] : [{ at, message: "fits none of what it may be." }];
+function checkItems(schema: Json, { value, at, run }: Given): void {
+  if (!isJsonArray(value)) return;
+  for (const [index, item] of value.entries()) run.check(schema, item, `${at}.${index}`);
+}
+
+function checkAny(schemas: Json, { value, at, run }: Given): void {
+  if (listIn(schemas).some((schema) => run.isMet(schema, value))) return;
+  run.tell(at, "fits none of what it may be.");
 }
 
 function bound(words: string, isMet: (value: number, limit: number) => boolean): Check {
-  return (limit, { value, at }) =>
-    typeof value !== "number" || typeof limit !== "number" || isMet(value, limit)
-      ? []
-      : [{ at, message: `must be ${words} ${limit}.` }];
+  return (limit, { value, at, run }) => {
+    if (typeof value !== "number" || typeof limit !== "number" || isMet(value, limit)) return;
+    run.tell(at, `must be ${words} ${limit}.`);
+  };
 }
 
 function count(
@@ -146,14 +234,17 @@ function count(
   words: string,
   isMet: (length: number, limit: number) => boolean,
 ): Check {
-  return (limit, { value, at }) => {
-    const isMeant = typeof value === "string" ? type === "string" : type === "array";
-    if (!isMeant || typeof limit !== "number") return [];
-    // Characters are code points, as everywhere.
-    const length =
-      typeof value === "string" ? [...value].length : isJsonArray(value) ? value.length : limit;
-    return isMet(length, limit)
-      ? []
-      : [{ at, message: `must have ${words} ${limit}, and has ${length}.` }];
+  return (limit, { value, at, run }) => {
+    if (typeOfJson(value) !== type || typeof limit !== "number") return;
+    const length = lengthOf(value, run);
+    if (isMet(length, limit)) return;
+    run.tell(at, `must have ${words} ${limit}, and has ${length}.`);
   };
+}
+
+function lengthOf(value: Json, run: Checking): number {
+  if (typeof value !== "string") return listIn(value).length;
+  run.spend(stepsFor(value));
+  // Characters are code points, as everywhere.
+  return codePointCount(value);
 }

@@ -11,9 +11,12 @@ interface Node {
 /** A place that a call writes, or may write. */
 export interface Writer {
   readonly call: number;
-  /** As the call's output path has it. */
-  readonly source: string;
+  /** As the call's output path has it; without: whenever it is done, it has written it. */
+  readonly source?: string;
 }
+
+/** Of those that a place overlaps with, so many are enough to tell. */
+const MAX_OVERLAPS = 3;
 
 /** What a reference will find: writers of it or of what it is a part of, and of parts of it. */
 export interface Writers {
@@ -24,20 +27,23 @@ export interface Writers {
 /** The places that a plan's calls write. Cost of a look-up: the path's length, and what is found. */
 export class PathIndex {
   readonly #names = new Map<string, Node>();
+  /** What was found below a place, until something is added: many may ask for the same. */
+  readonly #below = new Map<Node, readonly Writer[]>();
 
-  /** The writers that the place would overlap with. */
+  /** Other calls whose places the place overlaps with: the first few. */
   add({ name, path }: Reference, writer: Writer): readonly Writer[] {
     let node = this.#nodeOf(name);
-    const overlaps: Writer[] = [...node.writers];
+    const above: Writer[] = [...node.writers];
     for (const segment of path) {
       const key = keyOf(segment) ?? "";
       const child = node.children.get(key) ?? { children: new Map(), writers: [] };
       node.children.set(key, child);
-      overlaps.push(...child.writers);
+      above.push(...child.writers);
       node = child;
     }
-    overlaps.push(...below(node));
+    const overlaps = others(writer, [above, below(node)]);
     node.writers.push(writer);
+    this.#below.clear();
     return overlaps;
   }
 
@@ -54,7 +60,9 @@ export class PathIndex {
       if (node === undefined) return { whole, parts: [] };
       whole.push(...node.writers);
     }
-    return { whole, parts: below(node) };
+    const parts = this.#below.get(node) ?? [...below(node)];
+    this.#below.set(node, parts);
+    return { whole, parts };
   }
 
   has(name: string): boolean {
@@ -68,14 +76,23 @@ export class PathIndex {
   }
 }
 
-function below(top: Node): readonly Writer[] {
-  const found: Writer[] = [];
+function* below(top: Node): Generator<Writer> {
   const open = [...top.children.values()];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    found.push(...next.writers);
+    yield* next.writers;
     open.push(...next.children.values());
   }
-  return found;
+}
+
+function others({ call }: Writer, found: readonly Iterable<Writer>[]): readonly Writer[] {
+  const some = new Map<number, Writer>();
+  for (const writers of found) {
+    for (const writer of writers) {
+      if (some.size === MAX_OVERLAPS) return [...some.values()];
+      if (writer.call !== call) some.set(writer.call, writer);
+    }
+  }
+  return [...some.values()];
 }
 
 /** Undefined for what stands for several elements, or for one that is counted from the end. */

@@ -1,3 +1,4 @@
+import { clip } from "../value/json.ts";
 import type { CheckedCall, CheckedNeed } from "./check-plan.ts";
 import type { Writer, Writers } from "./path-index.ts";
 import type { CallState, GateDecision } from "./run-record.ts";
@@ -37,14 +38,20 @@ export function deniedReason(gate: string, { reason }: GateDecision): string {
   return `approvals.${gate} was denied${reason === undefined ? "." : `: ${reason}`}`;
 }
 
+/** Writers that are named, and of what is missing so much. */
+const MAX_NAMED = 3;
+const MAX_SOURCE_CHARS = 200;
+
 /** Why the need is not met; undefined if it is. */
 function missingIn({ operator, writers, source }: CheckedNeed, progress: Progress) {
-  const reasons = writers.map((found) =>
-    found === undefined ? undefined : whyMissing(found, progress),
-  );
-  const missing = reasons.filter((reason) => reason !== undefined);
-  const isMet = operator === "first" ? missing.length < reasons.length : missing.length === 0;
-  return isMet ? undefined : `${source} is not there: ${missing.join("; ")}.`;
+  const reasons = new Set<string>();
+  for (const found of writers) {
+    const reason = found === undefined ? undefined : whyMissing(found, progress);
+    if (reason === undefined && operator === "first") return undefined;
+    if (reason !== undefined && reasons.size < MAX_NAMED) reasons.add(reason);
+  }
+  if (reasons.size === 0) return undefined;
+  return `${clip(source, MAX_SOURCE_CHARS)} is not there: ${[...reasons].join("; ")}.`;
 }
 
 function whyMissing({ whole, parts }: Writers, progress: Progress): string | undefined {
@@ -63,5 +70,5 @@ function whyMissing({ whole, parts }: Writers, progress: Progress): string | und
 
 function hasWritten({ call, source }: Writer, { stateOf }: Progress): boolean {
   const { status, places = [] } = stateOf(call);
-  return status === "done" && places.includes(source);
+  return status === "done" && (source === undefined || places.includes(source));
 }

@@ -17,6 +17,7 @@ import {
   nameInRun,
   type RunRecord,
   type RunStatus,
+  scopeOfRun,
   stateIn,
 } from "./run-record.ts";
 
@@ -193,7 +194,7 @@ export class PlanRun {
       messages: [],
       signal: this.#signal,
       idempotencyKey: `${conversation}/${this.record.id}/${call.id}`,
-      scope: { run: this.record.id, nameOf: (name) => this.#nameOf(name) },
+      scope: scopeOfRun(this.record.id, this.#options.checked.plan),
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),
     };
   }

@@ -1,3 +1,7 @@
+import { limits } from "../limits.ts";
+import type { RunScope } from "../tool/wrapped-tool.ts";
+import type { Plan } from "./plan.ts";
+
 export type CallStatus = "waiting" | "running" | "done" | "failed" | "skipped";
 
 /** What became of a call in a run. */
@@ -56,7 +60,27 @@ const OWN_NAMES = ["input", "state", GATES];
 
 /** What the name stands for in this run: its own input and state, and what else lives in it alone. */
 export function nameInRun(run: string, name: string, runNames: readonly string[]): string {
-  return OWN_NAMES.includes(name) || runNames.includes(name) ? `${name}_${run}` : name;
+  if (!OWN_NAMES.includes(name) && !runNames.includes(name)) return name;
+  const own = `${name}_${run}`;
+  return own.length <= limits.maxNameChars ? own : `${shortName(name, runNames)}_${run}`;
+}
+
+/** For one that leaves no room for the run's id. No name that is found for a result begins like it. */
+function shortName(name: string, runNames: readonly string[]): string {
+  let short = `_${runNames.indexOf(name)}`;
+  while (runNames.includes(short)) short = `_${short}`;
+  return short;
+}
+
+/** The names of a run, for its calls. */
+export function scopeOfRun(run: string, { runNames, order }: Pick<Plan, "runNames" | "order">) {
+  return {
+    run,
+    names: runNames,
+    // What nobody reads by a name that was written down is of no use to anybody else.
+    ownsResults: order === "written",
+    nameOf: (name) => nameInRun(run, name, runNames),
+  } satisfies RunScope;
 }
 
 /** All variables that a run may have of its own. */

@@ -3,6 +3,7 @@ import type { VariableInfo, VariableStore } from "../store/variable-store.ts";
 import { type FileLabels, type Files, joinedLabels } from "../tool/files.ts";
 import { Labels } from "../tool/labels.ts";
 import type { RuntimeToolContext } from "../tool/runtime-tool.ts";
+import { nameFor } from "../tool/store-for.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
 import { Taint } from "../tool/taint.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
@@ -49,12 +50,14 @@ export class StepInputs implements StepSources {
   }
 
   exists(name: string): boolean {
-    return this.#places.store.glance(this.#variable(name)) !== undefined;
+    const variable = this.#variable(name);
+    return variable !== undefined && this.#places.store.glance(variable) !== undefined;
   }
 
   async read({ name, path }: Reference): Promise<Shown> {
     const { store } = this.#places;
     const variable = this.#variable(name);
+    if (variable === undefined) return { found: false, reason: "unknown" };
     const info = store.info(variable);
     const why = info === undefined ? undefined : this.#whyWithheld(info);
     // Of a secret nothing is told but that it is one: so the store answers.
@@ -66,7 +69,7 @@ export class StepInputs implements StepSources {
     return found.found && info?.trusted === false ? { ...found, untrusted: true } : found;
   }
 
-  #variable(name: string): string {
+  #variable(name: string): string | undefined {
     return variableFor(name, this.#places.store, this.#context.call.scope);
   }
 
@@ -97,11 +100,16 @@ export class StepInputs implements StepSources {
   }
 }
 
-/** The run's own, if it has one of this name by now; else the conversation's. */
-export function variableFor(name: string, store: VariableStore, scope?: RunScope): string {
-  const own = scope?.nameOf(name) ?? name;
+/** The run's own, if it has one of this name by now; else the conversation's, if it is not a run's. */
+export function variableFor(
+  name: string,
+  store: VariableStore,
+  scope?: RunScope,
+): string | undefined {
+  const own = nameFor(name, store, scope);
+  if (own === undefined) return undefined;
   const isWritten = store.glance(own) !== undefined || store.tombstone(own) !== undefined;
-  return isWritten ? own : name;
+  return isWritten ? own : nameFor(name, store);
 }
 
 function withheld(why: "sealed" | "secret" | "hidden", what: string): Withheld {

@@ -42,7 +42,7 @@ export class StepOutputs {
 
   /** Throws for what could not be written afterwards: then nobody need be asked. */
   requireWritable(): void {
-    const { step, places } = this.#options;
+    const { step, places, call } = this.#options;
     for (const { target } of step.outputs) {
       if (target.scheme === "file") requireFiles(places, target);
     }
@@ -51,7 +51,7 @@ export class StepOutputs {
       requireName(name);
       // What the run has is handed on to the conversation's at its end.
       const both = [name, target.name].map((one) => ({ ...target, name: one, source: "" }));
-      requireOpen({ operator: "all", places: both }, places.store);
+      requireOpen({ operator: "all", places: both }, places.store, call.scope?.run);
     }
   }
 
@@ -145,7 +145,7 @@ export class StepOutputs {
     const read = this.#isInCopy(target)
       ? variableFor(target.name, store, scope)
       : this.#own(target).name;
-    const reading = await store.readPath(read, target.path);
+    const reading = read === undefined ? undefined : await store.readPath(read, target.path);
     return reading?.found === true && typeof reading.value === "string" ? reading.value : "";
   }
 

@@ -23,7 +23,7 @@ export function planFromTemplate(text: string): ReadPlan {
     calls: callsFor(steps),
     // What a prompt says is for the model that is asked.
     syntaxes: [],
-    runNames: names.outputs.map((output) => output.name),
+    runNames: [...new Set([...names.outputs.map((output) => output.name), ...toolTargets(steps)])],
     outputs: names.outputs,
     order: "written",
   };
@@ -70,6 +70,11 @@ function stepsIn({ calls }: Plan): readonly { call: string; step: TemplateStep }
   return calls
     .filter(({ tool }) => tool === PROMPT_TOOL)
     .map(({ id, parameters }) => ({ call: id, step: templateStep.parse(parameters) }));
+}
+
+/** What tools write is for the steps of the same run. */
+function toolTargets(steps: readonly TemplateStep[]): readonly string[] {
+  return steps.flatMap(({ tools }) => tools.flatMap(({ target }) => target?.name ?? []));
 }
 
 function callsFor(steps: readonly TemplateStep[]): readonly PlanCall[] {

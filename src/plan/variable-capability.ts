@@ -91,8 +91,13 @@ const clear = runtimeTool({
   description: "Delete what is saved under a key.",
   inputSchema: z.object({ key }),
   execute({ key }, context) {
-    const isThere = context.store.glance(key) !== undefined;
-    return isThere ? deleteVariable.execute({ name: writable(key) }, context) : notFound(key);
+    const { store, call } = context;
+    const info = store.info(key);
+    const isOwn =
+      call.scope === undefined || info?.scope === "run" || call.scope.nameOf(key) !== key;
+    return info !== undefined && isOwn
+      ? deleteVariable.execute({ name: writable(key) }, context)
+      : notFound(key);
   },
 });
 
@@ -119,7 +124,7 @@ export const variableCapability: readonly RuntimeTool[] = [set, get, list, fill,
 
 /** No failure: whoever asks for a key may find none. */
 function notFound(key: string): RuntimeResult {
-  return { output: `Variable not found: ${key}`, isNothing: true };
+  return { output: `Variable not found: ${key}` };
 }
 
 /** Throws `bad_name` for what a key cannot be. */

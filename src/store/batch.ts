@@ -217,3 +217,10 @@ function contentOf(write: Write, existing: Json | undefined): Content {
   }
   return jsonContent(valueWithin(existing, path, { mode, value: added }));
 }
+
+/** The result of a batch of one. */
+export function only(infos: readonly VariableInfo[]): VariableInfo {
+  const [info] = infos;
+  if (info === undefined) throw new ByrefError("internal", "One write has one result.");
+  return info;
+}

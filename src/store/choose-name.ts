@@ -1,4 +1,4 @@
-import { automaticBase, MAX_NUMBER, requireName, splitNumber } from "./names.ts";
+import { automaticBase, MAX_BASE_CHARS, MAX_NUMBER, requireName, splitNumber } from "./names.ts";
 import type { Write } from "./variable-store.ts";
 import { newName } from "./write-mode.ts";
 
@@ -11,10 +11,11 @@ export interface Sibling {
 
 /**
  * The name under which a value is saved. The same call of the same tool gets the name it had (and so a
- * new version); another call whose name is taken gets the next number that was never used.
+ * new version); another call whose name is taken gets the next number that was never used. What is a run's
+ * has the run behind its name, and in front of that one which nothing else has: there it is called by it.
  */
 export function chooseName(
-  write: Pick<Write, "name" | "tool" | "mode">,
+  write: Pick<Write, "name" | "tool" | "mode" | "run">,
   siblingsOf: (base: string) => readonly Sibling[],
   highestNumber: (base: string) => number,
 ): string {
@@ -25,19 +26,23 @@ export function chooseName(
     const used = siblingsOf(name).map((sibling) => numberOf(sibling.name, name));
     return requireName(newName(name, Math.max(highestNumber(name), ...used)));
   }
-  const base = automaticBase(name.base);
-  const siblings = siblingsOf(base).filter((sibling) => isOf(sibling.name, base));
+  const ending = write.run === undefined ? "" : `_${write.run}`;
+  const base = automaticBase(name.base).slice(0, Math.max(MAX_BASE_CHARS - ending.length, 1));
+  const siblings = siblingsOf(base).flatMap((sibling) => withoutEnding(sibling, ending, base));
   const same = siblings.find(
     (sibling) =>
-      tool !== undefined && sibling.tool === tool && sibling.inputDigest === name.inputDigest,
+      sibling.isOwn &&
+      tool !== undefined &&
+      sibling.tool === tool &&
+      sibling.inputDigest === name.inputDigest,
   );
-  if (same !== undefined) return same.name;
+  if (same !== undefined) return `${same.name}${ending}`;
   const isTaken = siblings.some((sibling) => sibling.name === base);
-  if (!name.numbered && !isTaken) return base;
+  if (!name.numbered && !isTaken) return `${base}${ending}`;
   // The one without a number counts as the first: what follows is `_2`.
   const used = siblings.map((sibling) => numberOf(sibling.name, base));
   const highest = Math.max(name.numbered ? 0 : 1, highestNumber(base), ...used);
-  if (highest < MAX_NUMBER) return `${base}_${highest + 1}`;
+  if (highest < MAX_NUMBER) return `${base}_${highest + 1}${ending}`;
   // Somebody took the last number by hand.
   const next = { ...name, base: `${base.slice(0, MAX_CONTINUED_CHARS)}_next` };
   return chooseName({ ...write, name: next }, siblingsOf, highestNumber);
@@ -45,8 +50,17 @@ export function chooseName(
 
 const MAX_CONTINUED_CHARS = 40;
 
-function isOf(name: string, base: string): boolean {
-  return name === base || splitNumber(name)?.base === base;
+/** By the name that its run calls it by; none if it is no sibling. */
+function withoutEnding(
+  sibling: Sibling,
+  ending: string,
+  base: string,
+): readonly (Sibling & { readonly isOwn: boolean })[] {
+  const isOwn = sibling.name.endsWith(ending);
+  const end = isOwn ? sibling.name.length - ending.length : sibling.name.length;
+  const name = sibling.name.slice(0, end);
+  const isSibling = name === base || splitNumber(name)?.base === base;
+  return isSibling ? [{ ...sibling, name, isOwn }] : [];
 }
 
 const NO_NUMBER = -1;

@@ -8,7 +8,7 @@ const ID_LIKE = ["location", "city", "name", "id", "query", "symbol", "url", "pa
 const MAX_SLUG_SOURCE_CHARS = 60;
 const MAX_SLUG_CHARS = 30;
 /** Leaves room for a number behind it. */
-const MAX_BASE_CHARS = limits.maxNameChars - 12;
+export const MAX_BASE_CHARS = limits.maxNameChars - 12;
 
 /** Names that would read as something else in text, or mean something of their own. */
 const RESERVED = new Set(

@@ -3,10 +3,10 @@ import { limits } from "../limits.ts";
 import { clip, deepFreeze, type Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 import { dueAt } from "./expiry.ts";
-import type { Changes, EvictionReason, Tombstone, VariableInfo, Write } from "./variable-store.ts";
+import type { Changes, EvictionReason, Tombstone, VariableInfo } from "./variable-store.ts";
 
 /** What a write says about where its value comes from, as far as it says so. */
-export function provenanceOf(write: Write): Provenance {
+export function provenanceOf(write: Provenance): Provenance {
   const { description, tool, toolCallId, input } = write;
   return {
     ...(description === undefined ? {} : { description: keptDescription(description) }),

@@ -2,6 +2,7 @@ import type { Json, JsonType } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
 import type { Content } from "./content.ts";
 import type { Holds } from "./holds.ts";
+import type { Transfer } from "./transfer.ts";
 import type { WriteMode } from "./write-mode.ts";
 
 /** At once where that is possible; a promise where a bucket has to be asked. */
@@ -57,8 +58,11 @@ export interface VariableInfo {
   readonly location: Location;
 }
 
-/** Why a variable went: its ttl, disuse, room for another one, or the end of its run. */
-export type EvictionReason = "expired" | "idle" | "quota" | "run_ended";
+/**
+ * Why a variable went: its ttl, disuse, room for another one, or the end of its run; or it never came: a
+ * secret is left out of what is moved.
+ */
+export type EvictionReason = "expired" | "idle" | "quota" | "run_ended" | "left_out";
 
 /** What is left of a variable that was evicted, so that an error can say how to get it back. */
 export interface Tombstone {
@@ -102,7 +106,7 @@ export interface Write {
   readonly sources?: readonly string[];
   /** Default: true. */
   readonly trusted?: boolean;
-  /** The run with which the variable is to end. */
+  /** The run with which the variable is to end; names that are found for it end in `_<run>`. */
   readonly run?: string;
 }
 
@@ -133,7 +137,13 @@ export interface Page {
 }
 
 /** What is asked of a variable all the time. */
-export type Glance = Pick<VariableInfo, "version" | "type" | "bytes" | "chars" | "visibility">;
+export interface Glance extends Pick<
+  VariableInfo,
+  "version" | "type" | "bytes" | "chars" | "visibility"
+> {
+  /** The run with which it ends. */
+  readonly run?: string | undefined;
+}
 
 /** What happened to the variables; never a value. */
 export type Change =
@@ -201,14 +211,21 @@ export interface VariableStore {
   couldBegin(prefix: string): boolean;
   /** It is then as if the variable had never been; false if there was none. */
   delete(name: string): boolean;
-  /** Deletes all but the newest `keepLast` and the pinned, which do not count; returns their names. */
+  /**
+   * Deletes all but the newest `keepLast`; returns their names. The pinned, and what is a run's, stay and do
+   * not count.
+   */
   reset(keepLast: number): readonly string[];
   /** Evicts the variables of a run. */
   endRun(run: string): readonly Tombstone[];
   /** The runs that have variables. */
   runs(): readonly string[];
+  /** The names of what a run has. */
+  ofRun(run: string): readonly string[];
   /** What is held is not evicted. */
   readonly holds: Holds;
+  /** All of it, out of here and into another store. */
+  readonly transfer: Transfer;
   /** Evicts what is due at `nowMs`, leaves tombstones. At most `limit` of them in one call. */
   evictDue(nowMs: number, limit: number): readonly Tombstone[];
   /** When the next variable is due, in milliseconds since 1970; undefined if none is. */

@@ -1,8 +1,7 @@
-import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import { type Path, type Reading, readPath } from "../value/path.ts";
-import { Batch } from "./batch.ts";
+import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket, isStored } from "./bodies.ts";
 import type { Entry } from "./catalog.ts";
 import type { Content } from "./content.ts";
@@ -13,6 +12,7 @@ import { asksForPart, readPart, readWhole, type Source, whenRead } from "./read-
 import { receive } from "./receive.ts";
 import type { Rows, Stored } from "./rows.ts";
 import { StoreState } from "./store-state.ts";
+import { Transfer } from "./transfer.ts";
 import type {
   Awaitable,
   Change,
@@ -47,6 +47,7 @@ export interface StoreOptions {
 /** The variables of one conversation, over rows of any kind. The two kinds: `MemoryStore`, `SqlStore`. */
 export class Variables implements VariableStore {
   readonly holds = new Holds();
+  readonly transfer: Transfer;
   readonly #state: StoreState;
   readonly #bodies: Bodies;
   readonly #writer: Writer;
@@ -70,6 +71,7 @@ export class Variables implements VariableStore {
       },
     });
     this.#writer = new Writer(this.#state, options.quotaBytes ?? limits.maxConversationBytes);
+    this.transfer = new Transfer(this.#state, this.#writer);
   }
 
   save(write: Write): Awaitable<VariableInfo> {
@@ -186,9 +188,9 @@ export class Variables implements VariableStore {
   }
 
   reset(keepLast: number): readonly string[] {
-    const unpinned = this.#alive().filter(({ pinned }) => !pinned);
-    const count = Math.max(unpinned.length - wholeCount(keepLast), 0);
-    const names = unpinned.slice(0, count).map(({ name }) => name);
+    const loose = this.#alive().filter(({ pinned, run }) => !pinned && run === undefined);
+    const count = Math.max(loose.length - wholeCount(keepLast), 0);
+    const names = loose.slice(0, count).map(({ name }) => name);
     this.#state.atomically(() => this.#remove(names));
     return names;
   }
@@ -201,6 +203,10 @@ export class Variables implements VariableStore {
 
   runs(): readonly string[] {
     return [...new Set(this.#state.catalog.values().flatMap(({ run }) => run ?? []))];
+  }
+
+  ofRun(run: string): readonly string[] {
+    return this.#state.catalog.values().flatMap((entry) => (entry.run === run ? entry.name : []));
   }
 
   evictDue(nowMs: number, limit: number): readonly Tombstone[] {
@@ -340,10 +346,4 @@ const ACCESS_STEPS = 24;
 
 function valueIn(reading: Reading | undefined): Json | undefined {
   return reading?.found === true ? reading.value : undefined;
-}
-
-function only(infos: readonly VariableInfo[]): VariableInfo {
-  const [info] = infos;
-  if (info === undefined) throw new ByrefError("internal", "One write has one result.");
-  return info;
 }

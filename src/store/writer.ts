@@ -1,4 +1,4 @@
-import { limitExceeded } from "../errors.ts";
+import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isStored } from "./bodies.ts";
 import type { Entry } from "./catalog.ts";
@@ -8,6 +8,7 @@ import { dueAt, firstToGo } from "./expiry.ts";
 import { provenanceOf, toIso } from "./provenance.ts";
 import type { Row, Stored } from "./rows.ts";
 import type { StoreState } from "./store-state.ts";
+import type { VariableRecord } from "./transfer.ts";
 import type { VariableInfo, Write } from "./variable-store.ts";
 import { guarded } from "./visibility.ts";
 import { extending, isExtension, sourcesOf } from "./write-mode.ts";
@@ -44,6 +45,53 @@ export class Writer {
     if (content.value !== undefined) cache.set(name, content.value, content.about.bytes);
     this.#state.tell({ kind: "saved", info: row.info });
     return row.info;
+  }
+
+  /** In a transaction: a variable as it was elsewhere. Nothing gives way to it, and nobody is told. */
+  restore({ info, run, inputDigest }: VariableRecord, content: Content): VariableInfo {
+    const { catalog, numbers, rows } = this.#state;
+    const { name, version, visibility, pinned, tool } = info;
+    if (catalog.get(name) !== undefined) {
+      throw new ByrefError("conflict", `There is a variable ${name} already.`);
+    }
+    this.#requireRoom(content.about.bytes);
+    const nowMs = this.#state.now();
+    const stored = this.#stored(content);
+    const entry: Entry = {
+      name,
+      seq: catalog.nextSeq(nowMs),
+      version,
+      ...sizesOf(content),
+      createdAtMs: Date.parse(info.createdAt),
+      accessedAtMs: nowMs,
+      writtenAccessMs: nowMs,
+      expiresAtMs: info.expiresAt === undefined ? undefined : Date.parse(info.expiresAt),
+      pinned,
+      visibility,
+      run,
+      tool,
+      inputDigest,
+    };
+    const restored: VariableInfo = {
+      ...info,
+      ...guarded(content.about, visibility),
+      ...provenanceOf(info),
+      accessedAt: toIso(nowMs),
+      scope: run === undefined ? "conversation" : "run",
+      location: isStored(stored.body) ? stored.body.location : "row",
+    };
+    rows.put({ entry, info: restored, stored });
+    catalog.put(entry);
+    numbers.note(name);
+    return restored;
+  }
+
+  #requireRoom(bytes: number): void {
+    const maximum = this.#quotaBytes;
+    const actual = this.#state.catalog.bytes + bytes;
+    if (actual <= maximum) return;
+    const advice = "Raise the quota, or take fewer variables.";
+    throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
   }
 
   /** What a write that extends a variable does not say is as it was. */
@@ -147,4 +195,9 @@ export class Writer {
       inputDigest,
     }));
   }
+}
+
+function sizesOf({ about }: Content): Pick<Entry, "type" | "bytes" | "chars"> {
+  const { type, bytes, chars } = about;
+  return { type, bytes, chars };
 }

@@ -15,7 +15,8 @@ import type { Place } from "./save-target.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
 import type { Outcome } from "./tool-result.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
-import type { Saved } from "./wrapped-tool.ts";
+import { ownedBy, writtenName } from "./store-for.ts";
+import type { RunScope, Saved } from "./wrapped-tool.ts";
 
 /** What is to be saved, of one value, and what is to be said of it. */
 export interface Saving {
@@ -23,13 +24,16 @@ export interface Saving {
   readonly writes: readonly [Write, ...Write[]];
   readonly places: readonly Place[];
   readonly unresolved: readonly Unresolved[];
+  /** The run that it belongs to, if it does to one. */
+  readonly scope: RunScope | undefined;
 }
 
 /** Saves what a call gave: under the name that it gets, or in the places that it chose, all or none. */
 export function saveResult(prepared: PreparedCall, outcome: Outcome): Awaitable<Saved> {
   const { write, places } = writeFor(prepared, outcome);
   const { unresolved } = prepared.resolution;
-  const saving = { writes: writesAt(places, write), places, unresolved };
+  const { scope } = prepared.call;
+  const saving = { writes: writesAt(places, write), places, unresolved, scope };
   return saveShown(saving, prepared.named.options);
 }
 
@@ -46,7 +50,7 @@ export function writesAt(places: readonly Place[], write: Write): Saving["writes
 
 /** Saves all of it or nothing; of a value that is too large to be kept, the output says so. */
 export function saveShown(saving: Saving, options: WrapOptions): Awaitable<Saved> {
-  const { writes, places } = saving;
+  const { writes, places, scope } = saving;
   const refused = (error: unknown): Saved => {
     if (codeOf(error) !== "limit_exceeded") {
       throw places.some(({ name }) => isGuarded(options.store, name)) ? withheld(error) : error;
@@ -57,7 +61,7 @@ export function saveShown(saving: Saving, options: WrapOptions): Awaitable<Saved
   };
   const kept = (infos: readonly VariableInfo[]) => savedOf(saving, infos, options);
   try {
-    const saved = options.store.saveAll(writes);
+    const saved = options.store.saveAll(writes.map((write) => ownedBy(scope, write)));
     return saved instanceof Promise ? saved.then(kept).catch(refused) : kept(saved);
   } catch (error) {
     return refused(error);
@@ -95,17 +99,18 @@ function savedOf(
   return reading instanceof Promise ? reading.then(shown) : shown(reading);
 }
 
-interface Kept extends Pick<Saving, "places" | "unresolved"> {
+interface Kept extends Pick<Saving, "places" | "unresolved" | "scope"> {
   readonly info: VariableInfo;
   readonly json: Json | undefined;
 }
 
 function shownOf(
-  { info, json, places, unresolved }: Kept,
-  { untrusted, taint }: WrapOptions,
+  { info, json, places, unresolved, scope }: Kept,
+  { store, untrusted, taint }: WrapOptions,
 ): Saved {
   const path = places[0]?.path ?? [];
-  const about = path.length > 0 && json !== undefined ? partInfo(info, json) : info;
+  const named = { ...info, name: writtenName(info.name, store, scope) ?? info.name };
+  const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
   const output = toolOutput(about, json, {
     unresolved,
     path,

@@ -26,25 +26,37 @@ export interface Place extends Reference {
 
 const syntaxes: readonly Syntax[] = [dollar, dagger, target];
 
-/**
- * `$report`, `†state.user.summary`, `variable:report`; `a || b` is one of them, `a && b` all. Throws
- * `bad_path` or `bad_alternatives`, and `bad_name` for what cannot be written.
- */
-export function parseTarget(text: string, store: VariableStore): SaveTarget {
-  const target = saveTargetIn(text);
-  requireOpen(target, store);
-  return target;
-}
-
-/** Throws `variable_secret` if one of the places is secret. */
-export function requireOpen({ places }: SaveTarget, store: VariableStore): void {
+/** Throws `variable_secret` if one of the places is secret, `bad_name` if it is a run's other than `own`. */
+export function requireOpen({ places }: SaveTarget, store: VariableStore, own?: string): void {
   for (const { name } of places) {
-    if (store.glance(name)?.visibility !== "secret") continue;
+    const { visibility, run } = store.glance(name) ?? {};
+    if (run !== undefined && run !== own) throw takenName(name);
+    // What a run has made secret is its own to add to; it stays secret.
+    if (visibility !== "secret" || run !== undefined) continue;
     throw new ByrefError("variable_secret", `$${name} is secret and cannot be written here.`);
   }
 }
 
-/** The same without a look at what is there. */
+/**
+ * A secret that shared a variable with other results of a run would take them with it, whichever came first.
+ * Throws `variable_secret`.
+ */
+export function requireOwnPlaces(target: SaveTarget | undefined): void {
+  const shared = target?.places.find(({ path, run }) => run !== undefined && path.length > 0);
+  if (shared === undefined) return;
+  const message = `What comes of it is secret, and cannot stand among other results: write †name, not ${shared.source}.`;
+  throw new ByrefError("variable_secret", message);
+}
+
+/** What only the run whose it is may write. */
+export function takenName(name: string): ByrefError {
+  return new ByrefError("bad_name", `$${name} cannot be written here; choose another name.`);
+}
+
+/**
+ * `$report`, `†state.user.summary`, `variable:report`; `a || b` is one of them, `a && b` all. Throws
+ * `bad_path` or `bad_alternatives`, and `bad_name` for what can never be written.
+ */
 export function saveTargetIn(text: string): SaveTarget {
   const operators = new Set(text.match(/\|\||&&/g));
   if (operators.size > 1) {

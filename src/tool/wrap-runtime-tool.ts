@@ -13,7 +13,7 @@ import { failed, runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { saveShown, writesAt } from "./save-result.ts";
 import { chosenPlaces, requireOpen, type SaveTarget } from "./save-target.ts";
-import { storeInRun } from "./store-in-run.ts";
+import { nameFor, storeFor } from "./store-for.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
 import { nameIn } from "./variable-target.ts";
@@ -42,12 +42,15 @@ export async function wrapRuntimeTool(
   const { name, description } = tool;
   const { $schema: _, ...schema } = await jsonSchemaOf(tool);
   const shownOnce = new Set<string>();
-  const toModelOutput = async ({ output }: { readonly output: Json }) => {
+  // Of calls in runs: what they show is called as the run calls it.
+  const seen = new Map<string, VariableStore>();
+  const toModelOutput = async ({ output, toolCallId }: Shown) => {
     // Each step's prompt has all of them once more.
     const written = JSON.stringify(output);
     shownOnce.add(written);
     const isOneOfFew = [...shownOnce].indexOf(written) < limits.maxShownImages;
-    const shown = isOneOfFew ? await tool.toModelOutput?.(output, options.store) : undefined;
+    const store = seen.get(toolCallId) ?? storeFor(undefined, options.store);
+    const shown = isOneOfFew ? await tool.toModelOutput?.(output, store) : undefined;
     return shown ?? { type: "json", value: output };
   };
   // Without a validator: what is wrong with an input the model is told in our words.
@@ -56,9 +59,17 @@ export async function wrapRuntimeTool(
     inputSchema: jsonSchema(schema),
     ...(tool.toModelOutput === undefined ? {} : { toModelOutput }),
   } as unknown as AnyTool;
-  const prepareCall = (input: Json, call: CallOptions) =>
-    prepare({ tool, options, call, store: storeFor(options, call) }, input);
+  const prepareCall = (input: Json, call: CallOptions) => {
+    const store = storeFor(call.scope, options.store);
+    if (call.scope !== undefined) seen.set(call.toolCallId, store);
+    return prepare({ tool, options, call, store }, input);
+  };
   return { name, shown, prepare: prepareCall };
+}
+
+interface Shown {
+  readonly output: Json;
+  readonly toolCallId: string;
 }
 
 /** A call of one of them. */
@@ -70,17 +81,13 @@ interface OwnCall {
   readonly store: VariableStore;
 }
 
-function storeFor({ store }: WrapOptions, { scope }: CallOptions): VariableStore {
-  return scope === undefined ? store : storeInRun(store, scope);
-}
-
 async function prepare(own: OwnCall, given: Json): Promise<Prepared> {
   const { tool, options, call, store } = own;
   const { name } = tool;
   const labels = new Labels(store, options.taint);
   try {
     const input = await checkInput(tool, given, { unresolved: [], readonly: false });
-    if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store);
+    if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store, call.scope?.run);
     const used = await namesIn(given, own);
     for (const variable of used) labels.add(variable);
     const references = labels.consumed;
@@ -178,7 +185,8 @@ function contextOf({ options, call, store }: OwnCall, labels: Labels): RuntimeTo
     hidesUntrusted: true,
     onUsed: (used) => {
       labels.add(used);
-      if (owner !== undefined) store.holds.hold(owner, call.scope?.nameOf(used) ?? used);
+      const held = nameFor(used, options.store, call.scope);
+      if (owner !== undefined && held !== undefined) store.holds.hold(owner, held);
     },
   });
   const resolve = (value: Json) =>
@@ -226,5 +234,6 @@ function saveAt(
     ...inherited,
     trusted: inherited.trusted && !untrusted,
   };
-  return saveShown({ writes: writesAt(places, write), places, unresolved: [] }, options);
+  const saving = { writes: writesAt(places, write), places, unresolved: [], scope: call.scope };
+  return saveShown(saving, options);
 }

@@ -1,7 +1,7 @@
 import { jsonSchema, type ToolSet } from "ai";
 import { ByrefError, codeOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Found, Lookup } from "../reference/reference.ts";
+import type { Found } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { renderText } from "../value/render.ts";
 import { deepFreeze, type Json } from "../value/json.ts";
@@ -12,8 +12,8 @@ import { jsonSchemaOf } from "./json-schema-of.ts";
 import { failedCall, unresolvedCall } from "./failure.ts";
 import { failed, runTool } from "./run-tool.ts";
 import { saveResult } from "./save-result.ts";
-import { parseTarget, requireOpen, splitInput, withTarget } from "./save-target.ts";
-import { lookupInStore } from "./store-lookup.ts";
+import { requireOpen, requireOwnPlaces, splitInput, withTarget } from "./save-target.ts";
+import { lookupFor, targetFor } from "./store-for.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
 import { outcomeOf } from "./tool-result.ts";
 import { widenSchema } from "./widen-schema.ts";
@@ -75,14 +75,16 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
     const isSaid = target === true && call.saveTo === undefined;
     const split = isSaid ? splitInput(written) : { input: written };
     const wanted = typeof target === "string" ? target : split.target;
-    if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store);
-    const said = wanted === undefined ? undefined : parseTarget(wanted, options.store);
+    if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store, call.scope?.run);
+    const said = wanted === undefined ? undefined : targetFor(wanted, options.store, call.scope);
     const places = call.saveTo ?? said;
     const references = new Counter();
     const isValue = call.madeOf !== undefined;
     const resolution = isValue
       ? { value: split.input, unresolved: [] }
       : await resolve(named, split.input, { labels, references, scope: call.scope });
+    const { visibility } = labels.ofResult(name, options.policies?.[name]);
+    if (visibility === "secret") requireOwnPlaces(call.saveTo);
     const checked = await check(named, resolution);
     // A digest of what is guarded would let it be guessed.
     const digest = await digestOf(labels.isGuarded ? split.input : resolution.value);
@@ -131,7 +133,7 @@ function resolve(
   { labels, references, scope }: Resolving,
 ): Promise<Resolved> {
   const { store, syntaxes, unknown, owner, policies } = options;
-  const lookup = lookupInStore(store, {
+  const lookup = lookupFor(scope, store, {
     bytes: true,
     hidesUntrusted: options.untrusted === "hide",
     secrets: policies?.[name]?.secrets ?? [],
@@ -140,8 +142,7 @@ function resolve(
       if (owner !== undefined) store.holds.hold(owner, used);
     },
   });
-  const inRun: Lookup = ({ name, path }) => lookup({ name: scope?.nameOf(name) ?? name, path });
-  return resolveReferences(input, inRun, {
+  return resolveReferences(input, lookup, {
     ...(syntaxes === undefined ? {} : { syntaxes }),
     ...(unknown === undefined ? {} : { unknown }),
     onResolved: (source, found) => references.add(source, found),

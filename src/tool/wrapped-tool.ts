@@ -43,8 +43,12 @@ export interface CallOptions {
 
 /** A run of a plan, which has variables of its own beside the conversation's. */
 export interface RunScope {
-  /** Its id; what it has of its own ends with it, and is called `<name>_<id>`. */
+  /** Its id; what it has of its own ends with it, and is called `<name>_<id>`, as far as that fits. */
   readonly run: string;
+  /** What else it calls its own by name, beside what every run has. Default: nothing. */
+  readonly names?: readonly string[];
+  /** Results that are saved without a name are its own, too. Default: they are the conversation's. */
+  readonly ownsResults?: boolean;
   /** The variable that a name stands for in it. */
   nameOf(name: string): string;
 }

@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import type { Lookup } from "../reference/reference.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { lookupInStore } from "../tool/store-lookup.ts";
+import { lookupFor, storeFor } from "../tool/store-for.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
 import { Answer } from "./answer.ts";
@@ -21,18 +21,18 @@ export interface Speaker {
 
 /** Where an answer's references are looked up. What it refers to is held until its turn ends. */
 export function lookupOf({ store, state, scope, onUsed }: Omit<Speaker, "agent" | "emit">): Lookup {
-  const lookup = lookupInStore(store, {
+  return lookupFor(scope, store, {
     onUsed: (name) => {
       store.holds.hold(state.id, name);
       onUsed?.(name);
     },
   });
-  return ({ name, path }) => lookup({ name: scope?.nameOf(name) ?? name, path });
 }
 
 /** The answer of an agent, on its way out. */
 export function answerOf(speaker: Speaker): Answer {
-  const { agent, store, state, emit, scope } = speaker;
+  const { agent, state, emit } = speaker;
+  const store = storeFor(speaker.scope, speaker.store);
   const { syntaxes, inCode, inUrls } = agent.references ?? {};
   return new Answer(lookupOf(speaker), {
     ...(syntaxes === undefined ? {} : { syntaxes }),
@@ -40,10 +40,7 @@ export function answerOf(speaker: Speaker): Answer {
     ...(inUrls === undefined ? {} : { inUrls }),
     emit,
     couldBegin: (prefix) => store.couldBegin(prefix),
-    isKnown: (name) => {
-      const used = scope?.nameOf(name) ?? name;
-      return store.glance(used) !== undefined || store.tombstone(used) !== undefined;
-    },
+    isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
     onShown: (id, text) => state.parts.show(id, text),
     onResolved: (source, text) =>
       state.account.savings.addReferences({

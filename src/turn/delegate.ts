@@ -79,7 +79,8 @@ export function delegateTool({ colleagues, ask, wrap }: DelegateOptions): Runtim
         ...withPolicy(answer.labels, wrap.policies?.[DELEGATE]),
       };
       const places = call.saveTo === undefined ? [] : chosenPlaces(call.saveTo);
-      const saving = { writes: writesAt(places, write), places, unresolved: [] };
+      const { scope } = call;
+      const saving = { writes: writesAt(places, write), places, unresolved: [], scope };
       return { output: null, save: () => saveShown(saving, wrap) };
     },
   });

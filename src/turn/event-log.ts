@@ -1,3 +1,4 @@
+import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { firstRow, numberIn, type Sql, type SqlRow, textIn } from "../store/sql.ts";
 import type { Change, EvictionReason, VariableInfo } from "../store/variable-store.ts";
@@ -98,6 +99,28 @@ export class EventLog {
     return this.#readNewest().id === 0;
   }
 
+  /** Of all, those that wait to be written included; 0 if there was none. */
+  get newestId(): number {
+    return this.#readNewest().id;
+  }
+
+  /**
+   * Events of another log, behind those that are here; nobody is told. They are as much use as if they had
+   * happened now. Throws `bad_value` unless their ids go on where those before them end.
+   */
+  restore(events: readonly ConversationEvent[]): void {
+    const [first] = events;
+    if (first === undefined) return;
+    const { id } = this.#readNewest();
+    const start = id === 0 ? first.id : id + 1;
+    if (events.some((event, index) => event.id !== start + index)) {
+      throw new ByrefError("bad_value", "Events have ids without a gap.");
+    }
+    this.#newest = { id: start + events.length - 1, activeMs: this.#now() };
+    this.#waiting.push(...events);
+    this.#write();
+  }
+
   /** When somebody last did what is noted here, in milliseconds since 1970; 0 if nobody did. */
   get lastActiveMs(): number {
     return this.#readNewest().activeMs;
@@ -105,7 +128,12 @@ export class EventLog {
 
   /** Writes what waits, one row for up to 500 events, and tells the watchers. */
   flush(): void {
-    if (this.#waiting.length === 0) return;
+    const events = this.#write();
+    if (events.length === 0) return;
+    for (const watch of this.#watchers) watch(events);
+  }
+
+  #write(): readonly ConversationEvent[] {
     const events = this.#waiting;
     for (let start = 0; start < events.length; start += MAX_ROW_EVENTS) {
       const part = events.slice(start, start + MAX_ROW_EVENTS);
@@ -117,7 +145,7 @@ export class EventLog {
       );
     }
     this.#waiting = [];
-    for (const watch of this.#watchers) watch(events);
+    return events;
   }
 
   /** Those with ids above `after`, oldest first; of what is written. */

@@ -213,6 +213,22 @@ export class History {
     return row === undefined ? 0 : numberIn(row, "seq");
   }
 
+  /** One after the other, oldest first: the first that was written after `seq`. */
+  following(seq: number): { readonly seq: number; readonly message: StoredMessage } | undefined {
+    const row = firstRow(
+      this.#sql,
+      `SELECT * FROM message WHERE seq > ? ORDER BY seq LIMIT 1`,
+      seq,
+    );
+    return row && { seq: numberIn(row, "seq"), message: this.#messageFrom(row) };
+  }
+
+  /** Grows with each message. */
+  lastSeq(): number {
+    const row = firstRow(this.#sql, `SELECT max(seq) AS seq FROM message`);
+    return row === undefined ? 0 : numberIn(row, "seq");
+  }
+
   count(): number {
     const row = firstRow(this.#sql, `SELECT count(*) AS total FROM message`);
     return row === undefined ? 0 : numberIn(row, "total");

@@ -1,5 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import { checkPlan, type CheckedPlan } from "../plan/check-plan.ts";
+import { Findings } from "../plan/findings.ts";
 import type { Finding, Plan } from "../plan/plan.ts";
 import type { PlanRecord } from "../plan/plan-store.ts";
 import { GATES } from "../plan/run-record.ts";
@@ -21,36 +22,56 @@ export interface OpenedPlan {
 export async function openPlan(
   options: TurnOptions,
   { plan, tainted = false }: PlanRecord,
-  run: Omit<RunToOpen, "tainted">,
+  run: Omit<RunToOpen, "tainted"> & { readonly needs?: readonly string[] },
 ): Promise<OpenedPlan> {
   const { store, facilities = {} } = options;
   const tools = await toolsToRun(plan, options, { ...run, tainted });
-  const checked = await requireValid(plan, tools, { store });
+  const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
   const read = frontEndOf(facilities, plan.format).reads?.(plan) ?? [];
   const needs = needsOf(plan, read).filter((name) => store.glance(name) !== undefined);
   for (const name of needs) store.holds.hold(run.run, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
 }
 
-/** Throws `invalid_plan`, with all findings; `more` are some that are known already. */
+interface Circumstances {
+  readonly store: VariableStore;
+  /** Some that are known already. */
+  readonly more?: readonly Finding[];
+  /** Variables that were there when the run began: what misses them now fails, and nothing else. */
+  readonly known?: readonly string[];
+}
+
+/** Throws `invalid_plan`, with all findings. */
 export async function requireValid(
   plan: Plan,
   tools: PlanTools,
-  { store, more = [] }: { readonly store: VariableStore; readonly more?: readonly Finding[] },
+  { store, more = [], known = [] }: Circumstances,
 ): Promise<CheckedPlan> {
-  const isKnown = (name: string) => store.glance(name) !== undefined;
-  const { checked, findings } = await checkPlan(plan, { tools: tools.plain, isKnown });
-  const all = [...more, ...findings, ...tools.findings];
-  if (checked !== undefined && all.length === 0) return checked;
-  throw invalidPlan(all);
+  const isKnown = (name: string) => known.includes(name) || store.glance(name) !== undefined;
+  const { checked, all } = await checkPlan(plan, { tools: tools.plain, isKnown });
+  const findings = new Findings();
+  findings.add(...more);
+  findings.addAll(all);
+  findings.add(...tools.findings);
+  if (checked !== undefined && findings.isEmpty) return checked;
+  throw invalid(findings);
 }
 
-export function invalidPlan(findings: readonly Finding[]): ByrefError {
-  const said = findings.map(({ call, at, message }) =>
-    [call ?? [], at ?? [], message].flat().join(": "),
-  );
-  return new ByrefError("invalid_plan", said.join(" "), { findings });
+export function invalidPlan(given: readonly Finding[]): ByrefError {
+  const findings = new Findings();
+  findings.add(...given);
+  return invalid(findings);
 }
+
+/** The first of them in words, all of them as data. */
+function invalid(all: Findings): ByrefError {
+  const said = all.told
+    .slice(0, MAX_SAID_FINDINGS)
+    .map(({ call, at, message }) => [call ?? [], at ?? [], message].flat().join(": "));
+  return new ByrefError("invalid_plan", said.join(" "), { findings: all.list() });
+}
+
+const MAX_SAID_FINDINGS = 3;
 
 /** Names that are not the run's own, of what its calls refer to or read. */
 function needsOf(plan: Plan, read: readonly string[]): readonly string[] {

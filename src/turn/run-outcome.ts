@@ -1,9 +1,11 @@
-import { codeOf, messageOf } from "../errors.ts";
+import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Plan, PlanOutput } from "../plan/plan.ts";
-import { isOpenRun, nameInRun, type RunRecord } from "../plan/run-record.ts";
-import type { PreparedWrite, VariableInfo, VariableStore } from "../store/variable-store.ts";
+import type { Plan } from "../plan/plan.ts";
+import { isOpenRun, type RunRecord } from "../plan/run-record.ts";
+import type { Content } from "../store/content.ts";
+import type { PreparedWrite, VariableStore } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
+import { resultOf, type ResultPart, resultParts } from "./run-result.ts";
 
 export interface OutcomeOptions {
   readonly store: VariableStore;
@@ -11,94 +13,138 @@ export interface OutcomeOptions {
   readonly record: RunRecord;
 }
 
-const STATE: PlanOutput = { name: "state", mode: "merge" };
+/** What trying again does not help against. */
+const PERMANENT = new Set<ErrorCode>(["limit_exceeded", "bad_value", "bad_name", "bad_path"]);
 
 /** What a run came to, made ready to be handed on to the conversation. */
 export class RunOutcome {
   /** As it is kept: with a word on what could not be handed on. */
   readonly record: RunRecord;
-  /** The run's state; a handle where it is too much, or a secret. */
-  readonly state: Json;
   readonly #store: VariableStore;
-  readonly #writes: readonly PreparedWrite[];
+  readonly #endings: readonly Ending[];
+  readonly #names = new Map<ResultPart, string>();
 
-  /** A run that waits hands on nothing yet. */
+  /**
+   * A run that waits hands on nothing yet. What the conversation cannot take stays under the run's own
+   * name; rejects with what may be over the next time, a bucket that does not answer for example.
+   */
   static async prepare({ store, plan, record }: OutcomeOptions): Promise<RunOutcome> {
-    const isOver = !isOpenRun(record);
-    const isHandedOn = isOver && record.keep && record.status !== "cancelled";
-    const stateName = nameInRun(record.id, STATE.name, []);
-    const isShown = isShowable(store.info(stateName));
-    const writes: PreparedWrite[] = [];
-    const errors: string[] = [];
-    for (const output of isHandedOn ? [STATE, ...plan.outputs] : []) {
-      const from = nameInRun(record.id, output.name, plan.runNames);
-      try {
-        writes.push(...(await writeOf(store, from, output)));
-      } catch (error) {
-        errors.push(`${output.name} was not kept: ${messageOf(error)}`);
+    const endings: Ending[] = [];
+    try {
+      for (const part of await resultParts(store, plan, record.id)) {
+        endings.push(await endingOf(store, part, record));
       }
+    } catch (error) {
+      for (const { write } of endings) write?.discard();
+      throw error;
     }
-    // It is the run's result all the same, and stays under its own name.
-    if (isOver && !isHandedOn && !isShown) {
-      writes.push(...(await writeOf(store, stateName, { name: stateName, mode: "replace" })));
-    }
-    const handle = { $var: isHandedOn ? STATE.name : stateName };
-    const state = isShown ? ((await store.read(stateName)) ?? {}) : handle;
-    const error = [record.error ?? [], errors].flat().join(" ");
-    const told = error === "" ? record : { ...record, error };
-    return new RunOutcome({ store, record: told, state, writes });
+    return new RunOutcome(store, record, endings);
   }
 
-  private constructor({ store, record, state, writes }: Made) {
+  private constructor(store: VariableStore, record: RunRecord, endings: readonly Ending[]) {
     this.#store = store;
-    this.record = record;
-    this.state = state;
-    this.#writes = writes;
+    this.#endings = endings;
+    const { error: before } = record;
+    // At a second try it may be there already.
+    const news = endings.flatMap(({ problem = "" }) =>
+      problem === "" || before?.includes(problem) === true ? [] : problem,
+    );
+    const error = [before ?? [], news].flat().join(" ");
+    this.record = error === "" ? record : { ...record, error };
+  }
+
+  /** The run's state and outputs; handles of what is too much, or a secret: as it is called once committed. */
+  get state(): Json {
+    const parts = this.#endings.map(({ part }) => part);
+    return resultOf(parts, (part) => this.#names.get(part) ?? part.info.name);
   }
 
   /** All of it, or it throws; to be called in a transaction. The run's own variables end. */
   commit(): void {
-    for (const write of this.#writes) write.commit();
+    // What it leaves behind has room where its own variables were.
     if (!isOpenRun(this.record)) this.#store.endRun(this.record.id);
+    for (const { part, write } of this.#endings) {
+      if (write !== undefined) this.#names.set(part, write.commit().name);
+    }
   }
 
   discard(): void {
-    for (const write of this.#writes) write.discard();
+    for (const { write } of this.#endings) write?.discard();
   }
 }
 
-interface Made {
-  readonly store: VariableStore;
-  readonly record: RunRecord;
-  readonly state: Json;
-  readonly writes: readonly PreparedWrite[];
+/** What becomes of a part when the run is over. */
+interface Ending {
+  readonly part: ResultPart;
+  readonly write?: PreparedWrite;
+  /** Why the conversation's own variable does not have it. */
+  readonly problem?: string;
 }
 
-function isShowable(info: VariableInfo | undefined): boolean {
-  if (info === undefined) return true;
-  const { visibility, type, bytes } = info;
-  return visibility !== "secret" && type !== "bytes" && bytes <= limits.maxPlanBytes;
-}
-
-/** None if the run has not written it. */
-async function writeOf(
+async function endingOf(
   store: VariableStore,
-  from: string,
-  { name, mode }: PlanOutput,
-): Promise<readonly PreparedWrite[]> {
-  const info = store.info(from);
-  if (info === undefined) return [];
-  const value = (await store.read(from)) ?? null;
-  const { visibility, sources, trusted } = info;
-  const guard = visibility === "model" ? {} : { visibility };
-  const added = mode === "append" ? withBreak(store, name, value) : value;
-  const write = { name, value: added, mode, sources, trusted, ...guard };
+  part: ResultPart,
+  record: RunRecord,
+): Promise<Ending> {
+  if (isOpenRun(record)) return { part };
+  if (!record.keep || record.status === "cancelled") {
+    // It is the run's result all the same.
+    return part.shown === undefined ? { part, write: await kept(store, part) } : { part };
+  }
   try {
-    return [await store.prepare(write)];
+    return { part, write: await handedOn(store, part) };
+  } catch (error) {
+    if (!PERMANENT.has(codeOf(error))) throw error;
+    const { output, info } = part;
+    const problem = `${output.name} was kept as ${info.name}: ${messageOf(error)}`;
+    return { part, write: await kept(store, part), problem };
+  }
+}
+
+async function handedOn(
+  store: VariableStore,
+  { output: { name, mode }, info, shown }: ResultPart,
+): Promise<PreparedWrite> {
+  const value = shown ?? (await store.read(info.name)) ?? null;
+  const added = mode === "append" ? withBreak(store, name, value) : value;
+  const write = { ...labelsOf(info), name, value: added, mode };
+  try {
+    return await store.prepare(write);
   } catch (error) {
     // What is there is something else, say a text: nothing of it is lost.
     if (codeOf(error) !== "bad_value") throw error;
-    return [await store.prepare({ ...write, mode: "new" })];
+    return store.prepare({ ...write, mode: "new" });
+  }
+}
+
+/** The run's variable as the conversation's, under the name that it has. */
+async function kept(store: VariableStore, { info }: ResultPart): Promise<PreparedWrite> {
+  const value = (await copyOf(store, info.name)) ?? null;
+  return store.prepare({ ...labelsOf(info), name: info.name, value, mode: "replace" });
+}
+
+function labelsOf({ visibility, sources, trusted }: ResultPart["info"]) {
+  return { sources, trusted, ...(visibility === "model" ? {} : { visibility }) };
+}
+
+/** Piece by piece: it may be more than fits into memory. */
+async function copyOf(store: VariableStore, name: string): Promise<Content | undefined> {
+  const open = store.open(name);
+  if (open === undefined) return undefined;
+  const { bytes, mediaType } = open.info;
+  let from = 0;
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const to = Math.min(from + limits.maxChunkBytes, bytes);
+      if (from < to) controller.enqueue(await open.read(from, to));
+      else controller.close();
+      from = to;
+    },
+  });
+  try {
+    return await store.receive(stream, mediaType);
+  } finally {
+    open.close();
   }
 }
 

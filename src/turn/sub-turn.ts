@@ -103,8 +103,8 @@ class SubTurn {
       toolbox: {
         ask: askerFor(options),
         adapt: (tool) => unattended(tool, question),
-        // Those that are there were named.
-        showsAll: question.tools !== undefined,
+        // Those that are there were named; and what a run has of its own is in no list.
+        showsAll: question.tools !== undefined || call.scope?.ownsResults === true,
       },
       scope: call.scope,
       onUsed: (name) => this.#labels.add(name),

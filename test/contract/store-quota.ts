@@ -283,6 +283,18 @@ function runs(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
+  it("stay when the others are reset", async () => {
+    await at.store.save({ name: "run", value: 1, run: "one" });
+    await at.store.save({ name: "other", value: 2 });
+    expect([at.store.glance("run")?.run, at.store.glance("other")?.run]).toEqual([
+      "one",
+      undefined,
+    ]);
+    expect(at.store.ofRun("one")).toEqual(["run"]);
+    expect(at.store.reset(0)).toEqual(["other"]);
+    expect(names(at)).toBe("run");
+  });
+
   it("keep what somebody else extends, as it is; what replaces it is its own", async () => {
     await at.store.save({ name: "list", value: [1], run: "one" });
     const info = await at.store.save({ name: "list", value: 2, mode: "append" });

@@ -111,7 +111,8 @@ describe("a template", () => {
       expect(statusesOf(run)).toEqual({ step_1: "done", judge: "done" });
       expect(await variable(own, "report")).toBe("Before.\n\nReport\n\nAll is well.");
       expect(await variable(own, "verdict")).toBe("Good: found well");
-      expect(await variable(own, "source")).toBe("found well");
+      // What no output names was the run's.
+      expect(await variable(own, "source")).toBe(404);
       const prompts = model.calls.map(({ prompt }) => JSON.stringify(prompt));
       expect(prompts[0]).toContain("Sun.");
       // Stateless: it is shown what it reads, and nothing else of what was said.

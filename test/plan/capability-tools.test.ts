@@ -33,10 +33,18 @@ describe("the tools of a workflow", () => {
     expect(await known(parts, { a: action })).toEqual([["a", { action: "b_c_d" }]]);
   });
 
+  it("are called by the name alone, without an action, by what takes none", async () => {
+    expect(await known(web, { web: taking({ content: z.string() }) })).toEqual([
+      ["web", { lines: "3", content: "x" }],
+    ]);
+    const whole = '<capability name="web_generate" />';
+    expect(await known(whole, { web: taking({}) })).toEqual([["web_generate", {}]]);
+    const { calls } = await withKnownTools(planOf(web), {});
+    expect(calls[0]).not.toHaveProperty("capability");
+  });
+
   it("stay unknown, if none is meant", async () => {
-    for (const tools of [{}, { web: taking({ content: z.string() }) }] as ToolSet[]) {
-      expect(await known(web, tools)).toEqual([["web_generate", { lines: "3", content: "x" }]]);
-    }
+    expect(await known(web, {})).toEqual([["web_generate", { lines: "3", content: "x" }]]);
     const action = taking({ action: z.string() });
     for (const name of ["a_", "_a", "b_a"]) {
       expect(await known(`<capability name="${name}" />`, { a: action })).toEqual([[name, {}]]);

@@ -47,6 +47,7 @@ describe("the seed's own workflow", () => {
       skills: "listening",
       prompt,
       summary: `# ${prompt}`,
+      filesystem_write_tmp_summary_md: { written: true },
     });
   });
 
@@ -57,8 +58,7 @@ describe("the seed's own workflow", () => {
       expect(conversation.ownOf(record)).toMatchObject({ summary: `# ${prompt}` });
       conversation.store.endRun(record.id);
     }
-    const left = conversation.store.list().map(({ tool }) => tool);
-    expect(new Set(left)).toEqual(new Set(["filesystem_write"]));
+    expect(conversation.store.list()).toEqual([]);
   });
 });
 
@@ -117,20 +117,18 @@ describe("a workflow", () => {
     expect(status).toBe("done");
   });
 
-  it("goes on behind a key that is not there, which answers nothing that could be used", async () => {
-    const { run, called, ownOf } = new Workflows({ echo });
+  it("goes on behind a key that is not there, and can use what is said of it", async () => {
+    const { run, called } = new Workflows({ echo });
     const record = await run(`
       <capability name="variable" action="get" key="nobody" />
       <capability name="variable" action="get" key="nobody" output_var="found" />
       <capability name="variable" action="clear" key="nobody" />
       <capability name="echo">{{found}}</capability>`);
-    expect(called).toEqual([["echo", { content: "{{found}}" }]]);
-    expect(ownOf(record)).toEqual({});
+    expect(called).toEqual([["echo", { content: "Variable not found: nobody" }]]);
     expect(statusesOf(record)).toEqual(["done", "done", "done", "done"]);
-    expect(record.calls["call_2"]?.places).toEqual([]);
   });
 
-  it("goes on behind a call that fails; what it would have given stays as written", async () => {
+  it("skips what reads the output of a call that fails, and what reads that; the rest runs", async () => {
     const failing = () => {
       throw new Error("boom");
     };
@@ -139,17 +137,41 @@ describe("a workflow", () => {
       <capability name="echo" output_var="a">1</capability>
       <capability name="failing" output_var="b">{{a}}</capability>
       <capability name="echo" output_var="c">{{a}} {{b}}</capability>
-      <capability name="variable" action="interpolate" output_var="d">{{b}} {{c}}</capability>
-      <capability name="echo">{{d}}</capability>`);
+      <capability name="variable" action="interpolate" output_var="d">{{nobody}} {{c.deep}}</capability>
+      <capability name="echo">{{nobody}} {{a}}</capability>`);
     expect(called.map(([, input]) => input)).toEqual([
       { content: "1" },
       { content: "1" },
-      { content: "1 {{b}}" },
-      { content: "{{b}} 1 {{b}}" },
+      { content: "{{nobody}} 1" },
     ]);
-    expect(statusesOf(record)).toEqual(["done", "failed", "done", "done", "done"]);
+    expect(statusesOf(record)).toEqual(["done", "failed", "skipped", "skipped", "done"]);
     expect(record.calls["call_2"]?.reason).toBe("tool_failed: boom");
+    expect(record.calls["call_3"]?.reason).toBe("{{b}} is not there: call_2 failed.");
+    expect(record.calls["call_4"]?.reason).toBe("{{c.deep}} is not there: call_3 was skipped.");
     expect(record.status).toBe("failed");
+  });
+
+  it("goes on where one of those who write a name has written it, or writes it later", async () => {
+    const failing = () => {
+      throw new Error("boom");
+    };
+    const { run, called } = new Workflows({ echo, failing });
+    const record = await run(`
+      <capability name="echo">{{k}}</capability>
+      <capability name="variable" action="set" key="k" value="set" />
+      <capability name="failing" output_var="k" />
+      <capability name="echo">{{k}}</capability>
+      <capability name="variable" action="set" key="other" value="{{gone}}" />
+      <capability name="failing" output_var="gone" />
+      <capability name="variable" action="set" key="last" value="{{gone}}" />
+      <capability name="echo">{{last}}</capability>`);
+    expect(called.filter(([name]) => name === "echo").map(([, input]) => input)).toEqual([
+      { content: "{{k}}" },
+      { content: "set" },
+    ]);
+    expect(statusesOf(record)).toEqual(
+      "done done failed done done failed skipped skipped".split(" "),
+    );
   });
 
   it("fails a call that asks for a part that a known value has not", async () => {

@@ -36,30 +36,35 @@ describe("a capability workflow", () => {
         {
           id: "call_1",
           tool: "memory_recall",
+          capability: "memory",
           parameters: { query: "professional experience" },
           outputPath: "variable:experience",
         },
         {
           id: "call_2",
           tool: "memory_recall",
+          capability: "memory",
           parameters: { query: "skills" },
           outputPath: "variable:skills",
         },
         {
           id: "call_3",
           tool: "variable_interpolate",
+          capability: "variable",
           parameters: { content },
           outputPath: "variable:prompt",
         },
         {
           id: "call_4",
           tool: "web_generate",
+          capability: "web",
           parameters: { content: "{{prompt}}" },
           outputPath: "variable:summary",
         },
         {
           id: "call_5",
           tool: "filesystem_write",
+          capability: "filesystem",
           parameters: { path: "/tmp/summary.md", content: "{{summary}}" },
         },
       ],
@@ -107,7 +112,7 @@ describe("a capability workflow", () => {
   it("may be written over several lines, with either quote and blanks around =", () => {
     const text = `<capability\n  name = "a"\n  action\t=\r\n'b'\n  it='"' quotes="'"\n></capability\n>`;
     expect(planOf(text).calls).toEqual([
-      { id: "call_1", tool: "a_b", parameters: { it: '"', quotes: "'" } },
+      { id: "call_1", tool: "a_b", capability: "a", parameters: { it: '"', quotes: "'" } },
     ]);
   });
 

@@ -183,14 +183,121 @@ describe("what ties calls together", () => {
   });
 });
 
-describe("a name of a run's own", () => {
-  it("leaves room for the run's id", async () => {
-    const about = { order: "written", syntaxes: ["mustache"], format: "capability-xml" } as const;
-    const check = (name: string) =>
-      checkPlan({ ...plan([]), ...about, runNames: [name] }, context).then(({ findings }) =>
-        findings.map(({ code }) => code),
-      );
-    expect(await check("x".repeat(54))).toEqual([]);
-    expect(await check("x".repeat(55))).toEqual(["bad_output_path"]);
+describe("a gate", () => {
+  it.each([
+    "†approvals.legal",
+    "Once †approvals.legal.",
+    "(†approvals.legal), then †approvals.tax!",
+    "†approvals.legal || †approvals.tax",
+    '†approvals["two words"]',
+    "\\†approvals.legal is how it is written",
+    "approvals",
+  ])("is written rightly as %s", async (source) => {
+    expect(await codesOf(plan([reads(source)]))).toEqual([]);
+  });
+
+  it.each([
+    "†approvals",
+    "†approvals.über",
+    "†approvals.legalü",
+    "†approvals.legal-x",
+    "†approvals.legal.x",
+    "†approvals.*",
+    "†approvals[0]",
+    "†approvals[*]",
+    "†approvals.-x",
+    "† approvals.x",
+    "†\napprovals.x",
+    "Wait for † approvals.x.",
+    "†approvals.legal and †approvals",
+    `†approvals.${"x".repeat(600)}`,
+    "†approvals.a || †input.b && †approvals.c",
+  ])("does not stand open: %s", async (source) => {
+    expect(await findingsOf(plan([{ parameters: { value: { deep: [source] } } }]))).toMatchObject([
+      { code: "bad_reference", call: "call_1", at: "value.deep.0" },
+    ]);
+  });
+
+  it("is nothing that a call could open", async () => {
+    const findings = await findingsOf(plan([reads("x", "†approvals.legal")]));
+    expect(findings).toMatchObject([{ code: "bad_output_path", call: "call_1" }]);
+  });
+});
+
+describe("what is said of a plan", () => {
+  it("is bounded, and says how much more there is", async () => {
+    const calls = Array.from({ length: 200 }, () => reads(`†${"x".repeat(60)}`, "†state.x"));
+    const findings = await findingsOf(plan(calls));
+    expect(findings).toHaveLength(limits.maxPlanFindings + 1);
+    expect(findings.at(-1)?.message).toBe(
+      `There are ${399 - limits.maxPlanFindings} findings more.`,
+    );
+    expect(JSON.stringify(findings).length).toBeLessThan(20_000);
+  });
+
+  it("names few of those who write the same place", async () => {
+    const calls = Array.from({ length: 10 }, () => reads("x", "†state.x"));
+    const findings = await findingsOf(plan(calls));
+    expect(findings).toHaveLength(9);
+    expect(findings.at(-1)?.message).toContain("by call_1, call_2, call_3 too");
+  });
+
+  it("holds a place that a call writes twice, and more places than it may write", async () => {
+    const paths = (count: number, place: (at: number) => string) =>
+      Array.from({ length: count }, (_, at) => place(at)).join(" && ");
+    for (const path of ['†x.a && †x["a"]', "†x || †y || †x", paths(101, (at) => `†x.k${at}`)]) {
+      expect(await codesOf(plan([reads("x", path)]))).toEqual(["bad_output_path"]);
+    }
+    expect(
+      await codesOf(
+        plan([
+          reads(
+            "x",
+            paths(100, (at) => `†x.k${at}`),
+          ),
+        ]),
+      ),
+    ).toEqual([]);
+  });
+});
+
+describe("a reference with text around it", () => {
+  const typed: ToolSet = {
+    typed: tool({
+      inputSchema: z.object({
+        text: z.string().max(3).optional(),
+        one: z.enum(["a", "b"]).optional(),
+        either: z.union([z.string(), z.number()]).optional(),
+        number: z.number().optional(),
+        flags: z.array(z.boolean()).optional(),
+        none: z.union([z.number(), z.null()]).optional(),
+        deep: z.object({ list: z.array(z.int()) }).optional(),
+      }),
+      execute: () => "",
+    }),
+  };
+  const placesOf = async (parameters: PlanCall["parameters"]) => {
+    const { findings } = await checkPlan(plan([{ tool: "typed", parameters }]), {
+      ...context,
+      tools: typed,
+    });
+    return findings.map(({ code, at }) => [code, at]);
+  };
+
+  it.each([
+    [{ text: "a †input.b" }, []],
+    [{ one: "†input.b" }, []],
+    [{ one: "a†input.b" }, []],
+    [{ either: "a †input.b" }, []],
+    [{ number: "†input.b" }, []],
+    [{ number: "†input.a || †input.b" }, []],
+    [{ number: "1†input.b" }, ["number"]],
+    [{ flags: "†input.b!" }, ["flags"]],
+    [{ none: "†input.b!" }, ["none"]],
+    [{ deep: "†input.b!" }, ["deep"]],
+    [{ deep: { list: [1, "†input.b", "†input.b!"] } }, ["deep.list.2"]],
+  ] as const)("is a text: %j", async (parameters, places) => {
+    const expected = places.map((at) => ["invalid_parameters", at]);
+    expect(await placesOf(parameters)).toEqual(expected);
   });
 });

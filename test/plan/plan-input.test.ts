@@ -1,7 +1,12 @@
 import Ajv from "ajv";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { issuesIn, unknownKeywords } from "../../src/plan/input-schema.ts";
+import { issuesIn } from "../../src/plan/input-schema.ts";
+import { schemaFaults } from "../../src/plan/schema-faults.ts";
+import { codeOf } from "../../src/errors.ts";
+import { limits } from "../../src/limits.ts";
+import { readJsonPlan } from "../../src/plan/json-plan.ts";
+import { requireInput } from "../../src/plan/plan-input.ts";
 import type { Json } from "../../src/value/json.ts";
 
 const scalar = fc.oneof(
@@ -83,24 +88,102 @@ describe("the schema of a plan's input", () => {
   });
 
   it("is refused where it asks what is not checked", () => {
-    expect(
-      unknownKeywords({
-        $schema: "x",
-        title: "T",
-        properties: {
-          pattern: { type: "string" },
-          a: { pattern: "(a+)+$" },
-          b: { items: { $ref: "#" } },
-        },
-        anyOf: [{ not: {} }],
-        patternProperties: {},
-      }),
-    ).toEqual([
-      "input.properties.pattern",
-      "input.properties.items.$ref",
-      "input.anyOf.not",
+    const faults = schemaFaults({
+      $schema: "x",
+      title: "T",
+      properties: {
+        pattern: { type: "string" },
+        a: { pattern: "(a+)+$" },
+        b: { items: { $ref: "#" } },
+      },
+      anyOf: [{ not: {} }],
+      patternProperties: {},
+    });
+    expect(faults.map(({ at }) => at)).toEqual([
+      "input.properties.a.pattern",
+      "input.properties.b.items.$ref",
+      "input.anyOf.0.not",
       "input.patternProperties",
     ]);
-    expect(unknownKeywords("object")).toEqual(["input"]);
+    expect(schemaFaults("object")).toEqual([
+      { at: "input", message: expect.stringContaining("JSON Schema") },
+    ]);
+  });
+
+  it.each<Json>([
+    { type: "strng" },
+    { type: ["string", 1] },
+    { minimum: "5" },
+    { maxLength: -1 },
+    { minItems: 1.5 },
+    { required: "x" },
+    { required: [1] },
+    { enum: "a" },
+    { properties: [] },
+    { items: [{}] },
+    { anyOf: {} },
+    { allOf: [] },
+    { additionalProperties: "no" },
+  ])("is refused where it is written wrongly: %j", (inner) => {
+    const [keyword = ""] = Object.keys(inner ?? {});
+    const faults = schemaFaults({ properties: { a: inner } });
+    expect(faults).toEqual([
+      { at: `input.properties.a.${keyword}`, message: expect.stringContaining("JSON Schema") },
+    ]);
+  });
+
+  it("is one whose every part has an argument that is right", () => {
+    fc.assert(
+      fc.property(schema, (schema) => {
+        expect(schemaFaults(schema)).toEqual([]);
+      }),
+    );
+  });
+
+  it("compares values, whatever the order of their keys", () => {
+    const [one, other] = [
+      { a: 1, b: [{ c: 2, d: 3 }] },
+      { b: [{ d: 3, c: 2 }], a: 1 },
+    ];
+    expect(issuesIn({ const: one }, other)).toEqual([]);
+    expect(issuesIn({ enum: ["x", one] }, other)).toEqual([]);
+    expect(issuesIn({ const: "1" }, 1)).toHaveLength(1);
+    expect(issuesIn({ enum: ["null", '{"a":1}'] }, { a: 1 })).toHaveLength(1);
+  });
+
+  it("says no more than anybody reads", () => {
+    const options = Array.from({ length: 1_000 }, (_, index) => `${index} ${"x".repeat(100)}`);
+    const wrong = Array.from({ length: 300 }, () => 0);
+    const issues = issuesIn({ items: { enum: options } }, wrong);
+    expect(issues).toHaveLength(limits.maxInputIssues);
+    expect(issues[0]?.message).toContain("or one of 990 more.");
+    expect(issues[0]?.message.length).toBeLessThan(1_200);
+  });
+
+  it("takes no longer than it may", () => {
+    // Each level asks for all of the next twice.
+    let schema: Json = { type: "string" };
+    for (let depth = 0; depth < 25; depth++) schema = { anyOf: [schema, schema] };
+    const code = codeOf(caught(() => issuesIn(schema, 1)));
+    expect(code).toBe("limit_exceeded");
   });
 });
+
+describe("a run's input", () => {
+  const plan = readJsonPlan({ calls: [{ _tool: "x" }] }).plan;
+
+  it("has a size, whatever the plan asks", () => {
+    if (plan === undefined) throw new Error("No plan.");
+    expect(() => requireInput(plan, "x".repeat(limits.maxPlanBytes - 2))).not.toThrow();
+    const error = caught(() => requireInput(plan, "x".repeat(limits.maxPlanBytes - 1)));
+    expect(codeOf(error)).toBe("body_too_large");
+  });
+});
+
+function caught(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}

@@ -33,7 +33,7 @@ Write.`,
     expect(model.calls[0]?.tools).toMatchObject([{ name: "fetch" }]);
     expect(runs.prompts[1]).toBe("variable:page.title\n```\nBees\n```\n\nWrite.");
     expect(textsOf(model.calls[2])).toContain(runs.prompts[1]);
-    expect(runs.store.read("page")).toEqual({ title: "Bees", pages: [1, 2, 3] });
+    expect(runs.store.tombstone("page_run1")?.reason).toBe("run_ended");
     expect(runs.store.read("report")).toBe("A report.");
   });
 

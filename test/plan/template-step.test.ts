@@ -54,7 +54,9 @@ describe("the directives of the proposal", () => {
         "url_import",
         {
           operator: "all",
-          places: [{ name: "source_dump", path: [], source: "variable:source_dump" }],
+          places: [
+            { name: "source_dump_run1", path: [], source: "variable:source_dump", run: "run1" },
+          ],
         },
       ],
       ["search", undefined],

@@ -1,0 +1,48 @@
+import { asSchema, type JSONSchema7, type ToolSet } from "ai";
+import { jsonSchemaOf } from "../tool/json-schema-of.ts";
+import { issuesOf } from "../tool/tool-input.ts";
+import { isFilledText, type ParameterText } from "./parameter-texts.ts";
+import type { Finding, PlanCall } from "./plan.ts";
+
+/** What cannot fit the tool's schema, whatever the references stand for. */
+export async function parameterFindings(
+  { parameters }: PlanCall,
+  tool: Pick<ToolSet[string], "inputSchema">,
+  texts: readonly ParameterText[],
+): Promise<readonly Pick<Finding, "at" | "message">[]> {
+  const open = texts.filter(({ needs }) => needs.length > 0);
+  const findings: Pick<Finding, "at" | "message">[] = [];
+  for (const one of open) {
+    if (!isFilledText(one) || takesText(await jsonSchemaOf(tool), one.path)) continue;
+    const message = "A reference with text around it is a text, which does not fit here.";
+    findings.push({ at: one.path.join("."), message });
+  }
+  const { validate } = asSchema(tool.inputSchema);
+  const result = await validate?.(parameters);
+  if (result === undefined || result.success) return findings;
+  // What a reference stands for is known when it is resolved.
+  const places = new Set(open.map(({ path }) => path.join(".")));
+  for (const { path, message } of issuesOf(result.error)) {
+    const isOpen = path.some((_, depth) => places.has(path.slice(0, depth + 1).join(".")));
+    if (!isOpen) findings.push({ at: path.join("."), message });
+  }
+  return findings;
+}
+
+/** False only where the schema says plainly that it wants something else there. */
+function takesText(schema: JSONSchema7, path: readonly string[]): boolean {
+  const [key, ...rest] = path;
+  const { type, properties = {}, items } = schema;
+  const alternatives: readonly (JSONSchema7 | boolean)[] = schema.anyOf ?? [];
+  if (key === undefined) {
+    if (type !== undefined) return [type].flat().includes("string");
+    return alternatives.length === 0 || alternatives.some(isText);
+  }
+  const inner = Object.hasOwn(properties, key) ? properties[key] : items;
+  const isKnown = typeof inner === "object" && !Array.isArray(inner);
+  return !isKnown || takesText(inner, rest);
+}
+
+function isText(schema: JSONSchema7 | boolean): boolean {
+  return typeof schema === "object" ? takesText(schema, []) : schema;
+}

@@ -1,0 +1,50 @@
+import { limits } from "../limits.ts";
+import { clip } from "../value/json.ts";
+import type { Finding } from "./plan.ts";
+
+const MAX_MESSAGE_CHARS = 1_000;
+const MAX_PLACE_CHARS = 300;
+
+/** What keeps a plan from running: the first `maxPlanFindings`, and how many more there are. */
+export class Findings {
+  readonly #told: Finding[] = [];
+  #more = 0;
+
+  /** None at all? */
+  get isEmpty(): boolean {
+    return this.#told.length === 0;
+  }
+
+  /** Those that are told. */
+  get told(): readonly Finding[] {
+    return this.#told;
+  }
+
+  /** How many are left out. */
+  get more(): number {
+    return this.#more;
+  }
+
+  add(...findings: readonly Finding[]): void {
+    for (const { at, message, ...about } of findings) {
+      if (this.#told.length === limits.maxPlanFindings) this.#more++;
+      else {
+        const place = at === undefined ? {} : { at: clip(at, MAX_PLACE_CHARS) };
+        // There is one cycle at most, and all of it is to be seen.
+        const said = about.code === "cycle" ? message : clip(message, MAX_MESSAGE_CHARS);
+        this.#told.push({ ...about, ...place, message: said });
+      }
+    }
+  }
+
+  addAll({ told, more }: Findings): void {
+    this.add(...told);
+    this.#more += more;
+  }
+
+  /** The last one says that there are more. */
+  list(): readonly Finding[] {
+    if (this.#more === 0) return this.#told;
+    return [...this.#told, { code: "bad_plan", message: `There are ${this.#more} findings more.` }];
+  }
+}

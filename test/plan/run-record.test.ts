@@ -1,0 +1,34 @@
+import { describe, expect, it } from "vitest";
+import { nameInRun, namesOfRun, scopeOfRun } from "../../src/plan/run-record.ts";
+import { limits } from "../../src/limits.ts";
+
+const run = "r12345678";
+const long = "n".repeat(limits.maxNameChars);
+const longest = "n".repeat(limits.maxNameChars - run.length - 1);
+
+describe("the names of a run's own", () => {
+  it("have its id behind them", () => {
+    expect(namesOfRun(run, ["x", longest])).toEqual(
+      ["input", "state", "approvals", "x", longest].map((name) => `${name}_${run}`),
+    );
+    expect(nameInRun(run, "y", ["x"])).toBe("y");
+  });
+
+  it("are others where there is no room for it, each its own", () => {
+    const names = ["_1", long, `${longest}x`, "x"];
+    const own = namesOfRun(run, names);
+    expect(new Set(own).size).toBe(own.length);
+    for (const name of own) {
+      expect(name.endsWith(`_${run}`)).toBe(true);
+      expect(name.length).toBeLessThanOrEqual(limits.maxNameChars);
+    }
+  });
+
+  it("are what its calls are told; in the written order results are its own, too", () => {
+    const runNames = [long];
+    const scope = scopeOfRun(run, { runNames, order: "written" });
+    expect(scope).toMatchObject({ run, names: runNames, ownsResults: true });
+    expect(scope.nameOf(long)).toBe(nameInRun(run, long, runNames));
+    expect(scopeOfRun(run, { runNames, order: "data" }).ownsResults).toBe(false);
+  });
+});

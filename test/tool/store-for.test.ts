@@ -1,0 +1,206 @@
+import { describe, expect, it } from "vitest";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { lookupFor, storeFor, targetFor } from "../../src/tool/store-for.ts";
+import type { Write } from "../../src/store/variable-store.ts";
+import type { RunScope } from "../../src/tool/wrapped-tool.ts";
+
+/** `mine` and `state` are the run's own. */
+const scope: RunScope = {
+  run: "r1",
+  nameOf: (name) => (["state", "mine"].includes(name) ? `${name}_r1` : name),
+};
+
+/** A conversation in which a run has variables of its own. */
+function conversation(): MemoryStore {
+  const store = new MemoryStore();
+  store.save({ name: "state", value: { x: "the conversation's" } });
+  store.save({ name: "rows", value: [{ id: 7 }] });
+  store.save({ name: "state_r1", value: { x: "the run's" }, run: "r1" });
+  return store;
+}
+
+describe("the variables as a run has them", () => {
+  it("are the store's in everything that has no name in it", async () => {
+    const store = conversation();
+    const own = storeFor(scope, store);
+    expect([own.bytes(), own.runs(), own.couldBegin("ro")]).toEqual([store.bytes(), ["r1"], true]);
+    expect(own.holds).toBe(store.holds);
+    expect(own.list().map(({ name }) => name)).toEqual(["rows", "state"]);
+    expect(own.list({ last: 1 }).map(({ name }) => name)).toEqual(["state"]);
+    expect(own.list({ names: ["state"] })).toMatchObject([{ name: "state", scope: "run" }]);
+    expect(own.count()).toBe(2);
+  });
+
+  it("are read and changed under the written name", async () => {
+    const store = conversation();
+    const own = storeFor(scope, store);
+    expect(await own.save({ name: "mine", value: 1 })).toMatchObject({
+      name: "mine",
+      scope: "run",
+    });
+    expect(await own.saveAll([{ name: "mine", value: 2 }, { value: 3 }])).toMatchObject([
+      { name: "mine", version: 2 },
+      { name: "variable_1", scope: "conversation" },
+    ]);
+    const prepared = await own.prepare({ name: "mine", value: 4 });
+    prepared.commit();
+    expect([store.read("mine_r1"), own.read("mine"), own.glance("mine")?.version]).toEqual([
+      4, 4, 3,
+    ]);
+    const open = own.open("mine");
+    expect(new TextDecoder().decode(await open?.read(0, 1))).toBe("4");
+    open?.close();
+    expect(own.update("mine", { pinned: true })).toMatchObject({ name: "mine", pinned: true });
+    expect(own.update("nothing", {})).toBeUndefined();
+    expect([own.delete("mine"), own.info("mine"), own.delete("mine")]).toEqual([
+      true,
+      undefined,
+      false,
+    ]);
+    store.endRun("r1");
+    expect(own.tombstone("state")).toMatchObject({ name: "state", reason: "run_ended" });
+    expect(own.tombstone("rows")).toBeUndefined();
+  });
+
+  it("are so, too, where saving takes its time", async () => {
+    class Slow extends MemoryStore {
+      override save(write: Write) {
+        return Promise.resolve(super.save(write));
+      }
+
+      override saveAll(writes: readonly Write[]) {
+        return Promise.resolve(super.saveAll(writes));
+      }
+    }
+    const store = new Slow();
+    const own = storeFor(scope, store);
+    const write = { name: "mine", value: 1 };
+    expect(await own.save(write)).toMatchObject({ name: "mine", scope: "run" });
+    expect(await own.saveAll([write])).toMatchObject([{ name: "mine", version: 2 }]);
+    expect(store.list()).toMatchObject([{ name: "mine_r1" }]);
+  });
+
+  it("may end as a run's own do, and be the conversation's", () => {
+    const store = new MemoryStore();
+    store.save({ name: "rows_r1", value: 1 });
+    expect(storeFor(scope, store).list()).toMatchObject([{ name: "rows_r1" }]);
+  });
+});
+
+describe("the variables as a run has them that owns its results", () => {
+  const long = "n".repeat(64);
+  const owning: RunScope = {
+    run: "r1",
+    names: [long],
+    ownsResults: true,
+    nameOf: (name) => (name === long ? "_0_r1" : name),
+  };
+  const automatic = { base: "fetch", numbered: true, inputDigest: "1" };
+
+  it("have those under their names, and beside the conversation's", async () => {
+    const store = new MemoryStore();
+    store.save({ name: automatic, value: "outside", tool: "fetch" });
+    const own = storeFor(owning, store);
+    const other = { ...automatic, inputDigest: "2" };
+    const infos = await own.saveAll([
+      { name: automatic, value: 1, tool: "fetch" },
+      { name: other, value: 2, tool: "fetch" },
+      { name: automatic, value: 3, tool: "fetch" },
+    ]);
+    expect(infos).toMatchObject([{ name: "fetch_2" }, { name: "fetch_3" }, { name: "fetch_2" }]);
+    expect([own.read("fetch_1"), own.read("fetch_2"), own.read("fetch_3")]).toEqual([
+      "outside",
+      3,
+      2,
+    ]);
+    expect(store.ofRun("r1")).toEqual(["fetch_3_r1", "fetch_2_r1"]);
+    expect(store.list().map(({ scope }) => scope)).toEqual(["conversation", "run", "run"]);
+    store.endRun("r1");
+    expect(own.tombstone("fetch_2")).toMatchObject({ name: "fetch_2", reason: "run_ended" });
+    expect(own.list()).toMatchObject([{ name: "fetch_1" }]);
+  });
+
+  it("leave room for the run behind the longest name", async () => {
+    const store = new MemoryStore();
+    const run = "r12345678";
+    for (const inputDigest of ["1", "2"]) {
+      const name = { base: "x".repeat(80), numbered: false, inputDigest };
+      const info = await store.save({ name, value: 1, run });
+      expect(info.name.length).toBeLessThanOrEqual(64);
+      expect(info.name.endsWith(`_${run}`)).toBe(true);
+    }
+    expect(store.count()).toBe(2);
+  });
+
+  it("go by names that have no room for the run", async () => {
+    const store = new MemoryStore();
+    const own = storeFor(owning, store);
+    expect(await own.save({ name: long, value: 1 })).toMatchObject({ name: long, scope: "run" });
+    expect(own.list()).toMatchObject([{ name: long }]);
+    expect([own.couldBegin("nnn"), store.couldBegin("nnn")]).toEqual([true, false]);
+    expect([store.read("_0_r1"), own.read(long)]).toEqual([1, 1]);
+  });
+});
+
+describe.each([
+  { title: "outside of runs", scope: undefined },
+  { title: "in another run", scope: { run: "r2", nameOf: (name: string) => name } },
+])("the variables $title", ({ scope }) => {
+  it("are without a run's own", async () => {
+    const store = conversation();
+    const others = storeFor(scope, store);
+    expect(others.list().map(({ name }) => name)).toEqual(["state", "rows"]);
+    expect(others.list({ last: 1 })).toMatchObject([{ name: "rows" }]);
+    expect(others.count()).toBe(2);
+    const name = "state_r1";
+    expect([others.glance(name), others.info(name), others.read(name), others.open(name)]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect([others.readPath(name, []), others.update(name, { pinned: true })]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(others.delete(name)).toBe(false);
+    for (const write of [
+      () => others.save({ name, value: 1 }),
+      () => others.saveAll([{ name, value: 1 }]),
+      () => others.prepare({ name, value: 1 }),
+      () => targetFor("$state_r1.x", store, scope),
+    ]) {
+      expect(write).toThrow(expect.objectContaining({ code: "bad_name" }));
+    }
+    const lookup = lookupFor(scope, store, {});
+    expect(lookup({ name, path: [] })).toMatchObject({ found: false, reason: "unknown" });
+    store.endRun("r1");
+    expect(others.tombstone(name)).toBeUndefined();
+    expect(lookup({ name, path: [] })).toMatchObject({ found: false, reason: "unknown" });
+  });
+});
+
+describe("references in a run", () => {
+  it("tell the names that the store has, and give no secret of its own for another's", () => {
+    const store = conversation();
+    store.save({ name: "mine_r1", value: "s", visibility: "secret", run: "r1" });
+    store.save({ name: "key", value: "k", visibility: "secret" });
+    const used: string[] = [];
+    const lookup = lookupFor(scope, store, {
+      secrets: ["mine", "key"],
+      onUsed: (name) => used.push(name),
+    });
+    expect(lookup({ name: "state", path: [] })).toMatchObject({ found: true });
+    expect(lookup({ name: "key", path: [] })).toMatchObject({ found: true, value: "k" });
+    expect(lookup({ name: "mine", path: [] })).toEqual({ found: false, reason: "secret" });
+    expect(used).toEqual(["state_r1", "key"]);
+  });
+
+  it("name places as the run does", () => {
+    const store = conversation();
+    expect(targetFor("$state.x && $kept", store, scope).places).toMatchObject([
+      { name: "state_r1", run: "r1", source: "$state.x" },
+      { name: "kept", source: "$kept" },
+    ]);
+  });
+});

@@ -1,0 +1,160 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { Plan, PlanOutput } from "../../src/plan/plan.ts";
+import type { RunRecord } from "../../src/plan/run-record.ts";
+import { bytesContent } from "../../src/store/content.ts";
+import { MemoryBlobs } from "../../src/store/memory-blobs.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { RunOutcome } from "../../src/turn/run-outcome.ts";
+import type { Json } from "../../src/value/json.ts";
+
+const planWith = (outputs: readonly PlanOutput[]): Plan => ({
+  format: "template",
+  calls: [],
+  syntaxes: [],
+  runNames: outputs.map(({ name }) => name),
+  outputs,
+  order: "written",
+});
+const report: PlanOutput = { name: "report", mode: "append" };
+
+const ended = (about: Partial<RunRecord> = {}): RunRecord => ({
+  id: "r1",
+  plan: "p",
+  status: "done",
+  calls: {},
+  gates: {},
+  keep: true,
+  needs: [],
+  createdAt: "",
+  ...about,
+});
+
+/** A store in which a run has written these. */
+async function written(own: Readonly<Record<string, Json>>, store = new MemoryStore()) {
+  for (const [name, value] of Object.entries(own)) {
+    await store.save({ name: `${name}_r1`, value, run: "r1" });
+  }
+  return store;
+}
+
+async function outcomeOf(
+  store: MemoryStore,
+  { plan = planWith([report]), record = ended() }: { plan?: Plan; record?: RunRecord } = {},
+) {
+  const outcome = await RunOutcome.prepare({ store, plan, record });
+  outcome.commit();
+  return outcome;
+}
+
+describe("what a run came to", () => {
+  it("is its state with its outputs beside, whether it is kept or not", async () => {
+    for (const keep of [true, false]) {
+      const store = await written({ state: { a: 1 }, report: "Done." });
+      const { state } = await outcomeOf(store, { record: ended({ keep }) });
+      expect(state).toEqual({ a: 1, report: "Done." });
+      expect(store.read("report")).toBe(keep ? "Done." : undefined);
+      expect(store.list().map(({ name }) => name)).toEqual(keep ? ["state", "report"] : []);
+    }
+  });
+
+  it("has each output, also one that is called as a key of the state, or a state that is none", async () => {
+    const clash = await written({ state: { report: 1 }, report: "Done." });
+    expect((await outcomeOf(clash)).state).toEqual({ report: 1, "variable:report": "Done." });
+    const text = await written({ state: "text", report: "Done." });
+    expect((await outcomeOf(text)).state).toEqual({ state: "text", report: "Done." });
+    const only = await written({ report: "Done." });
+    expect((await outcomeOf(only)).state).toEqual({ report: "Done." });
+    expect((await outcomeOf(await written({}))).state).toEqual({});
+  });
+
+  it("is shown up to a size, written out; of what is more there are handles", async () => {
+    const long = "x".repeat(limits.maxPlanBytes - 10);
+    const store = await written({ state: { a: "b" }, report: long, notes: "\n".repeat(600_000) });
+    const outputs = [report, { name: "notes", mode: "replace" }] as const;
+    const { state } = await outcomeOf(store, { plan: planWith(outputs) });
+    expect(state).toEqual({ a: "b", report: { $var: "report" }, notes: { $var: "notes" } });
+    expect(store.read("report")).toBe(long);
+  });
+
+  it("is merged into the conversation's state, whatever else names that", async () => {
+    const store = await written({ state: { b: 2 } });
+    await store.save({ name: "state", value: { a: 1 } });
+    await outcomeOf(store, { plan: planWith([{ name: "state", mode: "replace" }]) });
+    expect(store.read("state")).toEqual({ a: 1, b: 2 });
+  });
+});
+
+describe("what the conversation cannot take", () => {
+  it("stays under the run's name, bytes and all", async () => {
+    const store = await written({ report: "Done." });
+    const bytes = bytesContent(new Uint8Array([1, 2, 3]), "image/png");
+    await store.save({ name: "state_r1", value: bytes, run: "r1", trusted: false });
+    const { state, record } = await outcomeOf(store);
+    expect(state).toEqual({ state: { $var: "state_r1" }, report: "Done." });
+    expect(record.error).toMatch(/^state was kept as state_r1: /);
+    const info = store.info("state_r1");
+    expect(info).toMatchObject({
+      bytes: 3,
+      mediaType: "image/png",
+      scope: "conversation",
+      trusted: false,
+    });
+  });
+
+  it("is not lost to what is there: it is written beside it, and the handle says where", async () => {
+    const store = await written({ state: { big: "x".repeat(limits.maxPlanBytes) } });
+    await store.save({ name: "state", value: "a text" });
+    const { state } = await outcomeOf(store);
+    const { $var = "" } = state as { $var?: string };
+    expect($var).toMatch(/^state_\d+$/);
+    expect(store.read($var)).toHaveProperty("big");
+    expect(store.read("state")).toBe("a text");
+  });
+
+  it("stays what it was where both together are too much", async () => {
+    const half = limits.maxJsonBytes / 2;
+    const store = await written({ state: { b: "x".repeat(half) } });
+    await store.save({ name: "state", value: { a: "y".repeat(half) } });
+    const { state } = await outcomeOf(store);
+    expect(state).toEqual({ $var: "state_r1" });
+    expect(store.info("state_r1")).toMatchObject({ scope: "conversation", type: "object" });
+    expect(store.read("state")).not.toHaveProperty("b");
+  });
+
+  it("has room where the run's own variables were", async () => {
+    const store = await written(
+      { state: { b: "x".repeat(600) } },
+      new MemoryStore({ quotaBytes: 1_000 }),
+    );
+    store.holds.hold("r1", "state_r1");
+    await outcomeOf(store);
+    expect(store.read("state")).toHaveProperty("b");
+  });
+});
+
+describe("a bucket that does not answer", () => {
+  it("leaves the run as it is, to be tried again; nothing of the first try is left", async () => {
+    const blobs = new MemoryBlobs();
+    const store = new MemoryStore({ bucket: { blobs, prefix: "" } });
+    await written({ state: { a: 1 }, report: "x".repeat(limits.maxChunkedBytes + 1) }, store);
+    const put = blobs.put.bind(blobs);
+    blobs.put = () => Promise.reject(new Error("The bucket is down."));
+    await expect(outcomeOf(store)).rejects.toThrow("The bucket is down.");
+    expect(store.list().map(({ name }) => name)).toEqual(["state_r1", "report_r1"]);
+    blobs.put = put;
+    const { record } = await outcomeOf(store);
+    expect(record.error).toBeUndefined();
+    expect(store.list().map(({ name }) => name)).toEqual(["state", "report"]);
+    expect(await store.sweep()).toBe(true);
+  });
+});
+
+describe("a run that goes on", () => {
+  it("hands on nothing, and keeps what it has", async () => {
+    const store = await written({ state: { a: 1 }, report: "So far." });
+    const { state } = await outcomeOf(store, { record: ended({ status: "waiting" }) });
+    expect(state).toEqual({ a: 1, report: "So far." });
+    expect(store.list().map(({ name }) => name)).toEqual(["state_r1", "report_r1"]);
+  });
+});
