@@ -1,6 +1,7 @@
 export { createRuntime, type Runtime, type RuntimeOptions } from "./edge/create-runtime.ts";
 export { demoModel } from "./edge/demo-model.ts";
 export { type Door, settingsDoor } from "./edge/doors.ts";
+export { jwtDoor } from "./edge/jwt-door.ts";
 export { mcpTools } from "./edge/mcp-servers.ts";
 export { runCode } from "./edge/run-code.ts";
 export { modelFromSettings, type ModelProvider } from "./edge/model.ts";
@@ -9,6 +10,8 @@ export { openaiModels } from "./edge/models/openai.ts";
 export { openaiCompatibleModels } from "./edge/models/openai-compatible.ts";
 export { workersAiModels } from "./edge/models/workers-ai.ts";
 export { readSettings, type Settings } from "./edge/settings.ts";
+export { transfers } from "./edge/transfer.ts";
+export { planSupport, type PlanSupport } from "./edge/plan-support.ts";
 export { capabilityWorkflows } from "./plan/capability-workflows.ts";
 export type { FrontEnd } from "./plan/front-end.ts";
 export { templates } from "./plan/templates.ts";

@@ -5,12 +5,15 @@ import {
   capabilityTags,
   capabilityWorkflows,
   createRuntime,
+  jwtDoor,
   mcpTools,
   modelFromSettings,
   openaiCompatibleModels,
   openaiModels,
+  planSupport,
   runCode,
   templates,
+  transfers,
   workersAiModels,
 } from "./byref.ts";
 
@@ -19,8 +22,10 @@ const runtime = createRuntime({
   model: modelFromSettings(anthropicModels, openaiModels, openaiCompatibleModels, workersAiModels),
   mcp: mcpTools,
   code: runCode,
-  plans: [capabilityWorkflows, templates],
+  plans: planSupport(capabilityWorkflows, templates),
   tags: capabilityTags,
+  transfer: transfers,
+  jwt: jwtDoor,
 });
 
 /** One conversation: bound as `CONVERSATIONS` in wrangler.toml. */

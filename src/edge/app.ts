@@ -1,25 +1,30 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
+import { Hono } from "hono/tiny";
 import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
-import { secureHeaders } from "hono/secure-headers";
 import { limits } from "../limits.ts";
-import type { FrontEnd } from "../plan/front-end.ts";
 import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
-import { corsOrigins, type Door } from "./doors.ts";
+import type { Door } from "./doors.ts";
+import { entrance } from "./entrance.ts";
+import type { PlanSupport } from "./plan-support.ts";
 import { problem, problemOf } from "./problem.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
 import { messageRoutes } from "./routes/messages.ts";
-import { planRoutes } from "./routes/plans.ts";
 import { socketRoutes } from "./routes/socket.ts";
+import { ticketRoutes } from "./routes/tickets.ts";
 import { variableRoutes } from "./routes/variables.ts";
+import { secure } from "./security-headers.ts";
 import { settingsOf } from "./settings.ts";
+import type { Transfers } from "./transfer.ts";
 
 /** The bindings that the Worker needs; settings are read from the rest (`settings.ts`). */
 export interface Bindings {
   readonly CONVERSATIONS: DurableObjectNamespace;
   /** Holds values too large for rows; without it they stay in the object, up to its quota. */
   readonly BLOBS?: R2Bucket;
+  /** Asked for each request, by tenant; without it there may be as many as there are. */
+  readonly RATE_LIMIT?: RateLimit;
 }
 
 export interface AppEnv {
@@ -33,43 +38,61 @@ export interface AppEnv {
 export interface AppOptions {
   readonly agents: readonly Agent[];
   readonly door: Door;
-  readonly frontEnds: readonly FrontEnd[];
+  readonly plans?: PlanSupport | undefined;
+  readonly transfer?: Transfers | undefined;
 }
 
 /** Every route. All but `/health` lie behind the door. */
-export function createApp({ agents, door, frontEnds }: AppOptions) {
+export function createApp({ agents, door, plans, transfer }: AppOptions) {
   const app = new Hono<AppEnv>();
-  app.use(secureHeaders());
+  app.use(async (context, next) => {
+    try {
+      await next();
+    } catch (error) {
+      // Not even an Error: `onError` does not get it.
+      context.res = problem(error);
+    }
+    secure(context.res);
+  });
   app.get("/health", (context) => context.json({ ok: true, version }));
   app.use((context, next) => {
-    const origin = corsOrigins(settingsOf(context.env));
+    const { CORS_ORIGINS: origin = [] } = settingsOf(context.env);
     return origin.length === 0
       ? next()
-      : cors({ origin, exposeHeaders: ["etag", "location", "content-range", "accept-ranges"] })(
-          context,
-          next,
-        );
+      : cors({ origin: [...origin], exposeHeaders: EXPOSED_HEADERS })(context, next);
   });
-  app.use(async (context, next) => {
-    const settings = settingsOf(context.env);
-    context.set("tenant", await door(context.req.raw, settings));
-    await next();
-  });
+  app.use(entrance(door));
+  app.use(async (context, next) => (isSlashed(context) ? nothingAt(context) : next()));
   const limitChat = limitBody(limits.maxChatBodyBytes);
-  app.use((context, next) => (isValuePut(context) ? next() : limitChat(context, next)));
+  app.use((context, next) => (isStreamedIn(context) ? next() : limitChat(context, next)));
   app.get("/agents", (context) =>
     context.json({ agents: agents.map(({ name, description }) => ({ name, description })) }),
   );
+  if (transfer !== undefined) app.route("/conversations", transfer.routes());
   app.route("/conversations", conversationRoutes());
   app.route("/conversations", messageRoutes());
   app.route("/conversations", socketRoutes());
   app.route("/conversations", variableRoutes());
-  app.route("/conversations", planRoutes(frontEnds));
-  app.notFound((context) =>
-    problemOf("not_found", `There is nothing at ${context.req.method} ${context.req.path}.`),
-  );
+  app.route("/conversations", ticketRoutes());
+  if (plans !== undefined) app.route("/conversations", plans.routes());
+  app.notFound(nothingAt);
   app.onError((error) => problem(error));
   return app;
+}
+
+/** What a page of another origin may read, beside the body. */
+const EXPOSED_HEADERS = ["etag", "location", "content-range", "accept-ranges", "retry-after"];
+
+function nothingAt({ req }: Context): Response {
+  return problemOf("not_found", `There is nothing at ${req.method} ${req.path}.`);
+}
+
+/**
+ * Hono's smallest router takes a slash at the end for none: a name that a client has left out by mistake
+ * would lead to all variables.
+ */
+function isSlashed({ req }: Context): boolean {
+  return req.path.endsWith("/");
 }
 
 function limitBody(maxSize: number) {
@@ -79,7 +102,7 @@ function limitBody(maxSize: number) {
   });
 }
 
-/** Values are counted as they stream in (`receive.ts`). */
-function isValuePut({ req }: Context): boolean {
-  return req.method === "PUT";
+/** Values, and parts of an import, are counted as they stream in (`receive.ts`). */
+function isStreamedIn({ req }: Context): boolean {
+  return req.method === "PUT" || req.path === "/conversations/import";
 }

@@ -15,9 +15,8 @@ import type {
   VariableInfo,
   VariableStore,
 } from "../store/variable-store.ts";
-import type { FrontEnd } from "../plan/front-end.ts";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
-import { lookupInStore } from "../tool/store-lookup.ts";
+import { lookupFor, storeFor } from "../tool/store-for.ts";
 import type { EventPage } from "../turn/event-log.ts";
 import { type MessageForm, toUIMessage } from "../turn/history.ts";
 import type { CapabilityTags } from "../turn/capability-tags.ts";
@@ -37,7 +36,10 @@ import { etagOf, serveValue } from "./serve-value.ts";
 import { settingsOf } from "./settings.ts";
 import { Sockets } from "./socket.ts";
 import { Lane } from "./lane.ts";
-import { Plans } from "./plans.ts";
+import type { Plans } from "./plans.ts";
+import type { PlanSupport } from "./plan-support.ts";
+import type { Transfers } from "./transfer.ts";
+import type { TransferRequests } from "./transfer-requests.ts";
 import { Turns } from "./turns.ts";
 import { Upkeep } from "./upkeep.ts";
 import { missingVariable, secretVariable } from "./variable-errors.ts";
@@ -48,8 +50,10 @@ export interface ConversationSetup extends Company {
   readonly spendLimits: SpendLimits;
   /** Without it there is no `run_code`. */
   readonly code?: MakeCodeTool | undefined;
-  readonly frontEnds: readonly FrontEnd[];
+  /** Without it there are no plans. */
+  readonly plans?: PlanSupport | undefined;
   readonly tags?: CapabilityTags | undefined;
+  readonly transfer?: Transfers | undefined;
 }
 
 /**
@@ -64,8 +68,9 @@ export class ConversationObject extends DurableObject {
   readonly #lane: Lane;
   readonly #upkeep: Upkeep;
   readonly #turns: Turns;
-  readonly #plans: Plans;
+  readonly #plans: Plans | undefined;
   readonly #sockets: Sockets;
+  readonly #transfer: TransferRequests | undefined;
   readonly #eventStreams = new EventStreams();
   readonly #deletion: Deletion;
   /** Undefined until something is written: reading makes no conversation. */
@@ -84,11 +89,7 @@ export class ConversationObject extends DurableObject {
       sql: this.#sql,
       bucket: this.#bucket,
       alarmClock: this.#alarmClock,
-      onMarked: () => {
-        this.#data = undefined;
-        this.#eventStreams.end();
-        this.#sockets.end();
-      },
+      onMarked: () => this.#forget(),
     });
     const facilities = facilitiesOf(env, prefix, setup);
     this.#lane = new Lane({
@@ -96,7 +97,7 @@ export class ConversationObject extends DurableObject {
       sql: this.#sql,
       alarmClock: this.#alarmClock,
       deletion: this.#deletion,
-      facilities: () => ({ ...facilities, plans: this.#plans.desk }),
+      facilities: () => ({ ...facilities, ...this.#plans?.facilities }),
       data: () => this.#data,
       wake: (dueMs) => this.#wake(dueMs),
       settle: () => this.#upkeep.settle({ endsTurn: true }),
@@ -115,16 +116,25 @@ export class ConversationObject extends DurableObject {
       deletion: this.#deletion,
       lane: this.#lane,
       data: () => this.#data,
+      wake: () => this.#wake(),
+      settle: () => this.#upkeep.settle(),
     };
-    this.#plans = new Plans({
+    this.#plans = setup.plans?.open({
       ...shared,
       facilities,
       store: () => this.#store,
-      wake: () => this.#wake(),
-      settle: () => this.#upkeep.settle(),
+      recover: () => this.#turns.recover(),
     });
     this.#turns = new Turns({ ...shared, plans: this.#plans });
     this.#sockets = new Sockets({ state, turns: this.#turns, lane: this.#lane });
+    this.#transfer = setup.transfer?.requests({
+      ...shared,
+      env,
+      prefix,
+      sql: this.#sql,
+      fresh: () => this.#newData(),
+      putVariable: (name, request) => this.#putVariable(name, request),
+    });
     if (hasSchema(this.#sql)) void state.blockConcurrencyWhile(() => this.#goOn());
   }
 
@@ -148,7 +158,9 @@ export class ConversationObject extends DurableObject {
       if (what === "events") return this.#streamEvents(request);
       if (what === "socket") return this.#sockets.open(name);
       if (what === "stream") return this.#lane.watch(afterIn(request));
-      if (what === "plans") return await this.#plans.fetch(request);
+      if (this.#transfer !== undefined && what === "transfer")
+        return await this.#transfer.fetch(request);
+      if (what === "plans" && this.#plans !== undefined) return await this.#plans.fetch(request);
       if (request.method === "PUT") return await this.#putVariable(name, request);
       const info = this.variableInfo(name);
       if (info.visibility === "secret") throw secretVariable(name);
@@ -176,7 +188,7 @@ export class ConversationObject extends DurableObject {
 
   about(): ConversationInfo & { readonly status: "idle" | "running" | "waiting" } {
     const { info, history } = this.#existing();
-    const isWaiting = waitingCalls(history.newest()).size > 0 || this.#plans.isWaiting;
+    const isWaiting = waitingCalls(history.newest()).size > 0 || this.#plans?.isWaiting === true;
     const rest = isWaiting ? "waiting" : "idle";
     return { ...info, status: this.#lane.isRunning ? "running" : rest };
   }
@@ -228,7 +240,7 @@ export class ConversationObject extends DurableObject {
   }
 
   interpolate(text: string, syntax: SyntaxName): Promise<Interpolation> {
-    return interpolate(text, lookupInStore(this.#store), { syntaxes: [syntax] });
+    return interpolate(text, lookupFor(undefined, this.#store, {}), { syntaxes: [syntax] });
   }
 
   async changeVariable(
@@ -237,7 +249,8 @@ export class ConversationObject extends DurableObject {
     conditions: Conditions,
   ): Promise<VariableInfo> {
     this.#require(name, conditions);
-    const info = this.#store.update(name, changes);
+    // What runs have is theirs to change.
+    const info = storeFor(undefined, this.#store).update(name, changes);
     if (info === undefined) throw missingVariable(name, this.#store);
     await this.#upkeep.settle();
     return info;
@@ -246,7 +259,7 @@ export class ConversationObject extends DurableObject {
   /** False if there was none. */
   async deleteVariable(name: string, conditions: Conditions): Promise<boolean> {
     this.#require(name, conditions);
-    const existed = this.#store.delete(name);
+    const existed = storeFor(undefined, this.#store).delete(name);
     await this.#upkeep.settle();
     return existed;
   }
@@ -265,18 +278,30 @@ export class ConversationObject extends DurableObject {
   /** What is written from now on is kept. */
   #wake(dueMs?: number): ConversationData {
     if (this.#data !== undefined) return this.#data;
-    this.#data = new ConversationData({
-      sql: this.#sql,
-      bucket: this.#bucket,
-      retention: this.#setup.retention,
-      onAccess: () => this.#flushAccessSoon(),
-      onEvents: (events) => this.#eventStreams.show(events),
-    });
+    this.#deletion.requireArrived();
+    this.#data = this.#newData();
     // In one commit with the tables: whatever comes of this conversation, it ends some day. By then what
     // is saved in its first moments is due too, so that saving it sets no second alarm.
     const firstMs = dueMs ?? Date.now() + this.#data.shortestIdleMs;
     if (!this.#alarmClock.isSet) void this.#alarmClock.setBy(firstMs);
     return this.#data;
+  }
+
+  #newData(): ConversationData {
+    const { retention } = this.#setup;
+    return new ConversationData({
+      sql: this.#sql,
+      bucket: this.#bucket,
+      retention: this.#transfer?.retention(retention) ?? retention,
+      onAccess: () => this.#flushAccessSoon(),
+      onEvents: (events) => this.#eventStreams.show(events),
+    });
+  }
+
+  #forget(): void {
+    this.#data = undefined;
+    this.#eventStreams.end();
+    this.#sockets.end();
   }
 
   #existing(): ConversationData {

@@ -5,13 +5,13 @@ import type { SpendLimits } from "../turn/spend.ts";
 import type { Equip } from "./cast.ts";
 import type { Retention } from "./conversation-data.ts";
 import { ByrefError } from "../errors.ts";
-import type { FrontEnd } from "../plan/front-end.ts";
-import { jsonPlans } from "../plan/json-plan.ts";
+import type { PlanSupport } from "./plan-support.ts";
 import type { CapabilityTags } from "../turn/capability-tags.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationSetup } from "./conversation.ts";
-import { type Door, settingsDoor } from "./doors.ts";
+import { type Door, doorBySettings } from "./doors.ts";
 import type { Settings } from "./settings.ts";
+import type { Transfers } from "./transfer.ts";
 
 export interface RuntimeOptions {
   /** The first answers when neither the request nor `AGENT` names one. */
@@ -22,15 +22,19 @@ export interface RuntimeOptions {
   readonly mcp?: Equip;
   /** `runCode`, for models that may run code where a Worker Loader is bound. Default: none may. */
   readonly code?: (env: Cloudflare.Env) => MakeCodeTool | undefined;
-  /** Ways of writing plans beside JSON: `capabilityWorkflows`, `templates`. Default: none. */
-  readonly plans?: readonly FrontEnd[];
+  /** `planSupport()`, for work that is written down before it runs. Default: there are no plans. */
+  readonly plans?: PlanSupport;
   /** `capabilityTags`, for agents with `toolCalls: "capability-xml"`. Default: there may be none. */
   readonly tags?: CapabilityTags;
+  /** `transfers`, for conversations that can be exported, imported and forked. Default: none can. */
+  readonly transfer?: Transfers;
   /** How much variables may be, and how long things stay. Default: `limits.ts`. */
   readonly retention?: Retention;
   /** How much a turn, and a conversation, may spend. Default: no limit. */
   readonly spend?: SpendLimits;
-  /** Who may come in. Default: what `AUTH` says; unset, nobody. */
+  /** `jwtDoor`, for `AUTH=jwt`. Default: that is refused. */
+  readonly jwt?: Door;
+  /** Who may come in, whatever `AUTH` says. Default: what it says; unset, nobody. */
   readonly door?: Door;
 }
 
@@ -49,21 +53,23 @@ export function createRuntime({
   model,
   mcp,
   code,
-  plans = [],
+  plans,
   tags,
+  transfer,
   retention = {},
   spend = {},
-  door = settingsDoor,
+  jwt,
+  door = doorBySettings(jwt),
 }: RuntimeOptions): Runtime {
   requireTags(agents, tags);
-  const frontEnds = [jsonPlans, ...plans];
   const setup = (env: Cloudflare.Env): ConversationSetup => ({
     agents,
     model: typeof model === "function" ? (settings) => model(settings, env) : () => model,
     mcp,
     code: code?.(env),
-    frontEnds,
+    plans,
     tags,
+    transfer,
     retention,
     spendLimits: spend,
   });
@@ -72,7 +78,7 @@ export function createRuntime({
       super(state, env, setup(env));
     }
   }
-  return { worker: createApp({ agents, door, frontEnds }), Conversation };
+  return { worker: createApp({ agents, door, plans, transfer }), Conversation };
 }
 
 /** Throws `bad_configuration`: an agent whose tags nobody reads would only say them. */

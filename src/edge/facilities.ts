@@ -1,9 +1,9 @@
 import type { Bucket } from "../store/bodies.ts";
 import type { Files } from "../tool/files.ts";
-import type { FrontEnd } from "../plan/front-end.ts";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
 import type { CapabilityTags } from "../turn/capability-tags.ts";
 import type { Facilities } from "../turn/toolbox.ts";
+import type { PlanSupport } from "./plan-support.ts";
 import { castOf, type Company } from "./cast.ts";
 import { R2Blobs } from "./r2-blobs.ts";
 import { R2Files } from "./r2-files.ts";
@@ -23,7 +23,7 @@ export function bucketOf(env: Cloudflare.Env, prefix: string): Bucket | undefine
 /** What an application gives its agents to work with. */
 interface Equipment extends Company {
   readonly code?: MakeCodeTool | undefined;
-  readonly frontEnds: readonly FrontEnd[];
+  readonly plans?: PlanSupport | undefined;
   readonly tags?: CapabilityTags | undefined;
 }
 
@@ -31,12 +31,12 @@ interface Equipment extends Company {
 export function facilitiesOf(
   env: Cloudflare.Env,
   prefix: string,
-  { code, frontEnds, tags, ...company }: Equipment,
+  { code, plans, tags, ...company }: Equipment,
 ): Facilities {
   const files = filesOf(env, prefix);
   return {
     code,
-    frontEnds,
+    ...(plans === undefined ? {} : { frontEnds: plans.frontEnds }),
     ...(tags === undefined ? {} : { tags }),
     colleague: (name) => castOf(company, settingsOf(env), name),
     ...(files === undefined ? {} : { files }),

@@ -1,10 +1,10 @@
 import type * as z from "zod";
-import { limits } from "../limits.ts";
 import type { Lookup } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import type { Plan, PlanCall } from "../plan/plan.ts";
+import { resultOf, resultParts } from "../turn/run-result.ts";
 import type { PlanRecord, PlanStore, ShownRun } from "../plan/plan-store.ts";
-import { isOpenRun, nameInRun, type RunRecord, stateIn } from "../plan/run-record.ts";
+import { isOpenRun, type RunRecord, stateIn } from "../plan/run-record.ts";
 import { saveTargetIn } from "../tool/save-target.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
 import type { VariableStore } from "../store/variable-store.ts";
@@ -78,19 +78,11 @@ export async function runViewOf(
     status,
     createdAt,
     input: input ?? null,
-    state: state ?? (isOpenRun(record) ? await stateSoFar(id, store) : {}),
+    state: state ?? (isOpenRun(record) ? resultOf(await resultParts(store, plan, id)) : {}),
     calls: plan.calls.map((call) => callViewOf(call, record)),
     ...(error === undefined ? {} : { error }),
     ...(input === undefined ? { omitted: true } : {}),
   };
-}
-
-async function stateSoFar(run: string, store: VariableStore): Promise<Json> {
-  const name = nameInRun(run, "state", []);
-  const info = store.info(name);
-  if (info === undefined) return {};
-  const isShown = info.visibility !== "secret" && info.bytes <= limits.maxPlanBytes;
-  return isShown ? ((await store.read(name)) ?? {}) : { $var: name };
 }
 
 function callViewOf({ id, tool }: PlanCall, run: RunRecord | undefined): CallView {

@@ -12,7 +12,7 @@ import { pause } from "../turn/model-failure.ts";
 import { cancelRun } from "../turn/cancel-run.ts";
 import { recoveryDelayMs } from "../turn/recovery.ts";
 import { type Proposal, proposePlan } from "../turn/propose-plan.ts";
-import type { PlanDesk } from "../turn/propose-plan-tool.ts";
+import { type PlanDesk, proposePlanTool } from "../turn/propose-plan-tool.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import { castOf, castOrStranger, type Company } from "./cast.ts";
@@ -90,12 +90,13 @@ export class Plans {
     return Response.json(await this.#view(this.#required(plan)));
   }
 
-  /** Where models propose plans. */
-  get desk(): PlanDesk {
-    return {
+  /** With what models propose plans. */
+  get facilities(): Pick<Facilities, "planTool"> {
+    const desk: PlanDesk = {
       propose: (agent, proposal) => this.#propose(agent, proposal),
       keep: (record) => this.#keepPlan(record),
     };
+    return { planTool: (agent) => proposePlanTool(agent, desk) };
   }
 
   /** Throws `invalid_plan` with all findings; then nothing is kept. */

@@ -21,7 +21,7 @@ export interface TurnsOptions {
   readonly settings: () => Settings;
   readonly deletion: Deletion;
   readonly lane: Lane;
-  readonly plans: Plans;
+  readonly plans: Plans | undefined;
   /** Undefined until something is written. */
   readonly data: () => ConversationData | undefined;
 }
@@ -39,7 +39,7 @@ export class Turns {
     // The Worker made this body from what it had validated.
     const turn = (await request.json()) as TurnRequest;
     const accept = request.headers.get("accept");
-    const decided = await this.#options.plans.decide(turn, accept);
+    const decided = await this.#options.plans?.decide(turn, accept);
     if (decided !== undefined) return decided;
     const asked = await this.begin(turn);
     const variables = () => this.#options.data()?.store.list({ last: limits.maxPageSize }) ?? [];
@@ -81,7 +81,7 @@ export class Turns {
     const castNow = () => (turn.approvals === undefined ? cast : this.#castFor(turn));
     const asked = lane.take(castNow, (awake, run) => answerTurn(awake, turn, { ...run, ...about }));
     // A plan that somebody has let run is not stopped by what is said beside it.
-    if (isBusy && whenBusy === "interrupt" && !plans.isRunning) lane.stop();
+    if (isBusy && whenBusy === "interrupt" && plans?.isRunning !== true) lane.stop();
     // A question whose call has waited is asked again for as long as that goes on.
     const question =
       turn.approvals === undefined ? undefined : this.#options.data()?.journal.head()?.post;
@@ -95,7 +95,7 @@ export class Turns {
     const journal = data()?.journal;
     const head = journal?.head();
     if (journal === undefined || head?.isOpen !== true || lane.isRunning) return;
-    if (head.kind === "run") return plans.recover(head);
+    if (head.kind === "run") return plans?.recover(head);
     const turn = lane.take(
       () => this.#castOf(head.agent),
       async (data, run) => {

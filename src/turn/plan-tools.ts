@@ -88,7 +88,7 @@ async function toolsOf(
   { wrap, own, ask }: Parts,
 ): Promise<PlanTools> {
   // A plan that proposes plans is nothing that a person could approve.
-  const { plans: _, ...others } = facilities;
+  const { planTool: _, ...others } = facilities;
   const frontEnd = frontEndOf(facilities, plan.format);
   const { plain = {}, isAlone = false } = frontEnd.own ?? {};
   const toolbox = await Toolbox.open(agent, wrap, {

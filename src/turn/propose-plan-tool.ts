@@ -4,7 +4,7 @@ import type { PlanRecord } from "../plan/plan-store.ts";
 import { runtimeTool } from "../tool/runtime-tool.ts";
 import type { Agent } from "./agent.ts";
 
-export const PROPOSE_PLAN = "propose_plan";
+const PROPOSE_PLAN = "propose_plan";
 
 /** A plan that a model has written. */
 export interface ModelProposal {

@@ -13,7 +13,6 @@ import type { Effects, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
 import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate.ts";
 import { hasListed } from "./prompt.ts";
-import { type PlanDesk, PROPOSE_PLAN, proposePlanTool } from "./propose-plan-tool.ts";
 import type { CapabilityTags } from "./capability-tags.ts";
 
 /** What the runtime's own tools need of where they run. */
@@ -23,7 +22,7 @@ export interface Facilities {
   /** Without one there is no `export_variable`. */
   readonly files?: Files;
   /** Without it no model can propose a plan. */
-  readonly plans?: PlanDesk;
+  readonly planTool?: (agent: Agent) => RuntimeTool;
   /** Without it no agent calls tools with tags. */
   readonly tags?: CapabilityTags;
   /** Front ends of plans that may run here. */
@@ -157,11 +156,10 @@ function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
 }
 
 /** There is nothing to plan without tools. */
-function proposingTools(agent: Agent, { plans }: Facilities): readonly RuntimeTool[] {
-  const isOffered = plans !== undefined && isChosen(PROPOSE_PLAN, agent);
-  const hasTools = Object.keys(agent.tools).length > 0;
-  const isTaken = Object.hasOwn(agent.tools, PROPOSE_PLAN);
-  return isOffered && hasTools && !isTaken ? [proposePlanTool(agent, plans)] : [];
+function proposingTools(agent: Agent, { planTool }: Facilities): readonly RuntimeTool[] {
+  const tool = Object.keys(agent.tools).length === 0 ? undefined : planTool?.(agent);
+  if (tool === undefined) return [];
+  return isChosen(tool.name, agent) && !Object.hasOwn(agent.tools, tool.name) ? [tool] : [];
 }
 
 function ownTools(

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { json } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
+import { planSupport } from "../../src/edge/plan-support.ts";
 import type { PlanView } from "../../src/edge/plan-view.ts";
 import { planning, planOf, planTools, runOf } from "../support/planning.ts";
 import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
@@ -100,7 +101,7 @@ describe("a plan that a model proposes", () => {
       },
       { name: "full", description: "", instructions: "", tools: planTools() },
     ] as const;
-    await withRuntime({ agents: [...agents], model }, async (own) => {
+    await withRuntime({ agents: [...agents], model, plans: planSupport() }, async (own) => {
       for (const { name: agent } of agents) {
         const asked = json({ message: "Hi", agent });
         await (await own.call("POST", "/conversations/c/messages", asked)).text();

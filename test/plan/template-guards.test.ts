@@ -133,12 +133,14 @@ describe("what is in the place of the answer", () => {
     expect(runs.store.read("patients")).toEqual([{ ssn: SECRET, note: "A" }]);
   });
 
-  it("can be secret, once something secret went in", async () => {
+  it("stays secret, once something secret went in", async () => {
     const runs = runsWith({ labels: { visibility: "secret" } });
     const text = "@output variable:out\nWrite.\n## Two\n@output variable:out\nWrite.";
     const { calls } = await runs.run(text);
-    expect(calls["two"]?.reason).toMatch(/^variable_secret/);
-    expect(runs.prompts).toHaveLength(1);
+    expect(calls["two"]?.status).toBe("done");
+    const outs = runs.store.list().filter(({ name }) => name.startsWith("out"));
+    expect(outs.map(({ visibility }) => visibility)).toEqual(outs.map(() => "secret"));
+    expect(outs).not.toEqual([]);
   });
 
   it("is not told by an error, if it is guarded", async () => {

@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { callPart, planView, runPart, runView } from "../../src/edge/plan-schemas.ts";
 import type { PlanView, RunView } from "../../src/edge/plan-view.ts";
+import { planSupport } from "../../src/edge/plan-support.ts";
 import { capabilityWorkflows } from "../../src/plan/capability-workflows.ts";
 import { templates } from "../../src/plan/templates.ts";
 import type { Agent } from "../../src/turn/agent.ts";
@@ -44,7 +45,7 @@ export function planning(
   return {
     agents: [{ name: "planner", description: "Plans.", instructions: "", tools, ...agent }],
     model: scriptedModel(steps),
-    plans: [capabilityWorkflows, templates],
+    plans: planSupport(capabilityWorkflows, templates),
   };
 }
 

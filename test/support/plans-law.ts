@@ -5,6 +5,7 @@ import {
   type Agent,
   capabilityTags,
   capabilityWorkflows,
+  planSupport,
   type RuntimeOptions,
   templates,
 } from "../../src/byref.ts";
@@ -117,7 +118,7 @@ export function underLaw<Result>(
   const options: RuntimeOptions = {
     agents: [{ ...about, tools: { ...lawTools(seen), ...tools }, ...agent }, ...agents],
     model,
-    plans: [capabilityWorkflows, templates],
+    plans: planSupport(capabilityWorkflows, templates),
     tags: capabilityTags,
   };
   return withRuntime(options, (own) => work({ own, seen, model }));

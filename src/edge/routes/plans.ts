@@ -1,4 +1,5 @@
-import { type Context, Hono } from "hono";
+import type { Context } from "hono";
+import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
 import type { FrontEnd } from "../../plan/front-end.ts";
 import type { AppEnv } from "../app.ts";

@@ -1,7 +1,12 @@
 import { env } from "cloudflare:workers";
 import { tool, type ToolExecutionOptions } from "ai";
 import * as z from "zod";
-import { createRuntime, modelFromSettings, openaiCompatibleModels } from "../../../src/byref.ts";
+import {
+  createRuntime,
+  modelFromSettings,
+  openaiCompatibleModels,
+  planSupport,
+} from "../../../src/byref.ts";
 
 // The test binds it, and nobody else.
 const { WORLD_URL } = env as unknown as { WORLD_URL: string };
@@ -33,6 +38,7 @@ const runtime = createRuntime({
       approvesPlan: () => true,
     },
   ],
+  plans: planSupport(),
   model: modelFromSettings(openaiCompatibleModels),
 });
 

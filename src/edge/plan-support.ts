@@ -1,0 +1,24 @@
+import type { Hono } from "hono";
+import type { FrontEnd } from "../plan/front-end.ts";
+import { jsonPlans } from "../plan/json-plan.ts";
+import type { AppEnv } from "./app.ts";
+import { Plans, type PlansOptions } from "./plans.ts";
+import { planRoutes } from "./routes/plans.ts";
+
+/** What a runtime with plans carries. */
+export interface PlanSupport {
+  readonly frontEnds: readonly FrontEnd[];
+  /** Those of one conversation. */
+  open(options: PlansOptions): Plans;
+  routes(): Hono<AppEnv>;
+}
+
+/** Plans as JSON, and in these other ways of writing: `capabilityWorkflows`, `templates`. */
+export function planSupport(...others: readonly FrontEnd[]): PlanSupport {
+  const frontEnds = [jsonPlans, ...others];
+  return {
+    frontEnds,
+    open: (options) => new Plans(options),
+    routes: () => planRoutes(frontEnds),
+  };
+}
