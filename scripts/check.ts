@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 
 /** KiB after gzip, as `wrangler deploy --dry-run --minify` prints it. Source: the project's goals. */
 const bundles = [
@@ -13,6 +14,9 @@ const bundles = [
   },
   { name: "deployable Worker", config: "wrangler.toml", maxKiB: 380 },
 ];
+
+/** What a page loads to talk to a server. */
+const MAX_CLIENT_BYTES = 3_072;
 
 const checks = [
   { name: "format", command: ["oxfmt", "--check"] },
@@ -36,7 +40,13 @@ for (const { name, config, maxKiB } of bundles) {
   const size = bundleKiB(config);
   report(`bundle: ${name}: ${size} KiB gzip, at most ${maxKiB}`, size <= maxKiB, "");
 }
-console.log(`${checks.length + bundles.length - failed} passed, ${failed} failed`);
+const clientSize = clientBytes();
+report(
+  `bundle: client: ${clientSize} bytes gzip, at most ${MAX_CLIENT_BYTES}`,
+  clientSize <= MAX_CLIENT_BYTES,
+  "",
+);
+console.log(`${checks.length + bundles.length + 1 - failed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
 function report(name: string, isFine: boolean, said: string): void {
@@ -55,4 +65,10 @@ function bundleKiB(config: string): number {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** With the esbuild that wrangler brings along. */
+function clientBytes(): number {
+  const parameters = ["src/client.ts", "--bundle", "--minify", "--format=esm", "--target=es2022"];
+  return gzipSync(execFileSync("esbuild", parameters, { stdio: "pipe" })).length;
 }

@@ -1,0 +1,24 @@
+export { ClientError, type ClientErrorCode } from "./client/client-error.ts";
+export type { ClientOptions } from "./client/connection.ts";
+export type {
+  AboutConversation,
+  ClientConversation,
+  Decision,
+  MessagePage,
+  MessageQuery,
+  Question,
+  Reading,
+  SendOptions,
+} from "./client/conversation.ts";
+export { type Client, createClient } from "./client/create-client.ts";
+export type { ClientPlans, RunData, RunOptions, WrittenPlan } from "./client/plans.ts";
+export type { Chunk, Streamed, Told, TurnAnswer, TurnData } from "./client/streamed.ts";
+export type {
+  ClientVariables,
+  Guards,
+  PutOptions,
+  ValuePart,
+  VariableChanges,
+  VariablePage,
+  VariableQuery,
+} from "./client/variables.ts";

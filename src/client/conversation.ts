@@ -1,0 +1,140 @@
+import type { UIMessage } from "ai";
+import type { ConversationInfo } from "../edge/conversation-data.ts";
+import type { RunView } from "../edge/plan-view.ts";
+import type { Interpolation } from "../reference/resolve.ts";
+import type { ConversationEvent } from "../turn/event-log.ts";
+import type { MessageForm } from "../turn/history.ts";
+import type { Json } from "../value/json.ts";
+import type { Connection } from "./connection.ts";
+import { follow } from "./follow.ts";
+import { ClientPlans, type RunData } from "./plans.ts";
+import { type Streamed, streamed, type Told, type TurnAnswer, type TurnData } from "./streamed.ts";
+import { ClientVariables } from "./variables.ts";
+
+/** Text, or a message of the AI SDK's: the same id and parts twice are one turn. */
+export type Question = string | (Pick<UIMessage, "parts"> & { readonly id?: string });
+
+export interface Reading {
+  /** Ends the reading, not what is read of. */
+  readonly signal?: AbortSignal;
+}
+
+export interface SendOptions extends Reading {
+  readonly agent?: string;
+  /** Kept as the variable `input`. */
+  readonly input?: Readonly<Record<string, Json>>;
+  /** Holds for a day, and for a turn that failed too. */
+  readonly idempotencyKey?: string;
+}
+
+export interface Decision {
+  readonly approved: boolean;
+  readonly reason?: string;
+}
+
+export interface MessageQuery {
+  readonly limit?: number;
+  /** As an earlier page gave it in `next`. */
+  readonly before?: string;
+  readonly form?: MessageForm;
+}
+
+export interface MessagePage {
+  readonly messages: readonly UIMessage[];
+  /** There are older ones. */
+  readonly next?: string;
+}
+
+export interface AboutConversation extends ConversationInfo {
+  readonly id: string;
+  readonly status: "idle" | "running" | "waiting";
+}
+
+/** One conversation. What comes back is as the server's interface has it. */
+export class ClientConversation {
+  readonly variables: ClientVariables;
+  readonly plans: ClientPlans;
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+    this.variables = new ClientVariables(connection);
+    this.plans = new ClientPlans(connection);
+  }
+
+  readonly approvals = {
+    /** Of a tool call that waits, or a plan's gate: what has waited goes on, and is told. */
+    decide: (
+      approval: string,
+      json: Decision,
+      { signal }: Reading = {},
+    ): Streamed<RunData, TurnAnswer | RunView> => {
+      const at = `/approvals/${encodeURIComponent(approval)}`;
+      return streamed(this.#connection, { method: "POST", at, json, mayRepeat: false, signal });
+    },
+  };
+
+  /** A connection that breaks is made again: nothing is missed, and nothing asked twice. */
+  send(question: Question, options: SendOptions = {}): Streamed<TurnData, TurnAnswer> {
+    const { agent, input, idempotencyKey, signal } = options;
+    const { id = newId(), parts } =
+      typeof question === "string" ? { parts: [{ type: "text", text: question }] } : question;
+    return streamed(this.#connection, {
+      method: "POST",
+      at: "/messages",
+      json: { message: { id, role: "user", parts }, agent, input },
+      headers: { "idempotency-key": idempotencyKey },
+      mayRepeat: true,
+      signal,
+    });
+  }
+
+  /** The turn or run that goes on, from its first part; nothing if none does. */
+  resume({ signal }: Reading = {}): Told<RunData> {
+    return streamed(this.#connection, { method: "GET", at: "/stream", mayRepeat: true, signal });
+  }
+
+  /** Of the turn that runs; `stopped` is false if none did. */
+  stop(): Promise<{ readonly stopped: boolean }> {
+    return this.#connection.ask("POST", "/stop");
+  }
+
+  messages(query: MessageQuery = {}): Promise<MessagePage> {
+    return this.#connection.ask("GET", "/messages", { query: { ...query } });
+  }
+
+  /** `syntax` is mustache unless it is said. */
+  interpolate(text: string, syntax?: "dollar" | "mustache" | "dagger"): Promise<Interpolation> {
+    return this.#connection.ask("POST", "/interpolate", { json: { text, syntax } });
+  }
+
+  /** Those behind the event `after`, then those to come, for as long as somebody reads. */
+  async *events({ after, signal }: Reading & { readonly after?: number } = {}): AsyncGenerator<
+    ConversationEvent,
+    void
+  > {
+    const { call, options } = this.#connection;
+    const open = (last: string | undefined) => {
+      const headers = { accept: "text/event-stream", "last-event-id": last ?? after };
+      return call("GET", "/events", { headers, signal });
+    };
+    for await (const { data } of follow({ options, open, mayRepeat: true, signal })) {
+      // The server says what the type says.
+      yield JSON.parse(data) as ConversationEvent;
+    }
+  }
+
+  about(): Promise<AboutConversation> {
+    return this.#connection.ask("GET", "");
+  }
+
+  /** All of it, everywhere. */
+  async delete(): Promise<void> {
+    await this.#connection.call("DELETE", "");
+  }
+}
+
+/** `crypto.randomUUID` is missing on pages without TLS. */
+function newId(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join("-");
+}

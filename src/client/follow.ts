@@ -1,0 +1,40 @@
+import type { ClientOptions } from "./connection.ts";
+import { type Frame, readFrames } from "./read-frames.ts";
+import { retriesFor } from "./retries.ts";
+
+export interface Followed {
+  readonly options: ClientOptions;
+  /** Asks for the stream, or for what of it comes behind the frame of this id. */
+  readonly open: (after: string | undefined) => Promise<Response>;
+  /** May it be asked for anew where no frame has come, though the request may have arrived? */
+  readonly mayRepeat: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Each frame once, over as many connections as it takes; ends with the stream's own end mark. */
+export async function* follow({
+  options,
+  open,
+  mayRepeat,
+  signal,
+}: Followed): AsyncGenerator<Frame, void> {
+  const { silenceMs = SILENCE_MS } = options;
+  const { waitAfter, reset } = retriesFor(options, signal);
+  let after: string | undefined;
+  for (;;) {
+    try {
+      const { body, status } = await open(after);
+      if (status === 204) return;
+      for await (const frame of readFrames(body, { onLife: reset, silenceMs, signal })) {
+        if (frame.data === "[DONE]") return;
+        after = frame.id ?? after;
+        yield frame;
+      }
+    } catch (error) {
+      if (after === undefined && !mayRepeat) throw error;
+      await waitAfter(error);
+    }
+  }
+}
+
+const SILENCE_MS = 60_000;

@@ -1,0 +1,75 @@
+import type * as z from "zod";
+import type { callPart, runPart } from "../edge/plan-schemas.ts";
+import type { PlanView, RunView } from "../edge/plan-view.ts";
+import type { jsonPlan } from "../plan/json-plan.ts";
+import type { Json } from "../value/json.ts";
+import type { Connection } from "./connection.ts";
+import { type Streamed, streamed, type TurnData } from "./streamed.ts";
+
+/** A plan as a program writes it; a capability workflow; a template. */
+export type WrittenPlan =
+  | z.infer<typeof jsonPlan>
+  | { readonly xml: string }
+  | { readonly template: string };
+
+/** A run's own data parts, and a turn's. */
+export type RunData = TurnData & { call: z.infer<typeof callPart>; run: z.infer<typeof runPart> };
+
+export interface RunOptions {
+  readonly input?: Json;
+  /** Does the conversation get the state when the run is done? Default: it does. */
+  readonly keep?: boolean;
+  /** Ends the reading, not the run. */
+  readonly signal?: AbortSignal;
+}
+
+/** The plans of a conversation. */
+export class ClientPlans {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Throws `invalid_plan`, whose details have all `findings`. */
+  propose(plan: WrittenPlan, query: { readonly agent?: string } = {}): Promise<PlanView> {
+    const [type, body] =
+      "xml" in plan
+        ? ["application/xml", plan.xml]
+        : "template" in plan
+          ? ["text/markdown", plan.template]
+          : ["application/json", JSON.stringify(plan)];
+    const headers = { "content-type": type };
+    return this.#connection.ask("POST", "/plans", { query, headers, body });
+  }
+
+  /** Oldest first. */
+  list(): Promise<{ readonly plans: readonly Omit<PlanView, "runs">[] }> {
+    return this.#connection.ask("GET", "/plans");
+  }
+
+  get(plan: string): Promise<PlanView> {
+    return this.#connection.ask("GET", pathOf(plan));
+  }
+
+  approve(plan: string): Promise<PlanView> {
+    return this.#connection.ask("POST", `${pathOf(plan)}/approve`);
+  }
+
+  cancel(plan: string): Promise<PlanView> {
+    return this.#connection.ask("POST", `${pathOf(plan)}/cancel`);
+  }
+
+  /**
+   * Its last part is `data-run`. Where the connection breaks before the first part came it throws: nobody
+   * knows whether the run has begun.
+   */
+  run(plan: string, { signal, ...json }: RunOptions = {}): Streamed<RunData, RunView> {
+    const at = `${pathOf(plan)}/run`;
+    return streamed(this.#connection, { method: "POST", at, json, mayRepeat: false, signal });
+  }
+}
+
+function pathOf(plan: string): string {
+  return `/plans/${encodeURIComponent(plan)}`;
+}

@@ -1,0 +1,67 @@
+import { ClientError } from "./client-error.ts";
+import { reached } from "./connection.ts";
+
+/** A server-sent event. */
+export interface Frame {
+  readonly id: string | undefined;
+  readonly data: string;
+}
+
+export interface ReadOptions {
+  /** Called with every sign of life, comments too. */
+  readonly onLife: () => void;
+  readonly silenceMs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * The frames of a stream that says itself when it is done: its end, a silence and a failure of the
+ * connection all throw `unreachable`. Whoever stops reading closes the connection.
+ */
+export async function* readFrames(
+  body: ReadableStream<Uint8Array> | null,
+  { onLife, silenceMs, signal }: ReadOptions,
+): AsyncGenerator<Frame, never> {
+  const reader = body?.getReader();
+  const decoder = new TextDecoder();
+  const take = frameReader();
+  // A read that waits then has the stream's end.
+  const close = () => void reader?.cancel().catch(() => undefined);
+  try {
+    for (;;) {
+      const timer = setTimeout(close, silenceMs);
+      const read = await reached(signal, async () => reader?.read()).finally(() =>
+        clearTimeout(timer),
+      );
+      if (read?.value === undefined) {
+        throw new ClientError("unreachable", "The stream broke off.");
+      }
+      onLife();
+      yield* take(decoder.decode(read.value, { stream: true }));
+    }
+  } finally {
+    close();
+  }
+}
+
+/** Pieces of text in, whole frames out. A line that came in pieces is joined once. */
+function frameReader(): (text: string) => Generator<Frame> {
+  let pieces: string[] = [];
+  let id: string | undefined;
+  let data = "";
+  return function* (text) {
+    const [first = "", ...others] = text.split("\n");
+    pieces.push(first);
+    for (const next of others) {
+      const line = pieces.join("");
+      pieces = [next];
+      // The server writes one line of each.
+      if (line.startsWith("id: ")) id = line.slice(4);
+      if (line.startsWith("data: ")) data = line.slice(6);
+      if (line !== "" || data === "") continue;
+      yield { id, data };
+      id = undefined;
+      data = "";
+    }
+  };
+}
