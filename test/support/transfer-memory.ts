@@ -1,0 +1,89 @@
+/**
+ * Moves the conversation in one folder through a file into another, and then reads both: the folders are its
+ * arguments. Prints `Measured` objects as a JSON array, and what both conversations come to.
+ */
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { ConversationData } from "../../src/edge/conversation-data.ts";
+import { exportOf } from "../../src/edge/export.ts";
+import { importInto } from "../../src/edge/import.ts";
+import { DiskBlobs } from "./disk-blobs.ts";
+import { FILLED_MS } from "./large-conversation.ts";
+import { measure, type Measured } from "./memory-watch.ts";
+import { NodeSql } from "./node-sql.ts";
+
+/** The platform's, which Node has not. */
+class NodeDigestStream extends WritableStream<Uint8Array> {
+  readonly digest: Promise<ArrayBuffer>;
+
+  constructor() {
+    const hash = createHash("sha256");
+    const { promise, resolve } = Promise.withResolvers<ArrayBuffer>();
+    super({
+      write: (bytes) => void hash.update(bytes),
+      close: () => resolve(Uint8Array.from(hash.digest()).buffer),
+    });
+    this.digest = promise;
+  }
+}
+Object.defineProperty(crypto, "DigestStream", { value: NodeDigestStream });
+
+// Nothing is due yet.
+Date.now = () => FILLED_MS + 60_000;
+
+const [from = "", to = ""] = process.argv.slice(2);
+const measured: Measured[] = [];
+const source = open(from);
+const target = open(to);
+const file = join(to, "file.ndjson");
+await watch("out", () => pipeline(fileOf(source), createWriteStream(file)));
+await watch("in", () => importInto({ data: target, files: undefined, id: "c" }, fileAt(file)));
+const sums = [await watch("read", () => sumOf(source)), await sumOf(target)];
+console.log(JSON.stringify({ measured, sums }));
+
+function open(folder: string): ConversationData {
+  const sql = new NodeSql(join(folder, "conversation.sqlite"));
+  sql.run("PRAGMA synchronous = OFF");
+  return new ConversationData({
+    sql,
+    bucket: { blobs: new DiskBlobs(folder), prefix: "conversation/" },
+    retention: { quotaBytes: 2 ** 31, variableIdleMs: 2 ** 45 },
+    onAccess: () => undefined,
+    onEvents: () => undefined,
+  });
+}
+
+function fileOf(data: ConversationData): ReadableStream<Uint8Array> {
+  return exportOf({ data: () => data, files: undefined, id: "c" });
+}
+
+function fileAt(path: string): ReadableStream<Uint8Array> {
+  // Node's own type of the same stream.
+  return Readable.toWeb(createReadStream(path)) as unknown as ReadableStream<Uint8Array>;
+}
+
+/** Of all that is the same in a copy. */
+async function sumOf(data: ConversationData): Promise<string> {
+  const hash = createHash("sha256");
+  let bytes = 0;
+  for (const info of data.store.list()) {
+    hash.update(JSON.stringify({ ...info, accessedAt: "" }));
+    const open = data.store.transfer.open(info.name);
+    if (open === undefined) throw new Error(`There is no ${info.name}.`);
+    for (let at = 0; at < info.bytes; at += 1_000_000) {
+      hash.update(await open.read(at, Math.min(at + 1_000_000, info.bytes)));
+    }
+    open.close();
+    bytes += info.bytes;
+  }
+  return `${data.history.count()} ${bytes} ${hash.digest("hex")}`;
+}
+
+async function watch<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+  const { result, measured: figures } = await measure(name, work);
+  measured.push(figures);
+  return result;
+}
