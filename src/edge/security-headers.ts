@@ -1,0 +1,21 @@
+/**
+ * What a response says unless it says otherwise itself. Hono's own middleware would take 1 KiB of the bundle,
+ * for policies that nobody here sets.
+ */
+const HEADERS = {
+  // What is here is private, and changes.
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "strict-transport-security": "max-age=15552000; includeSubDomains",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+export function secure({ headers }: Response): void {
+  for (const [name, value] of Object.entries(HEADERS)) {
+    if (!headers.has(name)) headers.set(name, value);
+  }
+}
