@@ -115,6 +115,7 @@ describe("a turn with tools of MCP servers", () => {
       "shop_get_weather",
       "send_mail",
       "mail_list",
+      "propose_plan",
     ]);
   });
 

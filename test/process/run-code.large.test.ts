@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { type ClientVariables, createClient } from "../../src/client.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
 import { type Server, startServer } from "../support/server.ts";
 import { post } from "../support/turn-client.ts";
@@ -11,6 +12,7 @@ describe("run_code on a local Worker", () => {
   let endpoint: ChatCompletions;
   let server: Server;
   let conversation: string;
+  let kept: ClientVariables;
 
   beforeAll(async () => {
     endpoint = await startChatCompletions();
@@ -20,11 +22,8 @@ describe("run_code on a local Worker", () => {
       MODEL_API_KEY: "sk-test",
     });
     conversation = `${server.url}/conversations/code`;
-    await fetch(`${conversation}/variables/orders`, {
-      method: "PUT",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify([{ total: 3 }, { total: 4 }]),
-    });
+    ({ variables: kept } = createClient(server.url).conversation("code"));
+    await kept.put("orders", [{ total: 3 }, { total: 4 }]);
   });
 
   afterAll(async () => {
@@ -40,9 +39,6 @@ describe("run_code on a local Worker", () => {
     const response = await post(conversation, question, { accept: "text/plain" });
     return { status: response.status, text: await response.text() };
   };
-
-  const valueOf = async (name: string): Promise<unknown> =>
-    (await fetch(`${conversation}/variables/${name}`)).json();
 
   it("gives what the code makes of the variables", async () => {
     const code =
@@ -77,7 +73,7 @@ describe("run_code on a local Worker", () => {
       return said.slice(0, 2);`;
     endpoint.play([runs(code), { kind: "text", text: "Done." }]);
     expect(await ask("Try it")).toEqual({ status: 200, text: "Done." });
-    expect(await valueOf("run_code_2")).toEqual(["refused", "refused"]);
+    expect(await kept.get("run_code_2")).toEqual(["refused", "refused"]);
     expect(requests).toBe(0);
     listener.close();
   });
@@ -91,13 +87,13 @@ describe("run_code on a local Worker", () => {
     const asking = ask("Go on").catch(() => undefined);
     await vi.waitFor(() => expect(restarts()).toBe(before + 1), { timeout: RESTARTS_WITHIN_MS });
     endpoint.play(() => ({ kind: "text", text: "There are $orders[1].total." }));
-    await vi.waitFor(async () => expect(await valueOf("orders")).toHaveLength(2), {
+    await vi.waitFor(async () => expect(await kept.get("orders")).toHaveLength(2), {
       timeout: RESTARTS_WITHIN_MS,
       interval: 200,
     });
     console.log(`answered again after ${Math.round(performance.now() - startedAt)} ms`);
     await asking;
     expect(await ask("And now?")).toEqual({ status: 200, text: "There are 4." });
-    expect(await valueOf("sum")).toBe(7);
+    expect(await kept.get("sum")).toBe(7);
   });
 });

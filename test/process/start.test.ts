@@ -5,6 +5,7 @@ import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { createClient } from "../../src/client.ts";
 import { settingNames } from "../../src/edge/settings.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
 import {
@@ -181,25 +182,18 @@ describe("npm start", () => {
   });
 
   it("stops at Ctrl-C, and has the conversations when it is started again", async () => {
-    const path = "/conversations/kept";
+    const kept = () => createClient(server.url).conversation("kept");
     endpoint.play([
       { kind: "calls", calls: [{ name: "get_weather", input: { location: "NYC" } }] },
       { kind: "text", text: "In $get_weather_nyc.city." },
     ]);
-    await (await post(server.url + path, "Where?")).text();
-    await fetch(`${server.url}${path}/variables/note`, {
-      method: "PUT",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ list: [1, "zwei", null] }),
-    });
+    await kept().send("Where?").text();
+    await kept().variables.put("note", { list: [1, "zwei", null] });
     const read = async () => {
-      const list = await fetch(`${server.url}${path}/variables`);
-      const { variables } = (await list.json()) as { variables: readonly object[] };
-      return {
-        messages: await messagesOf(server.url + path),
-        // When it was read by an answer is written some seconds later.
-        variables: variables.map((variable) => ({ ...variable, accessedAt: undefined })),
-      };
+      const { messages } = await kept().messages();
+      const { variables } = await kept().variables.list();
+      // When it was read by an answer is written some seconds later.
+      return { messages, variables: variables.map((info) => ({ ...info, accessedAt: undefined })) };
     };
     const before = await read();
     expect(before.messages.map(textOf)).toEqual(["Where?", "In New York."]);
@@ -212,11 +206,9 @@ describe("npm start", () => {
 
     server = await startServer(env);
     expect(await read()).toEqual(before);
-    const value = await fetch(`${server.url}${path}/variables/note`);
-    expect(await value.json()).toEqual({ list: [1, "zwei", null] });
+    expect(await kept().variables.get("note")).toEqual({ list: [1, "zwei", null] });
     endpoint.play([{ kind: "text", text: "Still $get_weather_nyc.city." }]);
-    const answer = await post(server.url + path, "And now?", { accept: "text/plain" });
-    expect(await answer.text()).toBe("Still New York.");
+    expect(await kept().send("And now?").text()).toBe("Still New York.");
   });
 
   it("ends with 0 when it is told to", async () => {

@@ -1,0 +1,108 @@
+/**
+ * The Worker on plain workerd, without wrangler: `npm run start:workerd`, and what a container runs. No
+ * bucket, so values stay in SQLite; no rate limit; no `run_code`.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { Readable } from "node:stream";
+import { codeOf, messageOf } from "../src/errors.ts";
+import { readSettings, settingNames } from "../src/edge/settings.ts";
+
+const STOPS_WITHIN_MS = 5_000;
+/** Where workerd says that it listens: a file descriptor. */
+const CONTROL = 3;
+
+/** Whose certificates are believed, if not those that the system trusts. */
+const TRUST = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+
+const { PORT = "8787", STATE_DIR = ".wrangler/workerd", AUTH = "" } = process.env;
+const here = import.meta.dirname;
+
+try {
+  process.exit(await serve());
+} catch (error) {
+  const code = codeOf(error);
+  console.error(code === "internal" ? messageOf(error) : `${code}: ${messageOf(error)}`);
+  process.exit(1);
+}
+
+/** Resolves with the exit code: 0 if it was told to stop. */
+async function serve(): Promise<number> {
+  readSettings(process.env);
+  if (AUTH === "") {
+    throw new Error(
+      "AUTH must be set: bearer or jwt; or none, which answers to this machine alone.",
+    );
+  }
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.once(signal, () => stopping.abort());
+  }
+  // npm that is killed takes its shell with it, and nobody tells us.
+  const parent = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== parent) stopping.abort();
+  }, 200).unref();
+  const child = start(await bundle());
+  const exited = new Promise<number>((done) => {
+    child.once("error", (error) => {
+      console.error(error.message);
+      done(1);
+    });
+    child.once("exit", (code) => done(code ?? 1));
+  });
+  process.once("exit", () => child.kill("SIGKILL"));
+  stopping.signal.addEventListener("abort", () => {
+    child.kill("SIGTERM");
+    // A stream that somebody reads would keep it.
+    setTimeout(() => child.kill("SIGKILL"), STOPS_WITHIN_MS).unref();
+  });
+  if (stopping.signal.aborted) child.kill("SIGKILL");
+  sayWhenReady(child).catch((error: unknown) => console.error(messageOf(error)));
+  const code = await exited;
+  if (stopping.signal.aborted) return 0;
+  console.error("workerd has ended.");
+  return code === 0 ? 1 : code;
+}
+
+/** The folder of the bundle: beside this script in an image, else made now. */
+async function bundle(): Promise<string> {
+  if (existsSync(join(here, "config.capnp"))) return here;
+  const folder = resolve(STATE_DIR, "bundle");
+  const { bundleForWorkerd } = await import("./workerd-bundle.ts");
+  bundleForWorkerd(folder);
+  return folder;
+}
+
+function start(folder: string): ChildProcess {
+  const objects = resolve(STATE_DIR, "objects");
+  mkdirSync(objects, { recursive: true, mode: 0o700 });
+  const ip = AUTH === "none" ? "127.0.0.1" : "0.0.0.0";
+  const own = join(folder, "workerd");
+  const workerd = existsSync(own) ? own : join(here, "../node_modules/workerd/bin/workerd");
+  const config = join(folder, "config.capnp");
+  const places = [
+    `--socket-addr=http=${ip}:${PORT}`,
+    `--directory-path=objects=${objects}`,
+    `--control-fd=${CONTROL}`,
+  ];
+  // The settings by name, and nothing else of this environment: not on the command line, nor in a file.
+  const names = [...settingNames, ...TRUST];
+  const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  return spawn(workerd, ["serve", ...places, config], {
+    stdio: ["ignore", "inherit", "inherit", "pipe"],
+    env: { ...env, LOCAL_SECRET: undefined },
+  });
+}
+
+/** That the port answers says nothing: another server may have it. */
+async function sayWhenReady({ stdio }: ChildProcess): Promise<void> {
+  const control = stdio[CONTROL] as Readable;
+  for await (const text of control.setEncoding("utf8")) {
+    if (!String(text).includes('"listen"')) continue;
+    const { ok, status } = await fetch(`http://127.0.0.1:${PORT}/health`);
+    console.log(ok ? `ready http://localhost:${PORT}` : `/health answers ${status}.`);
+    return;
+  }
+}

@@ -1,0 +1,90 @@
+/** What plain workerd serves: `node scripts/workerd-bundle.ts FOLDER`, for an image; with its start script. */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { unstable_readConfig } from "wrangler";
+import { settingNames } from "../src/edge/settings.ts";
+
+const root = join(import.meta.dirname, "..");
+const modules = join(root, "node_modules");
+
+/** Writes `index.js` and `config.capnp`. Neither holds a setting. */
+export function bundleForWorkerd(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  const wrangler = join(modules, "wrangler/bin/wrangler.js");
+  const bundling = ["deploy", "--dry-run", "--minify", `--outdir=${resolve(folder)}`];
+  execFileSync(process.execPath, [wrangler, ...bundling], {
+    cwd: root,
+    stdio: "pipe",
+    env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
+  });
+  for (const name of ["README.md", "index.js.map"]) rmSync(join(folder, name), { force: true });
+  writeFileSync(join(folder, "config.capnp"), configFrom(join(root, "wrangler.toml")));
+}
+
+/** What of wrangler.toml plain workerd has use for. */
+interface WorkerConfig {
+  readonly compatibility_date: string;
+  readonly compatibility_flags: readonly string[];
+  readonly durable_objects: {
+    readonly bindings: readonly { readonly name: string; readonly class_name: string }[];
+  };
+}
+
+/** Where it listens and keeps its objects is said when it starts; its settings are that process's. */
+function configFrom(wranglerToml: string): string {
+  const config: WorkerConfig = unstable_readConfig({ config: wranglerToml });
+  const objects = config.durable_objects.bindings;
+  const classes = new Set(objects.map(({ class_name: name }) => name));
+  const bindings = [
+    ...objects.map(
+      ({ name, class_name: of }) => `(name = "${name}", durableObjectNamespace = "${of}")`,
+    ),
+    ...settingNames.map((name) => `(name = "${name}", fromEnvironment = "${name}")`),
+  ];
+  const namespaces = Array.from(
+    classes,
+    (name) => `(className = "${name}", uniqueKey = "byref-${name}", enableSql = true)`,
+  );
+  return `using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [
+    (name = "worker", worker = .worker),
+    (name = "objects", disk = (writable = true)),
+    # Models and MCP servers may be on this machine, or on its network.
+    (name = "internet", network = (
+      allow = ["public", "private"],
+      tlsOptions = (trustBrowserCas = true)
+    )),
+  ],
+  sockets = [(name = "http", http = (), service = "worker")],
+);
+
+const worker :Workerd.Worker = (
+  modules = [(name = "index.js", esModule = embed "index.js")],
+  compatibilityDate = "${config.compatibility_date}",
+  compatibilityFlags = ${JSON.stringify(config.compatibility_flags)},
+  durableObjectNamespaces = [
+    ${namespaces.join(",\n    ")},
+  ],
+  durableObjectStorage = (localDisk = "objects"),
+  bindings = [
+    ${bindings.join(",\n    ")},
+  ],
+);
+`;
+}
+
+const [, program = "", folder] = process.argv;
+if (resolve(program) === import.meta.filename) {
+  if (folder === undefined)
+    throw new Error("Say in which folder: scripts/workerd-bundle.ts FOLDER");
+  bundleForWorkerd(folder);
+  copyFileSync(join(modules, "workerd/bin/workerd"), join(folder, "workerd"));
+  const start = [join(root, "scripts/start-workerd.ts"), "--bundle", "--platform=node"];
+  // What makes the bundle is not in the image.
+  const parameters = ["--format=esm", "--external:./workerd-bundle.ts"];
+  const out = `--outfile=${join(folder, "start.mjs")}`;
+  execFileSync(join(modules, ".bin/esbuild"), [...start, ...parameters, out], { stdio: "pipe" });
+}

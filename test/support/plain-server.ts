@@ -1,0 +1,48 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "../..");
+
+/** The Worker on plain workerd, ready or not. */
+export interface PlainServer {
+  readonly output: () => string;
+  /** The port's URL; undefined if it ended before it was ready. */
+  readonly url: Promise<string | undefined>;
+  readonly exited: Promise<number | null>;
+  readonly child: ChildProcess;
+}
+
+/** Of this process's own environment only what programs need. */
+export function startPlain(
+  env: Readonly<Record<string, string>>,
+  program: readonly string[] = ["scripts/start-workerd.ts"],
+): PlainServer {
+  const { PATH = "", HOME = "" } = process.env;
+  const child = spawn(process.execPath, program, {
+    cwd: root,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { PATH, HOME, ...env },
+  });
+  const ready = Promise.withResolvers<string | undefined>();
+  let output = "";
+  const add = (chunk: Buffer) => {
+    output += chunk.toString();
+    const url = /^ready (\S+)$/m.exec(output)?.[1];
+    if (url !== undefined) ready.resolve(url);
+  };
+  child.stdout.on("data", add);
+  child.stderr.on("data", add);
+  const exited = new Promise<number | null>((done) => {
+    child.once("close", (code) => {
+      ready.resolve(undefined);
+      done(code);
+    });
+  });
+  return { output: () => output, url: ready.promise, exited, child };
+}
+
+/** Its exit code. */
+export async function stop({ child, exited }: PlainServer): Promise<number | null> {
+  child.kill("SIGTERM");
+  return exited;
+}
