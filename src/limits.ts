@@ -110,6 +110,14 @@ export const limits = {
   // --- plans ---
   maxPlanCalls: 200,
   maxPlanBytes: 1_048_576,
+  /** Of what keeps a plan from running; one more says how many there are beside them. */
+  maxPlanFindings: 50,
+  /** That one call writes. */
+  maxOutputPlaces: 100,
+  /** Of what is wrong with a run's input; the rest of it is not looked at. */
+  maxInputIssues: 20,
+  /** Steps that checking a run's input against its schema may take. */
+  maxInputChecks: 1_000_000,
   /** One sitting of a run; what waits for a person does not count. */
   runMs: 3_600_000,
   /** It stands behind the names of a run's own variables. */

@@ -100,6 +100,11 @@ export class ConversationData {
     this.#setMeta("title", title);
   }
 
+  /** When it was made, elsewhere; not later than now. */
+  setCreated(timeMs: number): void {
+    this.#setMeta("created", String(Math.min(timeMs, Date.now())));
+  }
+
   /** When somebody last asked, wrote or read something here, in milliseconds since 1970. */
   get lastActiveMs(): number {
     const { created } = this.#meta();
@@ -134,7 +139,8 @@ export class ConversationData {
     for (const { id, plan, needs } of this.plans.openRuns()) {
       open.add(id);
       const runNames = this.plans.get(plan)?.plan.runNames ?? [];
-      for (const name of [...namesOfRun(id, runNames), ...needs]) this.store.holds.hold(id, name);
+      const names = [...namesOfRun(id, runNames), ...this.store.ofRun(id), ...needs];
+      for (const name of names) this.store.holds.hold(id, name);
     }
     for (const run of runs) if (!open.has(run)) this.store.endRun(run);
   }
@@ -196,6 +202,18 @@ export function markDeleted(sql: Sql): void {
     }
     sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
   });
+}
+
+/** What is written from now on is deleted, unless `markArrived` comes before the end of the process. */
+export function markArriving(sql: Sql): void {
+  sql.transaction(() => {
+    migrate(sql);
+    sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
+  });
+}
+
+export function markArrived(sql: Sql): void {
+  sql.run(`DELETE FROM meta WHERE key = '${DELETING}'`);
 }
 
 /** True between `markDeleted` and the end of what it began. */

@@ -30,9 +30,18 @@ type RemoteMethod =
  * no two pairs give one name, and nothing that a client sends can name another tenant's object.
  */
 export function conversationOf(context: Context<AppEnv>, id: string): RemoteConversation {
-  const { CONVERSATIONS } = context.env;
-  const name = JSON.stringify([context.get("tenant"), requireId(id)]);
+  return objectNamed(context, [context.get("tenant"), requireId(id)]);
+}
+
+/** The object that keeps the parts of a file: the third element is in no conversation's name. */
+export function importOf(context: Context<AppEnv>, id: string): RemoteConversation {
+  return objectNamed(context, [context.get("tenant"), requireId(id), "import"]);
+}
+
+function objectNamed({ env }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
+  const { CONVERSATIONS } = env;
   // The namespace is bound to ConversationObject; the platform's own type of it cannot hold Json, which
   // is recursive.
-  return CONVERSATIONS.get(CONVERSATIONS.idFromName(name)) as unknown as RemoteConversation;
+  const named = CONVERSATIONS.get(CONVERSATIONS.idFromName(JSON.stringify(parts)));
+  return named as unknown as RemoteConversation;
 }

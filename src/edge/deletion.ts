@@ -1,7 +1,7 @@
 import { ByrefError } from "../errors.ts";
 import type { Bucket } from "../store/bodies.ts";
 import type { AlarmClock } from "./alarm-clock.ts";
-import { isMarkedDeleted, markDeleted } from "./conversation-data.ts";
+import { isMarkedDeleted, markArrived, markArriving, markDeleted } from "./conversation-data.ts";
 import type { DurableSql } from "./durable-sql.ts";
 
 export interface DeletionOptions {
@@ -21,6 +21,7 @@ export class Deletion {
   #deletion: Promise<void> | undefined;
   /** What is left of a deleted conversation has to go before anything new is written. */
   #isMarked = false;
+  #isArriving = false;
 
   constructor(options: DeletionOptions) {
     this.#options = options;
@@ -51,6 +52,46 @@ export class Deletion {
   start(): Promise<void> {
     this.#deletion ??= this.#untilDone(this.#stopAndDelete());
     return this.#deletion;
+  }
+
+  /**
+   * What `work` writes is there when it is done, all of it: until then, and if it rejects or the process ends,
+   * the conversation is as one that never was. Whoever wants to write meanwhile waits.
+   */
+  arrive<Result>(work: () => Promise<Result>): Promise<Result> {
+    const arrival = this.#arrive(work);
+    this.#deletion = this.#untilDone(
+      arrival.then(
+        () => undefined,
+        () => undefined,
+      ),
+    );
+    return arrival;
+  }
+
+  /** Throws `conflict` for whoever did not wait: what arrives must not be seen by halves. */
+  requireArrived(): void {
+    if (!this.#isArriving) return;
+    throw new ByrefError("conflict", "The conversation is being imported; try again.");
+  }
+
+  async #arrive<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { sql, alarmClock } = this.#options;
+    markArriving(sql);
+    this.#isArriving = true;
+    try {
+      // Should the process end, the alarm wakes the object, which then removes what has come.
+      await alarmClock.setBy(Date.now() + ARRIVAL_MS);
+      const result = await work();
+      markArrived(sql);
+      return result;
+    } catch (error) {
+      this.#isMarked = true;
+      await this.#finish();
+      throw error;
+    } finally {
+      this.#isArriving = false;
+    }
   }
 
   /** Nothing begins while the conversation is being deleted. What failed of that is tried again. */
@@ -85,6 +126,9 @@ export class Deletion {
     });
   }
 }
+
+/** After a process that ended, what has arrived by halves is removed. */
+const ARRIVAL_MS = 60_000;
 
 function wasDeleted(): ByrefError {
   return new ByrefError("conversation_not_found", "The conversation was deleted meanwhile.");

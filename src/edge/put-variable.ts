@@ -77,6 +77,7 @@ export async function putVariable(
   const options = putOptionsIn(new URL(request.url).searchParams);
   const conditions = conditionsIn(request.headers);
   const check = () => {
+    if (store.glance(name)?.run !== undefined) throw ofRun(name);
     const info = options.mode === "new" ? undefined : store.info(name);
     requireConditions(conditions, info === undefined ? undefined : etagOf(info));
     return info === undefined;
@@ -96,6 +97,11 @@ export async function putVariable(
     store.discard(content);
     throw error;
   }
+}
+
+/** A run goes on with what it has. */
+function ofRun(name: string): ByrefError {
+  return new ByrefError("conflict", `${name} is a run's own; choose another name.`);
 }
 
 /** Too long is 413 also where only counting tells. A parser quotes what it cannot read: no secret. */

@@ -19,12 +19,47 @@ const json = <Schema extends z.ZodType>(schema: Schema) =>
 const apiKeys = z.custom<Readonly<Record<string, string>>>(
   (value) =>
     isObject(value) &&
-    Object.entries(value).every(
-      ([key, tenant]) => key.length >= MIN_KEY_CHARS && typeof tenant === "string" && tenant !== "",
-    ),
-  { error: 'must be JSON: {"<key of at least 16 characters>": "<tenant>"}' },
+    Object.entries(value).every(([key, tenant]) => API_KEY.test(key) && isTenant(tenant)),
+  { error: 'must be JSON: {"<key of at least 16 characters, no spaces>": "<tenant>"}' },
 );
-const MIN_KEY_CHARS = 16;
+const API_KEY = /^[!-~]{16,512}$/;
+
+const MAX_TENANT_CHARS = 256;
+
+/** What a door may say, and a setting name: whose a request is. */
+export function isTenant(value: unknown): value is string {
+  if (typeof value !== "string" || value === "") return false;
+  return value.length <= MAX_TENANT_CHARS && value.isWellFormed();
+}
+
+/** As long as what HMAC-SHA-256 makes of it. A PEM would be a public key: known to all, and no secret. */
+const secret = z
+  .string()
+  .regex(/^(?!\s*-----BEGIN)[^]{32,}$/, "must be a secret of at least 32 characters, and no PEM");
+
+const jwksUrl = z.url({ error: "must be a URL", abort: true }).refine(
+  (text) => {
+    const { protocol, hostname, username, password } = new URL(text);
+    const isSafe = protocol === "https:" || (protocol === "http:" && LOCAL_HOSTS.has(hostname));
+    return isSafe && username + password === "";
+  },
+  { error: "must be https, without user and password" },
+);
+
+/** As URLs have them. */
+export const LOCAL_HOSTS: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
+
+const origins = z
+  .string()
+  .transform((text) => text.split(",").map((origin) => origin.trim()))
+  .refine((origins) => origins.every(isOrigin), {
+    error: "must be origins, by comma: https://app.example, http://localhost:5173",
+  });
+
+/** As a browser sends it. */
+function isOrigin(text: string): boolean {
+  return /^https?:[^*]+$/.test(text) && URL.parse(text)?.origin === text;
+}
 
 const MCP_NAME = "must be a name of up to 32 letters, digits and _, a letter first";
 const MCP_URL = "must be a URL, http or https";
@@ -96,10 +131,18 @@ export const settingsSchema = z
     INSTRUCTIONS: z.string().optional().describe("Put in front of every agent's instructions"),
     AGENT: z.string().optional().describe("The agent that answers when a request names none"),
     AUTH: z
-      .enum(["none", "bearer"], { error: "must be none or bearer" })
+      .enum(["none", "bearer", "jwt"], { error: "must be none, bearer or jwt" })
       .optional()
       .describe("Who may come in; unset, nobody"),
     API_KEYS: json(apiKeys).optional().describe('With AUTH=bearer: {"<key>": "<tenant>"}'),
+    JWT_SECRET: secret.optional().describe("With AUTH=jwt: what tokens are signed with, by HS256"),
+    JWT_JWKS_URL: jwksUrl.optional().describe("Or: where the public keys of their issuer are"),
+    JWT_ISSUER: z.string().optional().describe("What iss of a token must be"),
+    JWT_AUDIENCE: z.string().optional().describe("What aud of a token must be, or hold"),
+    JWT_TENANT_CLAIM: z.string().optional().describe("The claim that names the tenant"),
+    TICKET_SECRET: secret
+      .optional()
+      .describe("What tickets are signed with; unset, a key made of API_KEYS or JWT_SECRET"),
     MCP_SERVERS: json(mcpServers)
       .optional()
       .describe(
@@ -109,7 +152,7 @@ export const settingsSchema = z
       .string()
       .optional()
       .describe("With AUTH=none: what the listener in front sends along; npm start makes one"),
-    CORS_ORIGINS: z.string().optional().describe("Origins that may call from a browser, by comma"),
+    CORS_ORIGINS: origins.optional().describe("Origins that may call from a browser, by comma"),
   })
   .superRefine((settings, context) => {
     const need = (name: keyof typeof settings, why: string) =>
@@ -124,6 +167,16 @@ export const settingsSchema = z
     if (settings.AUTH === "bearer" && settings.API_KEYS === undefined) {
       need("API_KEYS", 'AUTH=bearer needs keys, as JSON: {"<key>": "<tenant>"}');
     }
+    if (settings.AUTH !== "jwt") return;
+    if ((settings.JWT_SECRET === undefined) === (settings.JWT_JWKS_URL === undefined)) {
+      need("JWT_SECRET", "AUTH=jwt needs it or JWT_JWKS_URL, one of the two");
+    }
+    const { JWT_JWKS_URL, JWT_TENANT_CLAIM, JWT_ISSUER, JWT_AUDIENCE } = settings;
+    if (JWT_TENANT_CLAIM === undefined) need("JWT_TENANT_CLAIM", "it names the tenant, e.g. sub");
+    // Public keys sign for whoever asks that issuer, and some for other issuers too.
+    if (JWT_JWKS_URL === undefined) return;
+    if (JWT_ISSUER === undefined) need("JWT_ISSUER", "JWT_JWKS_URL needs it");
+    if (JWT_AUDIENCE === undefined) need("JWT_AUDIENCE", "JWT_JWKS_URL needs it");
   });
 
 export type Settings = z.infer<typeof settingsSchema>;

@@ -151,7 +151,6 @@ interface Input {
 async function run(own: OwnCall, { given, input, labels: named }: Input): Promise<ToolRun> {
   const { tool, options, call, store } = own;
   const labels = new Labels(store, options.taint);
-  const context = contextOf(own, labels);
   const nameAll = () => {
     for (const { name } of named.consumed) named.add(name);
   };
@@ -159,7 +158,11 @@ async function run(own: OwnCall, { given, input, labels: named }: Input): Promis
     nameAll();
     const result = await runTool({
       name: tool.name,
-      tool: { execute: () => tool.execute(input, context) } as unknown as AnyTool,
+      // One that is not waited for any more is told so, and with it all that it has begun.
+      tool: {
+        execute: (_: unknown, { abortSignal: signal }: { readonly abortSignal: AbortSignal }) =>
+          tool.execute(input, contextOf({ ...own, call: { ...call, signal } }, labels)),
+      } as unknown as AnyTool,
       input,
       toolMs: tool.timeMs ?? options.toolMs ?? limits.toolMs,
       call,

@@ -42,7 +42,7 @@ function payingPlanner() {
 }
 
 describe("what a person decides of a run", () => {
-  it("T20: a model does not write what is a run's", async () => {
+  it("a model does not write what is a run's", async () => {
     const steps: unknown[] = [];
     const seen: unknown[] = [];
     await withRuntime(
@@ -69,7 +69,7 @@ describe("what a person decides of a run", () => {
           await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))
         ).text();
         console.log(
-          "T20",
+          "written by a model",
           said
             .split("\n")
             .filter((line) => line.includes("tool-"))
@@ -81,7 +81,7 @@ describe("what a person decides of a run", () => {
     );
   });
 
-  it("T44: a model deletes nothing of a run's", async () => {
+  it("a model deletes nothing of a run's", async () => {
     const steps: unknown[] = [];
     const seen: unknown[] = [];
     await withRuntime(
@@ -105,7 +105,7 @@ describe("what a person decides of a run", () => {
           await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))
         ).text();
         console.log(
-          "T44",
+          "deleted by a model",
           said.includes("tool-output-available"),
           said
             .split("\n")
@@ -119,7 +119,7 @@ describe("what a person decides of a run", () => {
     );
   });
 
-  it("T5: what is approved of one run does not let another one pay", async () => {
+  it("what is approved of one run does not let another one pay", async () => {
     const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
       const id = await approved(own, [
@@ -133,7 +133,7 @@ describe("what a person decides of a run", () => {
     });
   });
 
-  it("T4: what a person approves is shown", async () => {
+  it("what a person approves is shown", async () => {
     const { tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
       const id = await approved(own, [
@@ -150,7 +150,7 @@ describe("what a person decides of a run", () => {
     });
   });
 
-  it("T6: a gate that was opened before the input was known does not stand for the policy", async () => {
+  it("a gate that was opened before the input was known does not stand for the policy", async () => {
     const { paid, tools, policy } = payingPlanner();
     const fetched = tool({ inputSchema: z.object({}), execute: () => 1_000_000 });
     const agent = { policy, policies: { fetched: { trusted: false } } };
@@ -175,7 +175,7 @@ describe("what a person decides of a run", () => {
     "† approvals.x",
     "†approvals.-x",
   ]) {
-    it(`T40: a gate written as ${written} does not stand open`, async () => {
+    it(`a gate written as ${written} does not stand open`, async () => {
       const seen: unknown[] = [];
       await withRuntime(planning(planTools(seen as never[])), async (own) => {
         const response = await own.call(
@@ -203,7 +203,7 @@ describe("what a person decides of a run", () => {
     });
   }
 
-  it("T13: a rule does not approve of what a tainted model has written, unasked", async () => {
+  it("a rule does not approve of what a tainted model has written, unasked", async () => {
     const steps = [
       [toolCall("echo", { value: "$doubted" }), finish("tool-calls")],
       [toolCall("propose_plan", { calls: [{ _tool: "echo", value: 1 }] }), finish("tool-calls")],
@@ -218,7 +218,7 @@ describe("what a person decides of a run", () => {
     });
   });
 
-  it("T41: a person is told that a plan's writer was tainted", async () => {
+  it("a person is told that a plan's writer was tainted", async () => {
     const steps = [
       [toolCall("echo", { value: "$doubted" }), finish("tool-calls")],
       [toolCall("propose_plan", { calls: [{ _tool: "echo", value: 1 }] }), finish("tool-calls")],
@@ -233,7 +233,7 @@ describe("what a person decides of a run", () => {
     });
   });
 
-  it("T2: a decision that comes when the run has just begun to wait is not lost", async () => {
+  it("a decision that comes when the run has just begun to wait is not lost", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       const { storage } = own.state;
@@ -263,29 +263,29 @@ describe("what a person decides of a run", () => {
     });
   });
 
-  it("T3: of two decisions at once the second is told that nothing waits", async () => {
-    let release: (() => void) | undefined;
+  it("of two decisions at once the second is told that nothing waits", async () => {
+    const held: { release?: () => void } = {};
     const hold = tool({
       inputSchema: z.object({}),
-      execute: () => new Promise<number>((resolve) => (release = () => resolve(1))),
+      execute: () => new Promise<number>((resolve) => (held.release = () => resolve(1))),
     });
     await withRuntime(planning({ ...planTools(), hold }), async (own) => {
       const id = await approved(own, [...gated, { _tool: "hold", _id: "hold" }]);
       const running = await own.call("POST", `${ROOT}/${id}/run`);
-      while (release === undefined) await scheduler.wait(1);
+      while (held.release === undefined) await scheduler.wait(1);
       const [yes, no] = await Promise.all([
         decide(own, "legal", { approved: true }),
         decide(own, "legal", { approved: false }),
       ]);
       await scheduler.wait(20);
-      release();
+      held.release();
       await running.text();
       const { runs } = await planOf(own, id);
       expect([yes.status, no.status, runs[0]?.state]).toEqual([200, 404, { gated: true }]);
     });
   });
 
-  it("P17: each decision of a post counts", async () => {
+  it("each decision of a post counts", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, [
         ...gated,

@@ -10,7 +10,7 @@ const gated = [
 ];
 
 describe("bounds of plans", () => {
-  it("T15: findings are bounded", async () => {
+  it("findings are bounded", async () => {
     await withRuntime(planning(), async (own) => {
       const calls = Array.from({ length: 200 }, () => ({
         _tool: "echo",
@@ -24,7 +24,7 @@ describe("bounds of plans", () => {
     });
   });
 
-  it("T10: what is said of a wrong input is bounded", async () => {
+  it("what is said of a wrong input is bounded", async () => {
     await withRuntime(planning(), async (own) => {
       const options = Array.from({ length: 1_000 }, (_, index) => `option-${index}`);
       const input = { type: "array", items: { enum: options } };
@@ -36,7 +36,7 @@ describe("bounds of plans", () => {
     });
   });
 
-  it("T37: listing many plans", async () => {
+  it("listing many plans", async () => {
     await withRuntime(planning(), async (own) => {
       await own.call("PUT", "/conversations/c/variables/v", json("w".repeat(490)));
       const value = Array.from({ length: 900 }, () => "†v").join(" ");
@@ -48,7 +48,7 @@ describe("bounds of plans", () => {
     });
   });
 
-  it("T14: a list of plans does not read what their runs came to", async () => {
+  it("a list of plans does not read what their runs came to", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, [{ _tool: "echo", value: "†input", _outputPath: "†state.x" }]);
       const input = "x".repeat(500_000);
@@ -67,7 +67,7 @@ describe("bounds of plans", () => {
     });
   });
 
-  it("T27: too large an input is refused with a status", async () => {
+  it("too large an input is refused with a status", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
       const response = await own.call(
@@ -82,7 +82,7 @@ describe("bounds of plans", () => {
     });
   });
 
-  it("T22: const and enum compare values, whatever the order of their keys", async () => {
+  it("const and enum compare values, whatever the order of their keys", async () => {
     await withRuntime(planning(), async (own) => {
       const input = { const: { a: 1, b: 2 } };
       const id = await approved(own, [{ _tool: "echo", value: "†input" }], { input });
@@ -95,7 +95,7 @@ describe("bounds of plans", () => {
     });
   });
 
-  it("T47: runs of one plan that wait are so many, and what they were given is not read for nothing", async () => {
+  it("runs of one plan that wait are so many, and what they were given is not read for nothing", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       const init = () => json({ input: "x".repeat(1_000_000) }, { accept: "application/json" });

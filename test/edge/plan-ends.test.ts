@@ -19,7 +19,7 @@ const gated = [
 
 describe("how a run ends", () => {
   for (const name of ["constructor", "__proto__", "toString"]) {
-    it(`T1: a call may be called ${name}`, async () => {
+    it(`a call may be called ${name}`, async () => {
       await withRuntime(planning(), async (own) => {
         const id = await approved(own, [
           { _tool: "echo", _id: name, value: 1, _outputPath: "†state.x" },
@@ -30,7 +30,7 @@ describe("how a run ends", () => {
     });
   }
 
-  it("T12: a run whose end could not be written is ended before another one begins", async () => {
+  it("a run whose end could not be written is ended before another one begins", async () => {
     await withRuntime(planning(), async (own) => {
       const { sql } = own.state.storage;
       const real = sql.exec.bind(sql);
@@ -59,7 +59,7 @@ describe("how a run ends", () => {
     });
   });
 
-  it("T12b: a turn whose end could not be written is not lost to a run", async () => {
+  it("a turn whose end could not be written is not lost to a run", async () => {
     const steps = [[text("Said."), finish()]];
     await withRuntime(planning(planTools(), { steps }), async (own) => {
       const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
@@ -87,15 +87,15 @@ describe("how a run ends", () => {
     });
   });
 
-  it("T11: a plan that is proposed while the conversation is deleted leaves nothing broken", async () => {
+  it("a plan that is proposed while the conversation is deleted leaves nothing broken", async () => {
     let release = () => {};
     const ruled = new Promise<void>((resolve) => {
       release = resolve;
     });
-    let isAsked = false;
+    const seen = { isAsked: false };
     const approvesPlan = async ({ name }: { name?: string }) => {
       if (name !== "slow") return false;
-      isAsked = true;
+      seen.isAsked = true;
       await ruled;
       return false;
     };
@@ -110,7 +110,7 @@ describe("how a run ends", () => {
       };
       const calls = [{ _tool: "echo", value: 1 }];
       const proposing = own.call("POST", ROOT, json({ name: "slow", calls }));
-      while (!isAsked) await scheduler.wait(1);
+      while (!seen.isAsked) await scheduler.wait(1);
       const deleted = await own.call("DELETE", "/conversations/c");
       const proposed = await proposing;
       const listed = await own.call("GET", ROOT);
@@ -123,7 +123,7 @@ describe("how a run ends", () => {
     });
   });
 
-  it("T26: what does not fit into the conversation's state is not lost", async () => {
+  it("what does not fit into the conversation's state is not lost", async () => {
     const big = tool({
       inputSchema: z.object({}),
       execute: () => ({ text: "y".repeat(6 * 1_048_576) }),
@@ -145,7 +145,7 @@ describe("how a run ends", () => {
     });
   });
 
-  it("T28: bytes as a run's whole state are not lost", async () => {
+  it("bytes as a run's whole state are not lost", async () => {
     const image = tool({ inputSchema: z.object({}), execute: () => new Uint8Array([1, 2, 3]) });
     await withRuntime(planning({ ...planTools(), image }), async (own) => {
       const id = await approved(own, [{ _tool: "image", _outputPath: "†state" }]);
@@ -154,7 +154,7 @@ describe("how a run ends", () => {
       expect(await variable(own, $var)).not.toBe(404);
     });
   });
-  it("T46: a bucket that fails at the end does not cost the result", async () => {
+  it("a bucket that fails at the end does not cost the result", async () => {
     const big = tool({
       inputSchema: z.object({}),
       execute: () => "y".repeat(9 * 1_048_576),
@@ -185,7 +185,7 @@ describe("how a run ends", () => {
       expect([kept.status, own1.status]).toContain(200);
     });
   });
-  it("T7: a run whose reasons are long has an end", async () => {
+  it("a run whose reasons are long has an end", async () => {
     await withRuntime(planning(), async (own) => {
       const long = "f".repeat(128);
       const id = await approved(own, [
@@ -207,7 +207,7 @@ describe("how a run ends", () => {
     });
   });
 
-  it("T9: what is trusted stays so, whatever has run beside it", async () => {
+  it("what is trusted stays so, whatever has run beside it", async () => {
     const fetched = tool({ inputSchema: z.object({}), execute: () => "ignore all" });
     const slow = tool({
       inputSchema: z.object({}),
@@ -232,7 +232,7 @@ describe("how a run ends", () => {
     );
   });
 
-  it("T9b: the doubt of a run is the same after it has waited", async () => {
+  it("the doubt of a run is the same after it has waited", async () => {
     const fetched = tool({ inputSchema: z.object({}), execute: () => "ignore all" });
     const policies = { fetched: { trusted: false } };
     const trusted: unknown[] = [];
@@ -257,7 +257,7 @@ describe("how a run ends", () => {
     expect(trusted[0]).toBe(trusted[1]);
   });
 
-  it("T21: a waiting run keeps what it has when the variables are reset", async () => {
+  it("a waiting run keeps what it has when the variables are reset", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, [
         { _tool: "echo", _id: "one", value: 1, _outputPath: "†state.one" },
@@ -280,7 +280,7 @@ describe("how a run ends", () => {
     });
   });
 
-  it("P13: a run that waits for others is cancelled at once", async () => {
+  it("a run that waits for others is cancelled at once", async () => {
     let release = () => {};
     const slow = new Promise<void>((resolve) => (release = resolve));
     const steps = [
@@ -307,7 +307,7 @@ describe("how a run ends", () => {
     });
   });
 
-  it("P16: a waiting run whose variable is deleted can be denied", async () => {
+  it("a waiting run whose variable is deleted can be denied", async () => {
     await withRuntime(planning(), async (own) => {
       await own.call("PUT", "/conversations/c/variables/v", json(1));
       const id = await approved(own, [

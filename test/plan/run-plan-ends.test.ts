@@ -52,7 +52,7 @@ async function runFor(
   });
 }
 
-describe("T18", () => {
+describe("a run that is over", () => {
   it("writes nothing after it has failed", async () => {
     let release = () => {};
     const slow = tool({

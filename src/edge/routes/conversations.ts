@@ -1,4 +1,5 @@
-import { Hono, type HonoRequest } from "hono";
+import type { HonoRequest } from "hono";
+import { Hono } from "hono/tiny";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { pageSize, parse, titleBody, wholeNumberIn } from "../requests.ts";

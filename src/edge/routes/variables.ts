@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
