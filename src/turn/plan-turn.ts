@@ -69,6 +69,7 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
   const given = await store.prepare({ name: nameInRun(id, "input", []), value: input, run: id });
   try {
     log.begin(journal, turn.head, () => {
+      if (plans.required(plan.id).status === "cancelled") throw planOver();
       options.onBegin?.();
       plans.addRun(record, input);
       plans.setStatus(plan.id, "running");
@@ -338,6 +339,10 @@ function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
     // What it spent is the conversation's by now.
     ...(counts === undefined ? {} : { counts: { ...counts, spent: NOTHING_SPENT } }),
   };
+}
+
+function planOver(): ByrefError {
+  return new ByrefError("plan_over", "The plan was cancelled before it ran.");
 }
 
 function nothingWaits(): ByrefError {

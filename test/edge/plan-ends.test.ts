@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { json } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { approved, planning, planOf, planTools, runOf, variable } from "../support/planning.ts";
@@ -304,6 +305,26 @@ describe("how a run ends", () => {
       await cancelling;
       await (await run).text();
       expect([isDone, status]).toEqual([true, "cancelled"]);
+    });
+  });
+
+  it("a plan that is cancelled while its run is made ready does not run", async () => {
+    const seen: never[] = [];
+    const held = { isHeld: false, release: () => {} };
+    const mcp: RuntimeOptions["mcp"] = async (agent) => {
+      if (held.isHeld) await new Promise<void>((resolve) => (held.release = resolve));
+      return { agent, close: () => Promise.resolve() };
+    };
+    await withRuntime({ ...planning(planTools(seen)), mcp }, async (own) => {
+      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
+      held.isHeld = true;
+      const run = own.call("POST", `${ROOT}/${id}/run`);
+      await scheduler.wait(20);
+      const cancelled = await own.call("POST", `${ROOT}/${id}/cancel`);
+      held.release();
+      await (await run).text();
+      const plan = await planOf(own, id);
+      expect([cancelled.status, plan.status, plan.runs, seen]).toEqual([200, "cancelled", [], []]);
     });
   });
 
