@@ -161,7 +161,7 @@ export class Model {
     for (const other of gone) this.#evict([other], due.includes(other) ? undefined : "quota");
   }
 
-  #nameFor({ name, tool, mode }: ModelWrite): string {
+  #nameFor({ name, tool, mode, run }: ModelWrite): string {
     const numbers = (base: string) =>
       this.everUsed.flatMap((used) => {
         const [, ofBase, digits] = /^(.+)_(\d{1,9})$/.exec(used) ?? [];
@@ -176,13 +176,24 @@ export class Model {
     const { numbered = true, inputDigest } = name ?? {};
     const base = name?.base === "ref" ? "var_ref" : (name?.base ?? "variable");
     const ofBase = new RegExp(`^${base}(_\\d+)?$`);
+    const ending = run === undefined ? "" : `_${run}`;
     const living = this.entries.map((entry) => ({ ...entry, tool: entry.write.tool }));
-    // An evicted one keeps its name for the same call.
-    const calls = [...living, ...this.graves].filter((call) => ofBase.test(call.name));
-    const same = calls.find((call) => call.tool === tool && call.inputDigest === inputDigest);
-    if (same !== undefined && tool !== undefined && name !== undefined) return same.name;
-    if (!numbered && calls.every((call) => call.name !== base)) return base;
-    return `${base}_${Math.max(numbered ? 0 : 1, ...numbers(base)) + 1}`;
+    // An evicted one keeps its name for the same call. A run calls its own by what is in front of its id.
+    const calls = [...living, ...this.graves]
+      .map((call) => {
+        const isOwn = call.name.endsWith(ending);
+        const name = isOwn ? call.name.slice(0, call.name.length - ending.length) : call.name;
+        return { ...call, name, isOwn };
+      })
+      .filter((call) => ofBase.test(call.name));
+    const same = calls.find(
+      (call) => call.isOwn && call.tool === tool && call.inputDigest === inputDigest,
+    );
+    if (same !== undefined && tool !== undefined && name !== undefined) return same.name + ending;
+    if (!numbered && calls.every((call) => call.name !== base)) return base + ending;
+    const taken = calls.map((call) => Number(/_(\d{1,9})$/.exec(call.name)?.[1] ?? 0));
+    const highest = Math.max(numbered ? 0 : 1, ...numbers(base), ...taken);
+    return `${base}_${highest + 1}${ending}`;
   }
 
   update(name: string, { ttlMs, pinned, description }: Changes): Entry | undefined {
@@ -201,7 +212,8 @@ export class Model {
   }
 
   reset(keepLast: number): readonly string[] {
-    const unpinned = this.alive.filter(({ pinned }) => !pinned).map(({ name }) => name);
+    const loose = this.alive.filter(({ pinned, write }) => !pinned && write.run === undefined);
+    const unpinned = loose.map(({ name }) => name);
     const gone = unpinned.slice(0, Math.max(unpinned.length - keepLast, 0));
     this.forget(gone);
     return gone;
