@@ -4,8 +4,6 @@ import { requireInput } from "../plan/plan-input.ts";
 import { planNotFound, type PlanRecord, type StoredRun } from "../plan/plan-store.ts";
 import type { PlanRun } from "../plan/run-plan.ts";
 import type { RunRecord } from "../plan/run-record.ts";
-import { byteLength } from "../value/utf8.ts";
-import type { Json } from "../value/json.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { TurnHead } from "../turn/journal.ts";
 import { pause } from "../turn/model-failure.ts";
@@ -171,7 +169,6 @@ export class Plans {
     await this.#options.deletion.whenDone();
     const plan = this.#required(id);
     requireApproved(plan);
-    requireSmall(input);
     requireInput(plan.plan, input);
     this.#options.data()?.plans.requireRoom(id);
     const run = `r${crypto.randomUUID().replaceAll("-", "").slice(0, RUN_ID_CHARS)}`;
@@ -309,14 +306,6 @@ function requireApproved({ id, status }: PlanRecord): void {
   if (status !== "proposed" && status !== "cancelled") return;
   const message = `The plan is ${status}; it runs once somebody has approved it: POST …/plans/${id}/approve.`;
   throw new ByrefError("plan_not_approved", message);
-}
-
-function requireSmall(input: Json): void {
-  const maximum = limits.maxPlanBytes;
-  const actual = byteLength(JSON.stringify(input));
-  if (actual <= maximum) return;
-  const message = `A run's input is at most ${maximum} bytes, this is ${actual}. Keep long data in variables.`;
-  throw new ByrefError("body_too_large", message);
 }
 
 /** Rejects when the signal does; an application's rule may take its time. */
