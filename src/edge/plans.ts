@@ -1,5 +1,4 @@
 import { ByrefError } from "../errors.ts";
-import { limits } from "../limits.ts";
 import { requireInput } from "../plan/plan-input.ts";
 import { planNotFound, type PlanRecord, type StoredRun } from "../plan/plan-store.ts";
 import type { PlanRun } from "../plan/run-plan.ts";
