@@ -31,4 +31,7 @@ const runtime = createRuntime({
 /** One conversation: bound as `CONVERSATIONS` in wrangler.toml. */
 export class Conversation extends runtime.Conversation {}
 
+/** The conversations of one tenant: bound as `DIRECTORY`. */
+export class Directory extends runtime.Directory {}
+
 export default runtime.worker;

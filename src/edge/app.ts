@@ -10,6 +10,7 @@ import { entrance } from "./entrance.ts";
 import type { PlanSupport } from "./plan-support.ts";
 import { problem, problemOf } from "./problem.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
+import { directoryRoutes } from "./routes/directory.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { socketRoutes } from "./routes/socket.ts";
 import { ticketRoutes } from "./routes/tickets.ts";
@@ -21,6 +22,8 @@ import type { Transfers } from "./transfer.ts";
 /** The bindings that the Worker needs; settings are read from the rest (`settings.ts`). */
 export interface Bindings {
   readonly CONVERSATIONS: DurableObjectNamespace;
+  /** Lists a tenant's conversations; without it they are not listed. */
+  readonly DIRECTORY?: DurableObjectNamespace;
   /** Holds values too large for rows; without it they stay in the object, up to its quota. */
   readonly BLOBS?: R2Bucket;
   /** Asked for each request, by tenant; without it there may be as many as there are. */
@@ -69,6 +72,7 @@ export function createApp({ agents, door, plans, transfer }: AppOptions) {
     context.json({ agents: agents.map(({ name, description }) => ({ name, description })) }),
   );
   if (transfer !== undefined) app.route("/conversations", transfer.routes());
+  app.route("/conversations", directoryRoutes());
   app.route("/conversations", conversationRoutes());
   app.route("/conversations", messageRoutes());
   app.route("/conversations", socketRoutes());

@@ -10,6 +10,7 @@ import { type ConversationEvent, EventLog } from "../turn/event-log.ts";
 import { History } from "../turn/history.ts";
 import { Journal } from "../turn/journal.ts";
 import { PostKeys } from "../turn/post.ts";
+import { titleOf } from "../turn/title.ts";
 
 /** How much a conversation's variables may be, and how long things stay. */
 export interface Retention {
@@ -30,10 +31,15 @@ export interface DataOptions {
   readonly onEvents: (events: readonly ConversationEvent[]) => void;
 }
 
-export interface ConversationInfo {
+/** What a list of conversations says of one. */
+export interface ConversationSummary {
+  /** As it was given, or how the first message begins. */
   readonly title: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
+}
+
+export interface ConversationInfo extends ConversationSummary {
   readonly messages: number;
   readonly variables: number;
   /** Of all values. */
@@ -77,23 +83,34 @@ export class ConversationData {
   }
 
   get info(): ConversationInfo {
-    const { title, created } = this.#meta();
-    const [newest] = this.store.list({ last: 1 });
-    const writtenMs = newest === undefined ? 0 : Date.parse(newest.updatedAt);
-    const updatedMs = Math.max(created, this.#lastMessageMs(), writtenMs);
     return {
-      title: title ?? null,
-      createdAt: new Date(created).toISOString(),
-      updatedAt: new Date(updatedMs).toISOString(),
+      ...this.summary,
       messages: this.history.count(),
       variables: this.store.count(),
       bytes: this.store.bytes(),
     };
   }
 
+  get summary(): ConversationSummary {
+    const { created } = this.#meta();
+    const [newest] = this.store.list({ last: 1 });
+    const writtenMs = newest === undefined ? 0 : Date.parse(newest.updatedAt);
+    const updatedMs = Math.max(created, this.#lastMessageMs(), writtenMs);
+    return {
+      title: this.givenTitle ?? this.#firstWords() ?? null,
+      createdAt: new Date(created).toISOString(),
+      updatedAt: new Date(updatedMs).toISOString(),
+    };
+  }
+
   /** Has nothing ever happened here? */
   get isEmpty(): boolean {
-    return this.events.isEmpty && this.#meta().title === undefined;
+    return this.events.isEmpty && this.givenTitle === undefined;
+  }
+
+  /** Undefined if nobody gave it one. */
+  get givenTitle(): string | undefined {
+    return this.#meta().title;
   }
 
   setTitle(title: string): void {
@@ -156,6 +173,11 @@ export class ConversationData {
     const head = this.journal.head();
     const { id = "", needs = [] } = head?.paused ?? head ?? {};
     for (const name of needs) this.store.holds.hold(id, name);
+  }
+
+  #firstWords(): string | undefined {
+    const first = this.history.following(0);
+    return first && titleOf(first.message);
   }
 
   #lastMessageMs(): number {

@@ -12,6 +12,7 @@ export type RemoteConversation = Pick<DurableObjectStub, "fetch"> & {
 
 type RemoteMethod =
   | "about"
+  | "status"
   | "setTitle"
   | "stop"
   | "deleteAll"

@@ -35,7 +35,9 @@ import { bucketOf, facilitiesOf } from "./facilities.ts";
 import { etagOf, serveValue } from "./serve-value.ts";
 import { settingsOf } from "./settings.ts";
 import { Sockets } from "./socket.ts";
+import { soon } from "./soon.ts";
 import { Lane } from "./lane.ts";
+import { Listing } from "./listing.ts";
 import type { Plans } from "./plans.ts";
 import type { PlanSupport } from "./plan-support.ts";
 import type { Transfers } from "./transfer.ts";
@@ -56,6 +58,8 @@ export interface ConversationSetup extends Company {
   readonly transfer?: Transfers | undefined;
 }
 
+type Status = "idle" | "running" | "waiting";
+
 /**
  * One conversation: its messages, its variables, its turns, its one alarm. Its name is made of tenant
  * and id (`conversation-of.ts`), so that nothing in here can reach another one's data.
@@ -66,6 +70,7 @@ export class ConversationObject extends DurableObject {
   readonly #bucket: Bucket | undefined;
   readonly #alarmClock: AlarmClock;
   readonly #lane: Lane;
+  readonly #listing: Listing;
   readonly #upkeep: Upkeep;
   readonly #turns: Turns;
   readonly #plans: Plans | undefined;
@@ -75,47 +80,48 @@ export class ConversationObject extends DurableObject {
   readonly #deletion: Deletion;
   /** Undefined until something is written: reading makes no conversation. */
   #data: ConversationData | undefined;
-  #waitsForAccess = false;
+  /** Access times are written in batches: some seconds of them together. */
+  readonly #flushAccessSoon = soon(limits.accessFlushMs, () => this.#data?.store.flushAccess());
 
   constructor(state: DurableObjectState, env: Cloudflare.Env, setup: ConversationSetup) {
     super(state, env);
     this.#setup = setup;
     this.#sql = new DurableSql(state.storage);
     this.#alarmClock = new AlarmClock(state.storage, this.#sql);
+    const own = { sql: this.#sql, alarmClock: this.#alarmClock, data: () => this.#data };
     const prefix = `${state.id}/`;
     this.#bucket = bucketOf(env, prefix);
     this.#deletion = new Deletion({
+      ...own,
       storage: state.storage,
-      sql: this.#sql,
       bucket: this.#bucket,
-      alarmClock: this.#alarmClock,
       onMarked: () => this.#forget(),
     });
+    this.#listing = new Listing({ ...own, state, env });
     const facilities = facilitiesOf(env, prefix, setup);
     this.#lane = new Lane({
+      ...own,
       spendLimits: setup.spendLimits,
-      sql: this.#sql,
-      alarmClock: this.#alarmClock,
       deletion: this.#deletion,
       facilities: () => ({ ...facilities, ...this.#plans?.facilities }),
-      data: () => this.#data,
       wake: (dueMs) => this.#wake(dueMs),
+      onBegin: this.#listing.tellSoon,
       settle: () => this.#upkeep.settle({ endsTurn: true }),
     });
     this.#upkeep = new Upkeep({
-      alarmClock: this.#alarmClock,
+      ...own,
       deletion: this.#deletion,
       lane: this.#lane,
       turns: () => this.#turns,
-      data: () => this.#data,
+      onSettled: () => this.#listing.tell(),
       waitUntil: (work) => state.waitUntil(work),
     });
     const shared = {
+      ...own,
       company: setup,
       settings: () => settingsOf(this.env),
       deletion: this.#deletion,
       lane: this.#lane,
-      data: () => this.#data,
       wake: () => this.#wake(),
       settle: () => this.#upkeep.settle(),
     };
@@ -131,7 +137,6 @@ export class ConversationObject extends DurableObject {
       ...shared,
       env,
       prefix,
-      sql: this.#sql,
       fresh: () => this.#newData(),
       putVariable: (name, request) => this.#putVariable(name, request),
     });
@@ -186,15 +191,22 @@ export class ConversationObject extends DurableObject {
     return this.#upkeep.ring();
   }
 
-  about(): ConversationInfo & { readonly status: "idle" | "running" | "waiting" } {
-    const { info, history } = this.#existing();
-    const isWaiting = waitingCalls(history.newest()).size > 0 || this.#plans?.isWaiting === true;
-    const rest = isWaiting ? "waiting" : "idle";
-    return { ...info, status: this.#lane.isRunning ? "running" : rest };
+  about(): ConversationInfo & { readonly status: Status } {
+    const { info } = this.#existing();
+    return { ...info, status: this.status() ?? "idle" };
+  }
+
+  /** Undefined for a conversation that never was. */
+  status(): Status | undefined {
+    if (this.#data === undefined) return undefined;
+    if (this.#lane.isRunning) return "running";
+    const isWaiting = waitingCalls(this.#data.history.newest()).size > 0;
+    return isWaiting || this.#plans?.isWaiting === true ? "waiting" : "idle";
   }
 
   setTitle(title: string): ReturnType<ConversationObject["about"]> {
     this.#existing().setTitle(title);
+    this.#listing.tell();
     return this.about();
   }
 
@@ -293,13 +305,14 @@ export class ConversationObject extends DurableObject {
       sql: this.#sql,
       bucket: this.#bucket,
       retention: this.#transfer?.retention(retention) ?? retention,
-      onAccess: () => this.#flushAccessSoon(),
+      onAccess: this.#flushAccessSoon,
       onEvents: (events) => this.#eventStreams.show(events),
     });
   }
 
   #forget(): void {
     this.#data = undefined;
+    this.#listing.remove();
     this.#eventStreams.end();
     this.#sockets.end();
   }
@@ -325,16 +338,6 @@ export class ConversationObject extends DurableObject {
 
   #streamEvents(request: Request): Response {
     return this.#eventStreams.open((options) => this.listEvents(options), afterIn(request) ?? 0);
-  }
-
-  /** Access times are written in batches: some seconds of them together. */
-  #flushAccessSoon(): void {
-    if (this.#waitsForAccess) return;
-    this.#waitsForAccess = true;
-    setTimeout(() => {
-      this.#waitsForAccess = false;
-      this.#data?.store.flushAccess();
-    }, limits.accessFlushMs);
   }
 
   #require(name: string, conditions: Conditions): void {

@@ -9,6 +9,7 @@ import type { PlanSupport } from "./plan-support.ts";
 import type { CapabilityTags } from "../turn/capability-tags.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationSetup } from "./conversation.ts";
+import { DirectoryObject } from "./directory.ts";
 import { type Door, doorBySettings } from "./doors.ts";
 import type { Settings } from "./settings.ts";
 import type { Transfers } from "./transfer.ts";
@@ -42,11 +43,12 @@ export interface Runtime {
   /** The Worker's default export. */
   readonly worker: ReturnType<typeof createApp>;
   readonly Conversation: new (state: DurableObjectState, env: Cloudflare.Env) => ConversationObject;
+  readonly Directory: typeof DirectoryObject;
 }
 
 /**
- * The Worker's default export, and the class of its Durable Object, to be exported as `Conversation` and
- * bound as `CONVERSATIONS`.
+ * The Worker's default export, and the classes of its Durable Objects: to be exported as `Conversation` and
+ * bound as `CONVERSATIONS`; and, where conversations are to be listed, as `Directory`, bound as `DIRECTORY`.
  */
 export function createRuntime({
   agents,
@@ -78,7 +80,8 @@ export function createRuntime({
       super(state, env, setup(env));
     }
   }
-  return { worker: createApp({ agents, door, plans, transfer }), Conversation };
+  const worker = createApp({ agents, door, plans, transfer });
+  return { worker, Conversation, Directory: DirectoryObject };
 }
 
 /** Throws `bad_configuration`: an agent whose tags nobody reads would only say them. */

@@ -32,8 +32,14 @@ async function* recordsOf({ data, files, id }: ExportOptions): AsyncGenerator<Tr
   const guard = changeGuard(data);
   const source = guard.unchanged();
   source.events.flush();
-  const { title, createdAt } = source.info;
-  yield { type: "byref", version: TRANSFER_VERSION, id, title, createdAt };
+  const { createdAt } = source.summary;
+  yield {
+    type: "byref",
+    version: TRANSFER_VERSION,
+    id,
+    title: source.givenTitle ?? null,
+    createdAt,
+  };
   for (const records of [messages, variables, names, plans, turn, events]) {
     for await (const record of records(source)) {
       yield record;
@@ -54,7 +60,8 @@ interface ChangeGuard {
 function changeGuard(data: () => ConversationData | undefined): ChangeGuard {
   const source = data();
   if (source === undefined) throw changed();
-  const stateOf = ({ history, info }: ConversationData) => `${history.lastSeq()} ${info.title}`;
+  const stateOf = ({ history, givenTitle }: ConversationData) =>
+    `${history.lastSeq()} ${givenTitle}`;
   const state = stateOf(source);
   const { newestId } = source.events;
   const unchanged = () => {

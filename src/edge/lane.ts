@@ -20,6 +20,8 @@ export interface LaneOptions {
   readonly data: () => ConversationData | undefined;
   /** Makes the tables, and sets the alarm. */
   readonly wake: (dueMs: number) => ConversationData;
+  /** Called when a turn, or a run, is about to be written down for the first time. */
+  readonly onBegin: () => void;
   /** Sees to what a turn leaves behind. */
   readonly settle: () => Promise<void>;
 }
@@ -90,7 +92,7 @@ export class Lane {
   }
 
   async #play<Result>(slot: TurnSlot, castNow: () => Cast, work: Work<Result>): Promise<Result> {
-    const { wake, sql, alarmClock, facilities, spendLimits, settle } = this.#options;
+    const { wake, sql, alarmClock, facilities, spendLimits, onBegin, settle } = this.#options;
     // Making the tables is the conversation's cost, not the turn's.
     const data = wake(Date.now());
     const before = sql.cost;
@@ -101,7 +103,10 @@ export class Lane {
         facilities: facilities(),
         spendLimits,
         cost: () => alarmClock.withAlarm(costSince(before, sql.cost)),
-        onBegin: () => alarmClock.watch(),
+        onBegin: () => {
+          alarmClock.watch();
+          onBegin();
+        },
       });
     } finally {
       await settle();

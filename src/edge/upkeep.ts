@@ -11,6 +11,8 @@ export interface UpkeepOptions {
   readonly turns: () => Pick<Turns, "watchOver">;
   /** Undefined until something is written. */
   readonly data: () => ConversationData | undefined;
+  /** Called when something has changed, or may have. */
+  readonly onSettled: () => void;
   /** Keeps the object until the work is done. */
   readonly waitUntil: (work: Promise<unknown>) => void;
 }
@@ -43,10 +45,11 @@ export class Upkeep {
 
   /** Writes what is to be known of a change, sees to what it left behind, and arms the alarm. */
   async settle({ endsTurn = false } = {}): Promise<void> {
-    const { alarmClock, waitUntil } = this.#options;
+    const { alarmClock, onSettled, waitUntil } = this.#options;
     const data = this.#options.data();
     if (data === undefined) return;
     data.events.flush();
+    onSettled();
     // Nobody waits for what is only to be thrown away; what fails is tried again by the alarm.
     if (data.store.hasGarbage()) {
       waitUntil(data.store.sweep().catch((error: unknown) => console.error(error)));
@@ -64,7 +67,7 @@ export class Upkeep {
 
   /** Sweeps what is due, then waits for what is due next. */
   async #sweepDue(): Promise<void> {
-    const { alarmClock, deletion } = this.#options;
+    const { alarmClock, deletion, onSettled } = this.#options;
     const data = this.#options.data();
     if (data === undefined) return;
     data.store.flushAccess();
@@ -73,6 +76,7 @@ export class Upkeep {
     const isDone = this.#evictDue();
     data.events.prune();
     data.events.flush();
+    onSettled();
     if (data.store.hasGarbage()) await data.store.sweep();
     // What is due already waits for something that runs.
     await alarmClock.setBy(isDone ? Math.max(data.dueMs, now + ALARM_PAUSE_MS) : now);

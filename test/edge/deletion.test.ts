@@ -96,7 +96,7 @@ describe("DELETE of a conversation", () => {
     expect(await namesIn(id)).toEqual(["list_orders_1"]);
     expect((await eventPage(id)).events[0]?.id).toBe(1);
     expect((await messagesOf(id)).messages).toHaveLength(2);
-    expect(await about(id)).toMatchObject({ title: null, variables: 1, messages: 2 });
+    expect(await about(id)).toMatchObject({ title: "Show my orders", variables: 1, messages: 2 });
     expect((await about(id)).createdAt > createdAt).toBe(true);
     expect(await put(id, "expired", 1)).toMatchObject({ version: 1 });
     await putBytes(id, "bytes", 100_000);

@@ -1,0 +1,18 @@
+import type { DirectoryObject } from "./directory.ts";
+
+/** A directory as others see it: the same methods, each a call to another place. */
+export type RemoteDirectory = {
+  readonly [Method in "tell" | "remove" | "forget" | "list"]: (
+    ...parameters: Parameters<DirectoryObject[Method]>
+  ) => Promise<ReturnType<DirectoryObject[Method]>>;
+};
+
+/** The tenant's directory. Without the binding there is none: nothing is listed, all else works. */
+export function directoryOf(env: object, tenant: string): RemoteDirectory | undefined {
+  const { DIRECTORY } = env as { readonly DIRECTORY?: DurableObjectNamespace };
+  if (DIRECTORY === undefined) return undefined;
+  // A namespace of its own, so that nothing that names a conversation names it.
+  const named = DIRECTORY.get(DIRECTORY.idFromName(JSON.stringify([tenant, "directory"])));
+  // The namespace is bound to DirectoryObject; see `conversation-of.ts`.
+  return named as unknown as RemoteDirectory;
+}

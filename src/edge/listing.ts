@@ -1,0 +1,93 @@
+import type { ConversationData } from "./conversation-data.ts";
+import type { DirectoryEntry } from "./directory.ts";
+import { directoryOf, type RemoteDirectory } from "./directory-of.ts";
+import { soon } from "./soon.ts";
+
+export interface ListingOptions {
+  readonly env: object;
+  /** By its name, which `conversation-of.ts` makes, it is known whose it is. */
+  readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
+  /** Undefined until something is written. */
+  readonly data: () => ConversationData | undefined;
+}
+
+/**
+ * What a conversation tells its tenant's directory of itself. Nobody waits for it, and it writes nothing
+ * here: what has been told is known in memory alone, so that whoever wakes tells again. What gets lost is
+ * told with the next thing that happens.
+ */
+export class Listing {
+  readonly #options: ListingOptions;
+  readonly #directory: RemoteDirectory | undefined;
+  readonly #id: string = "";
+  #told: (DirectoryEntry & { readonly toldMs: number }) | undefined;
+  /** One after the other: a removal must not be overtaken. */
+  #sent: Promise<void> = Promise.resolve();
+
+  constructor(options: ListingOptions) {
+    this.#options = options;
+    const named = conversationIn(options.state.id.name);
+    if (named === undefined) return;
+    this.#id = named.id;
+    this.#directory = directoryOf(options.env, named.tenant);
+  }
+
+  /** The same as `tell`, out of the way of what happens now. */
+  readonly tellSoon = soon(0, () => this.tell());
+
+  /** What is news: that it is there, another title, or, once a minute, that something happens. Does not throw. */
+  tell(): void {
+    try {
+      const entry = this.#news();
+      if (entry === undefined) return;
+      this.#told = { ...entry, toldMs: Date.now() };
+      this.#send((directory) => directory.tell(entry));
+    } catch (error) {
+      console.error(error);
+    }
+  }
+
+  /** It is no more. */
+  remove(): void {
+    this.#told = undefined;
+    this.#send((directory) => directory.remove(this.#id));
+  }
+
+  #news(): DirectoryEntry | undefined {
+    const data = this.#options.data();
+    if (this.#directory === undefined || data === undefined) return undefined;
+    const { title, createdAt, updatedAt } = data.summary;
+    const [createdMs, updatedMs] = [Date.parse(createdAt), Date.parse(updatedAt)];
+    const told = this.#told;
+    const isKnown = told?.title === title && told.createdMs === createdMs;
+    const isRecent = told?.updatedMs === updatedMs || Date.now() < (told?.toldMs ?? 0) + REFRESH_MS;
+    return isKnown && isRecent ? undefined : { id: this.#id, title, createdMs, updatedMs };
+  }
+
+  #send(call: (directory: RemoteDirectory) => Promise<void>): void {
+    const directory = this.#directory;
+    if (directory === undefined) return;
+    this.#sent = this.#sent
+      .then(() => call(directory))
+      .catch((error: unknown) => {
+        this.#told = undefined;
+        console.error(error);
+      });
+    this.#options.state.waitUntil(this.#sent);
+  }
+}
+
+const REFRESH_MS = 60_000;
+
+/** Undefined for an object that is no conversation: the parts of a file have a name of three elements. */
+function conversationIn(name = "null") {
+  try {
+    const parts: unknown = JSON.parse(name);
+    if (!Array.isArray(parts) || parts.length !== 2) return undefined;
+    const [tenant, id] = parts as readonly unknown[];
+    return typeof tenant === "string" && typeof id === "string" ? { tenant, id } : undefined;
+  } catch {
+    // Not one of our names.
+    return undefined;
+  }
+}

@@ -1,0 +1,65 @@
+import type { Context } from "hono";
+import { Hono } from "hono/tiny";
+import { ByrefError } from "../../errors.ts";
+import type { AppEnv } from "../app.ts";
+import { conversationOf } from "../conversation-of.ts";
+import type { DirectoryEntry, DirectoryPlace } from "../directory.ts";
+import { directoryOf } from "../directory-of.ts";
+import { pageSize } from "../requests.ts";
+
+/** The list of a tenant's conversations. */
+export function directoryRoutes() {
+  const routes = new Hono<AppEnv>();
+
+  routes.get("/", async (context) => {
+    const { limit, before } = context.req.query();
+    const page = { limit: pageSize(limit), before: placeIn(before) };
+    const directory = directoryOf(context.env, context.get("tenant"));
+    if (directory === undefined) {
+      const message = "Conversations are listed where DIRECTORY is bound; see wrangler.toml.";
+      throw new ByrefError("bad_configuration", message);
+    }
+    const { entries, next } = await directory.list(page);
+    const asked = await Promise.all(entries.map((entry) => withStatus(context, entry)));
+    const gone = asked.flatMap(({ entry, status }) => (status === undefined ? [entry] : []));
+    // Deleted while the directory could not be told.
+    if (gone.length > 0) await directory.forget(gone);
+    const conversations = asked.flatMap(({ entry, status }) => {
+      if (status === undefined) return [];
+      const { id, title, createdMs, updatedMs } = entry;
+      const [createdAt, updatedAt] = [timeOf(createdMs), timeOf(updatedMs)];
+      return [{ id, title, status, createdAt, updatedAt }];
+    });
+    return context.json({ conversations, ...(next === undefined ? {} : { next: textOf(next) }) });
+  });
+
+  return routes;
+}
+
+/** Only the conversation itself knows its status; undefined if it never was. */
+async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
+  try {
+    return { entry, status: await conversationOf(context, entry.id).status() };
+  } catch (error) {
+    // One that cannot answer takes none of the others along.
+    console.error(error);
+    return { entry, status: "idle" as const };
+  }
+}
+
+function timeOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+/** A place holds a time, not an id alone: a conversation that moves up meanwhile does not move the page. */
+function textOf({ id, updatedMs }: DirectoryPlace): string {
+  return `${updatedMs}.${id}`;
+}
+
+/** Throws `bad_request`. */
+function placeIn(before: string | undefined): DirectoryPlace | undefined {
+  if (before === undefined) return undefined;
+  const [, updatedMs, id] = /^(\d{1,15})\.([A-Za-z0-9._-]{1,128})$/u.exec(before) ?? [];
+  if (id !== undefined) return { id, updatedMs: Number(updatedMs) };
+  throw new ByrefError("bad_request", "before must be the next of a page.");
+}

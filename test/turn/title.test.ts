@@ -1,0 +1,40 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import type { StoredMessage } from "../../src/turn/history.ts";
+import { titleOf } from "../../src/turn/title.ts";
+
+const message = (...texts: readonly string[]): StoredMessage => ({
+  id: "m",
+  role: "user",
+  parts: texts.map((text) => ({ type: "text" as const, text })),
+  createdAt: "2026-01-01T00:00:00.000Z",
+});
+
+describe("the title of a conversation that nobody gave one", () => {
+  it("is its first message's text, on one line", () => {
+    expect(titleOf(message("Summarize my orders."))).toBe("Summarize my orders.");
+    expect(titleOf(message("  One\n\n\ttwo  ", "three "))).toBe("One two three");
+  });
+
+  it("is clipped, and no character is cut in half", () => {
+    const { maxTitleChars } = limits;
+    expect(titleOf(message("x".repeat(maxTitleChars)))).toBe("x".repeat(maxTitleChars));
+    expect(titleOf(message("x".repeat(maxTitleChars + 1)))).toBe("x".repeat(maxTitleChars));
+    const clipped = titleOf(message(`${"x".repeat(maxTitleChars - 1)}😀😀`));
+    expect(clipped).toBe("x".repeat(maxTitleChars - 1));
+    expect(titleOf(message("a ".repeat(1_000_000)))?.length).toBeLessThanOrEqual(maxTitleChars);
+  });
+
+  it("is what the person typed, where the model reads something else", () => {
+    const kept = message("This message is long and was kept as a variable: {…}");
+    expect(titleOf({ ...kept, display: ["My long letter"] })).toBe("My long letter");
+  });
+
+  it("is none where there is no text", () => {
+    const file = { type: "file" as const, mediaType: "image/png", url: "/photo" };
+    expect(titleOf({ ...message(), parts: [file] })).toBeUndefined();
+    expect(titleOf(message("", " \n"))).toBeUndefined();
+    const titled = { ...message("Look at it"), parts: [file, ...message("Look at it").parts] };
+    expect(titleOf(titled)).toBe("Look at it");
+  });
+});
