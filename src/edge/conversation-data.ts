@@ -92,12 +92,12 @@ export class ConversationData {
   }
 
   get summary(): ConversationSummary {
-    const { created } = this.#meta();
+    const { title, created } = this.#meta();
     const [newest] = this.store.list({ last: 1 });
     const writtenMs = newest === undefined ? 0 : Date.parse(newest.updatedAt);
     const updatedMs = Math.max(created, this.#lastMessageMs(), writtenMs);
     return {
-      title: this.givenTitle ?? this.#firstWords() ?? null,
+      title: title ?? this.#firstWords() ?? null,
       createdAt: new Date(created).toISOString(),
       updatedAt: new Date(updatedMs).toISOString(),
     };

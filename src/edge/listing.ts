@@ -32,8 +32,8 @@ export class Listing {
     this.#directory = directoryOf(options.env, named.tenant);
   }
 
-  /** The same as `tell`, out of the way of what happens now. */
-  readonly tellSoon = soon(0, () => this.tell());
+  /** The same as `tell`, out of the way of a turn's first words. */
+  readonly tellSoon = soon(ASIDE_MS, () => this.tell());
 
   /** What is news: that it is there, another title, or, once a minute, that something happens. Does not throw. */
   tell(): void {
@@ -78,6 +78,7 @@ export class Listing {
 }
 
 const REFRESH_MS = 60_000;
+const ASIDE_MS = 50;
 
 /** Undefined for an object that is no conversation: the parts of a file have a name of three elements. */
 function conversationIn(name = "null") {

@@ -1,8 +1,12 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
+import { createRuntime } from "../../src/edge/create-runtime.ts";
 import { DirectoryObject } from "../../src/edge/directory.ts";
+import { withEnd } from "../../src/edge/whole-body.ts";
 import { directoryOf, eventually, listedIs, newTenant } from "../support/directory.ts";
 import { ask, json, newId, objectOf, problemIn } from "../support/edge.ts";
+import { scriptedModel } from "../support/scripted-model.ts";
 import { refuseRows } from "../support/storage.ts";
 import { watchRows } from "../support/written-rows.ts";
 
@@ -123,3 +127,27 @@ describe("telling", () => {
     }
   });
 });
+
+describe("a conversation without a directory", () => {
+  it("is as any other, and is not listed", async () => {
+    const tenant = newTenant();
+    const id = newId();
+    const { Conversation } = createRuntime({ agents: [agent], model: scriptedModel([]) });
+    const { DIRECTORY: _, ...bindings } = env;
+    await runInDurableObject(objectOf(id, tenant.name), async (__, state) => {
+      // What the types have, and an application may leave out.
+      const conversation = new Conversation(state, bindings as Cloudflare.Env);
+      const { header, body } = withEnd(new Blob(["1"]).stream());
+      const headers = [header, ["content-type", "application/json"]] as [string, string][];
+      const init = { method: "PUT", headers, body };
+      const request = new Request("http://conversation/variables/a", init);
+      expect((await conversation.fetch(request)).status).toBe(201);
+      expect(conversation.setTitle("t")).toMatchObject({ title: "t", status: "idle" });
+      await conversation.deleteAll();
+      expect(conversation.status()).toBeUndefined();
+    });
+    expect((await directoryOf(tenant.name).list({ limit: 10 })).entries).toEqual([]);
+  });
+});
+
+const agent = { name: "a", description: "", instructions: "", tools: {} };
