@@ -3,6 +3,7 @@ import { limits } from "../limits.ts";
 import { closedCalls, OUTCOME_UNKNOWN } from "../plan/close-calls.ts";
 import type { PlanRecord, StoredRun } from "../plan/plan-store.ts";
 import type { RunRecord } from "../plan/run-record.ts";
+import { tombstoneOf } from "../store/provenance.ts";
 import type { VariableRecord } from "../store/transfer.ts";
 import type { Tombstone } from "../store/variable-store.ts";
 import type { ConversationEvent } from "../turn/event-log.ts";
@@ -113,19 +114,11 @@ class Import {
   }
 
   async #takeVariable(record: VariableRecord & TransferOf<"variable">): Promise<void> {
-    const { name, version, tool, input, visibility, bytes, mediaType } = record.info;
+    const { visibility, bytes, mediaType } = record.info;
     if (visibility === "secret") {
       const { inputDigest } = record;
-      const evictedAt = new Date().toISOString();
-      return this.#bury({
-        name,
-        version,
-        ...(tool === undefined ? {} : { tool }),
-        ...(input === undefined ? {} : { input }),
-        ...(inputDigest === undefined ? {} : { inputDigest }),
-        evictedAt,
-        reason: "left_out",
-      });
+      const eviction = { inputDigest, reason: "left_out", atMs: Date.now() } as const;
+      return this.#bury(tombstoneOf(record.info, eviction));
     }
     const { store } = this.#data;
     const content = await store.receive(this.#bytes(bytes), mediaType);

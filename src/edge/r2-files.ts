@@ -3,7 +3,7 @@ import { limits } from "../limits.ts";
 import type { Visibility } from "../store/variable-store.ts";
 import { type FileContent, filePathIn } from "../tool/file-content.ts";
 import type { FileInfo, Files, FileWrite, StoredFile } from "../tool/files.ts";
-import { isObject } from "../value/json.ts";
+import { isObject, jsonIn } from "../value/json.ts";
 
 /** Five pages of R2's. */
 const MAX_LISTED_FILES = 5_000;
@@ -115,24 +115,16 @@ function visibilityIn(text = "model"): Visibility {
 }
 
 function sourcesIn(text: string | undefined): readonly string[] {
-  const sources = parsed(text);
+  const sources = jsonIn(text ?? "");
   const isList = Array.isArray(sources) && sources.every((source) => typeof source === "string");
   return isList ? sources : ["bucket"];
 }
 
 function additionIn(text: string | undefined): FileInfo["addition"] {
-  const addition = parsed(text);
+  const addition = jsonIn(text ?? "");
   if (!isObject(addition)) return undefined;
   const { call, from } = addition;
   return typeof call === "string" && typeof from === "number" ? { call, from } : undefined;
-}
-
-function parsed(text: string | undefined): unknown {
-  try {
-    return text === undefined ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function textOf(path: string, bytes: ArrayBuffer): string {

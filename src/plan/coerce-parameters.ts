@@ -1,6 +1,5 @@
 import type { JSONSchema7 } from "ai";
-import type { Json, JsonObject } from "../value/json.ts";
-import { typeOfJson } from "../value/json.ts";
+import { type Json, jsonIn, type JsonObject, typeOfJson } from "../value/json.ts";
 import { parametersIn, type TypeName, typesIn } from "./parameter-schemas.ts";
 
 /**
@@ -20,18 +19,9 @@ export function coerceParameters(parameters: JsonObject, schema: JSONSchema7): J
 }
 
 function readAs(text: string, types: ReadonlySet<TypeName>): Json {
-  const value = parsed(text);
+  const value = jsonIn(text);
   if (value === undefined) return text;
   const type = typeOfJson(value);
   const isInteger = type === "number" && types.has("integer") && Number.isInteger(value);
   return types.has(type) || isInteger ? value : text;
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    // What JSON.parse gives is JSON.
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }

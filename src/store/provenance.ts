@@ -55,7 +55,7 @@ export function wholeCount(count: number): number {
 const MAX_COUNT = 1_000_000_000;
 
 /** What is left of a variable that goes at `nowMs`. */
-export function tombstoneOf(info: VariableInfo, eviction: Eviction): Tombstone {
+export function tombstoneOf(info: Named, eviction: Eviction): Tombstone {
   const { name, version, tool, input } = info;
   const { inputDigest, reason, atMs } = eviction;
   return {
@@ -68,6 +68,8 @@ export function tombstoneOf(info: VariableInfo, eviction: Eviction): Tombstone {
     reason,
   };
 }
+
+type Named = Pick<VariableInfo, "name" | "version" | "tool" | "input">;
 
 interface Eviction {
   readonly inputDigest: string | undefined;

@@ -6,7 +6,7 @@ import { type Parameter, parametersIn } from "../plan/parameter-schemas.ts";
 import { readTag } from "../plan/xml-tag.ts";
 import { jsonSchemaOf } from "../tool/json-schema-of.ts";
 import { OUTPUT_PATH } from "../tool/save-target.ts";
-import { isJsonObject, type Json, type JsonObject } from "../value/json.ts";
+import { isJsonObject, jsonIn, type JsonObject } from "../value/json.ts";
 
 /** A tool as a tag calls it. */
 export interface CapabilityTool {
@@ -97,15 +97,6 @@ function toolFor(
 function withBody(parameters: JsonObject, { body }: CapabilityTool): JsonObject {
   const { content, ...attributes } = parameters;
   if (body === "content" || typeof content !== "string") return parameters;
-  const inside = parsed(content);
+  const inside = jsonIn(content);
   return inside !== undefined && isJsonObject(inside) ? { ...attributes, ...inside } : parameters;
-}
-
-function parsed(text: string): Json | undefined {
-  try {
-    // What JSON.parse gives is JSON.
-    return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
-  }
 }

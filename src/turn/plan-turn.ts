@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { ByrefError, codeOf, publicTextOf } from "../errors.ts";
+import { ByrefError, publicTextOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { closedCalls } from "../plan/close-calls.ts";
 import { waitsFor } from "../plan/gates.ts";
@@ -17,7 +17,7 @@ import { changeChunk } from "./change-chunk.ts";
 import type { JournalEntry, TurnHead } from "./journal.ts";
 import type { Remains } from "./log-lines.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
-import { RunOutcome } from "./run-outcome.ts";
+import { commitOutcome } from "./run-outcome.ts";
 import { NOTHING_SPENT, Spend, type Spent, spentBefore } from "./spend.ts";
 import { Account } from "./account.ts";
 import type { TurnOptions } from "./turn-options.ts";
@@ -220,29 +220,18 @@ class PlanTurn {
   async #end(): Promise<StoredRun> {
     const { plans, store, log } = this.#options;
     const { plan } = this.#attempt;
-    for (let tries = 1; ; tries++) {
-      const outcome = await RunOutcome.prepare({ store, plan: plan.plan, record: this.#record });
+    const ending = { store, plan: plan.plan, record: this.#record };
+    await commitOutcome(ending, (outcome) => {
       this.#record = outcome.record;
-      try {
-        log.end(() => {
-          outcome.commit();
-          plans.saveRun(this.#record);
-          if (!isOpenRun(this.#record)) plans.saveState(this.#record.id, outcome.state);
-          plans.setStatus(plan.id, this.#planStatus());
-          this.#emit({
-            type: "data-run",
-            data: this.#shown(outcome.state),
-            transient: true,
-          });
-          return this.#endedHead();
-        });
-        break;
-      } catch (error) {
-        store.forget();
-        outcome.discard();
-        if (codeOf(error) !== "conflict" || tries === MAX_END_TRIES) throw error;
-      }
-    }
+      log.end(() => {
+        outcome.commit();
+        plans.saveRun(this.#record);
+        if (!isOpenRun(this.#record)) plans.saveState(this.#record.id, outcome.state);
+        plans.setStatus(plan.id, this.#planStatus());
+        this.#emit({ type: "data-run", data: this.#shown(outcome.state), transient: true });
+        return this.#endedHead();
+      });
+    });
     if (!isOpenRun(this.#record)) store.holds.release(this.#record.id);
     const stored = plans.run(this.#record.id);
     if (stored === undefined) throw new ByrefError("internal", "The run was not written down.");
@@ -304,9 +293,6 @@ class PlanTurn {
     this.#options.emit?.(chunk);
   }
 }
-
-/** The conversation may change while the end is made ready. */
-const MAX_END_TRIES = 3;
 
 function accountFor({ store, spendLimits = {} }: PlanTurnOptions, spent: Spent): Account {
   return new Account(store, new Spend(spendLimits, spent));

@@ -44,12 +44,8 @@ export class RunOutcome {
   private constructor(store: VariableStore, record: RunRecord, endings: readonly Ending[]) {
     this.#store = store;
     this.#endings = endings;
-    const { error: before } = record;
-    // At a second try it may be there already.
-    const news = endings.flatMap(({ problem = "" }) =>
-      problem === "" || before?.includes(problem) === true ? [] : problem,
-    );
-    const error = [before ?? [], news].flat().join(" ");
+    const problems = endings.flatMap(({ problem }) => problem ?? []);
+    const error = [record.error ?? [], problems].flat().join(" ");
     this.record = error === "" ? record : { ...record, error };
   }
 
@@ -70,6 +66,27 @@ export class RunOutcome {
 
   discard(): void {
     for (const { write } of this.#endings) write?.discard();
+  }
+}
+
+/** The conversation may change while the end is made ready. */
+const MAX_TRIES = 3;
+
+/** Makes the outcome ready and has it committed, by `commit` in a transaction; again on `conflict`. */
+export async function commitOutcome(
+  options: OutcomeOptions,
+  commit: (outcome: RunOutcome) => void,
+): Promise<void> {
+  const { store } = options;
+  for (let tries = 1; ; tries++) {
+    const outcome = await RunOutcome.prepare(options);
+    try {
+      return commit(outcome);
+    } catch (error) {
+      store.forget();
+      outcome.discard();
+      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+    }
   }
 }
 

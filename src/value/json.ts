@@ -38,6 +38,16 @@ export function countOf(value: Json): number {
   return 1;
 }
 
+/** What the text says as JSON; undefined if it is none. */
+export function jsonIn(text: string): Json | undefined {
+  try {
+    // What JSON.parse returns is Json by definition.
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
 /** Code points in a text; a lone surrogate counts as one. Cost: linear. */
 export function codePointCount(text: string): number {
   let count = text.length;
