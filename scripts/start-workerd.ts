@@ -8,6 +8,7 @@ import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { codeOf, messageOf } from "../src/errors.ts";
 import { readSettings, settingNames } from "../src/edge/settings.ts";
+import { stopSignal } from "./stopping.ts";
 
 const STOPS_WITHIN_MS = 5_000;
 /** Where workerd says that it listens: a file descriptor. */
@@ -35,15 +36,7 @@ async function serve(): Promise<number> {
       "AUTH must be set: bearer or jwt; or none, which answers to this machine alone.",
     );
   }
-  const stopping = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.once(signal, () => stopping.abort());
-  }
-  // npm that is killed takes its shell with it, and nobody tells us.
-  const parent = process.ppid;
-  setInterval(() => {
-    if (process.ppid !== parent) stopping.abort();
-  }, 200).unref();
+  const stopping = stopSignal();
   const child = start(await bundle());
   const exited = new Promise<number>((done) => {
     child.once("error", (error) => {
@@ -53,15 +46,15 @@ async function serve(): Promise<number> {
     child.once("exit", (code) => done(code ?? 1));
   });
   process.once("exit", () => child.kill("SIGKILL"));
-  stopping.signal.addEventListener("abort", () => {
+  stopping.addEventListener("abort", () => {
     child.kill("SIGTERM");
     // A stream that somebody reads would keep it.
     setTimeout(() => child.kill("SIGKILL"), STOPS_WITHIN_MS).unref();
   });
-  if (stopping.signal.aborted) child.kill("SIGKILL");
+  if (stopping.aborted) child.kill("SIGKILL");
   sayWhenReady(child).catch((error: unknown) => console.error(messageOf(error)));
   const code = await exited;
-  if (stopping.signal.aborted) return 0;
+  if (stopping.aborted) return 0;
   console.error("workerd has ended.");
   return code === 0 ? 1 : code;
 }

@@ -2,6 +2,7 @@
 import { codeOf, messageOf } from "../src/errors.ts";
 import { readSettings } from "../src/edge/settings.ts";
 import { startLocalWorker } from "./local-worker.ts";
+import { stopSignal } from "./stopping.ts";
 
 const port = portFrom(process.env.PORT ?? "8787");
 const stateDir = process.env.STATE_DIR ?? ".wrangler/state";
@@ -9,16 +10,7 @@ const auth = process.env.AUTH || "none";
 // The listener in front has a secret of its own making.
 const settings = { ...process.env, AUTH: auth, LOCAL_SECRET: undefined };
 
-const stopping = new AbortController();
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-  process.once(signal, () => stopping.abort());
-}
-
-// npm that is killed takes its shell with it, and nobody tells us.
-const parent = process.ppid;
-setInterval(() => {
-  if (process.ppid !== parent) stopping.abort();
-}, 200).unref();
+const stopping = stopSignal();
 
 try {
   readSettings(settings);
@@ -29,15 +21,15 @@ try {
     settings,
     listen,
     say: (line) => console.log(line),
-    signal: stopping.signal,
+    signal: stopping,
   });
   console.log(`ready ${worker.url}`);
   console.log(`\nTry it:\n\n  ${exampleFor(worker.url)}\n`);
   console.log(`Ctrl-C stops it; the conversations stay in ${stateDir}.`);
   const code = await worker.exited;
-  process.exit(stopping.signal.aborted ? 0 : code);
+  process.exit(stopping.aborted ? 0 : code);
 } catch (error) {
-  if (stopping.signal.aborted) process.exit(0);
+  if (stopping.aborted) process.exit(0);
   const code = codeOf(error);
   console.error(code === "internal" ? messageOf(error) : `${code}: ${messageOf(error)}`);
   process.exit(1);
