@@ -4,33 +4,8 @@ import { describe, expect, it } from "vitest";
 import { weather } from "../../src/agents/weather.ts";
 import { createRuntime } from "../../src/byref.ts";
 import { type Call, callWith, json, newId, ORIGIN, problemIn } from "../support/edge.ts";
+import { ALICE, as, call, newValue, ticketFor } from "../support/tickets.ts";
 import { hmac, tokenOf } from "../support/tokens.ts";
-
-const [ALICE, BOB] = ["alice-key-0123456789", "bob-key-9876543210"];
-const KEYS = { AUTH: "bearer", API_KEYS: JSON.stringify({ [ALICE]: "alice", [BOB]: "bob/ü" }) };
-const call = callWith(KEYS);
-const as = (key: string) => ({ authorization: `Bearer ${key}` });
-
-interface Ticket {
-  readonly ticket: string;
-}
-
-async function ticketFor(path: string, key = ALICE, through = call): Promise<string> {
-  const [, , id] = path.split("/");
-  const response = await through("POST", `/conversations/${id}/tickets`, json({ path }, as(key)));
-  expect(response.status).toBe(201);
-  const { ticket, ...more } = await response.json<Ticket>();
-  expect(more).toEqual({});
-  expect(ticket).toMatch(/^[\w.-]+$/);
-  return ticket;
-}
-
-/** A value of Alice's, and where it is. */
-async function newValue(body: unknown = "alice's", key = ALICE): Promise<string> {
-  const path = `/conversations/${newId()}/variables/photo`;
-  expect((await call("PUT", path, json(body, as(key)))).status).toBe(201);
-  return path;
-}
 
 describe("POST …/tickets", () => {
   const id = newId();

@@ -2,15 +2,20 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { json } from "../support/edge.ts";
-import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
-import { approved, planning, planOf, planTools, runOf, streamed } from "../support/planning.ts";
+import { withRuntime } from "../support/own-runtime.ts";
+import {
+  approved,
+  decide,
+  payingPlanner,
+  planning,
+  planOf,
+  planTools,
+  runOf,
+  streamed,
+} from "../support/planning.ts";
 import { finish, text, toolCall } from "../support/scripted-model.ts";
 
 const ROOT = "/conversations/c/plans";
-
-function decide(own: OwnRuntime, gate: string, body: object): Promise<Response> {
-  return own.call("POST", `/conversations/c/approvals/${gate}`, json(body));
-}
 
 const gated = [
   { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.gated" },
@@ -25,20 +30,6 @@ async function readUntil(response: Response, word: string): Promise<string> {
     read += value;
     if (done || read.includes(word)) return read;
   }
-}
-
-function payingPlanner() {
-  const paid: number[] = [];
-  const pay = tool({
-    inputSchema: z.object({ amount: z.number() }),
-    execute: ({ amount }) => {
-      paid.push(amount);
-      return { paid: amount };
-    },
-  });
-  const policy = ({ tool: name }: { tool: string }) =>
-    name === "pay" ? ({ ask: "Money goes." } as const) : ("allow" as const);
-  return { paid, tools: { ...planTools(), pay }, policy };
 }
 
 describe("what a person decides of a run", () => {
@@ -65,16 +56,7 @@ describe("what a person decides of a run", () => {
           ],
           [text("Done."), finish()],
         );
-        const said = await (
-          await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))
-        ).text();
-        console.log(
-          "written by a model",
-          said
-            .split("\n")
-            .filter((line) => line.includes("tool-"))
-            .join("\n"),
-        );
+        await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
         await (await decide(own, "legal", { approved: true })).text();
         expect(seen).toEqual([{ a: "alice", ok: true }]);
       },
@@ -101,18 +83,7 @@ describe("what a person decides of a run", () => {
           [toolCall("delete_variable", { name: `input_${run}` }), finish("tool-calls")],
           [text("Done."), finish()],
         );
-        const said = await (
-          await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))
-        ).text();
-        console.log(
-          "deleted by a model",
-          said.includes("tool-output-available"),
-          said
-            .split("\n")
-            .filter((line) => line.includes("tool-output"))
-            .join("\n")
-            .slice(0, 1500),
-        );
+        await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
         await (await decide(own, "legal", { approved: true })).text();
         expect(seen).toEqual([{ a: "alice", ok: true }]);
       },

@@ -2,9 +2,11 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { json, problemIn } from "../support/edge.ts";
-import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
+import { withRuntime } from "../support/own-runtime.ts";
 import {
   approved,
+  decide,
+  payingPlanner,
   planning,
   planOf,
   planTools,
@@ -26,25 +28,6 @@ const gated = [
     _outputPath: "†state.gated",
   },
 ];
-
-function decide(own: OwnRuntime, gate: string, body: object): Promise<Response> {
-  return own.call("POST", `/conversations/c/approvals/${gate}`, json(body));
-}
-
-/** An agent whose policy asks a person before `pay` runs. */
-function payingPlanner() {
-  const paid: number[] = [];
-  const pay = tool({
-    inputSchema: z.object({ amount: z.number() }),
-    execute: ({ amount }) => {
-      paid.push(amount);
-      return { paid: amount };
-    },
-  });
-  const policy = ({ tool }: { tool: string }) =>
-    tool === "pay" ? ({ ask: "Money goes." } as const) : ("allow" as const);
-  return { paid, tools: { ...planTools(), pay }, policy };
-}
 
 describe("a run that waits for a gate", () => {
   it("says so, holds what it has, through an eviction too, and goes on when it is opened", async () => {

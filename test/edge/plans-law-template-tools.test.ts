@@ -7,19 +7,16 @@ import { finish, type Step, text, toolCall } from "../support/scripted-model.ts"
 import {
   approve,
   carryOutText,
+  lines,
   offerTemplate,
   promptIn,
   refused,
   runPlan,
+  says,
   taken,
   underLaw,
   valueOf,
 } from "../support/plans-law.ts";
-
-const says = (...answers: readonly string[]): readonly Step[] =>
-  answers.map((answer) => [text(answer), finish()]);
-
-const lines = (...written: readonly string[]) => written.join("\n");
 
 describe("tools of a template", () => {
   const big = `${"s".repeat(3_000)}NEEDLE${"t".repeat(3_000)}`;

@@ -1,24 +1,20 @@
 import { describe, expect, it } from "vitest";
-import { finish, type Step, text } from "../support/scripted-model.ts";
 import {
   approve,
   carryOutText,
   type Law,
   type LawRun,
+  lines,
   offerTemplate,
   promptIn,
   putValue,
   refused,
   runPlan,
+  says,
   taken,
   underLaw,
   valueOf,
 } from "../support/plans-law.ts";
-
-const says = (...answers: readonly string[]): readonly Step[] =>
-  answers.map((answer) => [text(answer), finish()]);
-
-const lines = (...written: readonly string[]) => written.join("\n");
 
 /** Runs a template; what stands behind it is what the model says, step by step. */
 function template(

@@ -1,24 +1,11 @@
-import { rmSync } from "node:fs";
-import { afterAll, beforeAll, describe, it } from "vitest";
-import { PlanKills } from "../chaos/plans/plan-kills.ts";
-import { expectFinished } from "../support/killed-plans.ts";
-import { temporaryFolder } from "../support/server.ts";
+import { describe, it } from "vitest";
+import { expectFinished, usePlanKills } from "../support/killed-plans.ts";
 
 describe("a plan in whose middle the server is killed", () => {
-  const stateDir = temporaryFolder();
-  let kills: PlanKills;
-
-  beforeAll(async () => {
-    kills = await PlanKills.open(stateDir);
-  });
-
-  afterAll(async () => {
-    await kills.close();
-    rmSync(stateDir, { recursive: true, force: true });
-  });
+  const kills = usePlanKills();
 
   it("is finished afterwards, with nobody asking, and nothing is paid twice", async () => {
-    await expectFinished(kills, "c", [
+    await expectFinished(kills(), "c", [
       { call: "c2", stage: "done" },
       { call: "c7", stage: "asked" },
       { call: "c10", stage: "answered" },

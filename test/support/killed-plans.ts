@@ -1,5 +1,21 @@
-import { expect } from "vitest";
-import { calls, type Kill, type PlanKills } from "../chaos/plans/plan-kills.ts";
+import { rmSync } from "node:fs";
+import { afterAll, beforeAll, expect } from "vitest";
+import { calls, type Kill, PlanKills } from "../chaos/plans/plan-kills.ts";
+import { temporaryFolder } from "./server.ts";
+
+/** A server to kill, for the tests of one file. */
+export function usePlanKills(): () => PlanKills {
+  const stateDir = temporaryFolder();
+  let kills: PlanKills;
+  beforeAll(async () => {
+    kills = await PlanKills.open(stateDir);
+  });
+  afterAll(async () => {
+    await kills.close();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+  return () => kills;
+}
 
 /** Runs the plan with these kills; it ends, all is done that can be, and nothing is paid twice. */
 export async function expectFinished(

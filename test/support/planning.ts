@@ -119,3 +119,23 @@ export async function variable(own: OwnRuntime, name: string): Promise<unknown> 
   const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
   return isJson ? response.json() : response.text();
 }
+
+/** An agent whose policy asks a person before `pay` runs. */
+export function payingPlanner() {
+  const paid: number[] = [];
+  const pay = tool({
+    inputSchema: z.object({ amount: z.number() }),
+    execute: ({ amount }) => {
+      paid.push(amount);
+      return { paid: amount };
+    },
+  });
+  const policy = ({ tool }: { tool: string }) =>
+    tool === "pay" ? ({ ask: "Money goes." } as const) : ("allow" as const);
+  return { paid, tools: { ...planTools(), pay }, policy };
+}
+
+/** What a person decides of a gate. */
+export function decide(own: OwnRuntime, gate: string, body: object): Promise<Response> {
+  return own.call("POST", `/conversations/c/approvals/${gate}`, json(body));
+}

@@ -11,7 +11,7 @@ import {
 } from "../../src/byref.ts";
 import { chunksIn, json } from "./edge.ts";
 import { type OwnRuntime, withRuntime } from "./own-runtime.ts";
-import { type ScriptedModel, scriptedModel, type Step } from "./scripted-model.ts";
+import { finish, scriptedModel, type ScriptedModel, type Step, text } from "./scripted-model.ts";
 import { framesIn } from "./turn-client.ts";
 
 export const ROOT = "/conversations/c";
@@ -281,3 +281,9 @@ export function promptIn(model: ScriptedModel, call: number): string {
     )
     .join("\n\n");
 }
+
+/** What a model says, step by step. */
+export const says = (...answers: readonly string[]): readonly Step[] =>
+  answers.map((answer) => [text(answer), finish()]);
+
+export const lines = (...written: readonly string[]) => written.join("\n");
