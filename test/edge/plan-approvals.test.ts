@@ -33,7 +33,10 @@ async function readUntil(response: Response, word: string): Promise<string> {
 }
 
 describe("what a person decides of a run", () => {
-  it("a model does not write what is a run's", async () => {
+  it.each([
+    { tool: "set_variable", what: { value: "mallory" }, place: ".to" },
+    { tool: "delete_variable", what: {}, place: "" },
+  ])("a model does nothing to what is a run's: $tool", async ({ tool: name, what, place }) => {
     const steps: unknown[] = [];
     const seen: unknown[] = [];
     await withRuntime(
@@ -50,37 +53,7 @@ describe("what a person decides of a run", () => {
         const { id: run } = await runOf(own, id, { input: { to: "alice" } });
         steps.push(
           [toolCall("list_variables", {}), finish("tool-calls")],
-          [
-            toolCall("set_variable", { name: `input_${run}.to`, value: "mallory" }),
-            finish("tool-calls"),
-          ],
-          [text("Done."), finish()],
-        );
-        await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
-        await (await decide(own, "legal", { approved: true })).text();
-        expect(seen).toEqual([{ a: "alice", ok: true }]);
-      },
-    );
-  });
-
-  it("a model deletes nothing of a run's", async () => {
-    const steps: unknown[] = [];
-    const seen: unknown[] = [];
-    await withRuntime(
-      planning(planTools(seen as never[]), { steps: steps as never }),
-      async (own) => {
-        await own.call("PUT", "/conversations/c/variables/x", json(1));
-        const id = await approved(own, [
-          {
-            _tool: "echo",
-            value: { a: "†input.to", ok: "†approvals.legal" },
-            _outputPath: "†state.gated",
-          },
-        ]);
-        const { id: run } = await runOf(own, id, { input: { to: "alice" } });
-        steps.push(
-          [toolCall("list_variables", {}), finish("tool-calls")],
-          [toolCall("delete_variable", { name: `input_${run}` }), finish("tool-calls")],
+          [toolCall(name, { name: `input_${run}${place}`, ...what }), finish("tool-calls")],
           [text("Done."), finish()],
         );
         await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
