@@ -30,9 +30,8 @@ import { Deletion } from "./deletion.ts";
 import { DurableSql } from "./durable-sql.ts";
 import { afterIn, EventStreams } from "./event-response.ts";
 import { problem } from "./problem.ts";
-import { putVariable } from "./put-variable.ts";
 import { bucketOf, facilitiesOf } from "./facilities.ts";
-import { etagOf, serveValue } from "./serve-value.ts";
+import { etagOf } from "./serve-value.ts";
 import { settingsOf } from "./settings.ts";
 import { Sockets } from "./socket.ts";
 import { soon } from "./soon.ts";
@@ -44,7 +43,8 @@ import type { Transfers } from "./transfer.ts";
 import type { TransferRequests } from "./transfer-requests.ts";
 import { Turns } from "./turns.ts";
 import { Upkeep } from "./upkeep.ts";
-import { missingVariable, secretVariable } from "./variable-errors.ts";
+import { missingVariable } from "./variable-errors.ts";
+import { VariableRequests } from "./variable-requests.ts";
 
 /** What an application gives a conversation to work with. */
 export interface ConversationSetup extends Company {
@@ -75,6 +75,7 @@ export class ConversationObject extends DurableObject {
   readonly #turns: Turns;
   readonly #plans: Plans | undefined;
   readonly #sockets: Sockets;
+  readonly #variables: VariableRequests;
   readonly #transfer: TransferRequests | undefined;
   readonly #eventStreams = new EventStreams();
   readonly #deletion: Deletion;
@@ -125,6 +126,7 @@ export class ConversationObject extends DurableObject {
       wake: () => this.#wake(),
       settle: () => this.#upkeep.settle(),
     };
+    this.#variables = new VariableRequests({ ...shared, store: () => this.#store });
     this.#plans = setup.plans?.open({
       ...shared,
       facilities,
@@ -138,7 +140,7 @@ export class ConversationObject extends DurableObject {
       env,
       prefix,
       fresh: () => this.#newData(),
-      putVariable: (name, request) => this.#putVariable(name, request),
+      putVariable: (name, request) => this.#variables.put(name, request),
     });
     if (hasSchema(this.#sql)) void state.blockConcurrencyWhile(() => this.#goOn());
   }
@@ -166,10 +168,7 @@ export class ConversationObject extends DurableObject {
       if (this.#transfer !== undefined && what === "transfer")
         return await this.#transfer.fetch(request);
       if (what === "plans" && this.#plans !== undefined) return await this.#plans.fetch(request);
-      if (request.method === "PUT") return await this.#putVariable(name, request);
-      const info = this.variableInfo(name);
-      if (info.visibility === "secret") throw secretVariable(name);
-      return await serveValue(this.#store, info, request);
+      return await this.#variables.fetch(name, request);
     } catch (error) {
       return problem(error);
     }
@@ -246,9 +245,7 @@ export class ConversationObject extends DurableObject {
   }
 
   variableInfo(name: string): VariableInfo {
-    const info = this.#store.info(name);
-    if (info === undefined) throw missingVariable(name, this.#store);
-    return info;
+    return this.#variables.info(name);
   }
 
   interpolate(text: string, syntax: SyntaxName): Promise<Interpolation> {
@@ -320,20 +317,6 @@ export class ConversationObject extends DurableObject {
   #existing(): ConversationData {
     if (this.#data !== undefined) return this.#data;
     throw new ByrefError("conversation_not_found", "There is no such conversation.");
-  }
-
-  async #putVariable(name: string, request: Request): Promise<Response> {
-    try {
-      const { info, isNew } = await this.#deletion.stoppably((signal) =>
-        putVariable(this.#wake().store, { name, request, signal }),
-      );
-      const headers = { etag: etagOf(info), "x-byref-name": info.name };
-      return Response.json(info, { status: isNew ? 201 : 200, headers });
-    } finally {
-      // A first write that is refused makes no conversation.
-      const isNothing = this.#data?.isEmpty === true && this.#deletion.isIdle;
-      await (isNothing ? this.#deletion.start() : this.#upkeep.settle());
-    }
   }
 
   #streamEvents(request: Request): Response {
