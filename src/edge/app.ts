@@ -7,6 +7,8 @@ import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { Door } from "./doors.ts";
 import { entrance } from "./entrance.ts";
+import { coreApi } from "./openapi/core.ts";
+import { openApiOf } from "./openapi/document.ts";
 import type { PlanSupport } from "./plan-support.ts";
 import { problem, problemOf } from "./problem.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
@@ -71,6 +73,12 @@ export function createApp({ agents, door, plans, transfer }: AppOptions) {
   app.get("/agents", (context) =>
     context.json({ agents: agents.map(({ name, description }) => ({ name, description })) }),
   );
+  // It takes some milliseconds, which most isolates need not spend.
+  let description: object | undefined;
+  app.get("/openapi.json", (context) => {
+    description ??= openApiOf(app.routes, [coreApi, transfer?.api ?? [], plans?.api ?? []].flat());
+    return context.json(description);
+  });
   if (transfer !== undefined) app.route("/conversations", transfer.routes());
   app.route("/conversations", directoryRoutes());
   app.route("/conversations", conversationRoutes());

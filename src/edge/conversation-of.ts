@@ -1,7 +1,9 @@
 import type { Context } from "hono";
 import type { AppEnv } from "./app.ts";
 import type { ConversationObject } from "./conversation.ts";
+import { hintIn, objectIn } from "./placement.ts";
 import { requireId } from "./requests.ts";
+import { settingsOf } from "./settings.ts";
 
 /** A conversation as its Worker sees it: the same methods, each a call to another place. */
 export type RemoteConversation = Pick<DurableObjectStub, "fetch"> & {
@@ -39,10 +41,10 @@ export function importOf(context: Context<AppEnv>, id: string): RemoteConversati
   return objectNamed(context, [context.get("tenant"), requireId(id), "import"]);
 }
 
-function objectNamed({ env }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
-  const { CONVERSATIONS } = env;
+function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
+  const placement = { settings: settingsOf(env), hint: hintIn(req.query("location")) };
   // The namespace is bound to ConversationObject; the platform's own type of it cannot hold Json, which
   // is recursive.
-  const named = CONVERSATIONS.get(CONVERSATIONS.idFromName(JSON.stringify(parts)));
+  const named = objectIn(env.CONVERSATIONS, JSON.stringify(parts), placement);
   return named as unknown as RemoteConversation;
 }

@@ -1,4 +1,6 @@
 import type { DirectoryObject } from "./directory.ts";
+import { objectIn } from "./placement.ts";
+import { settingsOf } from "./settings.ts";
 
 /** A directory as others see it: the same methods, each a call to another place. */
 export type RemoteDirectory = {
@@ -12,7 +14,8 @@ export function directoryOf(env: object, tenant: string): RemoteDirectory | unde
   const { DIRECTORY } = env as { readonly DIRECTORY?: DurableObjectNamespace };
   if (DIRECTORY === undefined) return undefined;
   // A namespace of its own, so that nothing that names a conversation names it.
-  const named = DIRECTORY.get(DIRECTORY.idFromName(JSON.stringify([tenant, "directory"])));
+  const name = JSON.stringify([tenant, "directory"]);
+  const named = objectIn(DIRECTORY, name, { settings: settingsOf(env) });
   // The namespace is bound to DirectoryObject; see `conversation-of.ts`.
   return named as unknown as RemoteDirectory;
 }

@@ -1,10 +1,7 @@
 import * as z from "zod";
-import type { Json } from "../value/json.ts";
+import { anyJson as json } from "../tool/any-json.ts";
 
-/** What HTTP shows of plans. Only types are taken from here where it is made: a description costs no bytes. */
-
-// The same values; ours are read-only.
-const json = z.json() as unknown as z.ZodType<Json>;
+/** What HTTP shows of plans. Only types are taken from here where it is made; nothing is checked on its way out. */
 
 const callStatus = z.enum(["waiting", "running", "done", "failed", "skipped"]);
 
@@ -20,7 +17,9 @@ export const callView = z.strictObject({
 export const plannedCallView = callView.extend({
   _outputPath: z.string().optional(),
   after: z.array(z.string()).describe("Ids of the calls that come before it"),
-  input: json.describe("Its parameters, with values for references as far as they are known"),
+  input: json
+    .readonly()
+    .describe("Its parameters, with values for references as far as they are known"),
 });
 
 export const runView = z.strictObject({
@@ -28,7 +27,7 @@ export const runView = z.strictObject({
   status: z.enum(["running", "waiting", "done", "failed", "cancelled"]),
   createdAt: z.iso.datetime(),
   input: json,
-  state: json.describe("What it came to; so far, if it goes on"),
+  state: json.readonly().describe("What it came to; so far, if it goes on"),
   calls: z.array(callView),
   error: z.string().optional(),
   omitted: z.literal(true).optional().describe("Input and state are left out: ask for this run"),

@@ -2,6 +2,8 @@ import type { Hono } from "hono";
 import type { FrontEnd } from "../plan/front-end.ts";
 import { jsonPlans } from "../plan/json-plan.ts";
 import type { AppEnv } from "./app.ts";
+import type { Described } from "./openapi/document.ts";
+import { planApi } from "./openapi/plan-operations.ts";
 import { Plans, type PlansOptions } from "./plans.ts";
 import { planRoutes } from "./routes/plans.ts";
 
@@ -11,6 +13,7 @@ export interface PlanSupport {
   /** Those of one conversation. */
   open(options: PlansOptions): Plans;
   routes(): Hono<AppEnv>;
+  readonly api: Described;
 }
 
 /** Plans as JSON, and in these other ways of writing: `capabilityWorkflows`, `templates`. */
@@ -20,5 +23,6 @@ export function planSupport(...others: readonly FrontEnd[]): PlanSupport {
     frontEnds,
     open: (options) => new Plans(options),
     routes: () => planRoutes(frontEnds),
+    api: planApi,
   };
 }

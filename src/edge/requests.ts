@@ -2,6 +2,7 @@ import * as z from "zod";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { PlanFormat } from "../plan/plan.ts";
+import { anyJson } from "../tool/any-json.ts";
 import type { IncomingPart } from "../turn/take-in.ts";
 import type { Approval } from "../turn/tool-calls.ts";
 import { isObject, type Json } from "../value/json.ts";
@@ -35,7 +36,7 @@ const userMessage = z.object({
 
 const turnFields = {
   agent: z.string().max(128).optional(),
-  input: z.record(z.string(), z.json()).optional(),
+  input: z.record(z.string(), anyJson).optional(),
 };
 
 /** `POST /conversations`: what a stock `useChat` sends. All but the last message is dropped. */
@@ -94,7 +95,7 @@ export const interpolateBody = z.object({
 });
 
 /** `POST …/plans/:plan/run`. */
-export const runBody = z.strictObject({ input: z.json().optional(), keep: z.boolean().optional() });
+export const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
 
 /** A plan as the Worker hands it to the conversation. */
 export interface ProposalRequest {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import { isObject } from "../value/json.ts";
+import { JURISDICTIONS, LOCATIONS } from "./placement.ts";
 
 const json = <Schema extends z.ZodType>(schema: Schema) =>
   z
@@ -152,6 +153,14 @@ export const settingsSchema = z
       .string()
       .optional()
       .describe("With AUTH=none: what the listener in front sends along; npm start makes one"),
+    LOCATION_HINT: z
+      .enum(LOCATIONS, { error: `must be ${LOCATIONS.join(", ")}` })
+      .optional()
+      .describe("Where new conversations should live; unset, near to whoever makes them"),
+    JURISDICTION: z
+      .enum(JURISDICTIONS, { error: `must be ${JURISDICTIONS.join(", ")}` })
+      .optional()
+      .describe("Out of which no conversation gets. Changed, it leaves behind those there are"),
     CORS_ORIGINS: origins.optional().describe("Origins that may call from a browser, by comma"),
   })
   .superRefine((settings, context) => {

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { anyJson } from "../tool/any-json.ts";
 import { limits } from "../limits.ts";
 
 /**
@@ -69,7 +70,7 @@ const message = z.looseObject({
   createdAt: time,
 });
 
-const call = { name, tool: text.optional(), input: z.json().optional() };
+const call = { name, tool: text.optional(), input: anyJson.optional() };
 
 const info = z.object({
   ...call,
@@ -104,7 +105,7 @@ const plan = z.looseObject({
       z.object({
         id: text,
         tool: text,
-        parameters: z.record(text, z.json()),
+        parameters: z.record(text, anyJson),
         outputPath: text.optional(),
       }),
     ),
@@ -182,7 +183,7 @@ export const transferRecord = z.discriminatedUnion("type", [
     addition: z.object({ call: text, from: count }).optional(),
   }),
   z.object({ type: z.literal("plan"), plan }),
-  z.object({ type: z.literal("run"), record: run, input: z.json(), state: z.json().optional() }),
+  z.object({ type: z.literal("run"), record: run, input: anyJson, state: anyJson.optional() }),
   z.object({ type: z.literal("turn"), head: turn }),
   z.object({ type: z.literal("events"), events: z.array(event) }),
   z.object({ type: z.literal("error"), code: text, message: text }),

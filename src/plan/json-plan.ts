@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { messageOf } from "../errors.ts";
+import { anyJson } from "../tool/any-json.ts";
 import type { Json } from "../value/json.ts";
 import type { FrontEnd } from "./front-end.ts";
 import type { Finding, Plan, PlanCall, ReadPlan } from "./plan.ts";
@@ -8,12 +9,12 @@ const name = z.string().min(1).max(128);
 
 const jsonCall = z
   .object({ _tool: name, _outputPath: z.string().optional(), _id: name.optional() })
-  .catchall(z.json());
+  .catchall(anyJson);
 
 /** A plan as a model or a program writes it: calls with their parameters beside `_tool`. */
 export const jsonPlan = z.strictObject({
   name: z.string().max(200).optional(),
-  input: z.record(z.string(), z.json()).optional(),
+  input: z.record(z.string(), anyJson).optional(),
   calls: z.array(jsonCall).min(1, "must hold a call"),
 });
 

@@ -7,7 +7,8 @@ import { parse, requireId } from "../requests.ts";
 import { settingsOf } from "../settings.ts";
 import { newTicket } from "../tickets.ts";
 
-const ticketBody = z.strictObject({ path: z.string().max(2_048) });
+/** `POST …/tickets`. */
+export const ticketBody = z.strictObject({ path: z.string().max(2_048) });
 
 /** Tickets: for what cannot send a header. Nothing is written, and nobody is asked whether it is there. */
 export function ticketRoutes() {

@@ -9,7 +9,8 @@ import { readJson } from "../read-body.ts";
 import { parse, requireId, wholeNumberIn } from "../requests.ts";
 import { withEnd } from "../whole-body.ts";
 
-const forkBody = z.strictObject({ id: z.string().optional() });
+/** `POST …/fork`. */
+export const forkBody = z.strictObject({ id: z.string().optional() });
 
 /** A conversation that changes while it is copied is copied again, so many times. */
 const MAX_TRIES = 3;

@@ -1,0 +1,154 @@
+import * as z from "zod";
+import { limits } from "../../limits.ts";
+import { version } from "../../version.ts";
+import type { Content, Operation, Operations } from "./operation.ts";
+
+/** A part of the interface: its calls, and those of their schemas that have names. */
+export interface Described {
+  readonly operations: Operations;
+  readonly components: Components;
+}
+
+type Components = Readonly<Record<string, z.ZodType>>;
+
+interface Route {
+  readonly method: string;
+  readonly path: string;
+}
+
+type JsonObject = Record<string, unknown>;
+
+const AT = "#/components/schemas/";
+
+/** An OpenAPI 3.1 document of these routes, each described by one of the parts. */
+export function openApiOf(routes: readonly Route[], parts: readonly Described[]): JsonObject {
+  const operations = merged(parts.map((part) => part.operations));
+  const components: Components = merged(parts.map((part) => part.components));
+  const document = new Describer(components);
+  const paths: Record<string, JsonObject> = {};
+  for (const { method, path } of routes) {
+    const operation = operations[`${method} ${path}`];
+    if (operation === undefined) continue;
+    const at = path.replaceAll(/:(\w+)/g, "{$1}");
+    paths[at] = {
+      ...paths[at],
+      [method.toLowerCase()]: document.operation(method, path, operation),
+    };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Byref",
+      version,
+      description: ABOUT,
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    paths,
+    components: {
+      schemas: document.schemas(),
+      securitySchemes: {
+        key: { type: "http", scheme: "bearer" },
+        ticket: { type: "apiKey", in: "query", name: "ticket" },
+      },
+    },
+  };
+}
+
+const ABOUT =
+  "Sessions for AI agents whose tool results are variables. Every error is a problem document with a stable code.";
+
+function merged<Value>(records: readonly Readonly<Record<string, Value>>[]): Record<string, Value> {
+  return Object.assign({}, ...records) as Record<string, Value>;
+}
+
+class Describer {
+  readonly #names: ReadonlyMap<z.ZodType, string>;
+
+  constructor(components: Components) {
+    this.#names = new Map(Object.entries(components).map(([name, schema]) => [schema, name]));
+  }
+
+  /** Each once; they refer to one another. */
+  schemas(): JsonObject {
+    const registry = z.registry<{ id: string }>();
+    for (const [schema, id] of this.#names) registry.add(schema, { id });
+    const { schemas } = z.toJSONSchema(registry, { io: "input", uri: (id) => AT + id });
+    return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, plain(schema)]));
+  }
+
+  operation(method: string, path: string, operation: Operation): JsonObject {
+    const { summary, query = {}, headers = {}, body, isBodyOptional, answers, isOpen } = operation;
+    const [, , , tag = "conversations"] = path.split("/");
+    return {
+      operationId: idOf(method, path),
+      summary,
+      tags: [path.startsWith("/conversations") ? tag : "worker"],
+      security:
+        isOpen === true ? [] : method === "GET" ? [{ key: [] }, { ticket: [] }] : [{ key: [] }],
+      parameters: [
+        ...[...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
+          name,
+          in: "path",
+          required: true,
+          schema: IN_PATHS[name] ?? { type: "string" },
+        })),
+        ...this.#parameters("query", query),
+        ...this.#parameters("header", headers),
+      ],
+      ...(body === undefined
+        ? {}
+        : { requestBody: { required: isBodyOptional !== true, content: this.#content(body) } }),
+      responses: {
+        ...Object.fromEntries(
+          Object.entries(answers).map(([status, answer]) => [status, this.#answer(answer)]),
+        ),
+        default: { description: "What went wrong", content: PROBLEM },
+      },
+    };
+  }
+
+  #parameters(where: string, schemas: Readonly<Record<string, z.ZodType>>): readonly JsonObject[] {
+    return Object.entries(schemas).map(([name, schema]) => ({
+      name,
+      in: where,
+      schema: this.#schema(schema),
+    }));
+  }
+
+  #answer(answer: Content | string): JsonObject {
+    if (typeof answer === "string") return { description: answer };
+    return { description: "Done", content: this.#content(answer) };
+  }
+
+  #content(content: Content): JsonObject {
+    return Object.fromEntries(
+      Object.entries(content).map(([type, schema]) => [type, { schema: this.#schema(schema) }]),
+    );
+  }
+
+  #schema(schema: z.ZodType): JsonObject {
+    const name = this.#names.get(schema);
+    if (name !== undefined) return { $ref: AT + name };
+    return plain(z.toJSONSchema(schema, { io: "input" }));
+  }
+}
+
+/** Without what says where it would stand by itself. */
+function plain({ $schema: _, $id: _id, ...schema }: JsonObject): JsonObject {
+  return schema;
+}
+
+const PROBLEM = { "application/problem+json": { schema: { $ref: `${AT}Problem` } } };
+
+const IN_PATHS: Readonly<Record<string, JsonObject>> = {
+  id: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
+  name: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: limits.maxNameChars },
+};
+
+/** `GET /conversations/:id/variables`: getConversationVariables. */
+function idOf(method: string, path: string): string {
+  const words = path.split("/").flatMap((part) => part.match(/\w+/g) ?? []);
+  return (
+    method.toLowerCase() + words.map((word) => word[0]?.toUpperCase() + word.slice(1)).join("")
+  );
+}

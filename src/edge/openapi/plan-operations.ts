@@ -1,0 +1,62 @@
+import * as z from "zod";
+import { jsonPlan } from "../../plan/json-plan.ts";
+import { planList, planView, runView } from "../plan-schemas.ts";
+import { runBody } from "../requests.ts";
+import type { Described } from "./document.ts";
+import type { Content, Operations } from "./operation.ts";
+import { location, text } from "./parameters.ts";
+
+const plan: Content = { "application/json": planView };
+
+const operations: Operations = {
+  "POST /conversations/:id/plans": {
+    summary: "Proposes a plan; what keeps it from running is told as findings",
+    query: { agent: text.optional(), location },
+    body: {
+      "application/json": jsonPlan,
+      "application/xml": text.describe("A capability workflow"),
+      "text/markdown": text.describe("A template"),
+    },
+    answers: { 201: plan },
+  },
+  "GET /conversations/:id/plans": {
+    summary: "Lists the plans, oldest first",
+    answers: { 200: { "application/json": planList } },
+  },
+  "GET /conversations/:id/plans/:plan": {
+    summary: "Tells of a plan and its runs",
+    answers: { 200: plan },
+  },
+  "POST /conversations/:id/plans/:plan/approve": {
+    summary: "Lets it run",
+    answers: { 200: plan },
+  },
+  "POST /conversations/:id/plans/:plan/cancel": {
+    summary: "Ends it, and what runs of it",
+    answers: { 200: plan },
+  },
+  "POST /conversations/:id/plans/:plan/run": {
+    summary: "Runs it, once it is approved",
+    body: { "application/json": runBody },
+    isBodyOptional: true,
+    answers: {
+      200: {
+        "text/event-stream": z.string().describe("With parts data-call and data-run"),
+        "text/plain": text.describe("A line for each call"),
+        "application/json": runView,
+      },
+    },
+  },
+};
+
+/** Plans, and their runs. */
+export const planApi: Described = {
+  operations,
+  components: {
+    JsonPlan: jsonPlan,
+    RunBody: runBody,
+    Plan: planView,
+    PlanList: planList,
+    Run: runView,
+  },
+};

@@ -1,0 +1,43 @@
+import * as z from "zod";
+import { limits } from "../../limits.ts";
+import { forkBody } from "../routes/transfer.ts";
+import type { Described } from "./document.ts";
+import { location, text } from "./parameters.ts";
+
+const part = z.int().min(1).max(limits.maxTransferParts).default(1);
+const file = { "application/x-ndjson": text };
+const made = z.strictObject({ id: text });
+const partTaken = z.strictObject({
+  import: text.describe("For the parts that follow"),
+  part: z.int().min(1),
+  of: z.int().min(1),
+});
+
+/** Conversations out, in, and beside themselves. */
+export const transferApi: Described = {
+  components: { ForkBody: forkBody, Made: made, PartTaken: partTaken },
+  operations: {
+    "GET /conversations/:id/export": {
+      summary: "Writes the whole conversation as a file; secrets are left out",
+      answers: { 200: file },
+    },
+    "POST /conversations/:id/fork": {
+      summary: "Copies it under a new id",
+      query: { location },
+      body: { "application/json": forkBody },
+      isBodyOptional: true,
+      answers: { 201: { "application/json": made } },
+    },
+    "POST /conversations/import": {
+      summary: "Brings a file back, in one part or several",
+      query: {
+        part,
+        of: part,
+        import: text.optional().describe("What the answer to part 1 said"),
+        location,
+      },
+      body: file,
+      answers: { 201: { "application/json": made }, 202: { "application/json": partTaken } },
+    },
+  },
+};

@@ -1,0 +1,67 @@
+import { ByrefError, messageOf } from "../errors.ts";
+import type { Settings } from "./settings.ts";
+
+/** Near to which an object can be asked to live. Source: Cloudflare's list of location hints. */
+export const LOCATIONS = [
+  "wnam",
+  "enam",
+  "sam",
+  "weur",
+  "eeur",
+  "apac",
+  "apac-ne",
+  "apac-se",
+  "oc",
+  "afr",
+  "me",
+] as const satisfies readonly DurableObjectLocationHint[];
+
+/** Out of which an object, and what it keeps, does not get. Source: Cloudflare's list of jurisdictions. */
+export const JURISDICTIONS = [
+  "eu",
+  "us",
+  "fedramp",
+  "fedramp-high",
+] as const satisfies readonly DurableObjectJurisdiction[];
+
+/**
+ * The object of this name, in the jurisdiction that `JURISDICTION` names: that is part of its id. The hint
+ * counts where the object is new, and for that alone.
+ */
+export function objectIn(
+  namespace: DurableObjectNamespace,
+  name: string,
+  { settings, hint = settings.LOCATION_HINT }: Placement,
+): DurableObjectStub {
+  const { JURISDICTION } = settings;
+  const within = JURISDICTION === undefined ? namespace : restricted(namespace, JURISDICTION);
+  const options = hint === undefined ? {} : { locationHint: hint };
+  return within.get(within.idFromName(name), options);
+}
+
+/** Nothing is kept where it must not be: throws `bad_configuration` where there are no jurisdictions. */
+function restricted(
+  namespace: DurableObjectNamespace,
+  jurisdiction: DurableObjectJurisdiction,
+): DurableObjectNamespace {
+  try {
+    return namespace.jurisdiction(jurisdiction);
+  } catch (error) {
+    const message = `JURISDICTION=${jurisdiction} cannot be kept here: ${messageOf(error)}`;
+    throw new ByrefError("bad_configuration", message);
+  }
+}
+
+interface Placement {
+  readonly settings: Settings;
+  /** Asked for by the caller; goes before `LOCATION_HINT`. */
+  readonly hint?: DurableObjectLocationHint | undefined;
+}
+
+/** `location` of a query. Throws `bad_request`. */
+export function hintIn(query: string | undefined): DurableObjectLocationHint | undefined {
+  if (query === undefined) return undefined;
+  const known = LOCATIONS.find((location) => location === query);
+  if (known !== undefined) return known;
+  throw new ByrefError("bad_request", `location must be ${LOCATIONS.join(", ")}.`);
+}

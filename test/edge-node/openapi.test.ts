@@ -1,0 +1,80 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
+import { beforeAll, describe, expect, it } from "vitest";
+import { createApp } from "../../src/edge/app.ts";
+import { planSupport } from "../../src/edge/plan-support.ts";
+import { transfers } from "../../src/edge/transfer.ts";
+import { type OpenApi, openApiFrom } from "../support/openapi.ts";
+
+const whole = createApp({
+  agents: [],
+  door: () => "anybody",
+  plans: planSupport(),
+  transfer: transfers,
+});
+
+describe("GET /openapi.json", () => {
+  let document: OpenApi;
+
+  beforeAll(async () => {
+    document = await openApiFrom(whole);
+  });
+
+  it("is an OpenAPI 3.1 document", async () => {
+    const checked = await new Validator({ strict: false }).validate({ ...document });
+    expect(checked.errors ?? []).toEqual([]);
+    expect(checked.valid).toBe(true);
+    expect(document.openapi).toBe("3.1.0");
+  });
+
+  it("describes every route that the app has, and no other", () => {
+    const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    const routes = whole.routes
+      .filter(({ method }) => method !== "ALL")
+      .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+    expect(described.sort()).toEqual([...new Set(routes)].sort());
+  });
+
+  it("leaves out what the app was made without", async () => {
+    const bare = await openApiFrom(createApp({ agents: [], door: () => "anybody" }));
+    const paths = Object.keys(bare.paths);
+    expect(paths).toContain("/conversations/{id}/messages");
+    expect(paths.filter((path) => /plans|export|import|fork/.test(path))).toEqual([]);
+    expect(Object.keys(bare.components.schemas)).not.toContain("Plan");
+  });
+
+  it("refers to schemas that are there, and to each at least once", () => {
+    const text = JSON.stringify(document);
+    const used = new Set(text.match(/(?<="\$ref":"#\/components\/schemas\/)\w+/g));
+    expect([...used].sort()).toEqual(Object.keys(document.components.schemas).sort());
+  });
+
+  it("gives every call a name of its own, its path's parameters, and the form of its errors", () => {
+    const all = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.values(operations).map((operation) => ({ path, operation })),
+    );
+    const ids = all.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const { path, operation } of all) {
+      const named = operation.parameters.filter(({ in: where }) => where === "path");
+      expect(named.map(({ name }) => `{${name}}`)).toEqual(path.match(/\{\w+\}/g) ?? []);
+      expect(operation.responses.default?.content).toHaveProperty(["application/problem+json"]);
+    }
+  });
+
+  it("needs a key for all but GET /health", () => {
+    const open = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.values(operations)
+        .filter(({ security }) => security.length === 0)
+        .map(() => path),
+    );
+    expect(open).toEqual(["/health"]);
+  });
+
+  it("is behind the door", async () => {
+    const closed = createApp({ agents: [], door: () => "" });
+    const response = await closed.request("http://localhost/openapi.json", {}, {});
+    expect(response.status).toBe(401);
+  });
+});

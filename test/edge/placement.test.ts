@@ -1,0 +1,31 @@
+import { describe, expect, it } from "vitest";
+import { callWith, json, newId, problemIn } from "../support/edge.ts";
+
+const call = callWith({ AUTH: "none" });
+
+describe("where a conversation lives", () => {
+  it("is near the place that its first caller names", async () => {
+    const at = `/conversations/${newId()}/variables/greeting`;
+    const saved = await call("PUT", `${at}?location=weur`, json("hello"));
+    expect(saved.status).toBe(201);
+    // Later it counts for nothing.
+    expect(await (await call("GET", `${at}?location=oc`)).text()).toBe("hello");
+  });
+
+  it("is not anywhere else", async () => {
+    const at = `/conversations/${newId()}/messages`;
+    const asked = await call("POST", `${at}?location=moon`, json({ message: "Hello" }));
+    const { detail } = await problemIn(asked, "bad_request");
+    expect(detail).toContain("location must be wnam, enam, ");
+  });
+
+  it("is nowhere where the jurisdiction cannot be kept", async () => {
+    const local = callWith({ AUTH: "none", JURISDICTION: "eu" });
+    const at = `/conversations/${newId()}`;
+    const asked = await local("POST", `${at}/messages`, json({ message: "Hello" }));
+    const { detail } = await problemIn(asked, "bad_configuration");
+    expect(detail).toContain("JURISDICTION=eu cannot be kept here");
+    await problemIn(await local("GET", "/conversations"), "bad_configuration");
+    await problemIn(await call("GET", at), "conversation_not_found");
+  });
+});
