@@ -8,7 +8,7 @@ import type { Approval } from "../turn/tool-calls.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 
-const ID = /^[A-Za-z0-9._-]{1,128}$/;
+export const ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Throws `bad_id` unless the text may be a conversation's id. */
 export function requireId(id: string): string {
@@ -39,11 +39,16 @@ const turnFields = {
   input: z.record(z.string(), anyJson).optional(),
 };
 
+const EXAMPLE_MESSAGE = { id: "1", role: "user", parts: [{ type: "text", text: "Hello" }] };
+
 /** `POST /conversations`: what a stock `useChat` sends. All but the last message is dropped. */
 export const chatBody = z.object({
   ...turnFields,
-  id: z.string(),
-  messages: z.array(z.unknown()).min(1, "must hold the message that is asked"),
+  // What is wrong with it has a code of its own.
+  id: z.string().meta({ pattern: ID.source }),
+  messages: z
+    .array(z.unknown().meta({ examples: [EXAMPLE_MESSAGE] }))
+    .min(1, "must hold the message that is asked"),
   trigger: z.enum(["submit-message", "regenerate-message"]).default("submit-message"),
   messageId: z.string().nullish(),
 });
@@ -64,7 +69,8 @@ export const changesBody = z
     pinned: z.boolean().optional(),
     description: z.string().max(limits.maxDescriptionChars).optional(),
   })
-  .refine((changes) => Object.keys(changes).length > 0, "must change something");
+  .refine((changes) => Object.keys(changes).length > 0, "must change something")
+  .meta({ minProperties: 1 });
 
 /** A header: a client's own name for a post. */
 export const idempotencyKey = z

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { limits } from "../../limits.ts";
 import { version } from "../../version.ts";
+import { ID } from "../requests.ts";
 import type { Content, Operation, Operations } from "./operation.ts";
 
 /** A part of the interface: its calls, and those of their schemas that have names. */
@@ -134,14 +135,14 @@ class Describer {
 }
 
 /** Without what says where it would stand by itself. */
-function plain({ $schema: _, $id: _id, ...schema }: JsonObject): JsonObject {
+function plain({ $schema: _schema, $id: _id, ...schema }: JsonObject): JsonObject {
   return schema;
 }
 
 const PROBLEM = { "application/problem+json": { schema: { $ref: `${AT}Problem` } } };
 
 const IN_PATHS: Readonly<Record<string, JsonObject>> = {
-  id: { type: "string", pattern: "^[A-Za-z0-9._-]{1,128}$" },
+  id: { type: "string", pattern: ID.source },
   name: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: limits.maxNameChars },
 };
 

@@ -8,8 +8,8 @@ import * as schemas from "./schemas.ts";
 const json = (schema: z.ZodType): Content => ({ "application/json": schema });
 
 const part = z.int().min(0).optional();
-const etag = z.string().optional();
-const ifMatch = { "If-Match": etag.describe("An ETag, or *: nothing is lost to somebody else's") };
+const etag = z.string().regex(/^(?:\*|(?:W\/)?"[!#-~]*")$/);
+const ifMatch = { "If-Match": etag.describe("Or *: nothing of anybody else's is lost") };
 const ifNoneMatch = { "If-None-Match": etag };
 
 const value: Content = {

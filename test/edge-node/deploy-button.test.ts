@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import packageJson from "../../package.json" with { type: "json" };
+import { readSettings, settingNames } from "../../src/edge/settings.ts";
+
+const text = readFileSync(new URL("../../.dev.vars.example", import.meta.url), "utf8");
+const asked = Object.fromEntries(
+  [...text.matchAll(/^(\w+)=(.*)$/gmu)].map(([, name = "", value = ""]) => [name, value]),
+);
+
+describe("what Cloudflare's deploy button asks for", () => {
+  it("is a setting, each with a description", () => {
+    const { bindings } = packageJson.cloudflare;
+    expect(Object.keys(asked)).toEqual(["AUTH", "API_KEYS", "MODEL"]);
+    for (const name of Object.keys(asked)) {
+      expect(settingNames).toContain(name);
+      expect(Object.keys(bindings)).toContain(name);
+    }
+  });
+
+  it("lets nobody in for whoever leaves it as it is", () => {
+    expect(() => readSettings(asked)).toThrow(/^API_KEYS must be JSON/);
+  });
+
+  it("is all that is needed once there is a key", () => {
+    const API_KEYS = JSON.stringify({ "a-key-of-my-own-making": "me" });
+    expect(readSettings({ ...asked, API_KEYS })).toMatchObject({ AUTH: "bearer", MODEL: "demo" });
+  });
+});

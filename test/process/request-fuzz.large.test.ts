@@ -1,0 +1,112 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Answered, AnswerCheck } from "../support/answer-check.ts";
+import type { OpenApi } from "../support/openapi.ts";
+import { type FuzzedRequest, requestsOf } from "../support/request-fuzz.ts";
+import { type Server, startServer } from "../support/server.ts";
+
+const CALLS = 20_000;
+/** Requests that go on at the same time. */
+const AT_ONCE = 16;
+/** What streams for as long as somebody listens is let go after so long. */
+const LISTENS_MS = 500;
+/** One of what was answered, of each kind, is found again for the paths that name it. */
+const MAX_KNOWN = 6;
+
+/** Rules that no schema tells: a text that an earlier answer has given, say. */
+const MORE_THAN_SCHEMAS = /before|tickets|socket/u;
+
+describe("requests made from GET /openapi.json", () => {
+  let server: Server;
+  let document: OpenApi;
+  const plans: string[] = [];
+
+  beforeAll(async () => {
+    server = await startServer();
+    document = (await (await fetch(`${server.url}/openapi.json`)).json()) as OpenApi;
+  });
+
+  afterAll(async () => {
+    await server?.stop();
+  });
+
+  it(`${CALLS} of them are answered as it says, and none by a fault of the server`, async () => {
+    const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+    const check = new AnswerCheck(document);
+    const faults: string[] = [];
+    const statuses = new Map<number, number>();
+    const reached = new Set<string>();
+    const requests = fc.sample(requestsOf(document), { numRuns: CALLS, seed }).entries();
+    const work = async () => {
+      for (const [number, request] of requests) {
+        const { method, route } = request;
+        const answered = await send(request);
+        statuses.set(answered.status, (statuses.get(answered.status) ?? 0) + 1);
+        if (answered.status < 300) reached.add(`${method} ${route}`);
+        const fault = check.faultOf(method, route, answered) ?? refused(request, answered);
+        if (fault !== undefined) {
+          faults.push(`seed ${seed}, ${number}: ${JSON.stringify(request)}: ${fault}`);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    console.log(`seed ${seed}: ${JSON.stringify(Object.fromEntries([...statuses].sort()))}`);
+    expect(faults.slice(0, 5)).toEqual([]);
+    expect(await (await fetch(`${server.url}/health`)).json()).toMatchObject({ ok: true });
+    const unreached = Object.entries(document.paths).flatMap(([route, operations]) =>
+      Object.keys(operations)
+        .map((method) => `${method.toUpperCase()} ${route}`)
+        .filter((call) => !reached.has(call)),
+    );
+    // A socket needs more than a request, and an import a file.
+    expect(unreached).toEqual(["GET /conversations/{id}/socket"]);
+  }, 600_000);
+
+  async function send(request: FuzzedRequest): Promise<Answered> {
+    const { method, headers, body } = request;
+    const leaving = new AbortController();
+    const response = await fetch(addressOf(request), {
+      method,
+      headers: Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name, value.replaceAll(/[^ -~]/g, "?")]),
+      ),
+      ...(body === undefined ? {} : { body }),
+      signal: leaving.signal,
+    });
+    const type = response.headers.get("content-type")?.split(";")[0] ?? "";
+    const isLive = type === "text/event-stream";
+    const timer = isLive ? setTimeout(() => leaving.abort(), LISTENS_MS) : undefined;
+    const text = await response.text().catch((error: unknown) => {
+      if (isLive) return "";
+      throw error;
+    });
+    clearTimeout(timer);
+    remember(text);
+    return { status: response.status, type, text };
+  }
+
+  /** Ids of plans, for the calls that name one. */
+  function remember(text: string): void {
+    const [, id] = /^\{"id":"([\w-]+)","status":"proposed"/.exec(text) ?? [];
+    if (id !== undefined) plans.splice(MAX_KNOWN - 1, MAX_KNOWN, id, ...plans.slice(0, 1));
+  }
+
+  function addressOf({ route, names, query }: FuzzedRequest): string {
+    const path = route.replaceAll(/\{(\w+)\}/g, (_, name: string) => nameOf(names[name] ?? ""));
+    return `${server.url}${path}?${new URLSearchParams(query)}`;
+  }
+
+  function nameOf(name: string): string {
+    const [, index] = /^\{plan:(\d)\}$/.exec(name) ?? [];
+    return encodeURIComponent(index === undefined ? name : (plans[Number(index)] ?? "none"));
+  }
+});
+
+/** A request in which nothing is wrong is not refused for its form. */
+function refused(request: FuzzedRequest, { status, text }: Answered): string | undefined {
+  const about = `${request.method} ${request.route} ${Object.keys(request.query).join(" ")}`;
+  if (!request.isValid || status < 400 || MORE_THAN_SCHEMAS.test(about)) return undefined;
+  const { code, detail } = JSON.parse(text) as { readonly code: string; readonly detail: string };
+  const isForm = code === "bad_request" || code === "bad_json" || code === "unsupported_media_type";
+  return isForm ? detail : undefined;
+}

@@ -1,0 +1,243 @@
+import fc from "fast-check";
+import type { Content, OpenApi, Operation, Parameter, Schema } from "./openapi.ts";
+
+/** A request as a caller of the document might send it, well or badly. */
+export interface FuzzedRequest {
+  readonly method: string;
+  /** As the document has it: `/conversations/{id}`. */
+  readonly route: string;
+  /** The path's parameters as they are put into it, encoded. */
+  readonly names: Readonly<Record<string, string>>;
+  readonly query: Readonly<Record<string, string>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Nothing in it is wrong, as far as the document says. */
+  readonly isValid: boolean;
+}
+
+const IDS = ["one", "two", "three", "a.b-c_d", "9".repeat(128)] as const;
+const NAMES = ["orders", "note", "photo", "list_orders", "_", "missing"] as const;
+/** Nothing that a program sends by itself. */
+const ODD = [
+  "",
+  " ",
+  "..",
+  ".",
+  "%00",
+  "%2e%2e%2f",
+  "a/b",
+  "__proto__",
+  "constructor",
+  "$orders",
+  "é\u202e",
+  "x".repeat(400),
+  "-1",
+  "1e9",
+  "NaN",
+  "null",
+  "[object Object]",
+  '"; DROP TABLE variable; --',
+] as const;
+
+/** Requests of one document: all calls of it, from the schemas that it gives. */
+export function requestsOf(document: OpenApi): fc.Arbitrary<FuzzedRequest> {
+  const calls = Object.entries(document.paths).flatMap(([route, operations]) =>
+    Object.entries(operations).map(([method, operation]) =>
+      requestOf(document, { method: method.toUpperCase(), route, operation }),
+    ),
+  );
+  return fc.oneof(...calls);
+}
+
+interface Call {
+  readonly method: string;
+  readonly route: string;
+  readonly operation: Operation;
+}
+
+function requestOf(document: OpenApi, { method, route, operation }: Call) {
+  const values = new Values(document);
+  const { parameters, requestBody } = operation;
+  const of = (where: Parameter["in"]) => parameters.filter((one) => one.in === where);
+  return fc
+    .record({
+      method: fc.constant(method),
+      route: fc.constant(route),
+      names: fc.record(Object.fromEntries(of("path").map((one) => [one.name, nameFor(one)]))),
+      query: values.texts(of("query")),
+      headers: values.texts(of("header")),
+      body: requestBody === undefined ? fc.constant(undefined) : values.body(requestBody.content),
+      accept: fc.constantFrom(
+        "application/json",
+        "text/plain",
+        "text/event-stream",
+        "text/markdown",
+        "*/*",
+        "",
+      ),
+      broken: fc.option(fc.tuple(fc.nat(), fc.constantFrom(...ODD)), { freq: 2, nil: undefined }),
+    })
+    .map(({ body, accept, broken, ...request }) => {
+      const made = {
+        ...request,
+        headers: { ...request.headers, accept, ...(body && { "content-type": body.type }) },
+        ...(body === undefined ? {} : { body: body.text }),
+        isValid: body?.isValid !== false,
+      };
+      return broken === undefined ? made : breakRequest(made, ...broken);
+    });
+}
+
+/** Of the conversations and variables that there are, mostly. */
+function nameFor({ name }: Parameter): fc.Arbitrary<string> {
+  if (name === "id") return fc.constantFrom(...IDS);
+  if (name === "name") return fc.constantFrom(...NAMES);
+  // Put in by whoever sends it: what there is is known only then.
+  return fc.nat(5).map((number) => `{${name}:${number}}`);
+}
+
+/** One thing in it becomes something else. */
+function breakRequest(request: FuzzedRequest, where: number, odd: string): FuzzedRequest {
+  const { names, query, headers, body = "" } = request;
+  const [name = "id", parameter = "limit"] = [Object.keys(names)[0], Object.keys(query)[0]];
+  const ways: readonly Partial<FuzzedRequest>[] = [
+    { names: { ...names, [name]: encodeURIComponent(odd) || "%20" } },
+    { query: { ...query, [parameter]: odd } },
+    { query: { ...query, [odd]: odd } },
+    { headers: { ...headers, "content-type": odd.replaceAll(/[^ -~]/g, "?") } },
+    { headers: { ...headers, "if-match": "not an etag", range: "bytes=9-1" } },
+    { body: body.slice(0, where % (body.length + 1)) + odd },
+    { body: `${"[".repeat(5_000)}${body}` },
+    { method: ["PUT", "PATCH", "DELETE", "POST"][where % 4] ?? "PUT" },
+  ];
+  const way = ways[where % ways.length];
+  const isBodiless = request.method === "GET" || request.method === "HEAD";
+  const { body: _, ...rest } = { ...request, ...way, isValid: false };
+  return isBodiless && way?.method === undefined ? rest : { ...request, ...way, isValid: false };
+}
+
+/** Values that fit schemas of the document. */
+class Values {
+  readonly #document: OpenApi;
+
+  constructor(document: OpenApi) {
+    this.#document = document;
+  }
+
+  texts(parameters: readonly Parameter[]): fc.Arbitrary<Record<string, string>> {
+    const one = ({ schema }: Parameter) => this.of(schema).map((value) => textOf(value));
+    const all = Object.fromEntries(parameters.map((parameter) => [parameter.name, one(parameter)]));
+    // Some of them are left out: none is required.
+    return fc.record(all, { requiredKeys: [] }).map((some) => some as Record<string, string>);
+  }
+
+  body(content: Content) {
+    return fc.oneof(
+      ...Object.entries(content).map(([type, { schema }]) => {
+        const isJson = type === "application/json";
+        const value = isJson ? this.of(schema).map((made) => JSON.stringify(made)) : rawText;
+        const sent = type === "*/*" ? "application/octet-stream" : type;
+        // What a text of these kinds has to be, no schema says.
+        return value.map((text) => ({ type: sent, text, isValid: isJson }));
+      }),
+    );
+  }
+
+  of(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
+    const { $ref, type, anyOf, oneOf, enum: choices, const: only, examples } = schema;
+    if (Array.isArray(examples)) return fc.constantFrom(...(examples as readonly unknown[]));
+    if (Array.isArray(type)) {
+      return fc.oneof(...type.map((one: unknown) => this.of({ ...schema, type: one }, depth)));
+    }
+    if (typeof $ref === "string") {
+      const name = $ref.split("/").at(-1) ?? "";
+      return this.of(this.#document.components.schemas[name] ?? {}, depth + 1);
+    }
+    if (only !== undefined) return fc.constant(only);
+    if (Array.isArray(choices)) return fc.constantFrom(...(choices as readonly unknown[]));
+    const some = (anyOf ?? oneOf) as readonly Schema[] | undefined;
+    // A schema that holds itself ends with its first, which does not.
+    if (some !== undefined) {
+      return fc.oneof(
+        ...some.slice(0, depth > 3 ? 1 : undefined).map((one) => this.of(one, depth)),
+      );
+    }
+    switch (type) {
+      case "string":
+        return stringOf(schema);
+      case "integer":
+        return fc.integer({
+          min: numberOf(schema.minimum, 0),
+          max: numberOf(schema.maximum, 9_999),
+        });
+      case "number":
+        return fc.double({ noNaN: true, noDefaultInfinity: true });
+      case "boolean":
+        return fc.boolean();
+      case "null":
+        return fc.constant(null);
+      case "array":
+        return fc.array(this.of((schema.items ?? {}) as Schema, depth + 1), {
+          minLength: numberOf(schema.minItems, 0),
+          maxLength: 3,
+        });
+      case "object":
+        return this.#object(schema, depth);
+      default:
+        return fc.jsonValue({ maxDepth: 2 });
+    }
+  }
+
+  #object(schema: Schema, depth: number): fc.Arbitrary<unknown> {
+    const properties = (schema.properties ?? {}) as Readonly<Record<string, Schema>>;
+    const required = (schema.required ?? []) as readonly string[];
+    const known = Object.fromEntries(
+      Object.entries(properties).map(([name, property]) => [name, this.of(property, depth + 1)]),
+    );
+    return fc
+      .record(known, { requiredKeys: required.filter((name) => name in known) })
+      .filter((made) => Object.keys(made).length >= numberOf(schema.minProperties, 0));
+  }
+}
+
+const rawText = fc.oneof(
+  fc.string({ maxLength: 200 }),
+  fc
+    .array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 4 })
+    .map((records) => records.map((record) => JSON.stringify(record)).join("\n")),
+  fc.constantFrom("<workflow></workflow>", "# Plan\n", '{"type":"byref","version":1}\n'),
+);
+
+/** With what the agents' tools and references would have, now and then. */
+const meant = fc.constantFrom(
+  "Compare London and Paris.",
+  "Show my orders.",
+  "$orders[0].id",
+  "{{orders}} and {{missing}}",
+  "get_weather",
+  "list_orders",
+  "weather",
+  "demo",
+  "/conversations/one/variables/photo",
+);
+
+function stringOf({ pattern, minLength, maxLength, format }: Schema): fc.Arbitrary<string> {
+  if (format === "date-time")
+    return fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
+  if (typeof pattern === "string")
+    return fc.stringMatching(new RegExp(pattern, "u"), { size: "small" });
+  const bounds = {
+    minLength: numberOf(minLength, 0),
+    maxLength: Math.min(numberOf(maxLength, 60), 60),
+  };
+  return fc.oneof(meant, fc.string({ unit: "binary", ...bounds }));
+}
+
+function numberOf(bound: unknown, otherwise: number): number {
+  return typeof bound === "number" && Math.abs(bound) <= 1e9 ? bound : otherwise;
+}
+
+/** A parameter's. */
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
