@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { readSettings, settingNames } from "../../src/edge/settings.ts";
 
-const text = readFileSync(new URL("../../.dev.vars.example", import.meta.url), "utf8");
+const text = readFileSync(join(import.meta.dirname, "../../.dev.vars.example"), "utf8");
 const asked = Object.fromEntries(
   [...text.matchAll(/^(\w+)=(.*)$/gmu)].map(([, name = "", value = ""]) => [name, value]),
 );
