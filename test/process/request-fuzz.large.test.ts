@@ -5,6 +5,7 @@ import type { OpenApi } from "../support/openapi.ts";
 import { type FuzzedRequest, requestsOf } from "../support/request-fuzz.ts";
 import { type Server, startServer } from "../support/server.ts";
 
+/** `SEED` tells the requests of a run that found something. */
 const CALLS = 20_000;
 /** Requests that go on at the same time. */
 const AT_ONCE = 16;
