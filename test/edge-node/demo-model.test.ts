@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { demoModel } from "../../src/edge/demo-model.ts";
+import { readJsonPlan } from "../../src/plan/json-plan.ts";
 import { asking, everyTool, Session, withResult } from "../support/demo-session.ts";
 
 describe("weather questions", () => {
@@ -158,6 +159,35 @@ describe("order questions", () => {
     });
     expect(answer).toBe("$write_report_4");
     expect(session.expand(answer)).toContain("# Orders in 2025\n\n");
+  });
+
+  it("proposes a plan whose calls pass their results on by reference, and runs none of them", async () => {
+    const tools = [{ type: "function", name: "propose_plan", inputSchema: {} } as const];
+    const question = { ...asking("Make a plan for a report on my orders"), tools };
+    const { content } = await demoModel().doGenerate(question);
+    const [call] = content;
+    const input = call?.type === "tool-call" ? (JSON.parse(call.input) as object) : {};
+    expect(call).toMatchObject({ toolName: "propose_plan" });
+    expect(readJsonPlan(input).findings).toEqual([]);
+    expect(input).toMatchObject({
+      calls: [
+        { _tool: "list_orders", _outputPath: "†orders" },
+        { _tool: "monthly_totals", orders: "†orders" },
+        { _tool: "summarize_orders", orders: "†orders" },
+        { _tool: "write_report", totals: "†totals", summary: "†summary" },
+      ],
+    });
+    const [toolCallId, toolName] = ["call_1", "propose_plan"];
+    const output = { type: "json", value: { plan: "p1", status: "proposed" } } as const;
+    const then = await demoModel().doGenerate({
+      ...question,
+      prompt: [
+        ...question.prompt,
+        { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
+        { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] },
+      ],
+    });
+    expect(then.content).toMatchObject([{ text: expect.stringContaining("until you approve it") }]);
   });
 
   it("has a currency to pass, and no first order to show, when the list is empty", async () => {

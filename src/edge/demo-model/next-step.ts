@@ -57,9 +57,19 @@ function follow({ stages, answer }: Plan, offered: OfferedTools): Step {
   for (const needs of stages) {
     const missing = needs.filter((need) => need.outcome === undefined);
     if (missing.length > 0) return call(missing);
-    if (needs.some((need) => variableOf(need) === undefined)) return say(sayEach(needs));
+    if (!needs.every((need) => isMet(need))) return say(sayEach(needs));
   }
   return say(answer());
+}
+
+function isMet(need: Need): boolean {
+  const result = need.outcome?.result;
+  return result?.kind === "variable" || isProposed(result);
+}
+
+/** A plan that waits for a person. */
+function isProposed(result: Outcome["result"] | undefined): boolean {
+  return result?.kind === "failure" && isObject(result.value) && "plan" in result.value;
 }
 
 function planWeather(intent: WeatherIntent, conversation: Conversation): Plan | undefined {
@@ -128,8 +138,38 @@ function planOrders({ goal, status }: OrdersIntent, conversation: Conversation):
     totals: { stages: [[list], [totals]], answer: () => sayTotals(totals) },
     summary: { stages: [[list], [summary]], answer: () => saySummary(summary) },
     report: { stages: [[list], [totals, summary], [report]], answer: () => reference(report) },
+    plan: proposal(need("propose_plan", () => reportPlan(status))),
   };
   return plans[goal];
+}
+
+function proposal(proposed: Need): Plan {
+  const answer = () =>
+    "Here is a plan for the report: nothing of it runs until you approve it. Its calls pass their results on " +
+    "by reference, and those that need nothing of one another run at the same time.";
+  return { stages: [[proposed]], answer };
+}
+
+function reportPlan(status: string | undefined): JSONObject {
+  const call = (tool: string, output: string, input: JSONObject) => ({
+    _id: output,
+    _tool: tool,
+    ...input,
+    _outputPath: `†${output}`,
+  });
+  return {
+    name: "Report on the orders of 2025",
+    calls: [
+      call("list_orders", "orders", status === undefined ? {} : { status }),
+      call("monthly_totals", "totals", { orders: "†orders" }),
+      call("summarize_orders", "summary", { orders: "†orders", currency: "USD" }),
+      call("write_report", "report", {
+        title: "Orders in 2025",
+        totals: "†totals",
+        summary: "†summary",
+      }),
+    ],
+  };
 }
 
 function keptList({ earlier }: Conversation, status: string | undefined): Outcome | undefined {

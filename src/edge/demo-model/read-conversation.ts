@@ -26,7 +26,12 @@ export type Variable = {
   readonly shape: string;
 };
 
-export type Failure = { readonly kind: "failure"; readonly message: string };
+export type Failure = {
+  readonly kind: "failure";
+  readonly message: string;
+  /** What the tool answered, where that has no name; some tools mean it so. */
+  readonly value?: JSONValue;
+};
 
 export type Conversation = {
   /** The text of the newest user message; empty without one. */
@@ -103,7 +108,9 @@ function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable
   if (output === undefined) return failure("it has not answered yet");
   switch (output.type) {
     case "json":
-      return variableIn(output.value) ?? failure(unkeptMessage(output.value));
+      return (
+        variableIn(output.value) ?? { ...failure(unkeptMessage(output.value)), value: output.value }
+      );
     case "error-json":
       return failure(messageIn(output.value));
     case "execution-denied":

@@ -1,7 +1,7 @@
 import { findCityMentions } from "../../agents/climate-normals.ts";
 import { orderStatuses } from "../../agents/orders.ts";
 
-export type OrderGoal = "list" | "totals" | "summary" | "report";
+export type OrderGoal = "list" | "totals" | "summary" | "report" | "plan";
 type OrderStatus = (typeof orderStatuses)[number];
 
 export type Intent =
@@ -25,8 +25,9 @@ const compareWords = new Set(
   "compare comparison versus vs warmer colder hotter cooler difference".split(" "),
 );
 const orderWords = new Set("order orders sales revenue".split(" "));
-// The first goal with a word in the question wins: a report contains the rest.
+// The first goal with a word in the question wins: a plan and a report contain the rest.
 const goalWords: readonly (readonly [OrderGoal, ReadonlySet<string>])[] = [
+  ["plan", new Set(["plan"])],
   ["report", new Set(["report"])],
   ["totals", new Set(["totals", "monthly", "month", "months"])],
   ["summary", new Set("summary summarize summarise summarized overview".split(" "))],
