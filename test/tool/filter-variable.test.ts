@@ -274,20 +274,20 @@ describe("the cost of filter_variable", () => {
     const sql = new NodeSql();
     migrate(sql);
     const store = new SqlStore(sql, {});
-    const line = (id: number) => `{"id":${id},"text":"${"x".repeat(200)}"}\n`;
-    const lines = Array.from({ length: 160_000 }, (_, id) => line(id));
+    const line = (id: number) => `{"id":${id},"text":"${"x".repeat(1_000_000)}"}\n`;
+    const lines = Array.from({ length: 36 }, (_, id) => line(id));
     const stream = new Blob(lines).stream();
     await store.save({ name: "v", value: await store.receive(stream, "application/x-ndjson") });
     const tools = new Tools(store);
-    const where = { id: { gte: 120_000, lt: 120_003 } };
+    const where = { id: { gte: 30, lt: 33 } };
     const whole = kept(tools, where);
     await expect(whole).rejects.toMatchObject({
       code: "limit_exceeded",
-      message: expect.stringMatching(/with path \[0:1\d{5}\]/) as string,
+      message: expect.stringMatching(/with path \[0:3\d\]/) as string,
     });
-    expect(await kept(tools, where, { path: "[110000:]" })).toHaveLength(3);
+    expect(await kept(tools, where, { path: "[25:]" })).toHaveLength(3);
     // More than one value may have.
-    await expect(kept(tools, {}, { path: "[:100000]" })).rejects.toMatchObject({
+    await expect(kept(tools, {}, { path: "[:20]" })).rejects.toMatchObject({
       code: "limit_exceeded",
     });
   });

@@ -289,17 +289,17 @@ describe("the cost", () => {
     migrate(sql);
     const store = new SqlStore(sql, {});
     const lines = Array.from(
-      { length: 200_000 },
-      (_, id) => `{"id":${id},"text":"${"x".repeat(100)}"}\n`,
+      { length: 20_000 },
+      (_, id) => `{"id":${id},"text":"${"x".repeat(1_000)}"}\n`,
     );
     const stream = new Blob(lines).stream();
     await store.save({ name: "v", value: await store.receive(stream, "application/x-ndjson") });
     // More than can be read as a whole.
     await expect(async () => store.read("v")).rejects.toMatchObject({ code: "limit_exceeded" });
     const tools = new Tools(store);
-    expect(await allOf(tools, { query: "199998" })).toEqual(["$v[199998].id"]);
+    expect(await allOf(tools, { query: "19998" })).toEqual(["$v[19998].id"]);
     const before = sql.bytesRead;
-    expect(await allOf(tools, { query: "199998", offset: 199_990 })).toEqual(["$v[199998].id"]);
+    expect(await allOf(tools, { query: "19998", offset: 19_990 })).toEqual(["$v[19998].id"]);
     expect(sql.bytesRead - before).toBeLessThan(3 * MIB);
   });
 });

@@ -1,0 +1,14 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { jsonContent } from "../../src/store/content.ts";
+
+describe("jsonContent", () => {
+  it("takes a text of just maxValueBytes and refuses one byte more", () => {
+    const maximum = limits.maxValueBytes;
+    expect(jsonContent("x".repeat(maximum)).about.bytes).toBe(maximum);
+    const details = { limit: "maxValueBytes", maximum, actual: maximum + 1 };
+    expect(() => jsonContent("x".repeat(maximum + 1))).toThrow(
+      expect.objectContaining({ code: "limit_exceeded", details }),
+    );
+  });
+});
