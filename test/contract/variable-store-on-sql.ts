@@ -2,15 +2,16 @@ import { migrate } from "../../src/store/migrations.ts";
 import type { Sql } from "../../src/store/sql.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { NodeSql } from "../support/node-sql.ts";
-import { type StoreOptions, variableStoreContract } from "./variable-store.ts";
+import { type StoreContract, type StoreOptions, variableStoreContract } from "./variable-store.ts";
 
-/** The contract of a store over SQLite in plain Node, for each test over a database of its own. */
+/** A contract of a store over SQLite in plain Node, for each test over a database of its own. */
 export function contractOnSql(
   make: (sql: Sql, options: StoreOptions) => VariableStore,
   subject: { readonly hasBucket?: boolean } = {},
+  contract: StoreContract = variableStoreContract,
 ): void {
   const opened = new Map<VariableStore, NodeSql>();
-  variableStoreContract(
+  contract(
     (options) => {
       const sql = new NodeSql();
       migrate(sql);

@@ -96,60 +96,30 @@ export function values(at: Fixture): void {
   );
 }
 
-/** Values at and over the sizes where a store keeps them otherwise. */
-export function largeValues(at: Fixture): void {
-  const keeps = async (value: Json) => {
-    await at.store.save({ name: "a", value });
-    // Compared as a whole: the difference of two texts of megabytes is slow to print.
-    expect(Object.is(textOf((await at.store.read("a")) ?? null), textOf(value)) || "differs").toBe(
-      true,
-    );
-    return at.store.info("a")?.location;
-  };
+/** Saves it as `a`, sees that it is read back, and tells where it lies. */
+async function keeps(at: Fixture, value: Json) {
+  await at.store.save({ name: "a", value });
+  // Compared as a whole: the difference of two texts of megabytes is slow to print.
+  const isSame = Object.is(textOf((await at.store.read("a")) ?? null), textOf(value));
+  expect(isSame || "differs").toBe(true);
+  return at.store.info("a")?.location;
+}
 
-  it.each([
-    ["letters", (bytes: number): Json => "x".repeat(bytes)],
-    ["letters of two bytes", (bytes: number) => "é".repeat(bytes >> 1) + "x".repeat(bytes & 1)],
-    ["an array", (bytes: number) => ["x".repeat(bytes - 4)]],
-    ["a text with a lone surrogate", (bytes: number) => "\ud800" + "x".repeat(bytes - 8)],
-  ])("keeps %s up to 64 KiB in the row, and in chunks above", async (_, ofBytes) => {
-    expect(await keeps(ofBytes(limits.maxRowBytes - 1))).toBe("row");
-    expect(await keeps(ofBytes(limits.maxRowBytes))).toBe("row");
-    expect(await keeps(ofBytes(limits.maxRowBytes + 1))).toBe("chunks");
-    expect(await keeps(ofBytes(limits.maxRowBytes))).toBe("row");
-  });
-
-  it.each<[string, Json]>([
-    ["a text of 3 MB", "x".repeat(3_000_000)],
-    ["a text of 3-byte characters", "€".repeat(1_000_000)],
-    ["a text of surrogate pairs", "😀".repeat(750_000)],
-    ["the same, one character later", `a${"😀".repeat(750_000)}`],
-    ["the same, two bytes later", `é${"😀€".repeat(400_000)}`],
-    ["a text with a lone surrogate", `\ud800${"😀".repeat(500_000)}`],
-    ["an array", Array.from({ length: 60_000 }, (_, id) => ({ id, name: `Zoë 😀 ${id} €` }))],
-    [
-      "an object",
-      Object.fromEntries(Array.from({ length: 60_000 }, (_, id) => [`é😀${id}`, [id]])),
-    ],
-  ])("keeps %s", async (_, value) => {
-    expect(await keeps(value)).toBe("chunks");
-    expect(await keeps("small")).toBe("row");
-    expect(await keeps(value)).toBe("chunks");
-  });
-
+/** Values at the most that a store holds in one place, or at all: tens of megabytes. */
+export function valueBounds(at: Fixture): void {
   it("keeps what is over 8 MiB in the bucket, if there is one", async () => {
     const large = at.hasBucket ? "r2" : "chunks";
-    expect(await keeps("x".repeat(limits.maxChunkedBytes))).toBe("chunks");
+    expect(await keeps(at, "x".repeat(limits.maxChunkedBytes))).toBe("chunks");
     for (const value of ["é".repeat(limits.maxChunkedBytes / 2) + "x", ["x".repeat(9_000_000)]])
-      expect(await keeps(value)).toBe(large);
-    expect(await keeps("x".repeat(limits.maxJsonBytes))).toBe(large);
-    expect(await keeps("small")).toBe("row");
+      expect(await keeps(at, value)).toBe(large);
+    expect(await keeps(at, "x".repeat(limits.maxJsonBytes))).toBe(large);
+    expect(await keeps(at, "small")).toBe("row");
     await at.store.sweep();
     expect(at.store.hasGarbage()).toBe(false);
   });
 
   it("refuses JSON over maxJsonBytes, and is then as before", async () => {
-    await keeps(["x".repeat(limits.maxJsonBytes - 4)]);
+    await keeps(at, ["x".repeat(limits.maxJsonBytes - 4)]);
     await at.store.save({ name: "b", value: [1], ttlMs: 9 });
     const before = await observe(at.store);
     const value = ["x".repeat(limits.maxJsonBytes - 3)];
@@ -175,6 +145,39 @@ export function largeValues(at: Fixture): void {
     await expectCode(() => at.store.readPath("a", []), "limit_exceeded");
     const part = await at.store.readPath("a", [{ from: -4 }]);
     expect(part).toEqual({ found: true, value: "xé😀z" });
+  });
+}
+
+/** Values at and over the sizes where a store keeps them otherwise. */
+export function largeValues(at: Fixture): void {
+  it.each([
+    ["letters", (bytes: number): Json => "x".repeat(bytes)],
+    ["letters of two bytes", (bytes: number) => "é".repeat(bytes >> 1) + "x".repeat(bytes & 1)],
+    ["an array", (bytes: number) => ["x".repeat(bytes - 4)]],
+    ["a text with a lone surrogate", (bytes: number) => "\ud800" + "x".repeat(bytes - 8)],
+  ])("keeps %s up to 64 KiB in the row, and in chunks above", async (_, ofBytes) => {
+    expect(await keeps(at, ofBytes(limits.maxRowBytes - 1))).toBe("row");
+    expect(await keeps(at, ofBytes(limits.maxRowBytes))).toBe("row");
+    expect(await keeps(at, ofBytes(limits.maxRowBytes + 1))).toBe("chunks");
+    expect(await keeps(at, ofBytes(limits.maxRowBytes))).toBe("row");
+  });
+
+  it.each<[string, Json]>([
+    ["a text of 3 MB", "x".repeat(3_000_000)],
+    ["a text of 3-byte characters", "€".repeat(1_000_000)],
+    ["a text of surrogate pairs", "😀".repeat(750_000)],
+    ["the same, one character later", `a${"😀".repeat(750_000)}`],
+    ["the same, two bytes later", `é${"😀€".repeat(400_000)}`],
+    ["a text with a lone surrogate", `\ud800${"😀".repeat(500_000)}`],
+    ["an array", Array.from({ length: 60_000 }, (_, id) => ({ id, name: `Zoë 😀 ${id} €` }))],
+    [
+      "an object",
+      Object.fromEntries(Array.from({ length: 60_000 }, (_, id) => [`é😀${id}`, [id]])),
+    ],
+  ])("keeps %s", async (_, value) => {
+    expect(await keeps(at, value)).toBe("chunks");
+    expect(await keeps(at, "small")).toBe("row");
+    expect(await keeps(at, value)).toBe("chunks");
   });
 
   it("takes an input of a call up to maxInputBytes, and says what is wrong with a larger one", async () => {

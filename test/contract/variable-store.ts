@@ -11,7 +11,7 @@ import {
 } from "./variable-store-fixture.ts";
 import { deleting, expiry, idleness, tombstones } from "./variable-store-life.ts";
 import { changes, writeModes } from "./variable-store-modes.ts";
-import { largeValues, values } from "./variable-store-values.ts";
+import { largeValues, valueBounds, values } from "./variable-store-values.ts";
 
 export interface StoreOptions {
   readonly now: () => number;
@@ -23,18 +23,15 @@ export interface Subject {
   readonly hasBucket?: boolean;
 }
 
-/** One list of operations with one outcome for every implementation. `make` gives an empty store. */
-export function variableStoreContract(
+/** Tests of what `make` gives: an empty store. */
+export type StoreContract = (
   make: (options: StoreOptions) => VariableStore | Promise<VariableStore>,
-  { dispose = () => {}, hasBucket = false }: Subject = {},
-): void {
-  // Filled before each test.
-  const at = { nowMs: START_MS, hasBucket } as Fixture;
-  beforeEach(async () => {
-    at.nowMs = START_MS;
-    at.store = await make({ now: () => at.nowMs });
-  });
-  afterEach(() => dispose(at.store));
+  subject?: Subject,
+) => void;
+
+/** One list of operations with one outcome for every implementation. */
+export const variableStoreContract: StoreContract = (make, subject = {}) => {
+  const at = fixtureOf(make, subject);
   describe("saving and reading", () => savingAndReading(at));
   describe("automatic names", () => automaticNames(at));
   describe("write modes", () => writeModes(at));
@@ -45,6 +42,26 @@ export function variableStoreContract(
   describe("expiry", () => expiry(at));
   describe("disuse", () => idleness(at));
   describe("tombstones", { timeout: 30_000 }, () => tombstones(at));
+};
+
+/** The part that takes seconds: two of the stores have it in each run of the tests, all in the large ones. */
+export const valueBoundsContract: StoreContract = (make, subject = {}) => {
+  const at = fixtureOf(make, subject);
+  describe("values at their bounds", { timeout: 30_000 }, () => valueBounds(at));
+};
+
+function fixtureOf(
+  make: Parameters<StoreContract>[0],
+  { dispose = () => {}, hasBucket = false }: Subject,
+): Fixture {
+  // Filled before each test.
+  const at = { nowMs: START_MS, hasBucket } as Fixture;
+  beforeEach(async () => {
+    at.nowMs = START_MS;
+    at.store = await make({ now: () => at.nowMs });
+  });
+  afterEach(() => dispose(at.store));
+  return at;
 }
 
 function savingAndReading(at: Fixture): void {

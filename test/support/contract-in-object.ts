@@ -5,10 +5,13 @@ import { DurableSql } from "../../src/edge/durable-sql.ts";
 import { R2Blobs } from "../../src/edge/r2-blobs.ts";
 import { migrate } from "../../src/store/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import { variableStoreContract } from "../contract/variable-store.ts";
+import { type StoreContract, variableStoreContract } from "../contract/variable-store.ts";
 
-/** The contract of a store over the SQLite of a real object. */
-export function contractInAnObject({ hasBucket }: { readonly hasBucket: boolean }): void {
+/** A contract of a store over the SQLite of a real object. */
+export function contractInAnObject(
+  { hasBucket }: { readonly hasBucket: boolean },
+  contract: StoreContract = variableStoreContract,
+): void {
   let storage: DurableObjectStorage | undefined;
 
   // Each test runs inside of an object of its own: its storage is nobody else's to touch.
@@ -22,7 +25,7 @@ export function contractInAnObject({ hasBucket }: { readonly hasBucket: boolean 
     });
   });
 
-  variableStoreContract(
+  contract(
     (options) => {
       if (storage === undefined) throw new Error("A test runs outside of an object.");
       const sql = new DurableSql(storage);
