@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { MemoryBlobs } from "../../src/store/memory-blobs.ts";
-import { blobsContract } from "./blobs.ts";
+import { blobsContract, manyBlobs } from "./blobs.ts";
 
 describe("MemoryBlobs", () => {
   blobsContract(() => new MemoryBlobs());
+  manyBlobs(() => new MemoryBlobs());
 
   it("tells which ranges were asked for, found or not", async () => {
     const blobs = new MemoryBlobs();

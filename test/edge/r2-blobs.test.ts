@@ -70,6 +70,14 @@ describe("R2Blobs", () => {
     expect(bucket.calls).toEqual(["delete 1000", "delete 1000", "delete 1"]);
   });
 
+  it("lists page by page until there are no more", async () => {
+    bucket.pageKeys = 2;
+    const keys = ["a", "b", "c", "d", "e"].map((name) => `${key}/${name}`);
+    for (const one of keys) await env.BLOBS.put(one, "");
+    expect([...(await blobs.list(key))].sort()).toEqual(keys);
+    expect(bucket.calls).toEqual(["list", "list", "list"]);
+  });
+
   it("leaves no parts of an upload that is given up", async () => {
     const upload = await blobs.upload(key);
     await upload.write(new Uint8Array(PART + 1));
@@ -155,6 +163,8 @@ class WatchedBucket implements R2Bucket {
   readonly failure = new Error("The bucket fails.");
   /** Calls that start so fail; alternatives are separated by a bar. */
   failing = "nothing";
+  /** A page of a list has so many; a bucket's own has 1,000. */
+  pageKeys = 1_000;
   readonly #bucket: R2Bucket;
 
   constructor(bucket: R2Bucket) {
@@ -211,7 +221,8 @@ class WatchedBucket implements R2Bucket {
   }
 
   list(options?: R2ListOptions): Promise<R2Objects> {
-    return this.#bucket.list(options);
+    this.#note("list");
+    return this.#bucket.list({ ...options, limit: this.pageKeys });
   }
 
   #note(call: string): void {
