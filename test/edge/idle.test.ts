@@ -4,7 +4,16 @@ import { limits } from "../../src/limits.ts";
 import { ask, call, get, json, namesIn, newId, objectOf, put } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, text } from "../support/scripted-model.ts";
-import { age, alarmOf, blobsOf, HOUR_MS, rowsIn, runAlarm, tablesOf } from "../support/storage.ts";
+import {
+  age,
+  alarmOf,
+  blobsOf,
+  HOUR_MS,
+  rowsIn,
+  runAlarm,
+  tablesOf,
+  withoutTimers,
+} from "../support/storage.ts";
 import { anyBytes, putAs } from "../support/values.ts";
 
 // An object with access times to write is not evicted before it has written them.
@@ -43,7 +52,7 @@ describe("a conversation that nobody uses", () => {
     ["a turn", (id) => ask(id, "Who are you?")],
     ["a put", (id) => put(id, "b", 1)],
     ["a variable that was put and is gone again", (id) => putAndDelete(id)],
-    ["a read", async (id) => (await get(id, "pinned")).text()],
+    ["a read", (id) => withoutTimers(async () => (await get(id, "pinned")).text())],
     ["a patch", (id) => patch(id, "pinned", { description: "d" })],
   ])("stays for %s", async (_, use) => {
     const id = newId();

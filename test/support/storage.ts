@@ -1,4 +1,5 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { vi } from "vitest";
 import { env } from "cloudflare:workers";
 import { objectOf } from "./edge.ts";
 
@@ -30,6 +31,19 @@ export async function age(id: string, ageMs: number): Promise<void> {
     sql.exec("UPDATE meta SET value = value - ? WHERE key = 'created'", ageMs);
   });
   await evictDurableObject(objectOf(id));
+}
+
+/**
+ * Reads whose times are written by an alarm alone: with the timer that would write them an object is not
+ * evicted, for five seconds.
+ */
+export async function withoutTimers(reads: () => Promise<unknown>): Promise<void> {
+  vi.useFakeTimers({ toFake: ["setTimeout"] });
+  try {
+    await reads();
+  } finally {
+    vi.useRealTimers();
+  }
 }
 
 /** From now on there is no room for rows that hold this text; what is returned makes room again. */
