@@ -11,6 +11,13 @@ const SHARED = { isolate: false };
 /** A server a file: one at a time. */
 const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false };
 
+/** Turns of tests are no news; those that look at what is told of one set `LOG` for themselves. */
+const worker = () =>
+  cloudflareTest({
+    wrangler: { configPath: "./wrangler.toml" },
+    miniflare: { bindings: { LOG: "off" } },
+  });
+
 export default defineConfig({
   test: {
     // By default one core stays idle; most machines that run these have two.
@@ -26,7 +33,7 @@ export default defineConfig({
         },
       },
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
+        plugins: [worker()],
         test: {
           name: "workerd",
           include: ["test/edge/**/*.test.ts"],
@@ -44,7 +51,7 @@ export default defineConfig({
         },
       },
       {
-        plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
+        plugins: [worker()],
         test: {
           name: "large-workerd",
           include: ["test/edge/**/*.large.test.ts"],

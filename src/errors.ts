@@ -100,6 +100,15 @@ export function codeOf(error: unknown): ErrorCode {
     : "internal";
 }
 
+/**
+ * The code that a text begins with. What is no code of ours is what a provider's own tool says, and may be
+ * anything: `tool_failed`.
+ */
+export function codeIn(text: string): ErrorCode {
+  const [code = ""] = text.split(":");
+  return Object.hasOwn(errorCodes, code) ? (code as ErrorCode) : "tool_failed";
+}
+
 /** The message of anything thrown, never empty. */
 export function messageOf(error: unknown): string {
   const message = typeof error === "string" ? error : propertyOf(error, "message");

@@ -168,4 +168,8 @@ export const limits = {
   maxWholeBodyBytes: 1_048_576,
   /** A comment on the stream keeps proxies from closing it. */
   keepAliveMs: 15_000,
+
+  // --- operations ---
+  /** So long a collector may take for the spans of a turn. */
+  exportMs: 10_000,
 } as const;

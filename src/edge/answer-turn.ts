@@ -52,7 +52,7 @@ export function recoverAnswer(
   const { id = "", conversation = "" } = data.journal.head() ?? {};
   recordRemains(data.events, id, run.log.slice(0, 0));
   data.events.add({ type: "turn.recovered", turn: id });
-  const about = { conversation, ...recorded(data, id, remains.calls) };
+  const about = { conversation, recovered: true, ...recorded(data, id, remains.calls) } as const;
   return play(data, { ...run, ...about }, (options) => {
     run.onBegin();
     return recoverTurn(options, remains);
@@ -66,6 +66,7 @@ function recorded(
   calls: Parameters<typeof recordTools>[2],
 ) {
   return {
+    turn: id,
     emit: recordTools(events, id, calls),
     emitInner: () => recordTools(events, id, []),
     ended: ({ error }: TurnResult): NewEvent =>

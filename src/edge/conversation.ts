@@ -41,6 +41,7 @@ import type { Plans } from "./plans.ts";
 import type { PlanSupport } from "./plan-support.ts";
 import type { Transfers } from "./transfer.ts";
 import type { TransferRequests } from "./transfer-requests.ts";
+import { Telemetry } from "./telemetry/telemetry.ts";
 import { Turns } from "./turns.ts";
 import { Upkeep } from "./upkeep.ts";
 import { missingVariable } from "./variable-errors.ts";
@@ -89,7 +90,7 @@ export class ConversationObject extends DurableObject {
     this.#setup = setup;
     this.#sql = new DurableSql(state.storage);
     this.#alarmClock = new AlarmClock(state.storage, this.#sql);
-    const own = { sql: this.#sql, alarmClock: this.#alarmClock, data: () => this.#data };
+    const own = { state, sql: this.#sql, alarmClock: this.#alarmClock, data: () => this.#data };
     const prefix = `${state.id}/`;
     this.#bucket = bucketOf(env, prefix);
     this.#deletion = new Deletion({
@@ -98,11 +99,12 @@ export class ConversationObject extends DurableObject {
       bucket: this.#bucket,
       onMarked: () => this.#forget(),
     });
-    this.#listing = new Listing({ ...own, state, env });
+    this.#listing = new Listing({ ...own, env });
     const facilities = facilitiesOf(env, prefix, setup);
     this.#lane = new Lane({
       ...own,
       spendLimits: setup.spendLimits,
+      telemetry: new Telemetry({ state, env }),
       deletion: this.#deletion,
       facilities: () => ({ ...facilities, ...this.#plans?.facilities }),
       wake: (dueMs) => this.#wake(dueMs),
@@ -115,7 +117,6 @@ export class ConversationObject extends DurableObject {
       lane: this.#lane,
       turns: () => this.#turns,
       onSettled: () => this.#listing.tell(),
-      waitUntil: (work) => state.waitUntil(work),
     });
     const shared = {
       ...own,

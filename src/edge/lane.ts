@@ -16,6 +16,7 @@ export interface LaneOptions {
   readonly deletion: Deletion;
   readonly facilities: () => Facilities;
   readonly spendLimits: SpendLimits;
+  readonly telemetry: TurnRun["telemetry"];
   /** Undefined until something is written. */
   readonly data: () => ConversationData | undefined;
   /** Makes the tables, and sets the alarm. */
@@ -92,7 +93,8 @@ export class Lane {
   }
 
   async #play<Result>(slot: TurnSlot, castNow: () => Cast, work: Work<Result>): Promise<Result> {
-    const { wake, sql, alarmClock, facilities, spendLimits, onBegin, settle } = this.#options;
+    const { wake, sql, alarmClock, facilities, spendLimits, telemetry, onBegin, settle } =
+      this.#options;
     // Making the tables is the conversation's cost, not the turn's.
     const data = wake(Date.now());
     const before = sql.cost;
@@ -102,6 +104,7 @@ export class Lane {
         castNow,
         facilities: facilities(),
         spendLimits,
+        telemetry,
         cost: () => alarmClock.withAlarm(costSince(before, sql.cost)),
         onBegin: () => {
           alarmClock.watch();

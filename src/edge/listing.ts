@@ -1,4 +1,5 @@
 import type { ConversationData } from "./conversation-data.ts";
+import { conversationIn } from "./conversation-name.ts";
 import type { DirectoryEntry } from "./directory.ts";
 import { directoryOf, type RemoteDirectory } from "./directory-of.ts";
 import { soon } from "./soon.ts";
@@ -79,16 +80,3 @@ export class Listing {
 
 const REFRESH_MS = 60_000;
 const ASIDE_MS = 50;
-
-/** Undefined for an object that is no conversation: the parts of a file have a name of three elements. */
-function conversationIn(name = "null") {
-  try {
-    const parts: unknown = JSON.parse(name);
-    if (!Array.isArray(parts) || parts.length !== 2) return undefined;
-    const [tenant, id] = parts as readonly unknown[];
-    return typeof tenant === "string" && typeof id === "string" ? { tenant, id } : undefined;
-  } catch {
-    // Not one of our names.
-    return undefined;
-  }
-}

@@ -82,7 +82,7 @@ export class Plans {
     if (action === "cancel") return Response.json(await this.cancel(plan));
     if (action === "run") {
       const asked = (await request.json()) as RunRequest;
-      return this.run(plan, asked, request.headers.get("accept"));
+      return this.run(plan, asked, request.headers);
     }
     return Response.json(await this.#view(this.#required(plan)));
   }
@@ -163,7 +163,7 @@ export class Plans {
   async run(
     id: string,
     { input = {}, keep = true, conversation }: RunRequest,
-    accept: string | null,
+    headers: Headers,
   ): Promise<Response> {
     await this.#options.deletion.whenDone();
     const plan = this.#required(id);
@@ -174,16 +174,17 @@ export class Plans {
     const live = this.#take(plan, (data, turn) => {
       // It has waited for others: somebody may have cancelled it.
       requireApproved(data.plans.required(id));
-      return playRun(data, { plan, id: run, input, keep, conversation }, turn);
+      const traceparent = headers.get("traceparent");
+      return playRun(data, { plan, id: run, input, keep, conversation }, { ...turn, traceparent });
     });
-    return this.#respond(plan, live, { accept });
+    return this.#respond(plan, live, { headers });
   }
 
   /**
    * Decisions on gates that runs wait for; undefined if none does. Throws `conflict` where it is not said
    * which of several runs is meant, and `approval_not_found` for whoever comes second.
    */
-  async decide(turn: TurnRequest, accept: string | null): Promise<Response | undefined> {
+  async decide(turn: TurnRequest, headers: Headers): Promise<Response | undefined> {
     const data = this.#options.data();
     const decided = data === undefined ? undefined : decidedGates(data, turn);
     if (decided === undefined || data === undefined) return undefined;
@@ -194,17 +195,18 @@ export class Plans {
       const first = live.log.length;
       const taken = [];
       for (const [gate, decision] of decisions) taken.push(await live.run.decide(gate, decision));
-      if (taken.includes(true)) return this.#respond(plan, live, { accept, first });
+      if (taken.includes(true)) return this.#respond(plan, live, { headers, first });
     }
     // Somebody else may have decided while this was looked at.
     const isLeft = decisions.some(([gate]) => runFor(data, gate, record.id) !== undefined);
     if (!isLeft) throw nothingWaits();
     const { conversation = "" } = turn;
+    const traceparent = headers.get("traceparent");
     const about = { run: record.id, decisions, conversation };
     return this.#respond(
       plan,
-      this.#take(plan, (data, turn) => playOn(data, about, turn)),
-      { accept },
+      this.#take(plan, (data, turn) => playOn(data, about, { ...turn, traceparent })),
+      { headers },
     );
   }
 
@@ -254,13 +256,13 @@ export class Plans {
   #respond(
     plan: PlanRecord,
     live: LiveRun,
-    { accept, first }: { readonly accept: string | null; readonly first?: number },
+    { headers, first }: { readonly headers: Headers; readonly first?: number },
   ): Promise<Response> {
     const { store, data } = this.#options;
     const result = live.result.then((run) => runViewOf(plan.plan, run, data()?.store ?? store()));
     const whole = (view: Awaited<typeof result>) => Response.json(view);
     const from = first === undefined ? {} : { first };
-    return respond(accept, { log: live.log, result, whole, ...from });
+    return respond(headers.get("accept"), { log: live.log, result, whole, ...from });
   }
 
   #propose(agent: Agent, proposal: Proposal): Promise<PlanRecord> {

@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { errorCodes } from "../errors.ts";
+import { codeIn } from "../errors.ts";
 import type { StoredRun } from "../plan/plan-store.ts";
 import type { PlanRun } from "../plan/run-plan.ts";
 import { isObject } from "../value/json.ts";
@@ -16,6 +16,7 @@ import {
 import type { TurnOptions } from "../turn/turn-options.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import { play, type TurnRun } from "./play.ts";
+import type { Watched } from "./telemetry/telemetry.ts";
 import { recordTools } from "./tool-events.ts";
 
 /** A run's place in the queue. */
@@ -65,13 +66,13 @@ export function playAgain(
 ): Promise<StoredRun> {
   const { id = "", conversation = "" } = data.journal.head() ?? {};
   data.events.add({ type: "run.recovered", run: id });
-  return playIn(data, { ...run, conversation, run: id }, (options) => {
+  return playIn(data, { ...run, conversation, run: id, recovered: true }, (options) => {
     run.onBegin();
     return recoverRun(options, remains);
   });
 }
 
-type Played = Omit<RunTurn, "run"> & { readonly conversation: string; readonly run: string };
+type Played = RunTurn & Pick<Watched, "conversation" | "recovered"> & { readonly run: string };
 
 function playIn(
   data: ConversationData,
@@ -89,7 +90,7 @@ function playIn(
   const add = ({ type, tool = "", toolCallId = "", code }: NewEvent) =>
     events.add({ type, run, tool, toolCallId, ...(code === undefined ? {} : { code }) });
   const emitInner = () => recordTools({ add }, run, []);
-  return play(data, { ...turn, emit, emitInner, ended }, start);
+  return play(data, { ...turn, turn: run, kind: "run", emit, emitInner, ended }, start);
 }
 
 const ENDS = {
@@ -108,9 +109,6 @@ function recordCalls(run: string, add: (event: NewEvent) => void) {
     const about = { run, tool: String(tool), toolCallId: `${run}/${String(call)}` };
     if (status === "running") add({ type: "tool.called", ...about });
     if (status === "done") add({ type: "tool.done", ...about });
-    if (status !== "failed") return;
-    const [code = ""] = String(reason).split(":");
-    const known = Object.hasOwn(errorCodes, code) ? code : "tool_failed";
-    add({ type: "tool.failed", ...about, code: known });
+    if (status === "failed") add({ type: "tool.failed", ...about, code: codeIn(String(reason)) });
   };
 }

@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { publicTextOf } from "../errors.ts";
+import { codeOf, publicTextOf } from "../errors.ts";
 import type { Cost } from "../turn/cost.ts";
 import type { NewEvent } from "../turn/event-log.ts";
 import type { Post } from "../turn/post.ts";
@@ -9,6 +9,8 @@ import type { TurnLog } from "../turn/turn-log.ts";
 import type { TurnOptions } from "../turn/turn-options.ts";
 import type { Cast, Equipped } from "./cast.ts";
 import type { ConversationData } from "./conversation-data.ts";
+import type { Telemetry, Watched } from "./telemetry/telemetry.ts";
+import type { RecordedEnd } from "./telemetry/turn-record.ts";
 
 /** What a turn, or a run of a plan, is given by whoever has its place in the queue. */
 export interface TurnRun {
@@ -19,6 +21,10 @@ export interface TurnRun {
   /** What the runtime's own tools work with. */
   readonly facilities: Facilities;
   readonly spendLimits: SpendLimits;
+  /** Who is told what became of it. */
+  readonly telemetry: Pick<Telemetry, "watch">;
+  /** The header of the request that has led to it. */
+  readonly traceparent?: Watched["traceparent"];
   /** Of the turn so far. */
   readonly cost: () => Cost;
   /** What has led to it. */
@@ -27,8 +33,7 @@ export interface TurnRun {
   readonly onBegin: () => void;
 }
 
-export interface Play<Result> extends TurnRun {
-  readonly conversation: string;
+export interface Play<Result> extends TurnRun, Watched {
   /** Told of each chunk of the stream. */
   readonly emit: (chunk: UIMessageChunk) => void;
   /** Notes what happens to the calls of agents that are asked inside of this. */
@@ -43,13 +48,17 @@ export interface Play<Result> extends TurnRun {
  */
 export async function play<Result>(
   { store, history, events, journal }: ConversationData,
-  { castNow, ended, emitInner, ...run }: Play<Result>,
+  { castNow, ended, emitInner, telemetry, ...run }: Play<Result>,
   work: (options: TurnOptions) => Promise<Result>,
 ): Promise<Result> {
   const { log, signal, cost } = run;
+  const { conversation, turn, kind, recovered, traceparent } = run;
+  const watch = telemetry.watch({ conversation, turn, kind, recovered, traceparent });
   let equipped: Equipped | undefined;
+  let end: RecordedEnd | undefined;
   try {
     const cast = castNow();
+    watch.cast(cast);
     equipped = await cast.equip(signal);
     const result = await work({
       ...run,
@@ -62,15 +71,22 @@ export async function play<Result>(
       now: Date.now,
       newId: () => crypto.randomUUID(),
       cost: () => withEventRow(cost()),
+      observer: watch.observer,
+      onEnd: (told) => {
+        end = told;
+      },
     });
     events.add(ended(result));
     return result;
   } catch (error) {
+    const code = codeOf(error);
+    end ??= { status: code === "turn_stopped" ? "stopped" : "failed", code, cost: cost() };
     log.fail({ type: "error", errorText: publicTextOf(error) });
     throw error;
   } finally {
     // Nobody waits for sessions to be ended.
     void equipped?.close();
+    if (end !== undefined) watch.end(end);
   }
 }
 

@@ -63,23 +63,25 @@ function isOrigin(text: string): boolean {
 }
 
 const MCP_NAME = "must be a name of up to 32 letters, digits and _, a letter first";
-const MCP_URL = "must be a URL, http or https";
 const mcpLabels = z.strictObject({
   sealed: z.boolean().optional(),
   trusted: z.boolean().optional(),
   approval: z.boolean().optional(),
 });
 
+/** One that is asked with headers. */
+const plainUrl = z
+  .url({ protocol: /^https?$/, error: "must be a URL, http or https", abort: true })
+  .refine((url) => new URL(url).username + new URL(url).password === "", {
+    error: "must hold no user and password: put them into headers",
+  });
+
 /** Its messages say nothing of what was given: keys are in there. */
 const mcpServers = z
   .array(
     z.strictObject({
       name: z.string({ error: MCP_NAME }).regex(/^[A-Za-z]\w{0,31}$/, MCP_NAME),
-      url: z
-        .url({ protocol: /^https?$/, error: MCP_URL, abort: true })
-        .refine((url) => new URL(url).username + new URL(url).password === "", {
-          error: "must hold no user and password: put them into headers",
-        }),
+      url: plainUrl,
       headers: z
         .custom<Readonly<Record<string, string>>>(isHeaders, {
           error: 'must be of the form {"<name>": "<value>"}',
@@ -106,6 +108,30 @@ function isHeaders(value: unknown): boolean {
         HEADER_NAME.test(name) && typeof text === "string" && HEADER_VALUE.test(text),
     )
   );
+}
+
+/** `a=b,c=d` with what is behind the `=` percent-encoded, as OpenTelemetry has it. */
+const otlpHeaders = z
+  .string()
+  .transform((text) => {
+    const pairs = text.split(",").filter((pair) => pair.trim() !== "");
+    return Object.fromEntries(pairs.map(otlpHeader));
+  })
+  .pipe(
+    z.custom<Readonly<Record<string, string>>>(isHeaders, {
+      error: "must be of the form <name>=<value>,… with values percent-encoded",
+    }),
+  );
+
+function otlpHeader(pair: string): readonly [name: string, value: string | undefined] {
+  const at = pair.indexOf("=");
+  if (at === -1) return ["", undefined];
+  const name = pair.slice(0, at).trim();
+  try {
+    return [name, decodeURIComponent(pair.slice(at + 1).trim())];
+  } catch {
+    return [name, undefined];
+  }
 }
 
 const MODEL = /^(?:demo|(?:openai-compatible|workers-ai|anthropic|openai):.+)$/;
@@ -162,6 +188,17 @@ export const settingsSchema = z
       .optional()
       .describe("Out of which no conversation gets. Changed, it leaves behind those there are"),
     CORS_ORIGINS: origins.optional().describe("Origins that may call from a browser, by comma"),
+    LOG: z
+      .enum(["turns", "off"], { error: "must be turns or off" })
+      .default("turns")
+      .describe("turns: a line of JSON for each turn, without values; or off"),
+    OTEL_EXPORTER_OTLP_ENDPOINT: plainUrl
+      .optional()
+      .describe("An OpenTelemetry collector, by OTLP/HTTP: spans go to <endpoint>/v1/traces"),
+    OTEL_EXPORTER_OTLP_HEADERS: otlpHeaders
+      .default({})
+      .describe("What is sent along to it, e.g. a key: <name>=<value>,… percent-encoded"),
+    OTEL_SERVICE_NAME: z.string().default("byref").describe("service.name of the spans"),
   })
   .superRefine((settings, context) => {
     const need = (name: keyof typeof settings, why: string) =>

@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { errorCodes } from "../errors.ts";
+import { codeIn } from "../errors.ts";
 import type { EvictionReason, VariableInfo } from "../store/variable-store.ts";
 import { type EventLog, eventVariable, type NewEvent } from "../turn/event-log.ts";
 import type { ToolCall } from "../turn/step.ts";
@@ -23,10 +23,8 @@ export function recordTools(
       if (chunk.type === "tool-output-available") {
         events.add({ type: "tool.done", turn, tool, toolCallId });
       } else {
-        // What is no code of ours is what a provider's own tool says, and may be anything.
-        const [code = ""] = chunk.errorText.split(":");
-        const known = Object.hasOwn(errorCodes, code) ? code : "tool_failed";
-        events.add({ type: "tool.failed", turn, tool, toolCallId, code: known });
+        const code = codeIn(chunk.errorText);
+        events.add({ type: "tool.failed", turn, tool, toolCallId, code });
       }
     }
   };

@@ -26,6 +26,12 @@ export interface TurnsOptions {
   readonly data: () => ConversationData | undefined;
 }
 
+/** What is known of the request that asks. */
+interface Asked {
+  readonly post: Post | undefined;
+  readonly traceparent: string | null;
+}
+
 /** A conversation's turns: asked for over HTTP, or left behind by a crash. */
 export class Turns {
   readonly #options: TurnsOptions;
@@ -39,15 +45,15 @@ export class Turns {
     // The Worker made this body from what it had validated.
     const turn = (await request.json()) as TurnRequest;
     const accept = request.headers.get("accept");
-    const decided = await this.#options.plans?.decide(turn, accept);
+    const decided = await this.#options.plans?.decide(turn, request.headers);
     if (decided !== undefined) return decided;
-    const asked = await this.begin(turn);
+    const asked = await this.begin(turn, request.headers.get("traceparent"));
     const variables = () => this.#options.data()?.store.list({ last: limits.maxPageSize }) ?? [];
     return respond(accept, { ...asked, whole: (result) => wholeTurn(result, variables()) });
   }
 
   /** The turn that is asked for, or the one that the same post has led to. */
-  async begin(turn: TurnRequest): Promise<AskedTurn> {
+  async begin(turn: TurnRequest, traceparent: string | null = null): Promise<AskedTurn> {
     const { deletion, data } = this.#options;
     const post = await postOf(turn);
     await deletion.whenDone();
@@ -55,7 +61,7 @@ export class Turns {
     this.recover();
     // From here on nothing is waited for: of posts at once the first is the one.
     const known = post === undefined ? undefined : this.#posts.find(post, data());
-    return known ?? this.#ask(turn, this.#castFor(turn), post);
+    return known ?? this.#ask(turn, this.#castFor(turn), { post, traceparent });
   }
 
   /** Who is to answer. Says at once what can be said: when a stream has begun there is no status any more. */
@@ -71,12 +77,12 @@ export class Turns {
     return castOf(company, settings(), approvals === undefined ? agent : newest?.agent);
   }
 
-  #ask(turn: TurnRequest, cast: Cast, post: Post | undefined): AskedTurn {
+  #ask(turn: TurnRequest, cast: Cast, { post, traceparent }: Asked): AskedTurn {
     const { lane, plans } = this.#options;
     const { whenBusy } = cast.agent;
     const isBusy = lane.isRunning && turn.approvals === undefined;
     if (isBusy && whenBusy === "reject") throw busy();
-    const about = post === undefined ? {} : { post };
+    const about = post === undefined ? { traceparent } : { post, traceparent };
     // Whose calls wait is known when the turn before has ended.
     const castNow = () => (turn.approvals === undefined ? cast : this.#castFor(turn));
     const asked = lane.take(castNow, (awake, run) => answerTurn(awake, turn, { ...run, ...about }));

@@ -13,8 +13,7 @@ export interface UpkeepOptions {
   readonly data: () => ConversationData | undefined;
   /** Called when something has changed, or may have. */
   readonly onSettled: () => void;
-  /** Keeps the object until the work is done. */
-  readonly waitUntil: (work: Promise<unknown>) => void;
+  readonly state: Pick<DurableObjectState, "waitUntil">;
 }
 
 /** What a conversation does by itself: it watches what runs, evicts, sweeps, and ends some day. */
@@ -45,14 +44,14 @@ export class Upkeep {
 
   /** Writes what is to be known of a change, sees to what it left behind, and arms the alarm. */
   async settle({ endsTurn = false } = {}): Promise<void> {
-    const { alarmClock, onSettled, waitUntil } = this.#options;
+    const { alarmClock, onSettled, state } = this.#options;
     const data = this.#options.data();
     if (data === undefined) return;
     data.events.flush();
     onSettled();
     // Nobody waits for what is only to be thrown away; what fails is tried again by the alarm.
     if (data.store.hasGarbage()) {
-      waitUntil(data.store.sweep().catch((error: unknown) => console.error(error)));
+      state.waitUntil(data.store.sweep().catch((error: unknown) => console.error(error)));
     }
     // The running turn's alarm has gone off, or is about to.
     await (endsTurn ? alarmClock.move(data.dueMs) : alarmClock.setBy(data.dueMs));

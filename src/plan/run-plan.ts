@@ -2,6 +2,7 @@ import { clip } from "../value/json.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { VariableStore } from "../store/variable-store.ts";
+import type { Observer } from "../tool/observer.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
@@ -39,6 +40,8 @@ export interface PlanRunOptions {
   readonly onCall?: (id: string, state: CallState) => void;
   /** Called before a tool is; what it throws fails the call. */
   readonly onStart?: () => void;
+  /** Told of the calls of tools. */
+  readonly observer?: Observer | undefined;
 }
 
 /**
@@ -188,13 +191,14 @@ export class PlanRun {
   }
 
   #optionsFor({ call, target }: CheckedCall): CallOptions {
-    const { conversation } = this.#options;
+    const { conversation, observer } = this.#options;
     return {
       toolCallId: `${this.record.id}/${call.id}`,
       messages: [],
       signal: this.#signal,
       idempotencyKey: `${conversation}/${this.record.id}/${call.id}`,
       scope: scopeOfRun(this.record.id, this.#options.checked.plan),
+      observer,
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),
     };
   }

@@ -9,6 +9,7 @@ import { Labels } from "./labels.ts";
 import type { WrapOptions } from "./prepared-call.ts";
 import { failedCall } from "./failure.ts";
 import { jsonSchemaOf } from "./json-schema-of.ts";
+import { observed } from "./observer.ts";
 import { failed, runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { saveShown, writesAt } from "./save-result.ts";
@@ -64,7 +65,7 @@ export async function wrapRuntimeTool(
     if (call.scope !== undefined) seen.set(call.toolCallId, store);
     return prepare({ tool, options, call, store }, input);
   };
-  return { name, shown, prepare: prepareCall };
+  return { name, shown, prepare: observed(name, prepareCall) };
 }
 
 interface Shown {

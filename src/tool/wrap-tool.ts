@@ -10,6 +10,7 @@ import { Labels } from "./labels.ts";
 import type { NamedTool, PreparedCall, Resolved, WrapOptions } from "./prepared-call.ts";
 import { jsonSchemaOf } from "./json-schema-of.ts";
 import { failedCall, unresolvedCall } from "./failure.ts";
+import { observed } from "./observer.ts";
 import { failed, runTool } from "./run-tool.ts";
 import { saveResult } from "./save-result.ts";
 import { requireOpen, requireOwnPlaces, splitInput, withTarget } from "./save-target.ts";
@@ -56,7 +57,7 @@ export async function wrapTool(
   // A tool that has no room for the parameter is one whose model says nothing.
   const target = targets === true ? extended !== undefined : targets;
   const named: NamedTool = { name, tool, options, target };
-  return { name, shown, prepare: (input, call) => prepare(named, input, call) };
+  return { name, shown, prepare: observed(name, (input, call) => prepare(named, input, call)) };
 }
 
 /** True: the model says where; a text: there; false: nobody does. */

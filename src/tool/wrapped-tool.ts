@@ -3,6 +3,7 @@ import type { ErrorCode } from "../errors.ts";
 import type { Awaitable, VariableInfo } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";
+import type { Observer } from "./observer.ts";
 import type { SaveTarget } from "./save-target.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
@@ -39,6 +40,8 @@ export interface CallOptions {
    * these are the labels of what they are made of.
    */
   readonly madeOf?: Labels;
+  /** Told when the call runs, and of what goes on inside of it. */
+  readonly observer?: Observer | undefined;
 }
 
 /** A run of a plan, which has variables of its own beside the conversation's. */

@@ -2,6 +2,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provid
 import { type LanguageModel, type ModelMessage, type ToolSet, wrapLanguageModel } from "ai";
 import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
 import { ByrefError } from "../errors.ts";
+import type { ModelName } from "../tool/observer.ts";
 
 /** What a model is asked. */
 export interface ModelRequest {
@@ -58,6 +59,12 @@ export function resolvedModel(model: LanguageModel): LanguageModelV4 {
         "The model is of a version that is not known here.",
       );
   }
+}
+
+/** What it is called; whose a model is that is given as text is not known. */
+export function nameOf(model: LanguageModel): ModelName {
+  if (typeof model === "string") return { model, provider: "unknown" };
+  return { model: model.modelId, provider: model.provider };
 }
 
 function namedModel(name: string): Exclude<LanguageModel, string> {

@@ -57,6 +57,14 @@ export function isRetryable(error: unknown): boolean {
   return false;
 }
 
+/** Why a try failed: the status that the endpoint answered with, if it did, else a code. */
+export function failureOf(error: unknown): string {
+  const code = codeOf(error);
+  if (code !== "internal") return code;
+  const status = layersOf(error).map(statusIn).find(isFailedStatus);
+  return status === undefined ? "model_failed" : String(status);
+}
+
 /** Milliseconds to wait behind the try of that number, from 1; undefined if there is no further try. */
 export function retryDelayMs(error: unknown, tried: number): number | undefined {
   const ours = RETRY_DELAYS_MS[tried - 1];
@@ -107,13 +115,17 @@ function verdictOf(layer: Layer): boolean | undefined {
   // Of the platform: an overloaded object is not called again.
   if (overloaded === true) return false;
   if (isRetryable === true || retryable === true) return true;
-  const status = [layer.statusCode, layer.status_code, layer.status, code].find(isFailedStatus);
+  const status = statusIn(layer);
   if (status !== undefined) return isPassing(Number(status));
   if (PASSING_TYPES.has(type) || PASSING_TYPES.has(code) || NETWORK_CODES.has(code)) return true;
   if (name === "TimeoutError") return true;
   if (typeof message === "string" && PASSING_MESSAGES.test(message.trim())) return true;
   // An error without a status may still wrap a lost connection.
   return isRetryable === false && layer.cause === undefined ? false : undefined;
+}
+
+function statusIn({ statusCode, status_code: snake, status, code }: Layer): unknown {
+  return [statusCode, snake, status, code].find(isFailedStatus);
 }
 
 function isFailedStatus(value: unknown): boolean {

@@ -20,6 +20,8 @@ interface TryOptions {
   readonly idSuffix: string;
   /** Called before anything is written. */
   readonly onFirst?: NonNullable<StepContext["reset"]>;
+  /** Called when the first is about to be written. */
+  readonly onAnswer: () => void;
 }
 
 /** One try of one model call. What it returns, or wrote before it threw, is of this try alone. */
@@ -27,6 +29,7 @@ export class ModelTry {
   readonly #context: StepContext;
   readonly #idSuffix: string;
   #onFirst: StepContext["reset"];
+  readonly #onAnswer: () => void;
   readonly #tools: ToolChunks;
   readonly #calls: ToolCall[] = [];
   #invalidCalls = 0;
@@ -34,10 +37,11 @@ export class ModelTry {
   #hasFailed = false;
   #end: End | undefined;
 
-  constructor(context: StepContext, { idSuffix, onFirst }: TryOptions) {
+  constructor(context: StepContext, { idSuffix, onFirst, onAnswer }: TryOptions) {
     this.#context = context;
     this.#idSuffix = idSuffix;
     this.#onFirst = onFirst;
+    this.#onAnswer = onAnswer;
     this.#tools = new ToolChunks(context.tools);
   }
 
@@ -134,6 +138,7 @@ export class ModelTry {
   }
 
   #write(chunk: UIMessageChunk): void | Promise<void> {
+    if (!this.#hasWritten) this.#onAnswer();
     this.#hasWritten = true;
     try {
       const onFirst = this.#onFirst;

@@ -17,6 +17,7 @@ import { changeChunk } from "./change-chunk.ts";
 import type { JournalEntry, TurnHead } from "./journal.ts";
 import type { Remains } from "./log-lines.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
+import { runEndOf } from "./run-end.ts";
 import { commitOutcome } from "./run-outcome.ts";
 import { NOTHING_SPENT, Spend, type Spent, spentBefore } from "./spend.ts";
 import { Account } from "./account.ts";
@@ -172,7 +173,7 @@ class PlanTurn {
     const { opened } = this.#attempt;
     // What a crash cut off may have had its end already.
     if (opened === undefined || !isOpenRun(this.#record)) return this.#end();
-    const { store, conversation, onRun } = this.#options;
+    const { store, conversation, onRun, observer } = this.#options;
     const signal = AbortSignal.any([this.#options.signal, this.#timeout.signal]);
     const timer = setTimeout(() => this.#timeout.abort(), limits.runMs);
     const run = new PlanRun({
@@ -180,6 +181,7 @@ class PlanTurn {
       record: this.#record,
       store,
       conversation,
+      observer,
       signal,
       commit: (work) => this.#commit(work),
       onCall: (id, state) => this.#note(id, state),
@@ -235,6 +237,8 @@ class PlanTurn {
     if (!isOpenRun(this.#record)) store.holds.release(this.#record.id);
     const stored = plans.run(this.#record.id);
     if (stored === undefined) throw new ByrefError("internal", "The run was not written down.");
+    const { account } = this.#attempt;
+    this.#options.onEnd?.(runEndOf(stored.record, account, this.#options.cost()));
     return stored;
   }
 

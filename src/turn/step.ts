@@ -7,10 +7,11 @@ import type {
   UIMessageChunk,
 } from "ai";
 import { addLanguageModelUsage } from "ai/internal";
-import { ByrefError, messageOf } from "../errors.ts";
+import { ByrefError, codeOf, messageOf } from "../errors.ts";
+import type { Observer } from "../tool/observer.ts";
 import { clip, type Json } from "../value/json.ts";
-import { type ModelCall, modelCall } from "./model-call.ts";
-import { pause, retryDelayMs } from "./model-failure.ts";
+import { type ModelCall, modelCall, nameOf } from "./model-call.ts";
+import { failureOf, pause, retryDelayMs } from "./model-failure.ts";
 import { ModelTry, NotTaken } from "./model-try.ts";
 import type { SavingsCounter } from "./savings.ts";
 
@@ -21,6 +22,8 @@ export interface StepContext {
   /** As the model is shown them. */
   readonly tools: ToolSet;
   readonly savings: SavingsCounter;
+  /** Told of each try. */
+  readonly observer?: Observer | undefined;
   readonly signal: AbortSignal;
   /** The text without anything that is secret. */
   readonly redact: (text: string) => string;
@@ -65,6 +68,7 @@ export async function callModel(
   messages: readonly ModelMessage[],
 ): Promise<StepResult> {
   const { model, instructions, tools, signal, reset, sleep = pause, idSuffix = "" } = context;
+  const named = nameOf(model);
   let call: ModelCall | undefined;
   const prepare = async (signal: AbortSignal) => {
     if (call !== undefined) return call;
@@ -76,15 +80,21 @@ export async function callModel(
   let hasWritten = false;
   for (let tries = 1; ; tries++) {
     context.onTry?.();
+    const observed = context.observer?.begin({ kind: "model", name: named.model, ...named });
     const attempt = new ModelTry(context, {
+      onAnswer: () => observed?.answers(),
       idSuffix: tries === 1 ? idSuffix : `${idSuffix}.${tries}`,
       ...(hasWritten && reset !== undefined ? { onFirst: reset } : {}),
     });
     try {
       const result = await attempt.run(prepare);
+      observed?.end({ finishReason: result.finishReason, ...tokensOf(result.usage) });
       return { ...result, usage: added(spent, result.usage) };
     } catch (error) {
-      if (error instanceof NotTaken) throw error.cause;
+      const isOurs = error instanceof NotTaken;
+      const failure = isOurs ? codeOf(error.cause) : failureOf(error);
+      observed?.end({ error: failure, ...tokensOf(attempt.usage) });
+      if (isOurs) throw error.cause;
       signal.throwIfAborted();
       const delayMs = reset === undefined ? undefined : retryDelayMs(error, tries);
       if (delayMs === undefined) throw asModelFailure(error, context);
@@ -94,6 +104,10 @@ export async function callModel(
       hasWritten ||= attempt.hasWritten;
     }
   }
+}
+
+function tokensOf(usage: LanguageModelUsage | undefined) {
+  return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
 }
 
 function added(

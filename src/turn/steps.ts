@@ -19,7 +19,8 @@ import type { TurnState } from "./turn-state.ts";
 import { wrapOptionsFor } from "./wrap-options.ts";
 import type { Decided } from "./waiting.ts";
 
-type Taken = "agent" | "model" | "store" | "newId" | "redact" | "signal" | "facilities" | "sleep";
+type Given = "agent" | "model" | "store" | "newId" | "redact" | "signal" | "facilities" | "sleep";
+type Taken = Given | "observer";
 
 export interface StepsOptions extends Pick<TurnOptions, Taken> {
   readonly state: TurnState;
@@ -70,7 +71,7 @@ export class Steps {
 
   /** Makes ready what the steps need: the tools, and the messages of the past. */
   async open(): Promise<void> {
-    const { agent, window, store, facilities, signal, newId, toolbox } = this.#options;
+    const { agent, window, store, facilities, signal, newId, toolbox, observer } = this.#options;
     const { id, taint, account, waiting } = this.#state;
     const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
     const tools = await Toolbox.open(agent, wrap, { ...facilities, ...toolbox });
@@ -79,6 +80,7 @@ export class Steps {
       tools,
       signal,
       newId,
+      observer,
       idempotencyKey: (toolCallId) => this.#keyOf(toolCallId),
       onWaiting: (approvalId, pin) => {
         waiting[approvalId] = pin;
@@ -194,6 +196,7 @@ export class Steps {
       instructions: instructionsFor(agent),
       tools: this.#required.tools.shown,
       savings: account.savings,
+      observer: this.#options.observer,
       signal,
       redact,
       write: (chunk) => this.#write(chunk),

@@ -1,9 +1,10 @@
 import type { FinishReason } from "ai";
-import { ByrefError, limitExceeded } from "../errors.ts";
+import { ByrefError, codeOf, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/ask-model.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { Labels } from "../tool/labels.ts";
+import type { Observed } from "../tool/observer.ts";
 import { failed } from "../tool/run-tool.ts";
 import { runtimeToolNames } from "../tool/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
@@ -12,6 +13,7 @@ import type { Account } from "./account.ts";
 import type { Agent } from "./agent.ts";
 import { lookupOf } from "./answer-of.ts";
 import { type AskColleague, type Colleague, DELEGATE } from "./delegate.ts";
+import { nameOf } from "./model-call.ts";
 import { Steps } from "./steps.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import { TurnState } from "./turn-state.ts";
@@ -69,16 +71,19 @@ class SubTurn {
   readonly #state: TurnState;
   readonly #labels: Labels;
   readonly #question: Question;
+  readonly #observed: Observed | undefined;
   readonly #steps: Steps;
 
   constructor(options: SubTurnOptions, colleague: Colleague, question: Question) {
     const { store, account, newId } = options;
-    const { agent, onChunk } = colleague;
+    const { agent, model, onChunk } = colleague;
     const { call } = question;
     const id = call.idempotencyKey ?? newId();
     this.#options = options;
     this.#agent = agent;
     this.#question = question;
+    const activity = { kind: "agent", name: agent.name, ...nameOf(model) } as const;
+    this.#observed = call.observer?.begin(activity);
     this.#state = new TurnState({
       id,
       agent: agent.name,
@@ -92,6 +97,7 @@ class SubTurn {
       ...options,
       ...colleague,
       signal: call.signal,
+      observer: this.#observed,
       state: this.#state,
       log: NOT_KEPT,
       key: id,
@@ -118,8 +124,10 @@ class SubTurn {
       await this.#steps.open();
       requireWhole(await this.#steps.run());
       const value = await this.#value();
+      this.#observed?.end();
       return { value, labels: this.#resultLabels() };
     } catch (error) {
+      this.#observed?.end({ error: codeOf(error) });
       this.#steps.closeCalls();
       throw error;
     } finally {

@@ -1,6 +1,7 @@
 import type { ModelMessage, UIMessageChunk } from "ai";
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import type { Awaitable } from "../store/variable-store.ts";
+import type { Observer } from "../tool/observer.ts";
 import type {
   Failed,
   Prepared,
@@ -18,6 +19,8 @@ export interface ToolCallsOptions {
   readonly tools: Toolbox;
   readonly signal: AbortSignal;
   readonly newId: () => string;
+  /** Told of the calls. */
+  readonly observer: Observer | undefined;
   /** The same in each attempt, and another for each call. */
   readonly idempotencyKey: (toolCallId: string) => string;
   /** Told that a call waits for a person, and of the input that it waits with. */
@@ -170,12 +173,12 @@ export class ToolCalls {
     calls: readonly Call[],
     messages: readonly ModelMessage[],
   ): Promise<readonly { call: Call & { idempotencyKey: string }; ready: Prepared }[]> {
-    const { tools, signal, idempotencyKey } = this.#options;
+    const { tools, signal, idempotencyKey, observer } = this.#options;
     const prepared = await Promise.all(
       calls.map(async (call) => {
         const { toolName, toolCallId, input } = call;
         const key = call.idempotencyKey ?? idempotencyKey(toolCallId);
-        const options = { toolCallId, messages, signal, idempotencyKey: key };
+        const options = { toolCallId, messages, signal, idempotencyKey: key, observer };
         const ready = await tools.get(toolName)?.prepare(input, options);
         return { call: { ...call, idempotencyKey: key }, ready: ready ?? gone(toolName) };
       }),

@@ -1,14 +1,18 @@
-import type { LanguageModel, UIMessageChunk } from "ai";
+import type { FinishReason, LanguageModel, UIMessageChunk } from "ai";
+import type { ErrorCode } from "../errors.ts";
 import type { VariableStore } from "../store/variable-store.ts";
+import type { Observer } from "../tool/observer.ts";
 import type { Agent } from "./agent.ts";
 import type { Cost } from "./cost.ts";
 import type { History } from "./history.ts";
 import type { Journal } from "./journal.ts";
 import type { Post } from "./post.ts";
 import type { SpendLimits } from "./spend.ts";
+import type { Savings } from "./savings.ts";
 import type { StepContext } from "./step.ts";
 import type { Facilities } from "./toolbox.ts";
 import type { TurnLog } from "./turn-log.ts";
+import type { Usage } from "./usage.ts";
 
 /** What a turn is run with. */
 export interface TurnOptions {
@@ -40,4 +44,19 @@ export interface TurnOptions {
   readonly sleep?: StepContext["sleep"];
   /** Receives each chunk that the log gets, too. Must not throw. */
   readonly emit?: (chunk: UIMessageChunk) => void;
+  /** Told of the calls of models and tools. */
+  readonly observer?: Observer | undefined;
+  /** Told of the end once it is written down. Must not throw. */
+  readonly onEnd?: (end: TurnEnd) => void;
+}
+
+/** What a turn, or a run of a plan, has come to: codes and counts. */
+export interface TurnEnd {
+  readonly status: "done" | "failed" | "stopped" | "waiting";
+  /** If it failed: why. */
+  readonly code?: ErrorCode;
+  readonly finishReason?: FinishReason;
+  readonly usage: Usage;
+  readonly savings: Savings;
+  readonly cost: Cost;
 }

@@ -12,7 +12,7 @@ import { Steps } from "./steps.ts";
 import { askerFor } from "./sub-turn.ts";
 import type { Approval } from "./tool-calls.ts";
 import type { Remains } from "./log-lines.ts";
-import type { TurnOptions } from "./turn-options.ts";
+import type { TurnEnd, TurnOptions } from "./turn-options.ts";
 import { TurnState } from "./turn-state.ts";
 import type { Usage } from "./usage.ts";
 import { decidedIn } from "./waiting.ts";
@@ -286,7 +286,10 @@ class Turn {
     };
     undoable(this.#options, () => log.end(end));
     if (!this.#state.hasWaiting) this.#options.store.holds.release(this.#head.id);
-    return { ...required(ended), finishReason, ...(error === undefined ? {} : { error }) };
+    const { metadata, message } = required(ended);
+    const code = error === undefined ? {} : { code: error.code };
+    this.#options.onEnd?.({ status: this.#status(error), ...code, finishReason, ...metadata });
+    return { metadata, message, finishReason, ...(error === undefined ? {} : { error }) };
   }
 
   #endedHead(error: TurnResult["error"]): TurnHead {
@@ -294,14 +297,19 @@ class Turn {
     const { store } = this.#options;
     const { hasWaiting, counts, account } = this.#state;
     const waits = { needs: store.holds.names(head.id), counts, spent: head.spent };
-    const failed = error === undefined ? {} : { ended: "failed" as const };
-    const ended = this.#options.signal.aborted ? { ended: "stopped" as const } : failed;
+    const status = this.#status(error);
     return {
       ...head,
       isOpen: false,
-      ...ended,
+      ...(status === "failed" || status === "stopped" ? { ended: status } : {}),
       ...(hasWaiting ? waits : { spent: account.spend.total }),
     };
+  }
+
+  #status(error: TurnResult["error"]): TurnEnd["status"] {
+    if (this.#options.signal.aborted) return "stopped";
+    if (error !== undefined) return "failed";
+    return this.#state.hasWaiting ? "waiting" : "done";
   }
 
   /** The rows in which the end is kept count in. */

@@ -15,6 +15,13 @@ export interface OwnRuntime {
   wakeAgain(changed?: Partial<RuntimeOptions>): void;
 }
 
+export interface OwnSettings {
+  /** Settings and bindings, beside or in place of those of the test Worker. */
+  readonly bindings?: Readonly<Record<string, unknown>>;
+  /** Of the object. Default: it has none, and is nobody's conversation. */
+  readonly name?: string;
+}
+
 /**
  * Runs the work inside of an object of its own, whose Worker, agents and model are these. Nothing of the
  * deployed test Worker takes part but its bindings.
@@ -22,12 +29,15 @@ export interface OwnRuntime {
 export function withRuntime<Result>(
   options: RuntimeOptions,
   work: (own: OwnRuntime) => Promise<Result>,
+  { bindings: more, name }: OwnSettings = {},
 ): Promise<Result> {
   const { CONVERSATIONS } = env;
-  const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());
-  return runInDurableObject(stub, (_, state) => {
+  const id = name === undefined ? CONVERSATIONS.newUniqueId() : CONVERSATIONS.idFromName(name);
+  // Without settings it is the one object, of which what is made once is known.
+  const ownEnv = more === undefined ? env : ({ ...env, ...more } as Cloudflare.Env);
+  return runInDurableObject(CONVERSATIONS.get(id), (_, state) => {
     const { worker, Conversation } = createRuntime(options);
-    let conversation = new Conversation(state, env);
+    let conversation = new Conversation(state, ownEnv);
     let ready: Promise<unknown> = Promise.resolve();
     // As the platform does, until the constructor is done.
     const remote = remoteOf(async () => {
@@ -35,7 +45,7 @@ export function withRuntime<Result>(
       return conversation;
     });
     const namespace = { idFromName: (name: string) => name, get: () => remote };
-    const bindings = { ...env, AUTH: "none", CONVERSATIONS: namespace };
+    const bindings = { ...ownEnv, AUTH: "none", CONVERSATIONS: namespace };
     const call: Call = async (method, path, init = {}) => {
       const url = path.includes("://") ? path : `${ORIGIN}${path}`;
       const request = new Request(url, { ...init, method });
@@ -48,7 +58,7 @@ export function withRuntime<Result>(
       conversation: () => conversation,
       wakeAgain: (changed = {}) => {
         const { Conversation: Deployed } = createRuntime({ ...options, ...changed });
-        conversation = new Deployed(state, env);
+        conversation = new Deployed(state, ownEnv);
         ready = state.blockConcurrencyWhile(async () => undefined);
       },
     });

@@ -18,6 +18,7 @@ import {
   type TurnRequest,
 } from "../requests.ts";
 import { readJson } from "../read-body.ts";
+import { traceHeaders } from "../telemetry/trace-parent.ts";
 
 /** Turns and messages. */
 export function messageRoutes() {
@@ -64,7 +65,7 @@ async function runTurn(context: Context<AppEnv>, id: string, turn: TurnRequest) 
   const accept = context.req.header("accept") ?? "text/event-stream";
   const response = await conversationOf(context, id).fetch("http://conversation/turn", {
     method: "POST",
-    headers: { accept, "content-type": "application/json" },
+    headers: { ...traceHeaders(context.req.raw), accept, "content-type": "application/json" },
     body,
   });
   // A response from another place has headers that cannot be added to.

@@ -6,6 +6,7 @@ import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { mediaTypeOf, parseJson } from "../read-body.ts";
 import { parse, requireId, runBody, textOf } from "../requests.ts";
+import { traceHeaders } from "../telemetry/trace-parent.ts";
 
 /** The plans of a conversation, and their runs. */
 export function planRoutes(frontEnds: readonly FrontEnd[]) {
@@ -68,7 +69,7 @@ async function ask(
   const accept = context.req.header("accept") ?? "text/event-stream";
   const response = await conversation.fetch(`http://conversation/plans/${path}`, {
     method: body === undefined ? "GET" : "POST",
-    headers: { accept, "content-type": "application/json" },
+    headers: { ...traceHeaders(context.req.raw), accept, "content-type": "application/json" },
     ...(body === undefined ? {} : { body }),
   });
   // A response from another place has headers that cannot be added to.

@@ -1,0 +1,131 @@
+import { clip } from "../../value/json.ts";
+import { version } from "../../version.ts";
+import type { Span, Trace } from "./trace.ts";
+import type { TurnRecord } from "./turn-record.ts";
+
+export interface ExportOptions {
+  /** `service.name`. */
+  readonly service: string;
+  readonly traceId: string;
+  /** Of the span that has called, if there is one. */
+  readonly parentSpanId?: string | undefined;
+  /** 16 hexadecimal digits. */
+  readonly newSpanId: () => string;
+}
+
+/** Spans in one request, which collectors bound: megabytes at most. */
+const MAX_SPANS = 1_000;
+/** A model makes up the ids of its calls. */
+const MAX_ID_CHARS = 128;
+
+const OPERATIONS = { agent: "invoke_agent", model: "chat", tool: "execute_tool" } as const;
+
+const INTERNAL = 1;
+const CLIENT = 3;
+const ERROR = 2;
+
+/**
+ * What OTLP/HTTP takes as JSON at `/v1/traces`: the spans of one attempt at a turn, itself first, named and
+ * described by the semantic conventions for generative AI.
+ */
+export function tracesRequest({ spans }: Trace, record: TurnRecord, options: ExportOptions) {
+  const { service, traceId, parentSpanId, newSpanId } = options;
+  // Each begins behind the one that it is in.
+  const kept = spans.slice(0, MAX_SPANS);
+  const ids = new Map(kept.map((span) => [span, newSpanId()]));
+  const encoded = kept.map((span) => ({
+    traceId,
+    spanId: ids.get(span),
+    parentSpanId: span.parent === undefined ? parentSpanId : ids.get(span.parent),
+    name: `${OPERATIONS[span.activity.kind]} ${span.activity.name}`.trimEnd(),
+    kind: span.activity.kind === "model" ? CLIENT : INTERNAL,
+    startTimeUnixNano: nanoseconds(span.startMs),
+    endTimeUnixNano: nanoseconds(span.startMs + span.durationMs),
+    attributes: attributesIn({
+      ...aboutSpan(span),
+      "gen_ai.conversation.id": record.conversation,
+      ...(span.parent === undefined ? aboutTurn(record) : {}),
+    }),
+    status: span.outcome.error === undefined ? {} : { code: ERROR },
+  }));
+  const resource = { attributes: attributesIn({ "service.name": service }) };
+  const scope = { name: "byref", version };
+  return { resourceSpans: [{ resource, scopeSpans: [{ scope, spans: encoded }] }] };
+}
+
+/** No clock here is finer than a millisecond. */
+function nanoseconds(ms: number): string {
+  return `${ms}000000`;
+}
+
+type Attributes = Readonly<Record<string, string | number | boolean | object | undefined>>;
+
+function aboutSpan({ activity, outcome, startMs, answersMs }: Span): Attributes {
+  const { kind, name, model, provider, toolCallId } = activity;
+  const { finishReason, inputTokens, outputTokens, error } = outcome;
+  return {
+    "gen_ai.operation.name": OPERATIONS[kind],
+    "gen_ai.agent.name": kind === "agent" ? name : undefined,
+    "gen_ai.tool.name": kind === "tool" ? name : undefined,
+    "gen_ai.tool.type": kind === "tool" ? "function" : undefined,
+    "gen_ai.tool.call.id": toolCallId && clip(toolCallId, MAX_ID_CHARS),
+    "gen_ai.provider.name": provider && providerOf(provider),
+    "gen_ai.request.model": model,
+    "gen_ai.request.stream": kind === "model" || undefined,
+    // A double, even if it is whole.
+    "gen_ai.response.time_to_first_chunk": answersMs && {
+      doubleValue: (answersMs - startMs) / 1e3,
+    },
+    "gen_ai.response.finish_reasons": finishReason && [finishReason],
+    "gen_ai.usage.input_tokens": inputTokens,
+    "gen_ai.usage.output_tokens": outputTokens,
+    "error.type": error,
+  };
+}
+
+/** What the conventions have no name for. */
+function aboutTurn(record: TurnRecord): Attributes {
+  const { tenant, turn, kind, status, recovered, savings = {}, cost } = record;
+  return {
+    ...prefixed("byref", { tenant, turn, kind, status, recovered }),
+    ...prefixed("byref.savings", savings),
+    ...prefixed("byref.cost", cost),
+  };
+}
+
+function prefixed(prefix: string, values: object): Attributes {
+  const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [`${prefix}.${snake(name)}`, value]),
+  );
+}
+
+/** As the conventions call those that the AI SDK calls otherwise; any other name may be used as it is. */
+const PROVIDERS: readonly (readonly [start: string, name: string])[] = [
+  ["amazon-bedrock", "aws.bedrock"],
+  ["azure", "azure.ai.openai"],
+  ["google.vertex", "gcp.vertex_ai"],
+  ["google", "gcp.gemini"],
+  ["mistral", "mistral_ai"],
+  ["moonshotai", "moonshot_ai"],
+  ["xai", "x_ai"],
+];
+
+function providerOf(provider: string): string {
+  const known = PROVIDERS.find(([start]) => provider.startsWith(start));
+  return known?.[1] ?? provider.split(".", 1).join("");
+}
+
+function attributesIn(attributes: Attributes) {
+  return Object.entries(attributes).flatMap(([key, value]) =>
+    value === undefined ? [] : [{ key, value: valueOf(value) }],
+  );
+}
+
+function valueOf(value: string | number | boolean | object): object {
+  if (typeof value === "string") return { stringValue: value };
+  if (typeof value === "boolean") return { boolValue: value };
+  // 64 bits are text in JSON.
+  if (typeof value === "number") return { intValue: String(value) };
+  return Array.isArray(value) ? { arrayValue: { values: value.map(valueOf) } } : value;
+}

@@ -1,0 +1,103 @@
+import type { Observer } from "../../tool/observer.ts";
+import { nameOf } from "../../turn/model-call.ts";
+import type { Cast } from "../cast.ts";
+import { conversationIn } from "../conversation-name.ts";
+import { type Settings, settingsOf } from "../settings.ts";
+import { dataPointOf } from "./data-point.ts";
+import { tracesRequest } from "./otlp.ts";
+import { type Collector, sendTraces } from "./send-traces.ts";
+import { Trace } from "./trace.ts";
+import { readTraceParent } from "./trace-parent.ts";
+import { type RecordedEnd, type TurnSubject, turnRecord } from "./turn-record.ts";
+
+export interface TelemetryOptions {
+  readonly env: object;
+  /** By its name it is known whose conversation this is. */
+  readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
+}
+
+interface Bindings {
+  readonly ANALYTICS?: AnalyticsEngineDataset;
+}
+
+/** Which turn is watched, and who has asked for it. */
+export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {
+  readonly traceparent?: string | null | undefined;
+}
+
+/**
+ * Tells what became of turns: a line of the log, a point for Analytics Engine, spans for a collector, as far
+ * as there is one. Nobody waits for it, and it never throws.
+ */
+export class Telemetry {
+  readonly #options: TelemetryOptions;
+  readonly #tenant: string;
+  /** One that stays away is told of once. */
+  #isAway = false;
+
+  constructor(options: TelemetryOptions) {
+    this.#options = options;
+    this.#tenant = conversationIn(options.state.id.name)?.tenant ?? "";
+  }
+
+  /** From now on, until its end is told. */
+  watch(watched: Watched) {
+    const trace = new Trace(Date.now);
+    const { root } = trace;
+    return {
+      observer: root satisfies Observer,
+      /** It is known who answers. */
+      cast: ({ agent, model }: Pick<Cast, "agent" | "model">) => {
+        root.activity = { kind: "agent", name: agent.name, ...nameOf(model) };
+      },
+      end: (end: RecordedEnd) => {
+        const { status, code, finishReason, usage } = end;
+        trace.end({ ...usage, finishReason, error: status === "failed" ? code : undefined });
+        this.#tell(watched, trace, end);
+      },
+    };
+  }
+
+  #tell({ traceparent, ...watched }: Watched, trace: Trace, end: RecordedEnd): void {
+    try {
+      const { env } = this.#options;
+      const settings = settingsOf(env);
+      const parent = readTraceParent(traceparent);
+      // Of what nobody keeps nobody is told.
+      const collector = parent?.isSampled === false ? undefined : collectorIn(settings);
+      const traceId = collector && (parent?.traceId ?? randomHex(16));
+      const record = turnRecord({ ...watched, tenant: this.#tenant, traceId }, trace, end);
+      if (settings.LOG === "turns") console.log(JSON.stringify(record));
+      if (collector !== undefined && traceId !== undefined) {
+        const request = tracesRequest(trace, record, {
+          service: settings.OTEL_SERVICE_NAME,
+          traceId,
+          parentSpanId: parent?.spanId,
+          newSpanId: () => randomHex(8),
+        });
+        this.#options.state.waitUntil(this.#send(collector, request));
+      }
+      (env as Bindings).ANALYTICS?.writeDataPoint(dataPointOf(record));
+    } catch (error) {
+      console.error(error);
+    }
+  }
+
+  async #send(collector: Collector, request: object): Promise<void> {
+    const reason = await sendTraces(collector, request);
+    if (reason !== undefined && !this.#isAway) {
+      console.error(JSON.stringify({ event: "export_failed", reason }));
+    }
+    this.#isAway = reason !== undefined;
+  }
+}
+
+function collectorIn(settings: Settings): Collector | undefined {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = settings;
+  return endpoint === undefined ? undefined : { endpoint, headers };
+}
+
+function randomHex(bytes: number): string {
+  const random = crypto.getRandomValues(new Uint8Array(bytes));
+  return Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}

@@ -1,0 +1,58 @@
+import type { Activity } from "../../tool/observer.ts";
+import type { TurnEnd } from "../../turn/turn-options.ts";
+import type { Span, Trace } from "./trace.ts";
+
+/** The turn of which there is something to tell. */
+export interface TurnSubject {
+  readonly tenant: string;
+  readonly conversation: string;
+  /** Its id, or that of the run. */
+  readonly turn: string;
+  /** A run of a plan is a turn of another kind. */
+  readonly kind?: "run" | undefined;
+  /** A crash had cut it off. */
+  readonly recovered?: true | undefined;
+  /** Set if its spans are exported. */
+  readonly traceId?: string | undefined;
+}
+
+/** An attempt that could not begin has nothing to count. */
+export type RecordedEnd = Pick<TurnEnd, "status" | "cost"> & Partial<TurnEnd>;
+
+export type TurnRecord = ReturnType<typeof turnRecord>;
+
+/** What is told of one attempt at a turn, or a run: ids, names, times, counts and codes; never a value. */
+export function turnRecord(subject: TurnSubject, { root, spans }: Trace, end: RecordedEnd) {
+  const { activity, startMs, durationMs } = root;
+  const { name, model = "", provider = "" } = activity;
+  const first = spans.find(({ parent, answersMs }) => parent === root && answersMs !== undefined);
+  const models = sumOf("model", spans);
+  const tools = sumOf("tool", spans);
+  return {
+    event: "turn",
+    ...subject,
+    agent: name,
+    model,
+    provider,
+    startedAt: new Date(startMs).toISOString(),
+    durationMs,
+    /** Until its own model said the first of anything. */
+    firstPartMs: first?.answersMs && first.answersMs - startMs,
+    /** Every try, those of agents that were asked included; what ran at the same time is added up. */
+    modelCalls: models.calls,
+    modelMs: models.ms,
+    toolCalls: tools.calls,
+    toolFailures: tools.failures,
+    toolMs: tools.ms,
+    ...end,
+  } as const;
+}
+
+function sumOf(kind: Activity["kind"], spans: readonly Span[]) {
+  const found = spans.filter(({ activity }) => activity.kind === kind);
+  return {
+    calls: found.length,
+    failures: found.filter(({ outcome }) => outcome.error !== undefined).length,
+    ms: found.reduce((sum, { durationMs }) => sum + durationMs, 0),
+  };
+}

@@ -1,0 +1,265 @@
+import { describe, expect, it } from "vitest";
+import { tracesRequest } from "../../src/edge/telemetry/otlp.ts";
+import { Trace } from "../../src/edge/telemetry/trace.ts";
+import { turnRecord } from "../../src/edge/telemetry/turn-record.ts";
+import { version } from "../../src/version.ts";
+
+const START_MS = Date.UTC(2026, 0, 1);
+const START = "1767225600";
+const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
+
+const text = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+const whole = (key: string, value: number) => ({ key, value: { intValue: String(value) } });
+
+/** A turn with two tries of a model, a tool that fails, and an agent that is asked; 100 ms each. */
+function recordedTurn() {
+  let nowMs = START_MS;
+  const trace = new Trace(() => nowMs);
+  const later = (ms = 100) => {
+    nowMs += ms;
+  };
+  const model = { model: "claude", provider: "anthropic.messages" };
+  const { root } = trace;
+  root.activity = { kind: "agent", name: "orders", ...model };
+  const first = root.begin({ kind: "model", name: "claude", ...model });
+  later();
+  first.end({ error: "529", inputTokens: undefined });
+  const second = root.begin({ kind: "model", name: "claude", ...model });
+  later(50);
+  second.answers();
+  later(50);
+  second.answers();
+  second.end({ finishReason: "tool-calls", inputTokens: 60, outputTokens: 40 });
+  const call = root.begin({ kind: "tool", name: "delegate", toolCallId: "call_1" });
+  const asked = call.begin({ kind: "agent", name: "clerk", ...model });
+  const inner = asked.begin({ kind: "tool", name: "find", toolCallId: "call_2" });
+  later();
+  inner.end({ error: "tool_failed" });
+  asked.end();
+  call.end();
+  later();
+  trace.end({ finishReason: "stop", inputTokens: 66, outputTokens: 44 });
+  const subject = { tenant: "acme", conversation: "c-1", turn: "t-1", traceId: TRACE_ID };
+  const record = turnRecord(subject, trace, {
+    status: "done",
+    finishReason: "stop",
+    usage: { inputTokens: 66, outputTokens: 44, totalTokens: 110 },
+    savings: { promptChars: 1, inlinePromptChars: 2, authoredChars: 3, resolvedChars: 4 },
+    cost: { rowsRead: 5, rowsWritten: 6, alarms: 7 },
+  });
+  return { trace, record };
+}
+
+function encoded(parentSpanId?: string) {
+  const { trace, record } = recordedTurn();
+  let ids = 0;
+  const newSpanId = () => String(++ids).padStart(16, "0");
+  const request = tracesRequest(trace, record, {
+    service: "byref",
+    traceId: TRACE_ID,
+    parentSpanId,
+    newSpanId,
+  });
+  // As it goes over the wire: what is undefined is not there.
+  return JSON.parse(JSON.stringify(request)) as typeof request;
+}
+
+const spansOf = (request: ReturnType<typeof encoded>) =>
+  request.resourceSpans[0]?.scopeSpans[0]?.spans ?? [];
+
+describe("the spans of a turn", () => {
+  it("are one OTLP request, of one resource and one scope", () => {
+    const { resourceSpans } = encoded();
+    expect(resourceSpans).toHaveLength(1);
+    expect(resourceSpans[0]?.resource).toEqual({ attributes: [text("service.name", "byref")] });
+    expect(resourceSpans[0]?.scopeSpans).toHaveLength(1);
+    expect(resourceSpans[0]?.scopeSpans[0]?.scope).toEqual({ name: "byref", version });
+  });
+
+  it("begin with the turn, which says what it has come to", () => {
+    const [turn] = spansOf(encoded());
+    expect(turn).toEqual({
+      traceId: TRACE_ID,
+      spanId: "0000000000000001",
+      name: "invoke_agent orders",
+      kind: 1,
+      startTimeUnixNano: `${START}000000000`,
+      endTimeUnixNano: `${START}400000000`,
+      attributes: [
+        text("gen_ai.operation.name", "invoke_agent"),
+        text("gen_ai.agent.name", "orders"),
+        text("gen_ai.provider.name", "anthropic"),
+        text("gen_ai.request.model", "claude"),
+        {
+          key: "gen_ai.response.finish_reasons",
+          value: { arrayValue: { values: [{ stringValue: "stop" }] } },
+        },
+        whole("gen_ai.usage.input_tokens", 66),
+        whole("gen_ai.usage.output_tokens", 44),
+        text("gen_ai.conversation.id", "c-1"),
+        text("byref.tenant", "acme"),
+        text("byref.turn", "t-1"),
+        text("byref.status", "done"),
+        whole("byref.savings.prompt_chars", 1),
+        whole("byref.savings.inline_prompt_chars", 2),
+        whole("byref.savings.authored_chars", 3),
+        whole("byref.savings.resolved_chars", 4),
+        whole("byref.cost.rows_read", 5),
+        whole("byref.cost.rows_written", 6),
+        whole("byref.cost.alarms", 7),
+      ],
+      status: {},
+    });
+  });
+
+  it("have each try of a model, of which one failed, as a client's span", () => {
+    const [, failed, answered] = spansOf(encoded());
+    const about = [
+      text("gen_ai.operation.name", "chat"),
+      text("gen_ai.provider.name", "anthropic"),
+      text("gen_ai.request.model", "claude"),
+      { key: "gen_ai.request.stream", value: { boolValue: true } },
+    ];
+    expect(failed).toEqual({
+      traceId: TRACE_ID,
+      spanId: "0000000000000002",
+      parentSpanId: "0000000000000001",
+      name: "chat claude",
+      kind: 3,
+      startTimeUnixNano: `${START}000000000`,
+      endTimeUnixNano: `${START}100000000`,
+      attributes: [...about, text("error.type", "529"), text("gen_ai.conversation.id", "c-1")],
+      status: { code: 2 },
+    });
+    expect(answered).toMatchObject({
+      spanId: "0000000000000003",
+      startTimeUnixNano: `${START}100000000`,
+      endTimeUnixNano: `${START}200000000`,
+      status: {},
+    });
+    expect(answered?.attributes).toEqual([
+      ...about,
+      { key: "gen_ai.response.time_to_first_chunk", value: { doubleValue: 0.05 } },
+      {
+        key: "gen_ai.response.finish_reasons",
+        value: { arrayValue: { values: [{ stringValue: "tool-calls" }] } },
+      },
+      whole("gen_ai.usage.input_tokens", 60),
+      whole("gen_ai.usage.output_tokens", 40),
+      text("gen_ai.conversation.id", "c-1"),
+    ]);
+  });
+
+  it("are inside of one another: a call, the agent that it asks, and what that calls", () => {
+    const [, , , call, asked, inner] = spansOf(encoded());
+    expect(call).toMatchObject({
+      name: "execute_tool delegate",
+      kind: 1,
+      spanId: "0000000000000004",
+    });
+    expect(asked).toMatchObject({
+      name: "invoke_agent clerk",
+      kind: 1,
+      spanId: "0000000000000005",
+      parentSpanId: "0000000000000004",
+    });
+    expect(inner).toMatchObject({
+      name: "execute_tool find",
+      kind: 1,
+      parentSpanId: "0000000000000005",
+      status: { code: 2 },
+    });
+    expect(inner?.attributes).toEqual([
+      text("gen_ai.operation.name", "execute_tool"),
+      text("gen_ai.tool.name", "find"),
+      text("gen_ai.tool.type", "function"),
+      text("gen_ai.tool.call.id", "call_2"),
+      text("error.type", "tool_failed"),
+      text("gen_ai.conversation.id", "c-1"),
+    ]);
+  });
+
+  it("belong to whoever has called, if somebody has said so", () => {
+    const [turn, model] = spansOf(encoded("b7ad6b7169203331"));
+    expect(turn?.parentSpanId).toBe("b7ad6b7169203331");
+    expect(model?.parentSpanId).toBe(turn?.spanId);
+  });
+
+  it("have an end, also where a stop has cut them off, and none before its beginning", () => {
+    let nowMs = START_MS;
+    const trace = new Trace(() => nowMs);
+    const open = trace.root.begin({ kind: "tool", name: "find", toolCallId: "call_1" });
+    nowMs -= 5_000;
+    trace.end({});
+    open.end({});
+    const cost = { rowsRead: 0, rowsWritten: 0, alarms: 0 };
+    const subject = { tenant: "acme", conversation: "c", turn: "t" };
+    const record = turnRecord(subject, trace, { status: "stopped", cost });
+    const options = { service: "byref", traceId: TRACE_ID, newSpanId: () => "0".repeat(16) };
+    const [turn, tool] = spansOf(tracesRequest(trace, record, options));
+    expect(turn?.name).toBe("invoke_agent");
+    expect(tool?.endTimeUnixNano).toBe(tool?.startTimeUnixNano);
+    expect(tool?.status).toEqual({ code: 2 });
+    expect(tool?.attributes).toContainEqual(text("error.type", "turn_stopped"));
+  });
+
+  it("are a thousand at most, and counted all the same", () => {
+    const trace = new Trace(() => START_MS);
+    for (let call = 0; call < 1_500; call++) {
+      trace.root.begin({ kind: "tool", name: "find", toolCallId: "x".repeat(500) }).end();
+    }
+    trace.end({});
+    const cost = { rowsRead: 0, rowsWritten: 0, alarms: 0 };
+    const subject = { tenant: "acme", conversation: "c", turn: "t" };
+    const record = turnRecord(subject, trace, { status: "done", cost });
+    expect(record.toolCalls).toBe(1_500);
+    const options = { service: "byref", traceId: TRACE_ID, newSpanId: () => "0".repeat(16) };
+    const spans = spansOf(tracesRequest(trace, record, options));
+    expect(spans).toHaveLength(1_000);
+    expect(spans[1]?.attributes).toContainEqual(text("gen_ai.tool.call.id", "x".repeat(128)));
+  });
+
+  it.each([
+    ["anthropic.messages", "anthropic"],
+    ["openai.responses", "openai"],
+    ["amazon-bedrock", "aws.bedrock"],
+    ["azure.chat", "azure.ai.openai"],
+    ["google.generative-ai", "gcp.gemini"],
+    ["google.vertex.chat", "gcp.vertex_ai"],
+    ["mistral.chat", "mistral_ai"],
+    ["openai-compatible.chat", "openai-compatible"],
+  ])("call the provider %s as the conventions do: %s", (provider, name) => {
+    const { trace, record } = recordedTurn();
+    trace.root.activity = { kind: "agent", name: "a", model: "m", provider };
+    const options = { service: "byref", traceId: TRACE_ID, newSpanId: () => "0".repeat(16) };
+    const [turn] = spansOf(tracesRequest(trace, record, options));
+    expect(turn?.attributes).toContainEqual(text("gen_ai.provider.name", name));
+  });
+});
+
+it("what is told of a turn is its counts and times", () => {
+  const { record } = recordedTurn();
+  expect(JSON.parse(JSON.stringify(record))).toEqual({
+    event: "turn",
+    tenant: "acme",
+    conversation: "c-1",
+    turn: "t-1",
+    traceId: TRACE_ID,
+    agent: "orders",
+    model: "claude",
+    provider: "anthropic.messages",
+    startedAt: "2026-01-01T00:00:00.000Z",
+    durationMs: 400,
+    firstPartMs: 150,
+    modelCalls: 2,
+    modelMs: 200,
+    toolCalls: 2,
+    toolFailures: 1,
+    toolMs: 200,
+    status: "done",
+    finishReason: "stop",
+    usage: { inputTokens: 66, outputTokens: 44, totalTokens: 110 },
+    savings: { promptChars: 1, inlinePromptChars: 2, authoredChars: 3, resolvedChars: 4 },
+    cost: { rowsRead: 5, rowsWritten: 6, alarms: 7 },
+  });
+});

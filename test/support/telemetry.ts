@@ -1,0 +1,61 @@
+import { type MockInstance, vi } from "vitest";
+
+export interface SentSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+  readonly attributes: readonly { readonly key: string; readonly value: object }[];
+  readonly status: { readonly code?: number };
+}
+
+/** The spans in the body of a request to a collector. */
+export function spansIn(body: string): readonly SentSpan[] {
+  const { resourceSpans } = JSON.parse(body) as {
+    resourceSpans: readonly { scopeSpans: readonly { spans: readonly SentSpan[] }[] }[];
+  };
+  return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
+}
+
+/** A text or a number of a span. */
+export function attributeOf(span: SentSpan | undefined, wanted: string): string | undefined {
+  const value = span?.attributes.find(({ key }) => key === wanted)?.value;
+  return value === undefined ? undefined : String(Object.values(value)[0]);
+}
+
+/** Each span's name behind those that it is in: `a > b > c`. */
+export function pathsIn(spans: readonly SentSpan[]): readonly string[] {
+  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  const pathOf = ({ name, parentSpanId = "" }: SentSpan): string => {
+    const parent = byId.get(parentSpanId);
+    return parent === undefined ? name : `${pathOf(parent)} > ${name}`;
+  };
+  return spans.map(pathOf);
+}
+
+export interface Line extends Readonly<Record<string, unknown>> {
+  readonly event: string;
+}
+
+/** The lines of JSON that were written to the console. */
+export function linesOf({ mock }: MockInstance): readonly Line[] {
+  return mock.calls.flatMap(([text]) =>
+    typeof text === "string" && text.startsWith("{") ? [JSON.parse(text) as Line] : [],
+  );
+}
+
+export const COLLECTOR = "http://collector.example:4318";
+
+/** In the place of a collector: what it is sent, and what it answers. */
+export function collecting(answer: () => Promise<Response> | Response = () => new Response("{}")) {
+  const requests: { readonly url: string; readonly init: RequestInit; readonly body: string }[] =
+    [];
+  vi.spyOn(globalThis, "fetch").mockImplementation(async (url, init = {}) => {
+    requests.push({ url: String(url), init, body: String(init.body) });
+    return answer();
+  });
+  return { requests, spans: (request = 0) => spansIn(requests[request]?.body ?? "") };
+}

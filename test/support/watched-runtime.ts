@@ -1,0 +1,61 @@
+import { tool } from "ai";
+import * as z from "zod";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import type { Agent } from "../../src/turn/agent.ts";
+import { json } from "./edge.ts";
+import type { OwnRuntime } from "./own-runtime.ts";
+import { finish, scriptedModel, type Step } from "./scripted-model.ts";
+import { COLLECTOR } from "./telemetry.ts";
+
+/** What nobody but the collector is to see. */
+export const KEY = "sk-collector-canary";
+
+/** The end of a step that asks for tools. */
+export const asked = finish("tool-calls", { input: 60, output: 40 });
+/** The end of a step that says something. */
+export const done = finish("stop", { input: 6, output: 4 });
+
+const tools = {
+  add: tool({
+    inputSchema: z.object({ a: z.number(), b: z.number() }),
+    execute: ({ a, b }) => a + b,
+  }),
+  fail: tool({
+    inputSchema: z.object({}),
+    execute: (): string => {
+      throw new Error("boom");
+    },
+  }),
+};
+
+export const agentNamed = (name: string, more: Partial<Agent> = {}): Agent => ({
+  name,
+  description: `Is ${name}.`,
+  instructions: "Help.",
+  tools,
+  ...more,
+});
+
+/** A clerk, who does this, and a researcher. */
+export const runtimeOf = (steps: readonly Step[], more: Partial<Agent> = {}): RuntimeOptions => ({
+  agents: [agentNamed("clerk", more), agentNamed("researcher")],
+  model: scriptedModel(steps),
+});
+
+/** With a line for each turn, and a collector. */
+export const exporting: Readonly<Record<string, unknown>> = {
+  LOG: "turns",
+  OTEL_EXPORTER_OTLP_ENDPOINT: `${COLLECTOR}/`,
+  OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${KEY}`,
+};
+
+/** One turn; what is streamed. */
+export async function say(
+  own: OwnRuntime,
+  message = "Hello.",
+  headers: Record<string, string> = {},
+) {
+  const init = json({ message }, headers);
+  const response = await own.call("POST", "/conversations/c/messages", init);
+  return response.text();
+}
