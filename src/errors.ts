@@ -34,6 +34,7 @@ export const errorCodes = {
   limit_exceeded: { status: 422, title: "A limit is exceeded" },
   invalid_tool_input: { status: 422, title: "The tool's input is not valid" },
   unknown_tool: { status: 422, title: "There is no such tool" },
+  address_not_allowed: { status: 403, title: "The address may not be fetched" },
   tool_denied: { status: 403, title: "The tool is not allowed" },
   tool_failed: { status: 500, title: "The tool failed" },
   tool_timeout: { status: 504, title: "The tool took too long" },

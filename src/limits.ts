@@ -106,6 +106,9 @@ export const limits = {
   /** Silence of a model: before its first part, and between two parts. */
   modelSilenceMs: 60_000,
   toolMs: 60_000,
+  /** What a tool fetches with `publicFetch`: its body, and the time until its end. */
+  maxFetchedBytes: 16_777_216,
+  fetchMs: 30_000,
 
   // --- plans ---
   maxPlanCalls: 200,
