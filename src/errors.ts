@@ -16,6 +16,7 @@ export const errorCodes = {
   unknown_agent: { status: 404, title: "There is no such agent" },
   unsupported_media_type: { status: 415, title: "The content type is not supported" },
   unsupported_part: { status: 422, title: "The message has a part that is not supported" },
+  body_timeout: { status: 408, title: "The body does not come" },
   body_too_large: { status: 413, title: "The body is too large" },
   conversation_not_found: { status: 404, title: "There is no such conversation" },
   conversation_exists: { status: 409, title: "There is such a conversation already" },

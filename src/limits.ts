@@ -169,6 +169,9 @@ export const limits = {
   maxVariablePageSize: 1_000,
   /** A value that is sent as it is, without being streamed. */
   maxWholeBodyBytes: 1_048_576,
+  /** A body of which fewer bytes come in so long a time, all that is left of it aside, is given up. */
+  bodySilenceMs: 30_000,
+  minBodyBytes: 1_024,
   /** A comment on the stream keeps proxies from closing it. */
   keepAliveMs: 15_000,
 

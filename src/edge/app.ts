@@ -5,6 +5,7 @@ import { cors } from "hono/cors";
 import { limits } from "../limits.ts";
 import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
+import { limitSilence } from "./body-silence.ts";
 import type { Door } from "./doors.ts";
 import { entrance } from "./entrance.ts";
 import { coreApi } from "./openapi/core.ts";
@@ -68,6 +69,7 @@ export function createApp({ agents, door, plans, transfer }: AppOptions) {
   });
   app.use(entrance(door));
   app.use(async (context, next) => (isSlashed(context) ? nothingAt(context) : next()));
+  app.use(limitSilence);
   const limitChat = limitBody(limits.maxChatBodyBytes);
   app.use((context, next) => (isStreamedIn(context) ? next() : limitChat(context, next)));
   app.get("/agents", (context) =>

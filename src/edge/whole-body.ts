@@ -15,12 +15,17 @@ export function withEnd(body: ReadableStream<Uint8Array> | null): {
   const end = crypto.randomUUID();
   const { readable, writable } = new IdentityTransformStream();
   const send = async () => {
-    await body?.pipeTo(writable, { preventClose: true });
+    const options = { preventClose: true, preventAbort: true };
+    const isWhole = await body?.pipeTo(writable, options).then(
+      () => true,
+      () => false,
+    );
     const writer = writable.getWriter();
-    await writer.write(new TextEncoder().encode(end));
+    // What broke off has no end: that is how the object knows.
+    if (isWhole !== false) await writer.write(new TextEncoder().encode(end));
     await writer.close();
   };
-  // What could not be sent has no end: that is how the object knows.
+  // The object wants no more of it.
   void send().catch(() => undefined);
   return { header: [END_HEADER, end], body: readable };
 }
