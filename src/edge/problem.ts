@@ -17,7 +17,7 @@ export function problemOf(
   const body = { ...details, type: `urn:byref:${code}`, title, status, detail, code };
   const headers = new Headers({ "content-type": "application/problem+json" });
   if (status === 401) headers.set("www-authenticate", "Bearer");
-  if (status === 429) headers.set("retry-after", "5");
+  if (status === 429 || status === 503) headers.set("retry-after", "5");
   return new Response(JSON.stringify(body), { status, headers });
 }
 

@@ -210,7 +210,9 @@ describe("the keys of an issuer", () => {
     vi.setSystemTime(Date.now() + 3_590_000);
     expect((await enter(token)).status).toBe(200);
     vi.setSystemTime(Date.now() + 20_000);
-    await problemIn(await enter(token), "keys_unavailable");
+    const refused = await enter(token);
+    expect(refused.headers.get("retry-after")).toBe("5");
+    await problemIn(refused, "keys_unavailable");
     isUp = true;
     vi.setSystemTime(Date.now() + 20_000);
     expect((await enter(token)).status).toBe(200);

@@ -41,7 +41,7 @@ describe("requests made from GET /openapi.json", () => {
     const work = async () => {
       for (const [number, request] of requests) {
         const { method, route } = request;
-        const answered = await send(request);
+        const answered = await send(request).catch((error: unknown) => noAnswer(error));
         statuses.set(answered.status, (statuses.get(answered.status) ?? 0) + 1);
         if (answered.status < 300) reached.add(`${method} ${route}`);
         const fault = check.faultOf(method, route, answered) ?? refused(request, answered);
@@ -102,6 +102,11 @@ describe("requests made from GET /openapi.json", () => {
     return encodeURIComponent(index === undefined ? name : (plans[Number(index)] ?? "none"));
   }
 });
+
+/** A connection that broke is a fault as well. */
+function noAnswer(error: unknown): Answered {
+  return { status: 599, type: "", text: String(error instanceof Error ? error.cause : error) };
+}
 
 /** A request in which nothing is wrong is not refused for its form. */
 function refused(request: FuzzedRequest, { status, text }: Answered): string | undefined {
