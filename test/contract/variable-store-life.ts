@@ -261,8 +261,8 @@ export function idleness(at: Fixture): void {
 export function tombstones(at: Fixture): void {
   /** Saves each with a millisecond more to live than the one before, and evicts them. */
   const evictAll = async (names: readonly string[], stepMs = 1) => {
-    for (const [index, name] of names.entries())
-      await at.store.save({ name, value: 1, ttlMs: 1 + index * stepMs });
+    const write = (name: string, index: number) => ({ name, value: 1, ttlMs: 1 + index * stepMs });
+    await at.store.saveAll(names.map(write));
     at.nowMs += names.length;
     expect(at.store.evictDue(at.nowMs, names.length)).toHaveLength(names.length);
   };
