@@ -18,7 +18,7 @@ export interface LocalWorkerOptions {
   readonly signal?: AbortSignal;
   /** Listens on this machine's loopback address only, or on every address. */
   readonly listen: "loopback" | "everywhere";
-  /** Told in a line when the Worker stopped answering and is restarted. Default: nobody is. */
+  /** Told in a line of each turn, and when the Worker is restarted. Default: nobody is. */
   readonly say?: (line: string) => void;
 }
 
@@ -40,7 +40,7 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
   const secret = randomBytes(32).toString("hex");
   const stateDir = resolve(options.stateDir);
   const envFile = writeEnvFile(stateDir, { ...options.settings, LOCAL_SECRET: secret });
-  const start = () => startWrangler({ port: innerPort, stateDir, envFile });
+  const start = () => startWrangler({ port: innerPort, stateDir, envFile, say });
   const supervisor = new Supervisor({ start, url: `http://127.0.0.1:${innerPort}/health`, say });
   const removeEnvFile = () => rmSync(envFile, { force: true });
   // Whatever ends this process, it leaves neither a server nor a file with keys behind.

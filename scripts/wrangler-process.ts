@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 
 const root = join(import.meta.dirname, "..");
 const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
@@ -24,6 +25,8 @@ export interface WranglerOptions {
   /** Where objects and buckets are kept; an absolute path. */
   readonly stateDir: string;
   readonly envFile: string;
+  /** Told in a line of JSON of each turn, and of what else the Worker has to tell. Default: nobody is. */
+  readonly say?: (line: string) => void;
 }
 
 /** `wrangler dev`, and all that it starts. */
@@ -39,7 +42,7 @@ export interface WranglerProcess {
   stop(): Promise<void>;
 }
 
-export function startWrangler({ port, stateDir, envFile }: WranglerOptions): WranglerProcess {
+export function startWrangler({ port, stateDir, envFile, say }: WranglerOptions): WranglerProcess {
   const child = spawn(
     process.execPath,
     [
@@ -60,6 +63,7 @@ export function startWrangler({ port, stateDir, envFile }: WranglerOptions): Wra
     },
   );
   const said = collect(child);
+  if (say !== undefined) forwardEvents(child, say);
   let known: readonly number[] = [];
   const kill = (family = familyOf(child.pid)) => {
     for (const pid of family) killOne(pid);
@@ -98,6 +102,18 @@ function collect(child: ChildProcess): () => string {
   child.stdout?.on("data", add);
   child.stderr?.on("data", add);
   return () => text;
+}
+
+/** What else wrangler writes is about itself. */
+function forwardEvents({ stdout, stderr }: ChildProcess, say: (line: string) => void): void {
+  for (const input of [stdout, stderr]) {
+    if (input === null) continue;
+    createInterface({ input }).on("line", (line) => {
+      // It paints errors.
+      const [event] = /\{"event":.*\}/.exec(line) ?? [];
+      if (event !== undefined) say(event);
+    });
+  }
 }
 
 /**

@@ -66,7 +66,7 @@ export class Telemetry {
       // Of what nobody keeps nobody is told.
       const collector = parent?.isSampled === false ? undefined : collectorIn(settings);
       const traceId = collector && (parent?.traceId ?? randomHex(16));
-      const record = turnRecord({ ...watched, tenant: this.#tenant, traceId }, trace, end);
+      const record = turnRecord({ tenant: this.#tenant, ...watched, traceId }, trace, end);
       if (settings.LOG === "turns") console.log(JSON.stringify(record));
       if (collector !== undefined && traceId !== undefined) {
         const request = tracesRequest(trace, record, {
