@@ -1,5 +1,9 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
+import { ensurePage } from "./scripts/page.ts";
+
+// wrangler.toml names its folder, and a clean clone has none.
+ensurePage();
 
 /** Megabytes in every size and store: minutes, with a script of their own. */
 const LARGE = "test/**/*.large.test.ts";
@@ -27,7 +31,7 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/**/*.test.ts"],
-          exclude: ["test/edge/**", "test/process/**", LARGE],
+          exclude: ["test/edge/**", "test/process/**", "test/browser/**", LARGE],
           testTimeout: PATIENT_MS,
           ...SHARED,
         },
@@ -46,7 +50,7 @@ export default defineConfig({
         test: {
           name: "large",
           include: [LARGE],
-          exclude: ["test/edge/**", "test/process/**"],
+          exclude: ["test/edge/**", "test/process/**", "test/browser/**"],
           testTimeout: 4 * PATIENT_MS,
         },
       },
@@ -67,6 +71,16 @@ export default defineConfig({
           ...SHARED,
           // Vitest wants a group of its own for what shares one worker.
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          name: "browser",
+          include: ["test/browser/**/*.test.ts"],
+          exclude: [LARGE],
+          ...PROCESS,
+          ...SHARED,
+          sequence: { groupOrder: 2 },
         },
       },
       {

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { buildPage, pageKiB } from "./page.ts";
 
 /** KiB after gzip, as `wrangler deploy --dry-run --minify` prints it. Source: the project's goals. */
 const bundles = [
@@ -18,10 +19,14 @@ const bundles = [
 /** What a page loads to talk to a server. */
 const MAX_CLIENT_BYTES = 3_072;
 
+/** Everything that a browser loads of the page, also what it loads later. */
+const MAX_PAGE_KIB = 200;
+
 const checks = [
   { name: "format", command: ["oxfmt", "--check"] },
   { name: "lint and layers", command: ["oxlint"] },
   { name: "types", command: ["tsc", "-p", "tsconfig.json"] },
+  { name: "types of the page", command: ["tsc", "-p", "src/web/tsconfig.json"] },
   {
     name: "generated types are fresh",
     command: ["wrangler", "types", "--include-runtime=false", "--check"],
@@ -29,6 +34,7 @@ const checks = [
 ];
 
 process.env.WRANGLER_SEND_METRICS = "false";
+buildPage();
 let failed = 0;
 
 for (const { name, command } of checks) {
@@ -47,7 +53,9 @@ report(
   clientSize <= MAX_CLIENT_BYTES,
   "",
 );
-console.log(`${checks.length + 2 * bundles.length + 1 - failed} passed, ${failed} failed`);
+const pageSize = pageKiB();
+report(`page: ${pageSize} KiB gzip, at most ${MAX_PAGE_KIB}`, pageSize <= MAX_PAGE_KIB, "");
+console.log(`${checks.length + 2 * bundles.length + 2 - failed} passed, ${failed} failed`);
 process.exit(failed === 0 ? 0 : 1);
 
 function report(name: string, isFine: boolean, said: string): void {

@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { settingNames } from "../src/edge/settings.ts";
 import { startFront } from "./local-front.ts";
+import { ensurePage } from "./page.ts";
 import { Supervisor } from "./supervisor.ts";
 import { startWrangler } from "./wrangler-process.ts";
 
@@ -36,6 +37,7 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
   const { port, listen, say = () => undefined } = options;
   const ip = listen === "loopback" ? "127.0.0.1" : "0.0.0.0";
   await requireFree(port, ip);
+  ensurePage();
   const innerPort = await freePort();
   const secret = randomBytes(32).toString("hex");
   const stateDir = resolve(options.stateDir);

@@ -1,16 +1,18 @@
 /** What plain workerd serves: `node scripts/workerd-bundle.ts FOLDER`, for an image; with its start script. */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { unstable_readConfig } from "wrangler";
 import { settingNames } from "../src/edge/settings.ts";
+import { ensurePage, type PageFile, pageFiles } from "./page.ts";
 
 const root = join(import.meta.dirname, "..");
 const modules = join(root, "node_modules");
 
-/** Writes `index.js` and `config.capnp`. Neither holds a setting. */
+/** Writes `index.js`, `main.js`, the page and `config.capnp`. None of them holds a setting. */
 export function bundleForWorkerd(folder: string): void {
   mkdirSync(folder, { recursive: true });
+  ensurePage();
   const wrangler = join(modules, "wrangler/bin/wrangler.js");
   const bundling = ["deploy", "--dry-run", "--minify", `--outdir=${resolve(folder)}`];
   execFileSync(process.execPath, [wrangler, ...bundling], {
@@ -19,7 +21,41 @@ export function bundleForWorkerd(folder: string): void {
     env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
   });
   for (const name of ["README.md", "index.js.map"]) rmSync(join(folder, name), { force: true });
-  writeFileSync(join(folder, "config.capnp"), configFrom(join(root, "wrangler.toml")));
+  cpSync(join(root, "dist/web"), join(folder, "web"), { recursive: true });
+  const page = pageFiles();
+  writeFileSync(join(folder, "main.js"), mainWith(page));
+  writeFileSync(join(folder, "config.capnp"), configFrom(join(root, "wrangler.toml"), page));
+}
+
+/**
+ * The Worker behind the page's files. A disk service of workerd would serve them without their types, so
+ * they are modules.
+ */
+function mainWith(page: readonly PageFile[]): string {
+  const imports = page.map(({ name }, index) => `import file${index} from "./web/${name}";`);
+  const files = page.map(
+    ({ path, headers }, index) =>
+      `  [${JSON.stringify(path)}, { body: file${index}, headers: ${JSON.stringify(headers)} }],`,
+  );
+  return `import worker from "./index.js";
+${imports.join("\n")}
+export * from "./index.js";
+
+const files = new Map([
+${files.join("\n")}
+]);
+
+export default {
+  ...worker,
+  fetch(request, env, context) {
+    const isRead = request.method === "GET" || request.method === "HEAD";
+    const file = isRead ? files.get(new URL(request.url).pathname) : undefined;
+    if (file === undefined) return worker.fetch(request, env, context);
+    const body = request.method === "HEAD" ? null : file.body;
+    return new Response(body, { headers: file.headers });
+  },
+};
+`;
 }
 
 /** What of wrangler.toml plain workerd has use for. */
@@ -32,7 +68,7 @@ interface WorkerConfig {
 }
 
 /** Where it listens and keeps its objects is said when it starts; its settings are that process's. */
-function configFrom(wranglerToml: string): string {
+function configFrom(wranglerToml: string, page: readonly PageFile[]): string {
   const config: WorkerConfig = unstable_readConfig({ config: wranglerToml });
   const objects = config.durable_objects.bindings;
   const classes = new Set(objects.map(({ class_name: name }) => name));
@@ -46,6 +82,7 @@ function configFrom(wranglerToml: string): string {
     classes,
     (name) => `(className = "${name}", uniqueKey = "byref-${name}", enableSql = true)`,
   );
+  const files = page.map(({ name }) => `(name = "web/${name}", data = embed "web/${name}"),`);
   return `using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
@@ -62,7 +99,11 @@ const config :Workerd.Config = (
 );
 
 const worker :Workerd.Worker = (
-  modules = [(name = "index.js", esModule = embed "index.js")],
+  modules = [
+    (name = "main.js", esModule = embed "main.js"),
+    (name = "index.js", esModule = embed "index.js"),
+    ${files.join("\n    ")}
+  ],
   compatibilityDate = "${config.compatibility_date}",
   compatibilityFlags = ${JSON.stringify(config.compatibility_flags)},
   durableObjectNamespaces = [

@@ -99,7 +99,9 @@ export class ClientVariables {
     const isBytes = value instanceof Blob || value instanceof Uint8Array;
     const type = isBytes ? (contentType ?? (own || "application/octet-stream")) : JSON_TYPE;
     const headers = { "content-type": type, "if-match": ifMatch, "if-none-match": ifNoneMatch };
-    const body = isBytes ? value : JSON.stringify(value);
+    // DOM's own types do not take bytes that threads may share; browsers refuse only those that are.
+    const bytes = value as NonNullable<RequestInit["body"]>;
+    const body = isBytes ? bytes : JSON.stringify(value);
     return this.#connection.ask("PUT", pathOf(name), { query, headers, body });
   }
 

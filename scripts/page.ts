@@ -1,0 +1,108 @@
+/** Makes the page: `npm run build:web`. */
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { extname, join, relative } from "node:path";
+import { gzipSync } from "node:zlib";
+
+const root = join(import.meta.dirname, "..");
+const built = join(root, "dist/web");
+const HEADERS = "_headers";
+
+/** What the page is made of. */
+const sources = ["src", "vite.config.ts", "package-lock.json"];
+
+/** Throws what Vite says if it cannot be made. */
+export function buildPage(): void {
+  const vite = join(root, "node_modules/vite/bin/vite.js");
+  const { status, stdout, stderr } = spawnSync(process.execPath, [vite, "build"], {
+    cwd: root,
+    encoding: "utf8",
+    // Whoever asks may be a test, and a page for tests is larger and slower.
+    env: { ...process.env, NODE_ENV: "production" },
+  });
+  if (status !== 0) throw new Error(`The page could not be built.\n${stdout}${stderr}`);
+}
+
+/** Builds the page if there is none, or if what it is made of is newer. */
+export function ensurePage(): void {
+  const index = join(built, "index.html");
+  const builtMs = existsSync(index) ? statSync(index).mtimeMs : 0;
+  const isFresh = sources.every((name) => newestMs(join(root, name)) < builtMs);
+  if (!isFresh) buildPage();
+}
+
+function newestMs(path: string): number {
+  const stats = statSync(path);
+  if (!stats.isDirectory()) return stats.mtimeMs;
+  const inside = readdirSync(path).map((name) => newestMs(join(path, name)));
+  return Math.max(stats.mtimeMs, ...inside);
+}
+
+/** A file of the page as a server sends it. */
+export interface PageFile {
+  /** Below the folder of the page. */
+  readonly name: string;
+  /** Of the URL. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const types: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** For servers that do not read `_headers`, as Cloudflare's does. */
+export function pageFiles(folder = built): readonly PageFile[] {
+  const rules = rulesIn(readFileSync(join(folder, HEADERS), "utf8"));
+  return namesIn(folder)
+    .filter((name) => name !== HEADERS)
+    .map((name) => {
+      const path = name === "index.html" ? "/" : `/${name}`;
+      const type = types[extname(name)];
+      if (type === undefined) throw new Error(`scripts/page.ts does not know the type of ${name}.`);
+      const own = rules.filter(({ start }) => path.startsWith(start));
+      const pairs = own.flatMap(({ headers }) => headers);
+      const usual = { "content-type": type, "cache-control": "no-cache" };
+      return { name, path, headers: { ...usual, ...Object.fromEntries(pairs) } };
+    });
+}
+
+/** KiB of what a browser loads, after gzip. */
+export function pageKiB(): number {
+  const sizes = namesIn(built)
+    .filter((name) => name !== HEADERS)
+    .map((name) => gzipSync(readFileSync(join(built, name))).length);
+  return Math.round(sizes.reduce((sum, size) => sum + size, 0) / 102.4) / 10;
+}
+
+function namesIn(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .toSorted();
+}
+
+interface Rule {
+  readonly start: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+}
+
+/** A line with a path that ends in `*`, and below it, indented, the headers of what is there. */
+function rulesIn(text: string): readonly Rule[] {
+  return text.split(/\n(?=\/)/).map((rule) => {
+    const [path = "", ...lines] = rule.trim().split("\n");
+    const headers = lines.map((line) => {
+      const [, name = "", value = ""] = /^\s+([\w-]+): (.*)$/.exec(line) ?? [];
+      return [name.toLowerCase(), value] as const;
+    });
+    return { start: path.replace(/\*$/, ""), headers };
+  });
+}
+
+if (process.argv[1] === import.meta.filename) {
+  buildPage();
+  console.log(`dist/web: ${pageKiB()} KiB gzip`);
+}
