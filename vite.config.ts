@@ -1,14 +1,27 @@
-import { defineConfig } from "vite";
+import { join } from "node:path";
+import { defineConfig, type Plugin } from "vite";
+
+const JSON_SCHEMAS = /\/(?:to-json-schema|json-schema-processors|json-schema-generator)\.js$/;
+
+/** See `src/web/no-json-schemas.ts`. */
+const withoutJsonSchemas: Plugin = {
+  name: "without-json-schemas",
+  enforce: "pre",
+  resolveId(source, importer) {
+    const isZod = importer?.includes("/node_modules/zod/") === true && JSON_SCHEMAS.test(source);
+    return isZod ? join(import.meta.dirname, "src/web/no-json-schemas.ts") : null;
+  },
+};
 
 /** The page: `src/web` -> `dist/web`, which the Worker serves as static assets. */
 export default defineConfig({
   root: "src/web",
   publicDir: "public",
+  plugins: [withoutJsonSchemas],
   build: {
     outDir: "../../dist/web",
     emptyOutDir: true,
     target: "es2022",
-    // What is loaded lazily is small, and on the same connection.
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
   },

@@ -1,6 +1,14 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
+import { Page } from "./page.tsx";
 import "./theme.css";
+import "./controls.css";
 
 const page = document.querySelector("#page");
-if (page !== null) createRoot(page).render(<StrictMode>Byref</StrictMode>);
+if (page !== null) {
+  createRoot(page).render(
+    <StrictMode>
+      <Page />
+    </StrictMode>,
+  );
+}

@@ -1,0 +1,75 @@
+import { useId, useState } from "react";
+import type { ToolPart } from "./tool-card.tsx";
+
+export type Decide = (decision: {
+  readonly id: string;
+  readonly approved: boolean;
+  readonly reason?: string;
+}) => void;
+
+interface ApprovalFormProps {
+  readonly part: Extract<ToolPart, { state: "approval-requested" }>;
+  readonly decide: Decide;
+}
+
+/** A call that waits for a person: what would run, with its values, and the two answers. */
+export function ApprovalForm({ part, decide }: ApprovalFormProps) {
+  const [reason, setReason] = useState("");
+  const field = useId();
+  const { id, descriptor } = part.approval;
+  const asked = requestIn(descriptor);
+  const answer = (approved: boolean) =>
+    decide({ id, approved, ...(reason.trim() === "" ? {} : { reason: reason.trim() }) });
+  return (
+    <form
+      className="approval"
+      onSubmit={(event) => {
+        event.preventDefault();
+        answer(true);
+      }}
+    >
+      <p className="approval-why">{asked.reason}</p>
+      <h3 className="tool-title">What would run</h3>
+      <pre className="tool-json" tabIndex={0} aria-label="Input with its values">
+        {asked.input ?? JSON.stringify(part.input, null, 2)}
+      </pre>
+      <label className="approval-label" htmlFor={field}>
+        Reason, if you like
+      </label>
+      <input
+        id={field}
+        className="field"
+        value={reason}
+        maxLength={1_000}
+        onChange={({ target }) => setReason(target.value)}
+      />
+      <div className="approval-buttons">
+        <button type="submit" className="button button-main">
+          Approve
+        </button>
+        <button type="button" className="button" onClick={() => answer(false)}>
+          Deny
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function requestIn(descriptor: unknown): { readonly reason: string; readonly input?: string } {
+  const { reason, input } = {
+    ...(descriptor as { reason?: unknown; input?: unknown } | undefined),
+  };
+  return {
+    reason: typeof reason === "string" ? reason : "This call runs when you approve it.",
+    ...(typeof input === "string" ? { input: pretty(input) } : {}),
+  };
+}
+
+/** A long one is cut, and then no JSON. */
+function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

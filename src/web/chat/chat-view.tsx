@@ -1,0 +1,90 @@
+import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from "react";
+import type { Chatting } from "./use-chatting.ts";
+import { Composer } from "./composer.tsx";
+import { type Example, FirstRun } from "./first-run.tsx";
+import { type MessageActions, MessageView } from "./message-view.tsx";
+import { TroubleNote } from "./trouble-note.tsx";
+import type { WrittenTexts } from "./use-written.ts";
+import "./chat-view.css";
+
+interface ChatViewProps {
+  readonly chatting: Chatting;
+  readonly written: WrittenTexts;
+  readonly agents: readonly string[];
+  readonly onExample: (example: Example) => void;
+  readonly field: RefObject<HTMLTextAreaElement | null>;
+}
+
+/** The messages, and where the next one is written. */
+export function ChatView({ chatting, written, agents, onExample, field }: ChatViewProps) {
+  const { messages, isBusy, trouble, earlier } = chatting;
+  const actions = useActions(chatting);
+  const scroller = useStickyScroll(messages);
+  const last = messages.at(-1);
+  const isWaiting = isBusy && last?.role === "user";
+  return (
+    <div className="chat">
+      <div className="chat-scroll" ref={scroller} tabIndex={-1}>
+        <div className="chat-column" role="log" aria-label="Messages" aria-busy={isBusy}>
+          {earlier !== undefined && (
+            <button type="button" className="button chat-earlier" onClick={earlier}>
+              Show earlier messages
+            </button>
+          )}
+          {messages.length === 0 && !isBusy && trouble === undefined && (
+            <FirstRun agents={agents} ask={onExample} />
+          )}
+          {messages.map((message) => (
+            <MessageView
+              key={message.id}
+              message={message}
+              written={written.get(message.id)}
+              isLive={isBusy && message === last}
+              isBusy={isBusy}
+              actions={actions}
+            />
+          ))}
+          {isWaiting && (
+            <p className="chat-waiting">
+              <span className="chat-pulse" aria-hidden="true" /> Thinking
+            </p>
+          )}
+          {trouble !== undefined && <TroubleNote trouble={trouble} retry={chatting.retry} />}
+        </div>
+      </div>
+      <div className="chat-foot">
+        <Composer isBusy={isBusy} field={field} send={chatting.send} stop={chatting.stop} />
+      </div>
+    </div>
+  );
+}
+
+function useActions({ decide, edit, regenerate }: Chatting): MessageActions {
+  return useMemo(() => ({ decide, edit, regenerate }), [decide, edit, regenerate]);
+}
+
+const STICKS_WITHIN_PX = 120;
+
+/** Stays at the end while the answer grows, unless somebody has scrolled away from it. */
+function useStickyScroll(messages: readonly unknown[]): (element: HTMLDivElement | null) => void {
+  const element = useRef<HTMLDivElement>(null);
+  const isAtEnd = useRef(true);
+  const count = useRef(0);
+  useLayoutEffect(() => {
+    const box = element.current;
+    if (box === null) return;
+    // A new question is always gone to.
+    if (isAtEnd.current || messages.length > count.current + 1) box.scrollTop = box.scrollHeight;
+    count.current = messages.length;
+  }, [messages]);
+  return useCallback((box: HTMLDivElement | null) => {
+    element.current = box;
+    box?.addEventListener(
+      "scroll",
+      () => {
+        isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < STICKS_WITHIN_PX;
+      },
+      { passive: true },
+    );
+  }, []);
+}

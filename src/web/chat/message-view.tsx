@@ -1,0 +1,224 @@
+import type { UIMessage } from "ai";
+import { memo, type ReactNode, useState } from "react";
+import type { TurnMetadata } from "../../turn/turn.ts";
+import { Icon, type IconName } from "../shell/icon.tsx";
+import { figure } from "../words.ts";
+import { AnswerText } from "./answer-text.tsx";
+import type { Decide } from "./approval-form.tsx";
+import { isToolPart, ToolCard } from "./tool-card.tsx";
+import { textsOf } from "./use-written.ts";
+import "./message-view.css";
+
+export interface MessageActions {
+  readonly decide: Decide;
+  readonly edit: (messageId: string, text: string) => void;
+  readonly regenerate: (messageId: string) => void;
+}
+
+interface MessageViewProps {
+  readonly message: UIMessage;
+  /** The texts as the model wrote them, when they are known. */
+  readonly written: readonly string[] | undefined;
+  /** It is still being written. */
+  readonly isLive: boolean;
+  /** Nothing can be asked now. */
+  readonly isBusy: boolean;
+  readonly actions: MessageActions;
+}
+
+export const MessageView = memo(function MessageView(props: MessageViewProps) {
+  return props.message.role === "user" ? <Question {...props} /> : <Answer {...props} />;
+});
+
+function Question({ message, isBusy, actions }: MessageViewProps) {
+  const [isEdited, setEdited] = useState(false);
+  const text = textsOf(message.parts).join("\n\n");
+  if (isEdited) {
+    return (
+      <QuestionForm
+        text={text}
+        cancel={() => setEdited(false)}
+        send={(next) => {
+          setEdited(false);
+          actions.edit(message.id, next);
+        }}
+      />
+    );
+  }
+  return (
+    <article className="message message-user" aria-label="You">
+      <p className="message-question">{text}</p>
+      <div className="message-actions">
+        <Action icon="edit" word="Edit" isOff={isBusy} act={() => setEdited(true)} />
+        <CopyAction text={text} />
+      </div>
+    </article>
+  );
+}
+
+interface QuestionFormProps {
+  readonly text: string;
+  readonly send: (text: string) => void;
+  readonly cancel: () => void;
+}
+
+function QuestionForm({ text, send, cancel }: QuestionFormProps) {
+  const [draft, setDraft] = useState(text);
+  return (
+    <form
+      className="message message-edit"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (draft.trim() !== "") send(draft.trim());
+      }}
+      onKeyDown={({ key }) => key === "Escape" && cancel()}
+    >
+      <textarea
+        className="field"
+        aria-label="Your message"
+        value={draft}
+        rows={3}
+        // Whoever pressed Edit wants to write.
+        ref={(field) => field?.focus()}
+        onChange={({ target }) => setDraft(target.value)}
+      />
+      <p className="message-note">What came after it is answered anew.</p>
+      <div className="message-buttons">
+        <button type="submit" className="button button-main">
+          Send
+        </button>
+        <button type="button" className="button" onClick={cancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Answer({ message, written, isLive, isBusy, actions }: MessageViewProps) {
+  const [showsWritten, setShowsWritten] = useState(false);
+  const texts = textsOf(message.parts);
+  const hasReferences = written?.some((text, index) => text !== texts[index]) === true;
+  let at = 0;
+  return (
+    <article className="message message-answer" aria-label="Answer">
+      {message.parts.map((part, key) => {
+        if (isToolPart(part)) {
+          const { decide } = actions;
+          return (
+            <ToolCard key={key} part={part} turn={message.id} isLive={isLive} decide={decide} />
+          );
+        }
+        if (part.type === "reasoning") return <Reasoning key={key} text={part.text} />;
+        if (part.type !== "text") return null;
+        const own = isLive ? undefined : written?.[at];
+        at++;
+        return (
+          <AnswerText
+            key={key}
+            text={part.text}
+            written={own}
+            showsWritten={showsWritten}
+            turn={message.id}
+          />
+        );
+      })}
+      {!isLive && (
+        <div className="message-actions">
+          <CopyAction text={texts.join("\n\n")} />
+          <Action
+            icon="retry"
+            word="Answer again"
+            isOff={isBusy}
+            act={() => actions.regenerate(message.id)}
+          />
+          {hasReferences && (
+            <button
+              type="button"
+              role="switch"
+              className="message-switch"
+              aria-checked={showsWritten}
+              onClick={() => setShowsWritten(!showsWritten)}
+            >
+              <span className="message-knob" aria-hidden="true" />
+              As the model wrote it
+            </button>
+          )}
+          <Savings message={message} />
+        </div>
+      )}
+    </article>
+  );
+}
+
+function Reasoning({ text }: { readonly text: string }): ReactNode {
+  if (text.trim() === "") return null;
+  return (
+    <details className="message-reasoning">
+      <summary>Reasoning</summary>
+      <p>{text}</p>
+    </details>
+  );
+}
+
+/** What passing by reference has saved in this turn, where it has. */
+function Savings({ message }: { readonly message: UIMessage }): ReactNode {
+  const { savings } = { ...(message.metadata as Partial<TurnMetadata> | undefined) };
+  if (savings === undefined) return null;
+  const { promptChars, inlinePromptChars, authoredChars, resolvedChars } = savings;
+  if (inlinePromptChars > promptChars * 1.1) {
+    return (
+      <p className="message-savings">
+        Sent <b>{figure(promptChars)}</b> characters, not {figure(inlinePromptChars)}
+      </p>
+    );
+  }
+  if (resolvedChars <= authoredChars) return null;
+  return (
+    <p className="message-savings">
+      Wrote <b>{figure(authoredChars)}</b> characters for {figure(resolvedChars)}
+    </p>
+  );
+}
+
+const COPIED_MS = 1_500;
+
+function CopyAction({ text }: { readonly text: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), COPIED_MS);
+  };
+  return (
+    <Action
+      icon={isCopied ? "check" : "copy"}
+      word={isCopied ? "Copied" : "Copy"}
+      act={() => {
+        copy().catch((error: unknown) => console.warn(error));
+      }}
+    />
+  );
+}
+
+interface ActionProps {
+  readonly icon: IconName;
+  readonly word: string;
+  readonly isOff?: boolean;
+  readonly act: () => void;
+}
+
+function Action({ icon, word, isOff = false, act }: ActionProps) {
+  return (
+    <button
+      type="button"
+      className="message-action"
+      aria-label={word}
+      title={word}
+      disabled={isOff}
+      onClick={act}
+    >
+      <Icon name={icon} size={16} />
+    </button>
+  );
+}

@@ -1,0 +1,123 @@
+import { useChat, type UseChatHelpers } from "@ai-sdk/react";
+import { lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
+import { useCallback, useMemo, useRef, useState } from "react";
+import type { Session } from "../session.ts";
+import type { Decide } from "./approval-form.tsx";
+import { aboutOf, type Loaded, loadMessages } from "./load-messages.ts";
+import { type FirstParts, transportFor } from "./transport.ts";
+
+export interface Chatting {
+  readonly messages: readonly UIMessage[];
+  readonly isBusy: boolean;
+  readonly trouble: Error | undefined;
+  readonly firstParts: FirstParts;
+  /** Loads older messages; undefined if there are none. */
+  readonly earlier: (() => void) | undefined;
+  readonly send: (text: string) => void;
+  readonly stop: () => void;
+  readonly retry: () => void;
+  readonly decide: Decide;
+  readonly edit: (messageId: string, text: string) => void;
+  readonly regenerate: (messageId: string) => void;
+}
+
+export interface ChattingOptions {
+  readonly session: Session;
+  readonly loaded: Loaded;
+  readonly agent: string | undefined;
+  /** Something in the conversation has changed. */
+  readonly onChange: () => void;
+}
+
+type Chat = UseChatHelpers<UIMessage>;
+
+const PAINTS_EVERY_MS = 40;
+
+/** The stock `useChat`, and what a server that keeps the history adds to it. */
+export function useChatting(options: ChattingOptions): Chatting {
+  const { session, loaded } = options;
+  const { client, conversation } = session;
+  const { chat, firstParts } = useStockChat(options);
+  const [next, setNext] = useState(loaded.next);
+  const { trouble, run } = useAttempts(chat);
+  const { sendMessage, regenerate, setMessages, addToolApprovalResponse } = chat;
+  const loadEarlier = async () => {
+    const page = await loadMessages(session, next);
+    setMessages((known) => [...page.messages, ...known]);
+    setNext(page.next);
+  };
+  return {
+    messages: chat.messages,
+    isBusy: chat.status === "submitted" || chat.status === "streaming",
+    trouble: trouble ?? chat.error,
+    firstParts,
+    earlier: next === undefined ? undefined : () => run(loadEarlier),
+    send: useCallback((text) => run(() => sendMessage({ text })), [run, sendMessage]),
+    // The turn is the server's: it ends there, and the stream says so.
+    stop: () => run(() => client.conversation(conversation).stop()),
+    retry: () => run(() => goOn(session, chat)),
+    decide: useCallback(
+      (decision) => run(() => addToolApprovalResponse(decision)),
+      [run, addToolApprovalResponse],
+    ),
+    edit: useCallback(
+      (messageId, text) => run(() => sendMessage({ text, messageId })),
+      [run, sendMessage],
+    ),
+    regenerate: useCallback((messageId) => run(() => regenerate({ messageId })), [run, regenerate]),
+  };
+}
+
+function useStockChat({ session, loaded, agent, onChange }: ChattingOptions) {
+  const agentNow = useRef(agent);
+  agentNow.current = agent;
+  const [firstParts, setFirstParts] = useState<FirstParts>(new Map());
+  const transport = useMemo(
+    () =>
+      transportFor({
+        session,
+        agent: () => agentNow.current,
+        onFirstPart: (id, waitedMs) => setFirstParts((known) => new Map(known).set(id, waitedMs)),
+      }),
+    [session],
+  );
+  const chat = useChat<UIMessage>({
+    id: session.conversation,
+    messages: [...loaded.messages],
+    transport,
+    // One that never was has nothing to go on with.
+    resume: loaded.exists,
+    throttle: PAINTS_EVERY_MS,
+    sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
+    onData: onChange,
+    onFinish: onChange,
+  });
+  return { chat, firstParts };
+}
+
+/** What goes wrong outside of the stream is shown as what goes wrong in it. */
+function useAttempts({ clearError }: Chat) {
+  const [trouble, setTrouble] = useState<Error>();
+  const run = useCallback(
+    (work: () => PromiseLike<unknown> | void) => {
+      setTrouble(undefined);
+      clearError();
+      Promise.resolve(work()).catch((error: unknown) =>
+        setTrouble(error instanceof Error ? error : new Error(String(error))),
+      );
+    },
+    [clearError],
+  );
+  return { trouble, run };
+}
+
+/** After trouble: the turn may go on without a listener, be done, be lost, or never have arrived. */
+async function goOn(session: Session, { messages, setMessages, resumeStream, regenerate }: Chat) {
+  const about = await aboutOf(session);
+  if (about?.status === "running") return resumeStream();
+  const asked = messages.findLast(({ role }) => role === "user")?.id;
+  const { messages: kept } = await loadMessages(session);
+  const isAnswered = kept.at(-1)?.role === "assistant" && kept.some(({ id }) => id === asked);
+  if (!isAnswered) return regenerate();
+  return setMessages([...kept]);
+}

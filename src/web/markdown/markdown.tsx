@@ -1,0 +1,238 @@
+import { Lexer, type Token, type Tokens } from "marked";
+import { memo, type ReactNode } from "react";
+import "./markdown.css";
+
+/** How the text between two marks is shown; `isLinked` inside of a link, where nothing else may be pressed. */
+export type RenderMarked = (index: number, text: ReactNode, isLinked: boolean) => ReactNode;
+
+const OPEN = "\uE000";
+const CLOSE = "\uE001";
+const FIRST_INDEX = 0xe100;
+const MAX_MARKS = 4_000;
+const ANY_MARK = /[\uE000\uE001]/;
+
+/** The text between characters that Markdown takes for letters; undefined if it cannot be told apart. */
+export function marked(index: number, text: string): string | undefined {
+  if (index >= MAX_MARKS || ANY_MARK.test(text)) return undefined;
+  return OPEN + String.fromCharCode(FIRST_INDEX + index) + text + CLOSE;
+}
+
+export function hasMarks(text: string): boolean {
+  return ANY_MARK.test(text);
+}
+
+export interface MarkdownProps {
+  readonly text: string;
+  readonly renderMarked?: RenderMarked;
+}
+
+/**
+ * Markdown as elements. HTML in it is text, images are links, and links lead to web and mail addresses
+ * only: what it says may come from anywhere.
+ */
+export const Markdown = memo(function Markdown({ text, renderMarked }: MarkdownProps) {
+  const printer = new Printer(renderMarked);
+  return <div className="markdown">{printer.blocks(Lexer.lex(text, { gfm: true }))}</div>;
+});
+
+/** Goes through the tokens in the order of the text: a mark that opens in one may close in another. */
+class Printer {
+  readonly #renderMarked: RenderMarked | undefined;
+  #open: number | undefined;
+  #linked = 0;
+
+  constructor(renderMarked: RenderMarked | undefined) {
+    this.#renderMarked = renderMarked;
+  }
+
+  blocks(tokens: readonly Token[]): ReactNode[] {
+    return tokens.map((token, key) => this.#block(token as MarkedToken, key));
+  }
+
+  #block(token: MarkedToken, key: number): ReactNode {
+    switch (token.type) {
+      case "heading": {
+        // The page has its own first two levels.
+        const Heading = `h${Math.min(6, token.depth + 2)}` as "h3";
+        return <Heading key={key}>{this.#inline(token.tokens)}</Heading>;
+      }
+      case "paragraph":
+        return <p key={key}>{this.#inline(token.tokens)}</p>;
+      case "text":
+        return <span key={key}>{this.#leaf(token)}</span>;
+      case "code":
+        return (
+          <pre key={key} tabIndex={0}>
+            <code>{this.#text(token.text)}</code>
+          </pre>
+        );
+      case "blockquote":
+        return <blockquote key={key}>{this.blocks(token.tokens)}</blockquote>;
+      case "list":
+        return this.#list(token, key);
+      case "table":
+        return this.#table(token, key);
+      case "hr":
+        return <hr key={key} />;
+      case "html":
+        return <p key={key}>{this.#text(token.text)}</p>;
+      default:
+        return null;
+    }
+  }
+
+  #list(token: Tokens.List, key: number): ReactNode {
+    const items = token.items.map((item, at) => (
+      <li key={at} className={item.task ? "markdown-task" : undefined}>
+        {item.task && <input type="checkbox" disabled checked={item.checked === true} readOnly />}
+        {this.blocks(item.tokens)}
+      </li>
+    ));
+    if (!token.ordered) return <ul key={key}>{items}</ul>;
+    const start = token.start === "" ? 1 : token.start;
+    return (
+      <ol key={key} start={start}>
+        {items}
+      </ol>
+    );
+  }
+
+  #table({ header, rows, align }: Tokens.Table, key: number): ReactNode {
+    const isNumeric = header.map((_, at) => rows.every((row) => NUMBER.test(plain(row[at]?.text))));
+    const side = (at: number) =>
+      ({ textAlign: align[at] ?? (isNumeric[at] === true ? "right" : "left") }) as const;
+    return (
+      <div key={key} className="markdown-table" tabIndex={0} role="group" aria-label="Table">
+        <table>
+          <thead>
+            <tr>
+              {header.map((cell, at) => (
+                <th key={at} scope="col" style={side(at)}>
+                  {this.#inline(cell.tokens)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, index) => (
+              <tr key={index}>
+                {row.map((cell, at) => (
+                  <td key={at} style={side(at)}>
+                    {this.#inline(cell.tokens)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    );
+  }
+
+  #inline(tokens: readonly Token[] = []): ReactNode[] {
+    return tokens.map((token, key) => this.#span(token as MarkedToken, key));
+  }
+
+  #span(token: MarkedToken, key: number): ReactNode {
+    switch (token.type) {
+      case "strong":
+        return <strong key={key}>{this.#inline(token.tokens)}</strong>;
+      case "em":
+        return <em key={key}>{this.#inline(token.tokens)}</em>;
+      case "del":
+        return <del key={key}>{this.#inline(token.tokens)}</del>;
+      case "codespan":
+        return <code key={key}>{this.#text(token.text)}</code>;
+      case "br":
+        return <br key={key} />;
+      case "link":
+      case "image":
+        return <span key={key}>{this.#link(token)}</span>;
+      default:
+        return <span key={key}>{this.#leaf(token)}</span>;
+    }
+  }
+
+  #link({ href, text, tokens }: Tokens.Link | Tokens.Image): ReactNode {
+    const address = addressOf(href);
+    this.#linked++;
+    const shown = tokens === undefined ? this.#text(text) : this.#inline(tokens);
+    this.#linked--;
+    if (address === undefined) return shown;
+    return (
+      <a href={address} target="_blank" rel="noopener noreferrer nofollow">
+        {shown}
+      </a>
+    );
+  }
+
+  #leaf(token: MarkedToken): ReactNode {
+    if ("tokens" in token && token.tokens !== undefined) return this.#inline(token.tokens);
+    return this.#text("text" in token ? decoded(token.text) : token.raw);
+  }
+
+  /** In pieces, at the marks. */
+  #text(text: string): ReactNode {
+    if (this.#open === undefined && !hasMarks(text)) return text;
+    const pieces: ReactNode[] = [];
+    for (const [piece] of text.matchAll(/\uE000[^]|\uE001|[^\uE000\uE001]+/g)) {
+      if (piece.startsWith(OPEN)) this.#open = piece.charCodeAt(1) - FIRST_INDEX;
+      else if (piece === CLOSE) this.#open = undefined;
+      else pieces.push(<span key={pieces.length}>{this.#shown(piece)}</span>);
+    }
+    return pieces;
+  }
+
+  #shown(piece: string): ReactNode {
+    if (this.#open === undefined || this.#renderMarked === undefined) return piece;
+    return this.#renderMarked(this.#open, piece, this.#linked > 0);
+  }
+}
+
+type MarkedToken =
+  | Tokens.Heading
+  | Tokens.Paragraph
+  | Tokens.Text
+  | Tokens.Code
+  | Tokens.Blockquote
+  | Tokens.List
+  | Tokens.Table
+  | Tokens.Hr
+  | Tokens.HTML
+  | Tokens.Strong
+  | Tokens.Em
+  | Tokens.Del
+  | Tokens.Codespan
+  | Tokens.Br
+  | Tokens.Link
+  | Tokens.Image;
+
+const NUMBER = /^[-+]?[\d.,\s]*\d[\d.,\s]*%?$/;
+
+/** Without marks. */
+function plain(text = ""): string {
+  return text.replaceAll(/\uE000[^]|\uE001/g, "");
+}
+
+/** Undefined for whatever is neither a web nor a mail address. */
+export function addressOf(href: string): string | undefined {
+  try {
+    const url = new URL(plain(href));
+    return ["http:", "https:", "mailto:"].includes(url.protocol) ? url.href : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#39;": "'",
+  "&nbsp;": "\u00a0",
+};
+
+function decoded(text: string): string {
+  return text.replaceAll(/&(?:amp|lt|gt|quot|#39|nbsp);/g, (entity) => entities[entity] ?? entity);
+}

@@ -1,0 +1,38 @@
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { Door } from "./door/door.tsx";
+import { enter, storedKey, storeKey } from "./session.ts";
+import { Workspace } from "./shell/workspace.tsx";
+
+type Access = "asked" | "open" | "shut";
+
+/** The door, where there is one and nobody has the key; behind it everything else. */
+export function Page() {
+  const [key, setKey] = useState(storedKey);
+  const [access, setAccess] = useState<Access>("asked");
+  const [refused, setRefused] = useState<string>();
+  const shut = useCallback(() => {
+    setAccess("shut");
+    setRefused(key);
+  }, [key]);
+  const entry = useMemo(() => enter(key, shut), [key, shut]);
+  useEffect(() => {
+    entry.client
+      .agents()
+      .then(() => {
+        storeKey(key);
+        setAccess("open");
+      })
+      // The door has been told of; any other trouble shows itself, and can be tried again, inside.
+      .catch(({ status }: { readonly status?: number }) => {
+        if (status !== 401) setAccess("open");
+      });
+  }, [entry, key]);
+  if (access === "asked") return null;
+  if (access === "shut")
+    return <Door isWrong={key !== undefined && key === refused} enter={setKey} />;
+  const leave = () => {
+    storeKey(undefined);
+    setKey(undefined);
+  };
+  return <Workspace entry={entry} leave={key === undefined ? undefined : leave} />;
+}

@@ -1,0 +1,163 @@
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { useConversation } from "../conversation-context.ts";
+import { bytesInWords, plural } from "../words.ts";
+import type { Span } from "./align.ts";
+import { endOf, versionAt } from "./versions.ts";
+import "./reference-mark.css";
+
+const OPENS_AFTER_MS = 140;
+const CLOSES_AFTER_MS = 180;
+
+interface ReferenceMarkProps {
+  readonly span: Pick<Span, "name" | "source">;
+  /** The message that it stands in. */
+  readonly turn: string;
+  readonly isBlock?: boolean;
+  readonly children: ReactNode;
+}
+
+/** A value in an answer; says where it comes from when it is pointed at, focused or pressed. */
+export function ReferenceMark({ span, turn, isBlock = false, children }: ReferenceMarkProps) {
+  const { isOpen, place, own, ...handlers } = useCard();
+  const card = useId();
+  const press = (
+    // A button would be a box of its own, and not break with its line.
+    <span
+      role="button"
+      tabIndex={0}
+      className={isBlock ? "reference-tag" : "reference-inline"}
+      aria-expanded={isOpen}
+      aria-controls={isOpen ? card : undefined}
+      aria-label={isBlock ? `From ${span.source}` : undefined}
+      title={isOpen ? undefined : `From ${span.source}`}
+      onClick={handlers.show}
+      onFocus={handlers.show}
+    >
+      {isBlock ? span.source : children}
+    </span>
+  );
+  const Wrapper = (isBlock ? "div" : "span") as "div";
+  return (
+    <Wrapper
+      ref={own}
+      className={isBlock ? "reference reference-block" : "reference"}
+      onPointerEnter={isBlock ? undefined : handlers.enter}
+      onPointerLeave={handlers.leave}
+      onBlur={handlers.blur}
+      onKeyDown={handlers.key}
+    >
+      {press}
+      {isBlock && children}
+      {isOpen && (
+        <span id={card} className="reference-card" style={place} role="group" aria-label="Variable">
+          <ReferenceFacts span={span} turn={turn} />
+        </span>
+      )}
+    </Wrapper>
+  );
+}
+
+function ReferenceFacts({ span, turn }: Pick<ReferenceMarkProps, "span" | "turn">) {
+  const { variables, events, openVariable } = useConversation();
+  const info = variables.get(span.name);
+  if (info === undefined) {
+    return (
+      <>
+        <code className="reference-source">{span.source}</code>
+        <span className="reference-note">The variable is not there any more.</span>
+      </>
+    );
+  }
+  const then = versionAt(events, span.name, endOf(turn));
+  const hasChanged = then !== undefined && then !== info.version;
+  return (
+    <>
+      <code className="reference-source">{span.source}</code>
+      <span className="reference-facts">
+        <span>version {then ?? info.version}</span>
+        <span>{info.tool === undefined ? "handed in" : `from ${info.tool}`}</span>
+        <span>
+          {info.type}, {bytesInWords(info.bytes)}
+        </span>
+        {info.trusted || <span className="reference-warning">not trusted</span>}
+      </span>
+      {hasChanged && (
+        <span className="reference-note">
+          It has changed since: {plural(info.version - then, "newer version")}.
+        </span>
+      )}
+      <button type="button" className="reference-open" onClick={() => openVariable(span.name)}>
+        Open ${span.name}
+      </button>
+    </>
+  );
+}
+
+/** Opens at a pause of the pointer, at focus, at a press; stays while either is in it. */
+function useCard() {
+  const own = useRef<HTMLDivElement>(null);
+  const timer = useRef(0);
+  const [place, setPlace] = useState<{ left: number; top?: number; bottom?: number }>();
+  const later = (work: () => void, milliseconds: number) => {
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(work, milliseconds);
+  };
+  const show = () => {
+    clearTimeout(timer.current);
+    setPlace(placeFor(own.current));
+  };
+  const hide = () => {
+    clearTimeout(timer.current);
+    setPlace(undefined);
+  };
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const isOpen = place !== undefined;
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    // It does not move along.
+    const close = () => setPlace(undefined);
+    window.addEventListener("scroll", close, { capture: true, passive: true });
+    window.addEventListener("resize", close);
+    return () => {
+      window.removeEventListener("scroll", close, { capture: true });
+      window.removeEventListener("resize", close);
+    };
+  }, [isOpen]);
+  return {
+    own,
+    place,
+    isOpen,
+    show,
+    enter: () => later(show, OPENS_AFTER_MS),
+    leave: () => {
+      if (own.current?.contains(document.activeElement) !== true) later(hide, CLOSES_AFTER_MS);
+    },
+    blur: ({ relatedTarget }: React.FocusEvent) => {
+      if (!(relatedTarget instanceof Node && own.current?.contains(relatedTarget))) hide();
+    },
+    key: (event: React.KeyboardEvent) => {
+      const isMark = event.target === own.current?.firstElementChild;
+      if (isMark && (event.key === "Enter" || event.key === " ")) {
+        event.preventDefault();
+        show();
+      }
+      if (event.key !== "Escape" || !isOpen) return;
+      event.stopPropagation();
+      hide();
+    },
+  };
+}
+
+const CARD_WIDTH = 280;
+const CARD_HEIGHT = 150;
+
+/** Below the mark's first line, or above it where there is no room. */
+function placeFor(mark: HTMLElement | null) {
+  const box = mark?.firstElementChild?.getClientRects()[0];
+  if (box === undefined) return undefined;
+  const left = Math.max(8, Math.min(box.left, window.innerWidth - CARD_WIDTH - 8));
+  const isAbove = box.bottom + CARD_HEIGHT > window.innerHeight;
+  return isAbove
+    ? { left, bottom: window.innerHeight - box.top + 4 }
+    : { left, top: box.bottom + 4 };
+}

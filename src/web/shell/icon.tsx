@@ -1,0 +1,48 @@
+/** Lines of 1.6 in a square of 20. */
+const paths = {
+  arrow: "M10 16V4m0 0L5 9m5-5 5 5",
+  check: "m4.5 10.5 3.5 3.5 7.5-8",
+  chevron: "m6 8 4 4 4-4",
+  close: "m5 5 10 10M15 5 5 15",
+  copy: "M7 7V4h9v9h-3M4 7h9v9H4z",
+  dots: "M4.400 9.900h.2v.2h-.2zM9.900 9.900h.2v.2h-.2zM15.400 9.900h.2v.2h-.2z",
+  download: "M10 3v9m0 0-4-4m4 4 4-4M4 16h12",
+  edit: "M12.5 4.5l3 3L7 16H4v-3z",
+  events: "M4 5h12M4 10h12M4 15h7",
+  fork: "M6 4v12M6 10h5a3 3 0 0 0 3-3V4M4 4h4M12 4h4",
+  list: "M3.5 4.5h13v11h-13zM8 4.5v11",
+  meter: "M4 16V9m4 7V4m4 12v-5m4 5V7",
+  moon: "M16 11.5A6.5 6.5 0 0 1 8.500 4 6.5 6.500 0 1 0 16 11.5z",
+  plans: "M4 4h4v4H4zM12 12h4v4h-4zM8 6h3a3 3 0 0 1 3 3v3",
+  plus: "M10 4v12M4 10h12",
+  retry: "M15.500 10a5.500 5.500 0 1 1-1.600-3.900M15.500 3.500v3h-3",
+  stop: "M6 6h8v8H6z",
+  sun: "M10 7a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM10 2.500v1.500M10 16v1.500M2.500 10H4M16 10h1.500M4.700 4.700l1 1M14.300 14.300l1 1M4.700 15.300l1-1M14.300 5.700l1-1",
+  talk: "M3.500 4.500h13v9h-8l-3.500 3v-3h-1.500z",
+  trash: "M4 6h12M8 6V4h4v2M6 6l.7 10h6.600L14 6",
+  upload: "M10 12V3m0 0L6 7m4-4 4 4M4 16h12",
+  variables: "M7 4c-3 0-1 6-4 6 3 0 1 6 4 6M13 4c3 0 1 6 4 6-3 0-1 6-4 6",
+  warning: "M10 3.500 17 16H3zM10 8v4M10 14h.01",
+} as const;
+
+export type IconName = keyof typeof paths;
+
+/** A picture beside words that say the same. */
+export function Icon({ name, size = 18 }: { readonly name: IconName; readonly size?: number }) {
+  return (
+    <svg
+      aria-hidden="true"
+      className="icon"
+      width={size}
+      height={size}
+      viewBox="0 0 20 20"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.6"
+      strokeLinecap="round"
+      strokeLinejoin="round"
+    >
+      <path d={paths[name]} />
+    </svg>
+  );
+}

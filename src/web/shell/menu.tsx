@@ -1,0 +1,106 @@
+import { type RefObject, useEffect, useRef, useState } from "react";
+import { Icon, type IconName } from "./icon.tsx";
+import "./menu.css";
+
+export interface Choice {
+  readonly icon: IconName;
+  readonly word: string;
+  readonly isOff?: boolean;
+  readonly isDangerous?: boolean;
+  /** Shown where there is no room for it elsewhere. */
+  readonly isForPhones?: boolean;
+  readonly act: () => void;
+}
+
+interface MenuProps {
+  readonly label: string;
+  readonly choices: readonly Choice[];
+}
+
+/** Arrows go through it, Escape and a press elsewhere close it. */
+export function Menu({ label, choices }: MenuProps) {
+  const own = useRef<HTMLDivElement>(null);
+  const opener = useRef<HTMLButtonElement>(null);
+  const { isOpen, setOpen, onKeyDown, onBlur } = useMenu(own, opener);
+  return (
+    <div ref={own} className="menu" onKeyDown={onKeyDown} onBlur={onBlur}>
+      <button
+        ref={opener}
+        type="button"
+        className="icon-button"
+        aria-label={label}
+        aria-haspopup="menu"
+        aria-expanded={isOpen}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <Icon name="dots" />
+      </button>
+      {isOpen && (
+        <div className="menu-list" role="menu" aria-label={label}>
+          {choices.map((choice) => (
+            <button
+              key={choice.word}
+              type="button"
+              role="menuitem"
+              className={classesOf(choice)}
+              disabled={choice.isOff}
+              onClick={() => {
+                setOpen(false);
+                opener.current?.focus();
+                choice.act();
+              }}
+            >
+              <Icon name={choice.icon} size={16} />
+              {choice.word}
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function classesOf({ isDangerous = false, isForPhones = false }: Choice): string {
+  return `menu-item${isDangerous ? " menu-danger" : ""}${isForPhones ? " menu-phone" : ""}`;
+}
+
+function useMenu(own: RefObject<HTMLElement | null>, opener: RefObject<HTMLElement | null>) {
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    itemsIn(own.current)[0]?.focus();
+    const away = ({ target }: PointerEvent) => {
+      if (!(target instanceof Node && own.current?.contains(target))) setOpen(false);
+    };
+    document.addEventListener("pointerdown", away);
+    return () => document.removeEventListener("pointerdown", away);
+  }, [isOpen, own]);
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    if (!isOpen) return;
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      setOpen(false);
+      opener.current?.focus();
+    }
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step === undefined) return;
+    event.preventDefault();
+    moveFocus(own.current, step);
+  };
+  const onBlur = ({ relatedTarget }: React.FocusEvent) => {
+    const isInside = relatedTarget === null || own.current?.contains(relatedTarget) === true;
+    if (!isInside) setOpen(false);
+  };
+  return { isOpen, setOpen, onKeyDown, onBlur };
+}
+
+function itemsIn(element: HTMLElement | null): readonly HTMLButtonElement[] {
+  const items = element?.querySelectorAll<HTMLButtonElement>(".menu-item:enabled") ?? [];
+  return [...items].filter(({ offsetParent }) => offsetParent !== null);
+}
+
+function moveFocus(element: HTMLElement | null, step: number): void {
+  const items = itemsIn(element);
+  const at = items.findIndex((item) => item === document.activeElement);
+  items[(at + step + items.length) % items.length]?.focus();
+}

@@ -1,0 +1,44 @@
+import type { Chatting } from "../chat/use-chatting.ts";
+import { useConversation } from "../conversation-context.ts";
+import { EventsPanel } from "../events/events-panel.tsx";
+import type { Events } from "../events/use-events.ts";
+import { MeterPanel } from "../meter/meter-panel.tsx";
+import { PlansPanel } from "../plans/plans-panel.tsx";
+import { VariablesPanel } from "../variables/variables-panel.tsx";
+import type { SideTab } from "./side.tsx";
+
+interface SideContentProps {
+  readonly tab: SideTab;
+  readonly exists: boolean;
+  readonly revision: number;
+  readonly selected: string | undefined;
+  readonly setSelected: (name: string | undefined) => void;
+  readonly events: Events;
+  readonly chatting: Chatting;
+}
+
+export function SideContent(props: SideContentProps) {
+  const { tab, exists, revision, selected, setSelected, events, chatting } = props;
+  const { session, openVariable } = useConversation();
+  switch (tab) {
+    case "variables":
+      return (
+        <VariablesPanel
+          session={session}
+          revision={revision}
+          selected={selected}
+          onSelect={setSelected}
+        />
+      );
+    case "plans":
+      return exists ? (
+        <PlansPanel session={session} revision={revision} />
+      ) : (
+        <p className="side-note">Work that is written down before it runs will be shown here.</p>
+      );
+    case "events":
+      return <EventsPanel events={events} openVariable={openVariable} />;
+    default:
+      return <MeterPanel messages={chatting.messages} firstParts={chatting.firstParts} />;
+  }
+}

@@ -1,0 +1,98 @@
+import type { ReactNode } from "react";
+import { Icon, type IconName } from "./icon.tsx";
+import "./side.css";
+
+export type Tab = "talk" | SideTab;
+export type SideTab = "variables" | "plans" | "events" | "meter";
+
+const sideTabs: readonly {
+  readonly id: SideTab;
+  readonly word: string;
+  readonly icon: IconName;
+}[] = [
+  { id: "variables", word: "Variables", icon: "variables" },
+  { id: "plans", word: "Plans", icon: "plans" },
+  { id: "events", word: "Events", icon: "events" },
+  { id: "meter", word: "Meter", icon: "meter" },
+];
+
+interface SideProps {
+  readonly tab: SideTab;
+  readonly setTab: (tab: SideTab) => void;
+  /** How many variables there are. */
+  readonly count: number;
+  readonly children: ReactNode;
+}
+
+/** What belongs to the conversation, one thing at a time. */
+export function Side({ tab, setTab, count, children }: SideProps) {
+  const move = (step: number) => {
+    const at = sideTabs.findIndex(({ id }) => id === tab);
+    const next = sideTabs[(at + step + sideTabs.length) % sideTabs.length]?.id ?? tab;
+    setTab(next);
+    document.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
+  };
+  return (
+    <aside className="side" aria-label="About the conversation">
+      <div
+        className="side-tabs"
+        role="tablist"
+        aria-label="About the conversation"
+        onKeyDown={({ key }) => {
+          if (key === "ArrowRight") move(1);
+          if (key === "ArrowLeft") move(-1);
+        }}
+      >
+        {sideTabs.map(({ id, word }) => (
+          <button
+            key={id}
+            id={`tab-${id}`}
+            type="button"
+            role="tab"
+            aria-selected={id === tab}
+            aria-controls="side-panel"
+            tabIndex={id === tab ? 0 : -1}
+            className="side-tab"
+            onClick={() => setTab(id)}
+          >
+            {word}
+            {id === "variables" && count > 0 && <span className="side-count">{count}</span>}
+          </button>
+        ))}
+      </div>
+      <div id="side-panel" className="side-panel" role="tabpanel" aria-labelledby={`tab-${tab}`}>
+        {children}
+      </div>
+    </aside>
+  );
+}
+
+interface BottomTabsProps {
+  readonly tab: Tab;
+  readonly setTab: (tab: Tab) => void;
+  readonly count: number;
+}
+
+/** The same on a phone, where there is room for one of them. */
+export function BottomTabs({ tab, setTab, count }: BottomTabsProps) {
+  const tabs = [{ id: "talk", word: "Conversation", icon: "talk" } as const, ...sideTabs];
+  return (
+    <nav className="bottom-tabs" aria-label="Views">
+      {tabs.map(({ id, word, icon }) => (
+        <button
+          key={id}
+          type="button"
+          className="bottom-tab"
+          aria-current={id === tab ? "page" : undefined}
+          onClick={() => setTab(id)}
+        >
+          <span className="bottom-icon">
+            <Icon name={icon} />
+            {id === "variables" && count > 0 && <span className="bottom-count">{count}</span>}
+          </span>
+          {word}
+        </button>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,151 @@
+import { useCallback, useEffect, useMemo, useState } from "react";
+import { TroubleNote } from "../chat/trouble-note.tsx";
+import type { Entry } from "../session.ts";
+import { type Api, apiOf } from "./api.ts";
+import { Confirm } from "./confirm.tsx";
+import { ConversationPage } from "./conversation-page.tsx";
+import { Conversations } from "./conversations.tsx";
+import { type AgentChoice, Header } from "./header.tsx";
+import { useChoices } from "./use-choices.ts";
+import { useList } from "./use-list.ts";
+import { type Opened, useOpened } from "./use-opened.ts";
+import { begin, newId, useRoute } from "./use-route.ts";
+import { useTheme } from "./use-theme.ts";
+import "./workspace.css";
+
+/** From here on the list of conversations stands beside what it lists. */
+const WIDE_PX = 1_100;
+
+interface WorkspaceProps {
+  readonly entry: Entry;
+  /** Forgets the key; undefined where there is none. */
+  readonly leave: (() => void) | undefined;
+}
+
+export function Workspace({ entry, leave }: WorkspaceProps) {
+  const api = useMemo(() => apiOf(entry), [entry]);
+  const [id, go] = useRoute();
+  const [revision, setRevision] = useState(0);
+  const change = useCallback(() => setRevision((known) => known + 1), []);
+  const list = useList(api, revision);
+  const opened = useOpened(entry, id, revision);
+  const { trouble, forget, run } = useTrouble();
+  const { isOpen, toggle, closeDrawer } = useDrawer();
+  const open = (next: string) => {
+    go(next);
+    closeDrawer();
+  };
+  const whole = { entry, api, id, isNew: !opened.exists, leave, run, open, change };
+  return (
+    <div className="workspace" onKeyDown={({ key }) => key === "Escape" && closeDrawer()}>
+      {isOpen && <div className="workspace-shade" onClick={closeDrawer} aria-hidden="true" />}
+      <nav
+        id="conversations"
+        className="workspace-list"
+        aria-label="Conversations"
+        hidden={!isOpen}
+      >
+        <Conversations
+          list={list}
+          current={id}
+          onNew={() => open(newId())}
+          onImport={(file) => run(async () => open(await api.import(file)))}
+          onLeave={closeDrawer}
+        />
+      </nav>
+      <div className="workspace-conversation">
+        {trouble !== undefined && <TroubleNote trouble={trouble} dismiss={forget} />}
+        <Current opened={opened} whole={whole} isListOpen={isOpen} toggleList={toggle} />
+      </div>
+    </div>
+  );
+}
+
+interface CurrentProps {
+  readonly opened: Opened;
+  readonly whole: Parameters<typeof useChoices>[0] & { readonly api: Api };
+  readonly isListOpen: boolean;
+  readonly toggleList: () => void;
+}
+
+/** The conversation that is open, below its header. */
+function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
+  const { entry, api, id, run, change } = whole;
+  const { choices, question, close } = useChoices(whole);
+  const { agents, agent, setAgent } = useAgents(entry);
+  const [theme, setTheme] = useTheme();
+  const rename = (title: string) =>
+    run(async () => {
+      await api.rename(id, title);
+      change();
+    });
+  const onBegin = useCallback(() => begin(id), [id]);
+  const chosen = { agents, agent, setAgent };
+  return (
+    <>
+      <Header
+        {...chosen}
+        title={opened.title}
+        rename={opened.exists ? rename : undefined}
+        theme={theme}
+        setTheme={setTheme}
+        choices={choices}
+        isListOpen={isListOpen}
+        toggleList={toggleList}
+      />
+      {opened.trouble !== undefined && (
+        <TroubleNote trouble={opened.trouble} retry={opened.retry} />
+      )}
+      {opened.loaded !== undefined && (
+        <ConversationPage
+          {...chosen}
+          key={id}
+          session={opened.session}
+          loaded={opened.loaded}
+          onChange={change}
+          onBegin={onBegin}
+        />
+      )}
+      {question !== undefined && <Confirm {...question} onNo={close} />}
+    </>
+  );
+}
+
+function useTrouble() {
+  const [trouble, setTrouble] = useState<unknown>();
+  const forget = () => setTrouble(undefined);
+  const run = useCallback((work: () => Promise<unknown>) => {
+    setTrouble(undefined);
+    work().catch(setTrouble);
+  }, []);
+  return { trouble, forget, run };
+}
+
+/** Where there is room the list stays; else it lies above the conversation until one is chosen. */
+function useDrawer() {
+  const [isOpen, setOpen] = useState(() => window.innerWidth >= WIDE_PX);
+  const closeDrawer = () => {
+    if (window.innerWidth < WIDE_PX) setOpen(false);
+  };
+  return { isOpen, toggle: () => setOpen(!isOpen), closeDrawer };
+}
+
+const AGENT = "byref-agent";
+
+function useAgents({ client }: Entry) {
+  const [agents, setAgents] = useState<readonly AgentChoice[]>([]);
+  const [chosen, setChosen] = useState(() => sessionStorage.getItem(AGENT) ?? undefined);
+  useEffect(() => {
+    client
+      .agents()
+      .then((known) => setAgents(known.agents))
+      // The server then chooses who answers.
+      .catch((error: unknown) => console.warn(error));
+  }, [client]);
+  const agent = agents.find(({ name }) => name === chosen)?.name ?? agents[0]?.name;
+  const setAgent = useCallback((name: string) => {
+    setChosen(name);
+    sessionStorage.setItem(AGENT, name);
+  }, []);
+  return { agents, agent, setAgent };
+}
