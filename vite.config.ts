@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig, type Plugin } from "vite";
+import { apiPage } from "./scripts/api-page.ts";
 
 const JSON_SCHEMAS = /\/(?:to-json-schema|json-schema-processors|json-schema-generator)\.js$/;
 
@@ -17,12 +18,13 @@ const withoutJsonSchemas: Plugin = {
 export default defineConfig({
   root: "src/web",
   publicDir: "public",
-  plugins: [withoutJsonSchemas],
+  plugins: [withoutJsonSchemas, apiPage()],
   build: {
     outDir: "../../dist/web",
     emptyOutDir: true,
     target: "es2022",
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rolldownOptions: { input: ["src/web/index.html", "src/web/docs/index.html"] },
   },
 });

@@ -60,7 +60,7 @@ export function pageFiles(folder = built): readonly PageFile[] {
   return namesIn(folder)
     .filter((name) => name !== HEADERS)
     .map((name) => {
-      const path = name === "index.html" ? "/" : `/${name}`;
+      const path = `/${name.replace(/(^|\/)index\.html$/, "$1")}`;
       const type = types[extname(name)];
       if (type === undefined) throw new Error(`scripts/page.ts does not know the type of ${name}.`);
       const own = rules.filter(({ start }) => path.startsWith(start));

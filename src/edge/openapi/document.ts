@@ -79,11 +79,12 @@ class Describer {
 
   operation(method: string, path: string, operation: Operation): JsonObject {
     const { summary, query = {}, headers = {}, body, isBodyOptional, answers, isOpen } = operation;
-    const [, , , tag = "conversations"] = path.split("/");
+    const [, resource, , part = ""] = path.split("/");
+    const tag = resource === "conversations" ? (TAGS[part] ?? resource) : "worker";
     return {
       operationId: idOf(method, path),
       summary,
-      tags: [path.startsWith("/conversations") ? tag : "worker"],
+      tags: [tag],
       security:
         isOpen === true ? [] : method === "GET" ? [{ key: [] }, { ticket: [] }] : [{ key: [] }],
       parameters: [
@@ -140,6 +141,17 @@ function plain({ $schema: _schema, $id: _id, ...schema }: JsonObject): JsonObjec
 }
 
 const PROBLEM = { "application/problem+json": { schema: { $ref: `${AT}Problem` } } };
+
+const TAGS: Readonly<Record<string, string>> = {
+  messages: "turns",
+  approvals: "turns",
+  stop: "turns",
+  stream: "turns",
+  socket: "turns",
+  variables: "variables",
+  interpolate: "variables",
+  plans: "plans",
+};
 
 const IN_PATHS: Readonly<Record<string, JsonObject>> = {
   id: { type: "string", pattern: ID.source },
