@@ -39,18 +39,18 @@ interface OpenApi {
 }
 
 /** Puts every call of the HTTP interface into `docs/index.html`, from the document that describes them. */
-export function apiPage(): Plugin {
+export function apiPage() {
   return {
     name: "api-page",
-    async transformIndexHtml(html, { path }) {
+    async transformIndexHtml(html: string, { path }: { readonly path: string }) {
       if (!path.includes("docs/")) return html;
       return html.replace("<!-- calls -->", pageOf(await openApi()));
     },
-  };
+  } satisfies Plugin;
 }
 
 /** As the Worker that ships answers it. */
-async function openApi(): Promise<OpenApi> {
+export async function openApi(): Promise<OpenApi> {
   const door = () => "anybody";
   const app = createApp({ agents: [], door, plans: planSupport(), transfer: transfers });
   const response = await app.request("http://localhost/openapi.json", {}, {});

@@ -1,0 +1,35 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { apiPage, openApi } from "../../scripts/api-page.ts";
+
+describe("the page that describes the HTTP interface", () => {
+  const html = "<body><!-- calls --></body>";
+  let page: string;
+
+  beforeAll(async () => {
+    page = await apiPage().transformIndexHtml(html, { path: "/docs/index.html" });
+  });
+
+  it("has every call, with what it does", async () => {
+    for (const [path, operations] of Object.entries((await openApi()).paths)) {
+      for (const [method, { summary }] of Object.entries(operations)) {
+        expect(page).toContain(`${method.toUpperCase()}</span> ${path}</h3>\n<p>${summary}</p>`);
+      }
+    }
+  });
+
+  it("leads to every shape that it names", () => {
+    const ids = new Set(Array.from(page.matchAll(/ id="(\w+)"/g), ([, id]) => id));
+    const links = Array.from(page.matchAll(/href="#(\w+)"/g), ([, id]) => id);
+    expect(links.length).toBeGreaterThan(50);
+    expect(links.filter((id) => !ids.has(id))).toEqual([]);
+  });
+
+  it("shows types and names as they are written, and makes no markup of them", () => {
+    expect(page).toContain("&quot;idle&quot; | &quot;running&quot; | &quot;waiting&quot;");
+    expect(page).not.toMatch(/<script|<style| style=| on\w+=/u);
+  });
+
+  it("stands in no other page", async () => {
+    expect(await apiPage().transformIndexHtml(html, { path: "/index.html" })).toBe(html);
+  });
+});
