@@ -57,6 +57,7 @@ export const errorCodes = {
   turn_running: { status: 409, title: "The conversation is answering" },
   turn_stopped: { status: 409, title: "The turn was stopped" },
   spend_exceeded: { status: 429, title: "The spend limit is reached" },
+  spend_unavailable: { status: 503, title: "Spend limits cannot be checked now" },
   rate_limited: { status: 429, title: "Too many requests" },
   too_many_sockets: { status: 429, title: "Too many sockets are open" },
   too_many_turns: { status: 429, title: "Too many messages are waiting" },

@@ -110,6 +110,14 @@ export const limits = {
   maxFetchedBytes: 16_777_216,
   fetchMs: 30_000,
 
+  /**
+   * What a turn has on lease of what its tenant may spend, beside what it needs at once: about what it
+   * spends in some steps, so that most of them ask nobody. Tokens: about what one call takes.
+   */
+  lease: { modelCalls: 4, toolCalls: 16, tokens: 10_000 },
+  /** Of calls no more than one in so many that are left: at the end turns lease one by one. */
+  leaseShare: 64,
+
   // --- plans ---
   maxPlanCalls: 200,
   maxPlanBytes: 1_048_576,

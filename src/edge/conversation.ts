@@ -27,6 +27,7 @@ import type { Company } from "./cast.ts";
 import { type Conditions, requireConditions } from "./conditions.ts";
 import { ConversationData, type ConversationInfo, type Retention } from "./conversation-data.ts";
 import { Deletion } from "./deletion.ts";
+import { spendingOf } from "./directory-leases.ts";
 import { DurableSql } from "./durable-sql.ts";
 import { afterIn, EventStreams } from "./event-response.ts";
 import { problem } from "./problem.ts";
@@ -103,7 +104,7 @@ export class ConversationObject extends DurableObject {
     const facilities = facilitiesOf(env, prefix, setup);
     this.#lane = new Lane({
       ...own,
-      spendLimits: setup.spendLimits,
+      ...spendingOf({ ...setup, state, env }),
       telemetry: new Telemetry({ state, env }),
       deletion: this.#deletion,
       facilities: () => ({ ...facilities, ...this.#plans?.facilities }),

@@ -10,6 +10,7 @@ import type { CapabilityTags } from "../turn/capability-tags.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationSetup } from "./conversation.ts";
 import { DirectoryObject } from "./directory.ts";
+import { requireDirectory } from "./directory-leases.ts";
 import { type Door, doorBySettings } from "./doors.ts";
 import type { Settings } from "./settings.ts";
 import type { Transfers } from "./transfer.ts";
@@ -31,7 +32,10 @@ export interface RuntimeOptions {
   readonly transfer?: Transfers;
   /** How much variables may be, and how long things stay. Default: `limits.ts`. */
   readonly retention?: Retention;
-  /** How much a turn, and a conversation, may spend. Default: no limit. */
+  /**
+   * How much a turn, a conversation and a tenant may spend: `modelCalls`, `toolCalls`, `tokens`. A limit of
+   * the tenant's, in all or `per: "day"` or `"month"`, is kept in `DIRECTORY`. Default: no limit.
+   */
   readonly spend?: SpendLimits;
   /** `jwtDoor`, for `AUTH=jwt`. Default: that is refused. */
   readonly jwt?: Door;
@@ -66,7 +70,11 @@ export function createRuntime({
   requireTags(agents, tags);
   const setup = (env: Cloudflare.Env): ConversationSetup => ({
     agents,
-    model: typeof model === "function" ? (settings) => model(settings, env) : () => model,
+    model: (settings) => {
+      // Whoever asks is told before anything streams.
+      requireDirectory(spend, env);
+      return typeof model === "function" ? model(settings, env) : model;
+    },
     mcp,
     code: code?.(env),
     plans,

@@ -4,7 +4,7 @@ import { settingsOf } from "./settings.ts";
 
 /** A directory as others see it: the same methods, each a call to another place. */
 export type RemoteDirectory = {
-  readonly [Method in "tell" | "remove" | "forget" | "list"]: (
+  readonly [Method in "tell" | "remove" | "forget" | "list" | "take" | "settle"]: (
     ...parameters: Parameters<DirectoryObject[Method]>
   ) => Promise<ReturnType<DirectoryObject[Method]>>;
 };

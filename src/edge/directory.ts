@@ -1,6 +1,8 @@
 import { DurableObject } from "cloudflare:workers";
 import { hasTable, numberIn, optionalTextIn, type SqlRow, textIn } from "../store/sql.ts";
+import type { Claim, Grant, LeaseOffice } from "../turn/lease.ts";
 import { DurableSql } from "./durable-sql.ts";
+import { TenantSpend } from "./tenant-spend.ts";
 
 /** A conversation as its directory knows it. */
 export interface DirectoryEntry {
@@ -24,14 +26,16 @@ export interface DirectoryPage {
 /**
  * The conversations of one tenant, as they have told of themselves (`listing.ts`). What it says may be late,
  * never wrong for long: each telling is the whole entry, and what was lost of one is in the next. Reading
- * makes no tables.
+ * makes no tables. And what the tenant has spent, if there is a limit of that.
  */
 export class DirectoryObject extends DurableObject {
   readonly #sql: DurableSql;
+  readonly #spend: TenantSpend;
 
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
     super(state, env);
     this.#sql = new DurableSql(state.storage);
+    this.#spend = new TenantSpend(this.#sql);
   }
 
   /** In the place of what was known of it. */
@@ -82,6 +86,16 @@ export class DirectoryObject extends DurableObject {
     const last = entries.at(-1);
     if (rows.length <= limit || last === undefined) return { entries };
     return { entries, next: { id: last.id, updatedMs: last.updatedMs } };
+  }
+
+  /** For a turn that is about to spend something. */
+  take(claim: Claim): Grant {
+    return this.#spend.take(claim);
+  }
+
+  /** Of a turn that is over, or waits for a person. */
+  settle(settled: Parameters<LeaseOffice["settle"]>[0]): void {
+    this.#spend.settle(settled);
   }
 
   get #isEmpty(): boolean {

@@ -1,4 +1,5 @@
 import { costSince } from "../turn/cost.ts";
+import type { LeaseOffice } from "../turn/lease.ts";
 import type { SpendLimits } from "../turn/spend.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import { TurnLog } from "../turn/turn-log.ts";
@@ -17,6 +18,7 @@ export interface LaneOptions {
   readonly facilities: () => Facilities;
   readonly spendLimits: SpendLimits;
   readonly telemetry: TurnRun["telemetry"];
+  readonly leases: LeaseOffice | undefined;
   /** Undefined until something is written. */
   readonly data: () => ConversationData | undefined;
   /** Makes the tables, and sets the alarm. */
@@ -93,8 +95,8 @@ export class Lane {
   }
 
   async #play<Result>(slot: TurnSlot, castNow: () => Cast, work: Work<Result>): Promise<Result> {
-    const { wake, sql, alarmClock, facilities, spendLimits, telemetry, onBegin, settle } =
-      this.#options;
+    const { wake, sql, alarmClock, facilities, onBegin, settle } = this.#options;
+    const { spendLimits, leases, telemetry } = this.#options;
     // Making the tables is the conversation's cost, not the turn's.
     const data = wake(Date.now());
     const before = sql.cost;
@@ -105,6 +107,7 @@ export class Lane {
         facilities: facilities(),
         spendLimits,
         telemetry,
+        leases,
         cost: () => alarmClock.withAlarm(costSince(before, sql.cost)),
         onBegin: () => {
           alarmClock.watch();

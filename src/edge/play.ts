@@ -2,6 +2,7 @@ import type { UIMessageChunk } from "ai";
 import { codeOf, publicTextOf } from "../errors.ts";
 import type { Cost } from "../turn/cost.ts";
 import type { NewEvent } from "../turn/event-log.ts";
+import type { LeaseOffice } from "../turn/lease.ts";
 import type { Post } from "../turn/post.ts";
 import type { SpendLimits } from "../turn/spend.ts";
 import type { Facilities } from "../turn/toolbox.ts";
@@ -21,6 +22,7 @@ export interface TurnRun {
   /** What the runtime's own tools work with. */
   readonly facilities: Facilities;
   readonly spendLimits: SpendLimits;
+  readonly leases: LeaseOffice | undefined;
   /** Who is told what became of it. */
   readonly telemetry: Pick<Telemetry, "watch">;
   /** The header of the request that has led to it. */

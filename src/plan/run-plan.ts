@@ -1,7 +1,7 @@
 import { clip } from "../value/json.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { Awaitable, VariableStore } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
@@ -38,8 +38,8 @@ export interface PlanRunOptions {
   readonly commit: (work: () => RunRecord) => void;
   /** Told of each change of a call, inside of its commit. */
   readonly onCall?: (id: string, state: CallState) => void;
-  /** Called before a tool is; what it throws fails the call. */
-  readonly onStart?: () => void;
+  /** Called before a tool is, which waits for it; what it throws fails the call. */
+  readonly onStart?: () => Awaitable<void>;
   /** Told of the calls of tools. */
   readonly observer?: Observer | undefined;
 }
@@ -171,8 +171,9 @@ export class PlanRun {
       // The key stands for an input: with another one nobody knows what it did.
       const wasSame = begun.status !== "running" || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
+      const allowed = this.#options.onStart?.();
+      if (allowed !== undefined) await allowed;
       if (this.#signal.aborted) return;
-      this.#options.onStart?.();
       const { gate } = stateIn(this.record, call.id);
       const asked = gate === undefined ? {} : { gate };
       this.#setCall(checked, { status: "running", pin: ready.pin, ...asked });

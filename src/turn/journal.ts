@@ -19,6 +19,8 @@ export interface TurnHead {
   readonly paused?: Pick<TurnHead, "id" | "needs" | "counts" | "post">;
   /** Counts up from 1 in each conversation, over all of its turns. */
   readonly attempt: number;
+  /** The attempt with which this sitting began, if crashes have cut that off. */
+  readonly sitting?: number;
   /** False when it has ended, or waits for a person. */
   readonly isOpen: boolean;
   readonly agent: string;

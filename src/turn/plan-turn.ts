@@ -15,11 +15,13 @@ import {
 import type { Json } from "../value/json.ts";
 import { changeChunk } from "./change-chunk.ts";
 import type { JournalEntry, TurnHead } from "./journal.ts";
+import { spendFor } from "./lease.ts";
 import type { Remains } from "./log-lines.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
 import { runEndOf } from "./run-end.ts";
+import { nextAttempt } from "./recovery.ts";
 import { commitOutcome } from "./run-outcome.ts";
-import { NOTHING_SPENT, Spend, type Spent, spentBefore } from "./spend.ts";
+import { NOTHING_SPENT, spentBefore } from "./spend.ts";
 import { Account } from "./account.ts";
 import type { TurnOptions } from "./turn-options.ts";
 
@@ -53,7 +55,8 @@ export interface RunDecision {
 export async function startRun(options: PlanTurnOptions, start: NewRun): Promise<StoredRun> {
   const { journal, log, plans, store, now } = options;
   const { plan, id, input, keep } = start;
-  const account = accountFor(options, spentBefore(journal.head()));
+  const head = headFor(options, id);
+  const account = accountFor(options, head);
   const createdAt = new Date(now()).toISOString();
   const opened = await openPlan(options, plan, { run: id, createdAt, account });
   const record: RunRecord = {
@@ -66,7 +69,7 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
     needs: opened.needs,
     createdAt,
   };
-  const turn = new PlanTurn(options, { plan, opened, record, account, head: headFor(options, id) });
+  const turn = new PlanTurn(options, { plan, opened, record, account, head });
   const given = await store.prepare({ name: nameInRun(id, "input", []), value: input, run: id });
   try {
     log.begin(journal, turn.head, () => {
@@ -96,10 +99,10 @@ export async function resumeRun(
   const plan = plans.required(record.plan);
   if (!decisions.some(([gate]) => waitsFor(plan.plan, record, gate))) throw nothingWaits();
   const last = journal.head();
-  const account = accountFor(options, spentBefore(last));
+  const head = headFor(options, run);
+  const account = accountFor(options, head);
   const opened = await openPlan(options, plan, { ...record, run, account });
   const goesOn: RunRecord = { ...record, status: "running" };
-  const head = headFor(options, run);
   const turn = new PlanTurn(options, { plan, opened, record: goesOn, account, head });
   const begin = () => {
     options.onBegin?.();
@@ -121,8 +124,8 @@ export async function recoverRun(options: PlanTurnOptions, remains: Remains): Pr
     throw new ByrefError("internal", "There is no run to go on with.");
   }
   const plan = plans.required(record.plan);
-  const head = { ...last, attempt: last.attempt + 1 };
-  const account = accountFor(options, head.spent);
+  const head = nextAttempt(last);
+  const account = accountFor(options, head);
   const counted = remains.entries.at(-1)?.state;
   if (counted !== undefined) account.restore(counted);
   let opened: OpenedPlan | undefined;
@@ -235,6 +238,7 @@ class PlanTurn {
       });
     });
     if (!isOpenRun(this.#record)) store.holds.release(this.#record.id);
+    this.#attempt.account.spend.settle();
     const stored = plans.run(this.#record.id);
     if (stored === undefined) throw new ByrefError("internal", "The run was not written down.");
     const { account } = this.#attempt;
@@ -298,8 +302,8 @@ class PlanTurn {
   }
 }
 
-function accountFor({ store, spendLimits = {} }: PlanTurnOptions, spent: Spent): Account {
-  return new Account(store, new Spend(spendLimits, spent));
+function accountFor(options: PlanTurnOptions, head: TurnHead): Account {
+  return new Account(options.store, spendFor(options, head));
 }
 
 /** In the place of a turn that may wait for a person, and can go on afterwards. */

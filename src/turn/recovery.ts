@@ -1,4 +1,5 @@
 import { limits } from "../limits.ts";
+import type { TurnHead } from "./journal.ts";
 import type { Remains } from "./log-lines.ts";
 
 /** Before an attempt that follows so many which came to nothing; the last stands for all further ones. */
@@ -13,4 +14,10 @@ export function recoveryDelayMs({ attempts, attemptMs }: Remains, nowMs: number)
   // Counted from the last attempt; a clock that was set back makes it no longer.
   const passedMs = Math.max(nowMs - attemptMs, 0);
   return Math.max(delayMs - passedMs, 0);
+}
+
+/** Of what a crash cut off: the same sitting. */
+export function nextAttempt(last: TurnHead): TurnHead {
+  const { attempt, sitting = attempt } = last;
+  return { ...last, attempt: attempt + 1, sitting };
 }

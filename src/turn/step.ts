@@ -8,6 +8,7 @@ import type {
 } from "ai";
 import { addLanguageModelUsage } from "ai/internal";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
+import type { Awaitable } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
 import { clip, type Json } from "../value/json.ts";
 import { type ModelCall, modelCall, nameOf } from "./model-call.ts";
@@ -34,8 +35,8 @@ export interface StepContext {
    * Without it a call that fails is not tried again.
    */
   readonly reset?: () => void | Promise<void>;
-  /** Called before each try; what it throws ends the step. */
-  readonly onTry?: () => void;
+  /** Called before each try, which waits for it; what it throws ends the step. */
+  readonly onTry?: () => Awaitable<void>;
   /** Waits; ends early, without an error, when the signal aborts. Default: a timer. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<void>;
   /** Put behind the provider's ids of texts and reasoning, so that they are of this attempt alone. */
@@ -79,7 +80,9 @@ export async function callModel(
   let spent: LanguageModelUsage | undefined;
   let hasWritten = false;
   for (let tries = 1; ; tries++) {
-    context.onTry?.();
+    const allowed = context.onTry?.();
+    if (allowed !== undefined) await allowed;
+    signal.throwIfAborted();
     const observed = context.observer?.begin({ kind: "model", name: named.model, ...named });
     const attempt = new ModelTry(context, {
       onAnswer: () => observed?.answers(),

@@ -216,10 +216,12 @@ export class Steps {
     achieved: () => Pick<JournalEntry, "step" | "chunks">,
     begun: readonly JournalCall[] = [],
   ): Promise<FinishReason | undefined> {
-    const { log } = this.#options;
+    const { log, signal } = this.#options;
     const known = new Set(begun.map(({ toolCallId }) => toolCallId));
     const calls = planned.flatMap(({ call }) => (known.has(call.toolCallId) ? [] : [call]));
-    this.#state.account.spend.add("toolCalls", calls.length);
+    const allowed = this.#state.account.spend.add("toolCalls", calls.length);
+    if (allowed !== undefined) await allowed;
+    signal.throwIfAborted();
     const isNews = begun.length === 0 || this.#unnoted.length > 0;
     if (isNews) {
       log.commit(() => {

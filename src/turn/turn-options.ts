@@ -6,6 +6,7 @@ import type { Agent } from "./agent.ts";
 import type { Cost } from "./cost.ts";
 import type { History } from "./history.ts";
 import type { Journal } from "./journal.ts";
+import type { LeaseOffice } from "./lease.ts";
 import type { Post } from "./post.ts";
 import type { SpendLimits } from "./spend.ts";
 import type { Savings } from "./savings.ts";
@@ -39,7 +40,9 @@ export interface TurnOptions {
   readonly cost: () => Cost;
   /** What the runtime's own tools work with. Default: those that need nothing more. */
   readonly facilities?: Facilities;
-  readonly spendLimits?: SpendLimits;
+  readonly spendLimits?: Omit<SpendLimits, "tenant">;
+  /** What the tenant may spend. Default: no limit. */
+  readonly leases?: LeaseOffice | undefined;
   /** Waits before a model is called again. Default: a timer. */
   readonly sleep?: StepContext["sleep"];
   /** Receives each chunk that the log gets, too. Must not throw. */

@@ -5,9 +5,11 @@ import { Account } from "./account.ts";
 import type { Cost } from "./cost.ts";
 import { type StoredMessage, toUIMessage } from "./history.ts";
 import type { TurnHead } from "./journal.ts";
+import { spendFor } from "./lease.ts";
 import type { Post } from "./post.ts";
 import type { Savings } from "./savings.ts";
-import { Spend, spentBefore } from "./spend.ts";
+import { spentBefore } from "./spend.ts";
+import { nextAttempt } from "./recovery.ts";
 import { Steps } from "./steps.ts";
 import { askerFor } from "./sub-turn.ts";
 import type { Approval } from "./tool-calls.ts";
@@ -123,7 +125,7 @@ export async function recoverTurn(options: TurnOptions, remains: Remains): Promi
   const { history, journal, log } = options;
   const last = journal.head();
   if (last === undefined) throw new ByrefError("internal", "There is no turn to go on with.");
-  const head = { ...last, attempt: last.attempt + 1 };
+  const head = nextAttempt(last);
   const { approvals } = head;
   const newest = approvals === undefined ? undefined : history.newest();
   const message = newest?.id === head.id ? newest : undefined;
@@ -176,12 +178,12 @@ class Turn {
   readonly #timeout = new AbortController();
 
   constructor(options: TurnOptions, head: TurnHead, { resumed, isRetry = false }: Origin = {}) {
-    const { agent, store, history, log, emit, signal, spendLimits = {} } = options;
+    const { agent, store, history, log, emit, signal } = options;
     this.#options = options;
     this.#head = head;
     this.#isResumed = resumed !== undefined;
     const window = history.window(head.id);
-    const account = new Account(store, new Spend(spendLimits, head.spent));
+    const account = new Account(store, spendFor(options, head));
     this.#state = new TurnState({
       id: head.id,
       agent: agent.name,
@@ -286,6 +288,7 @@ class Turn {
     };
     undoable(this.#options, () => log.end(end));
     if (!this.#state.hasWaiting) this.#options.store.holds.release(this.#head.id);
+    this.#state.account.spend.settle();
     const { metadata, message } = required(ended);
     const code = error === undefined ? {} : { code: error.code };
     this.#options.onEnd?.({ status: this.#status(error), ...code, finishReason, ...metadata });

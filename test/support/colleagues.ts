@@ -123,7 +123,7 @@ export function saying(written: string): Step {
 export function asker(
   roles: Readonly<Record<string, Role>>,
   more: Partial<Agent> = {},
-  options: Pick<ConversationOptions, "spendLimits"> = {},
+  options: Pick<ConversationOptions, "spendLimits" | "leases"> = {},
 ) {
   const { colleague, callsOf } = team(roles);
   const about = { name: "boss", description: "", instructions: "Help.", tools: {} };

@@ -7,6 +7,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { capabilityTags } from "../../src/turn/capability-tags.ts";
 import { History } from "../../src/turn/history.ts";
 import { Journal } from "../../src/turn/journal.ts";
+import type { LeaseOffice } from "../../src/turn/lease.ts";
 import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
 import type { Facilities } from "../../src/turn/toolbox.ts";
 import { type Frame, TurnLog } from "../../src/turn/turn-log.ts";
@@ -47,6 +48,7 @@ export class Crashing {
   readonly sql = new RefusingSql();
   readonly agent: Agent;
   nowMs = START_MS;
+  leases: LeaseOffice | undefined;
   readonly #facilities: Facilities;
   #ids = 0;
   #process: Process;
@@ -139,6 +141,7 @@ export class Crashing {
       model: scriptedModel(steps),
       facilities: this.#facilities,
       log,
+      leases: this.leases,
       conversation: "c",
       now: () => this.nowMs,
       newId: () => `id_${++this.#ids}`,

@@ -14,6 +14,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { capabilityTags } from "../../src/turn/capability-tags.ts";
 import { History, type StoredMessage } from "../../src/turn/history.ts";
 import { Journal } from "../../src/turn/journal.ts";
+import type { LeaseOffice } from "../../src/turn/lease.ts";
 import { resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
 import type { SpendLimits } from "../../src/turn/spend.ts";
 import type { Facilities } from "../../src/turn/toolbox.ts";
@@ -36,6 +37,7 @@ export interface ConversationOptions {
   readonly store?: VariableStore;
   readonly history?: History;
   readonly spendLimits?: SpendLimits;
+  readonly leases?: LeaseOffice;
   readonly facilities?: Facilities;
 }
 
@@ -67,11 +69,13 @@ export class Conversation {
   readonly journal: Journal;
   nowMs = START_MS;
   readonly #spendLimits: SpendLimits;
+  readonly #leases: LeaseOffice | undefined;
   readonly #facilities: Facilities;
   #ids = 0;
 
   constructor({ agent, tools = {}, instructions = "Help.", ...options }: ConversationOptions) {
     this.#spendLimits = options.spendLimits ?? {};
+    this.#leases = options.leases;
     this.#facilities = { tags: capabilityTags, ...options.facilities };
     const { naming } = options;
     const about = { name: "test", description: "For tests.", instructions, tools };
@@ -110,6 +114,7 @@ export class Conversation {
       log: new TurnLog({ now: () => this.nowMs }),
       conversation: "test",
       spendLimits: this.#spendLimits,
+      leases: this.#leases,
       facilities: this.#facilities,
       sleep: async () => undefined,
       signal: signal ?? new AbortController().signal,

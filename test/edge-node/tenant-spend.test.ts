@@ -1,0 +1,154 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { TenantSpend } from "../../src/edge/tenant-spend.ts";
+import { limits } from "../../src/limits.ts";
+import type { Grant } from "../../src/turn/lease.ts";
+import { NOTHING_SPENT, type Spent } from "../../src/turn/spend.ts";
+import { MemoryLeases } from "../support/leases.ts";
+import { NodeSql } from "../support/node-sql.ts";
+
+type Kind = keyof Spent;
+
+interface Asked {
+  readonly what?: Kind;
+  readonly count?: number;
+  readonly maximum?: number;
+  readonly spent?: number;
+  readonly window?: string;
+}
+
+/** A tenant's directory, asked for one kind at a time. */
+function tenant(maximum = 10) {
+  const spend = new TenantSpend(new NodeSql());
+  const spentOf = (what: Kind, spent: number) => ({ ...NOTHING_SPENT, [what]: spent });
+  const take = (key: string, asked: Asked = {}): Grant => {
+    const { what = "modelCalls", count = 1, spent = 0, window = "" } = asked;
+    const wants = [{ what, count, maximum: asked.maximum ?? maximum }];
+    return spend.take({ key, window, spent: spentOf(what, spent), wants });
+  };
+  const settle = (key: string, spent: number, what: Kind = "modelCalls") =>
+    spend.settle({ key, spent: spentOf(what, spent) });
+  let others = 0;
+  /** How many calls are granted to others, one by one; they keep them. */
+  const left = () => {
+    const before = others;
+    while ("upTo" in take(`other ${others}`)) others++;
+    return others - before;
+  };
+  return { take, settle, left, spend };
+}
+
+describe("a lease", () => {
+  it("is more than what is needed while there is plenty, and no more than that at the end", () => {
+    const { modelCalls, toolCalls, tokens } = limits.lease;
+    const { take, left } = tenant(1_000);
+    expect(take("a")).toEqual({ upTo: { modelCalls } });
+    expect(take("b", { what: "toolCalls" })).toEqual({ upTo: { toolCalls } });
+    expect(take("c", { what: "toolCalls", count: 50 })).toEqual({ upTo: { toolCalls: 50 } });
+    expect(take("d", { what: "tokens", maximum: 1e9 })).toEqual({ upTo: { tokens } });
+    expect(take("e", { what: "tokens", maximum: tokens + 7 })).toEqual({ upTo: { tokens: 7 } });
+    // So that many find something.
+    expect(left()).toBeGreaterThan(limits.leaseShare * 2);
+    expect(take("f", { what: "modelCalls" })).toEqual({
+      refused: { what: "modelCalls", count: 1, maximum: 1_000, spent: 1_000 },
+    });
+  });
+
+  it("is one however often it is asked for and given back", () => {
+    const { take, settle, left } = tenant();
+    for (let time = 0; time < 3; time++) take("a");
+    take("a", { spent: 1 });
+    for (let time = 0; time < 3; time++) settle("a", 1);
+    expect(left()).toBe(9);
+  });
+
+  it("that nobody gives back stays spent, until somebody does", () => {
+    const { take, settle, left } = tenant(3);
+    take("a", { count: 2 });
+    expect(left()).toBe(1);
+    settle("a", 1);
+    expect(left()).toBe(1);
+  });
+
+  it("is refused whole: what there is enough of is not granted either", () => {
+    const { spend, take } = tenant();
+    const wants = [
+      { what: "modelCalls", count: 1, maximum: 1 },
+      { what: "tokens", count: 1, maximum: 0 },
+    ] as const;
+    const grant = spend.take({ key: "a", window: "", spent: NOTHING_SPENT, wants });
+    expect(grant).toEqual({ refused: { what: "tokens", count: 1, maximum: 0, spent: 0 } });
+    expect(take("b", { maximum: 1 })).toEqual({ upTo: { modelCalls: 1 } });
+  });
+
+  it("counts what was spent beyond it, when more is asked for and when it is given back", () => {
+    const { take, settle } = tenant(100);
+    const about = { what: "tokens", maximum: 100 } as const;
+    expect(take("a", about)).toEqual({ upTo: { tokens: 100 } });
+    const refused = { what: "tokens", count: 1, maximum: 100, spent: 130 };
+    expect(take("a", { ...about, spent: 130 })).toEqual({ refused });
+    settle("a", 140, "tokens");
+    expect(take("b", about)).toEqual({ refused: { ...refused, spent: 140 } });
+    // Of a higher limit that is spent already.
+    expect(take("b", { ...about, maximum: 150 })).toEqual({ upTo: { tokens: 10 } });
+  });
+
+  it("is of its window: in the next there is everything again, and nothing of the last is kept", async () => {
+    const leases = new MemoryLeases({});
+    const wants = [{ what: "modelCalls", count: 2, maximum: 2 }] as const;
+    const take = (key: string, window: string) =>
+      leases.take({ key, window, spent: NOTHING_SPENT, wants });
+    expect(await take("a", "2026-11-30")).toHaveProperty("upTo");
+    expect(await take("b", "2026-11-30")).toHaveProperty("refused");
+    expect(await take("b", "2026-12-01")).toHaveProperty("upTo");
+    expect(leases.open).toEqual(["b"]);
+    // What comes too late changes nothing.
+    leases.settle({ key: "a", spent: NOTHING_SPENT });
+    expect(await take("c", "2026-12-01")).toHaveProperty("refused");
+    expect(new Set(leases.rows.map(({ window }) => window))).toEqual(new Set(["2026-12-01"]));
+  });
+});
+
+it("never are more calls granted than the limit has, and in the end exactly as many are made", () => {
+  const action = fc.record({
+    sitting: fc.nat({ max: 7 }),
+    count: fc.integer({ min: 1, max: 5 }),
+    does: fc.constantFrom("spend", "spend", "spend", "crash", "settle", "repeat"),
+  });
+  const actions = fc.array(action, { maxLength: 120 });
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 60 }), actions, (maximum, actions) => {
+      const { take, settle, left } = tenant(maximum);
+      const sittings = Array.from({ length: 8 }, () => ({ spent: 0, upTo: 0, number: 0 }));
+      let made = 0;
+      for (const { sitting: index, count, does } of actions) {
+        const sitting = sittings[index] ?? { spent: 0, upTo: 0, number: 0 };
+        const key = `${index}/${sitting.number}`;
+        if (does === "settle") {
+          settle(key, sitting.spent);
+          Object.assign(sitting, { spent: 0, upTo: 0, number: sitting.number + 1 });
+        } else if (does === "crash") {
+          sitting.upTo = 0;
+        } else if (does === "repeat") {
+          // An answer that was lost.
+          take(key, { count, spent: sitting.spent });
+        } else {
+          if (sitting.spent + count > sitting.upTo) {
+            const grant = take(key, { count, spent: sitting.spent });
+            if (!("upTo" in grant)) continue;
+            sitting.upTo = grant.upTo.modelCalls ?? 0;
+          }
+          expect(sitting.spent + count).toBeLessThanOrEqual(sitting.upTo);
+          sitting.spent += count;
+          made += count;
+        }
+        expect(made).toBeLessThanOrEqual(maximum);
+      }
+      for (const [index, { spent, number }] of sittings.entries()) {
+        settle(`${index}/${number}`, spent);
+      }
+      expect(left()).toBe(maximum - made);
+    }),
+    { numRuns: 200 },
+  );
+});

@@ -1,0 +1,42 @@
+import { TenantSpend } from "../../src/edge/tenant-spend.ts";
+import type { Claim, Grant, LeaseOffice } from "../../src/turn/lease.ts";
+import type { Spent, TenantLimits } from "../../src/turn/spend.ts";
+import { NodeSql } from "./node-sql.ts";
+
+/** A tenant's leases in this process's memory, as its directory keeps them. */
+export class MemoryLeases implements LeaseOffice {
+  readonly limits: TenantLimits;
+  readonly claims: Claim[] = [];
+  /** What is to be settled does not arrive. */
+  losesSettling = false;
+  readonly #sql = new NodeSql();
+  readonly #spend = new TenantSpend(this.#sql);
+
+  constructor(limits: TenantLimits) {
+    this.limits = limits;
+  }
+
+  async take(claim: Claim): Promise<Grant> {
+    this.claims.push(claim);
+    return this.#spend.take(claim);
+  }
+
+  settle(settled: Pick<Claim, "key" | "spent">): void {
+    if (!this.losesSettling) this.#spend.settle(settled);
+  }
+
+  /** By all, with what is on lease. */
+  used(what: keyof Spent, window = ""): number {
+    return this.rows.find((row) => row.key === "" && row.window === window && row.what === what)
+      ?.amount as number;
+  }
+
+  /** Sittings that have something on lease. */
+  get open(): readonly string[] {
+    return [...new Set(this.rows.flatMap(({ key }) => (key === "" ? [] : String(key))))];
+  }
+
+  get rows() {
+    return this.#sql.all(`SELECT * FROM spend`);
+  }
+}

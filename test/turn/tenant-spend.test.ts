@@ -1,0 +1,235 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { limits } from "../../src/limits.ts";
+import type { Spent, TenantLimits } from "../../src/turn/spend.ts";
+import { asker, delegating, saying } from "../support/colleagues.ts";
+import { Crashing, hang } from "../support/crashing.ts";
+import { MemoryLeases } from "../support/leases.ts";
+import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { chunksOf, Conversation, START_MS } from "../support/turn.ts";
+
+const asked = finish("tool-calls", { input: 60, output: 40 });
+const done: Step = [text("Done."), finish("stop", { input: 60, output: 40 })];
+const inputSchema = z.object({ n: z.number() });
+const calls = (count: number): Step => [
+  Array.from({ length: count }, (_, n) => toolCall("act", { n }, { id: `call_${n}` })).flat(),
+  asked,
+];
+
+/** Conversations of one tenant, each with a tool that is counted. */
+function tenant(limits: TenantLimits) {
+  let runs = 0;
+  const leases = new MemoryLeases(limits);
+  const act = tool({ inputSchema, execute: () => ++runs });
+  const tools = { act };
+  return { leases, runs: () => runs, open: () => new Conversation({ tools, leases }) };
+}
+
+describe("what a tenant may spend", () => {
+  it.each<{ what: keyof Spent; maximum: number; steps: readonly Step[]; said: RegExp }>([
+    { what: "modelCalls", maximum: 2, steps: [calls(1), calls(1), done], said: /2 calls of the m/ },
+    { what: "toolCalls", maximum: 3, steps: [calls(2), calls(2), done], said: /3 calls of tools/ },
+    { what: "tokens", maximum: 150, steps: [calls(1), calls(1), done], said: /150 tokens/ },
+  ])("of $what is refused before it happens", async ({ what, maximum, steps, said }) => {
+    const { leases, runs, open } = tenant({ [what]: maximum });
+    const { result } = await open().say({ steps });
+    expect(result.error?.code).toBe("spend_exceeded");
+    expect(result.error?.message).toMatch(/^This tenant may spend /);
+    expect(result.error?.message).toMatch(said);
+    expect(runs()).toBe(2);
+    // Given back, what was spent stays.
+    expect(leases.open).toEqual([]);
+    expect(leases.used(what)).toBe({ modelCalls: 2, toolCalls: 2, tokens: 200 }[what]);
+  });
+
+  it("is the same for all of its conversations, and exact", async () => {
+    const { leases, open } = tenant({ modelCalls: 7 });
+    const [one, other] = [open(), open()];
+    for (let turn = 0; turn < 3; turn++) {
+      expect((await one.say({ steps: [done] })).result.error).toBeUndefined();
+      expect((await other.say({ steps: [done] })).result.error).toBeUndefined();
+    }
+    expect(leases.used("modelCalls")).toBe(6);
+    const { result } = await one.say({ steps: [calls(1), done] });
+    expect(result.error).toEqual({
+      code: "spend_exceeded",
+      message: "This tenant may spend 7 calls of the model, and has spent 7.",
+    });
+    const { calls: made } = await other.say({ steps: [done] });
+    expect(made).toHaveLength(0);
+  });
+
+  it("begins anew with each window, in the middle of a turn too", async () => {
+    const { leases, open } = tenant({ modelCalls: 2, per: "day" });
+    const chat = open();
+    chat.nowMs = START_MS + 86_399_000;
+    const over: Step = () => {
+      chat.nowMs += 2_000;
+      return [toolCall("act", { n: 1 }), asked];
+    };
+    const { result } = await chat.say({ steps: [calls(1), over, calls(1), done] });
+    expect(result.error).toBeUndefined();
+    expect(leases.used("modelCalls", "2026-01-02")).toBe(2);
+    const refused = await chat.say({ steps: [done] });
+    expect(refused.result.error?.message).toBe(
+      "This tenant may spend 2 calls of the model a day, and has spent 2.",
+    );
+    chat.nowMs += 86_400_000;
+    expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
+    expect(leases.rows.map(({ window }) => window)).toEqual(["2026-01-03"]);
+  });
+
+  it("asks nobody about what is not limited, and seldom where there is plenty", async () => {
+    const { leases, open } = tenant({ modelCalls: 10_000 });
+    await open().say({ steps: [calls(3), calls(3), calls(3), done] });
+    expect(leases.claims.map(({ wants }) => wants.map(({ what }) => what))).toEqual([
+      ["modelCalls"],
+    ]);
+  });
+
+  it("counts each try of a call of the model", async () => {
+    let tries = 0;
+    const down: Step = () => {
+      tries++;
+      throw Object.assign(new Error("Busy."), { statusCode: 503, isRetryable: true });
+    };
+    const { open } = tenant({ modelCalls: 1 });
+    const { result } = await open().say({ steps: [down, down, done] });
+    expect(result.error?.code).toBe("spend_exceeded");
+    expect(tries).toBe(1);
+  });
+
+  it("counts what other agents spend that are asked", async () => {
+    const leases = new MemoryLeases({ modelCalls: 2 });
+    const roles = { researcher: { steps: [saying("Found."), saying("Too late.")] } };
+    const { chat } = asker(roles, {}, { leases });
+    const { result } = await chat.say({ steps: [delegating("researcher", "Find."), done] });
+    expect(result.error?.code).toBe("spend_exceeded");
+    expect(leases.used("modelCalls")).toBe(2);
+    expect(new Set(leases.claims.map(({ key }) => key)).size).toBe(1);
+  });
+
+  it("is not spent where nobody can say how much is left", async () => {
+    const { leases, open } = tenant({ modelCalls: 1 });
+    leases.take = () => Promise.reject(new Error("Away."));
+    const { result, calls: made } = await open().say({ steps: [done] });
+    expect(result.error?.code).toBe("internal");
+    expect(made).toHaveLength(0);
+  });
+
+  it.each(["modelCalls", "toolCalls"])(
+    "of %s is not spent by a turn that is stopped while it waits for it",
+    async (what) => {
+      const { leases, runs, open } = tenant({ [what]: 5 });
+      const stopping = new AbortController();
+      const take = leases.take.bind(leases);
+      leases.take = async (claim) => {
+        stopping.abort(new Error("Stopped."));
+        return take(claim);
+      };
+      const { signal } = stopping;
+      const { chunks, calls: made } = await open().say({ steps: [calls(2), done], signal });
+      expect(chunks.at(-1)?.type).toBe("abort");
+      expect(made).toHaveLength(what === "toolCalls" ? 1 : 0);
+      expect(runs()).toBe(0);
+      const failed = chunksOf(chunks, "tool-output-error").map(({ errorText }) => errorText);
+      expect(failed.every((error) => error.startsWith("turn_stopped: "))).toBe(true);
+      expect(leases.open).toEqual([]);
+    },
+  );
+
+  it("is shared by what a turn does at the same time", async () => {
+    const leases = new MemoryLeases({ modelCalls: 3 });
+    const roles = { researcher: { steps: [saying("One."), saying("Two."), saying("Three.")] } };
+    const { chat, callsOf } = asker(roles, {}, { leases });
+    const task = (n: number) =>
+      toolCall("delegate", { agent: "researcher", task: `Find ${n}.` }, { id: `call_${n}` });
+    const { result } = await chat.say({ steps: [[task(1), task(2), task(3), asked], done] });
+    // One for the question, one each for two of three; none is left for the answer.
+    expect(callsOf("researcher")).toHaveLength(2);
+    expect(result.error?.code).toBe("spend_exceeded");
+    expect(leases.used("modelCalls")).toBe(3);
+  });
+});
+
+it("what comes when the turn is over is given back", async () => {
+  const leases = new MemoryLeases({ modelCalls: 1_000 });
+  const { chat, callsOf } = asker({ researcher: { steps: [saying("One.")] } }, {}, { leases });
+  const stopping = new AbortController();
+  const gate = Promise.withResolvers<void>();
+  const take = leases.take.bind(leases);
+  const limit = limits.lease.modelCalls;
+  const late = Array.from({ length: limit }, (_, n) => n);
+  let taken: Promise<unknown> | undefined;
+  leases.take = (claim) => {
+    if (leases.claims.length === 0) return take(claim);
+    stopping.abort(new Error("Stopped."));
+    const grant = gate.promise.then(() => take(claim));
+    taken = grant;
+    return grant;
+  };
+  const delegates = late.map((n) =>
+    toolCall("delegate", { agent: "researcher", task: `${n}` }, { id: `call_${n}` }),
+  );
+  await chat.say({ steps: [[...delegates, asked]], signal: stopping.signal });
+  const made = leases.used("modelCalls");
+  gate.resolve();
+  await taken;
+  await Promise.resolve();
+  expect([leases.used("modelCalls"), leases.open]).toEqual([made, []]);
+  expect(callsOf("researcher").length).toBeLessThan(limit);
+});
+
+describe("a turn that waits for a person", () => {
+  it("gives back what it has not spent, and asks again when it goes on", async () => {
+    const leases = new MemoryLeases({ modelCalls: 3 });
+    const act = tool({ inputSchema, needsApproval: true, execute: ({ n }) => n });
+    const chat = new Conversation({ tools: { act }, leases });
+    await chat.say({ steps: [calls(1)] });
+    expect([leases.used("modelCalls"), leases.open]).toEqual([1, []]);
+    const { result } = await chat.approve({ steps: [calls(1)] });
+    expect(result.error).toBeUndefined();
+    expect([leases.used("modelCalls"), leases.open]).toEqual([2, []]);
+    expect((await chat.approve({ steps: [calls(1)] })).result.error).toBeUndefined();
+    expect((await chat.approve({ steps: [done] })).result.error?.code).toBe("spend_exceeded");
+    expect(leases.used("modelCalls")).toBe(3);
+    expect(new Set(leases.claims.map(({ key }) => key)).size).toBe(4);
+  });
+});
+
+describe("a turn that a crash cuts off", () => {
+  it("goes on with the lease that it has, again and again, and settles what it has spent", async () => {
+    const leases = new MemoryLeases({ modelCalls: 1_000, tokens: 1_000_000 });
+    const act = tool({ inputSchema, execute: ({ n }) => n });
+    const chat = new Crashing({ act });
+    chat.leases = leases;
+    await chat.run(calls(1), () => hang());
+    const held = leases.used("modelCalls");
+    for (let crash = 0; crash < 3; crash++) {
+      await chat.recover(() => hang());
+      expect([leases.used("modelCalls"), leases.open]).toHaveProperty("[1].length", 1);
+      expect(leases.used("modelCalls")).toBe(held);
+    }
+    await chat.recover(calls(1), done);
+    expect(leases.open).toEqual([]);
+    expect(leases.used("modelCalls")).toBe(3);
+    expect(leases.used("tokens")).toBe(300);
+  });
+
+  it("leaves its lease spent if nobody settles it", async () => {
+    const leases = new MemoryLeases({ modelCalls: 10 });
+    const chat = new Crashing({});
+    chat.leases = leases;
+    leases.losesSettling = true;
+    await chat.run(done);
+    const lost = leases.used("modelCalls");
+    expect(lost).toBeGreaterThanOrEqual(1);
+    leases.losesSettling = false;
+    const other = new Conversation({ leases });
+    for (let turn = lost; turn < 10; turn++) {
+      expect((await other.say({ steps: [done] })).result.error).toBeUndefined();
+    }
+    expect((await other.say({ steps: [done] })).result.error?.code).toBe("spend_exceeded");
+  });
+});
