@@ -30,7 +30,7 @@ export default defineConfig({
       {
         test: {
           name: "node",
-          include: ["test/**/*.test.ts"],
+          include: ["test/**/*.test.{ts,tsx}"],
           exclude: ["test/edge/**", "test/process/**", "test/browser/**", LARGE],
           testTimeout: PATIENT_MS,
           ...SHARED,

@@ -1,8 +1,8 @@
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { Page } from "./page.tsx";
 import "./theme.css";
 import "./controls.css";
+import { Page } from "./page.tsx";
 
 const page = document.querySelector("#page");
 if (page !== null) {

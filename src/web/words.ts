@@ -46,6 +46,12 @@ export function troubleOf(error: unknown): Trouble {
   return { title, detail: message, code };
 }
 
+/** Was there no answer, or not all of it? */
+export function isLost(error: unknown): boolean {
+  const { code } = codedOf(error);
+  return code === "unreachable" || code === "unavailable";
+}
+
 export function messageOf(error: unknown): string {
   return codedOf(error).message;
 }

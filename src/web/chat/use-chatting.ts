@@ -2,6 +2,7 @@ import { useChat, type UseChatHelpers } from "@ai-sdk/react";
 import { lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
 import { useCallback, useMemo, useRef, useState } from "react";
 import type { Session } from "../session.ts";
+import { isLost } from "../words.ts";
 import type { Decide } from "./approval-form.tsx";
 import { aboutOf, type Loaded, loadMessages } from "./load-messages.ts";
 import { type FirstParts, transportFor } from "./transport.ts";
@@ -55,7 +56,7 @@ export function useChatting(options: ChattingOptions): Chatting {
     send: useCallback((text) => run(() => sendMessage({ text })), [run, sendMessage]),
     // The turn is the server's: it ends there, and the stream says so.
     stop: () => run(() => client.conversation(conversation).stop()),
-    retry: () => run(() => goOn(session, chat)),
+    retry: () => run(() => goOn(session, chat, trouble ?? chat.error)),
     decide: useCallback(
       (decision) => run(() => addToolApprovalResponse(decision)),
       [run, addToolApprovalResponse],
@@ -111,8 +112,13 @@ function useAttempts({ clearError }: Chat) {
   return { trouble, run };
 }
 
-/** After trouble: the turn may go on without a listener, be done, be lost, or never have arrived. */
-async function goOn(session: Session, { messages, setMessages, resumeStream, regenerate }: Chat) {
+/**
+ * After trouble. If the connection was lost the turn may go on without a listener, be done, or never have
+ * arrived; else it has failed, and is asked for again.
+ */
+async function goOn(session: Session, chat: Chat, trouble: unknown): Promise<void> {
+  const { messages, setMessages, resumeStream, regenerate } = chat;
+  if (!isLost(trouble)) return regenerate();
   const about = await aboutOf(session);
   if (about?.status === "running") return resumeStream();
   const asked = messages.findLast(({ role }) => role === "user")?.id;

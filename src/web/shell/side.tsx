@@ -55,8 +55,7 @@ export function Side({ tab, setTab, count, children }: SideProps) {
             className="side-tab"
             onClick={() => setTab(id)}
           >
-            {word}
-            {id === "variables" && count > 0 && <span className="side-count">{count}</span>}
+            {word} {id === "variables" && count > 0 && <span className="side-count">{count}</span>}
           </button>
         ))}
       </div>

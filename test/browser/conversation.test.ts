@@ -1,0 +1,178 @@
+import { rmSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { type BrowserPage, startBrowser, type TestBrowser } from "../support/browser.ts";
+import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
+import { type Server, startServer, temporaryFolder } from "../support/server.ts";
+
+const stateDir = temporaryFolder();
+const opened: BrowserPage[] = [];
+let endpoint: ChatCompletions;
+let server: Server;
+let browser: TestBrowser;
+
+beforeAll(async () => {
+  endpoint = await startChatCompletions();
+  server = await startServer({
+    STATE_DIR: stateDir,
+    MODEL: "openai-compatible:test-model",
+    MODEL_BASE_URL: endpoint.url,
+    MODEL_API_KEY: "key",
+  });
+  browser = await startBrowser();
+});
+
+afterEach(async () => {
+  const pages = opened.splice(0);
+  await Promise.all(pages.map((page) => page.close()));
+  // Not a word of complaint, and nobody else was asked for anything.
+  expect(pages.flatMap(({ complaints }) => complaints)).toEqual([]);
+  const foreign = pages
+    .flatMap(({ asked }) => asked)
+    .filter((url) => !/^(?:blob|data):/.test(url) && new URL(url).origin !== server.url);
+  expect(foreign).toEqual([]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+  await endpoint?.down();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+async function openPage(path = "/"): Promise<Page> {
+  const one = await browser.open(server.url + path);
+  opened.push(one);
+  return one.page;
+}
+
+async function ask(page: Page, question: string): Promise<void> {
+  await page.getByLabel("Message", { exact: true }).fill(question);
+  await page.keyboard.press("Enter");
+}
+
+const comparison = [
+  {
+    kind: "calls",
+    calls: [
+      { name: "get_weather", input: { location: "London" } },
+      { name: "get_weather", input: { location: "Paris" } },
+    ],
+  },
+  {
+    kind: "calls",
+    calls: [
+      {
+        name: "compare_weather",
+        input: { city1: "$get_weather_london", city2: "$get_weather_paris" },
+      },
+    ],
+  },
+  {
+    kind: "text",
+    text: "In $get_weather_london.city and in $get_weather_paris.city:\n\n$compare_weather_1.summary",
+  },
+] as const;
+
+describe("a conversation", () => {
+  it("begins with an example, and shows calls, values, and where they come from", async () => {
+    endpoint.play(comparison);
+    const page = await openPage();
+    await page.getByRole("button", { name: /Compare the weather in London and Paris/ }).click();
+    const answer = page.getByRole("article", { name: "Answer" });
+    await answer.getByText("In London and in Paris:").waitFor();
+    expect(await answer.getByRole("region").allInnerTexts()).toEqual([
+      expect.stringContaining("get_weather(location: London) → $get_weather_london"),
+      expect.stringContaining("get_weather(location: Paris) → $get_weather_paris"),
+      expect.stringMatching(
+        /^compare_weather\(city1: \$get_weather_london, city2: \$get_weather_p/,
+      ),
+    ]);
+    await page.getByRole("tab", { name: "Variables 3" }).waitFor();
+
+    await answer.getByRole("button", { name: "London", exact: true }).focus();
+    const card = page.getByRole("group", { name: "Variable" });
+    expect(await card.innerText()).toMatch(
+      /\$get_weather_london\.city\s+version 1\s+from get_weather\s+object/,
+    );
+    await page.keyboard.press("Escape");
+    await card.waitFor({ state: "hidden" });
+
+    await answer.getByRole("switch", { name: "As the model wrote it" }).click();
+    await answer.getByText("In $get_weather_london.city and in").waitFor();
+  });
+
+  it("shows beside what the model wrote what the tool received", async () => {
+    endpoint.play(comparison);
+    const page = await openPage();
+    await ask(page, "Compare them.");
+    await page.getByText("In London and in Paris:").waitFor();
+    await page.getByRole("button", { name: /^compare_weather/ }).click();
+    const card = page.getByRole("region", { name: "Call of compare_weather" });
+    const wrote = card.getByLabel("city1, as the model wrote it");
+    expect(await wrote.innerText()).toBe('"$get_weather_london"');
+    const received = card.getByLabel("city1, as the tool received it");
+    expect(JSON.parse(await received.innerText())).toMatchObject({ city: "London" });
+  });
+
+  it("goes on when the page is loaded again in the middle of an answer", async () => {
+    const held = Promise.withResolvers<void>();
+    endpoint.play([{ kind: "text", text: "The first half, the second one.", hold: held.promise }]);
+    const page = await openPage();
+    await ask(page, "Slowly, please.");
+    const answer = page.getByRole("article", { name: "Answer" });
+    await answer.getByText("The first half").waitFor();
+    await page.reload();
+    await answer.getByText("The first half").waitFor();
+    expect(await answer.innerText()).not.toContain("second");
+    held.resolve();
+    await answer.getByText("The first half, the second one.").waitFor();
+    await page.getByRole("button", { name: "Send" }).waitFor();
+    expect(endpoint.requests).toHaveLength(1);
+    expect(await page.getByRole("article").count()).toBe(2);
+  });
+
+  it("stops an answer where the server writes it", async () => {
+    endpoint.play([{ kind: "text", text: "Without an end.", hold: new Promise(() => undefined) }]);
+    const page = await openPage();
+    await ask(page, "Go on for ever.");
+    await page.getByText("Without").waitFor();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await page.getByRole("button", { name: "Send" }).waitFor();
+    const id = new URL(page.url()).hash.replace("#/c/", "");
+    const about = await fetch(`${server.url}/conversations/${id}`);
+    expect(await about.json()).toMatchObject({ status: "idle", messages: 2 });
+  });
+
+  it("answers an edited question anew, and an answer again", async () => {
+    endpoint.play(["One.", "Two.", "Three."].map((text) => ({ kind: "text", text })));
+    const page = await openPage();
+    await ask(page, "First");
+    await page.getByText("One.").waitFor();
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Your message").fill("Second");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    await page.getByText("Two.").waitFor();
+    await page.getByRole("button", { name: "Answer again" }).click();
+    await page.getByText("Three.").waitFor();
+    expect(await page.getByRole("article").allInnerTexts()).toEqual([
+      expect.stringContaining("Second"),
+      expect.stringContaining("Three."),
+    ]);
+  });
+
+  it("says in words what has gone wrong, and tries again", async () => {
+    const body = JSON.stringify({ error: { message: "No such model." } });
+    endpoint.play([{ kind: "status", status: 404, body }]);
+    const page = await openPage();
+    await ask(page, "Well?");
+    const trouble = page.getByRole("alert");
+    await trouble.waitFor();
+    expect(await trouble.innerText()).toMatch(/The model failed\./);
+    endpoint.play([{ kind: "text", text: "Now it works." }]);
+    await trouble.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("Now it works.").waitFor();
+    expect(await page.getByText("Well?").count()).toBe(1);
+  });
+});
