@@ -1,23 +1,31 @@
 import { rmSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "../../src/client.ts";
 import { type BrowserPage, startBrowser, type TestBrowser } from "../support/browser.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
+import { type RunningMcpServer, startMcpServer, textResult } from "../support/mcp-server.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";
 
 const stateDir = temporaryFolder();
 const opened: BrowserPage[] = [];
 let endpoint: ChatCompletions;
+let mail: RunningMcpServer;
 let server: Server;
 let browser: TestBrowser;
 
 beforeAll(async () => {
   endpoint = await startChatCompletions();
+  mail = await startMcpServer([
+    { name: "send_mail", answer: ({ text }) => textResult(`sent ${String(text)}`) },
+  ]);
+  const tools = { send_mail: { approval: true } };
   server = await startServer({
     STATE_DIR: stateDir,
     MODEL: "openai-compatible:test-model",
     MODEL_BASE_URL: endpoint.url,
     MODEL_API_KEY: "key",
+    MCP_SERVERS: JSON.stringify([{ name: "mail", url: mail.url, tools }]),
   });
   browser = await startBrowser();
 });
@@ -37,6 +45,7 @@ afterAll(async () => {
   await browser?.close();
   await server?.stop();
   await endpoint?.down();
+  await mail?.down();
   rmSync(stateDir, { recursive: true, force: true });
 });
 
@@ -160,6 +169,48 @@ describe("a conversation", () => {
       expect.stringContaining("Second"),
       expect.stringContaining("Three."),
     ]);
+  });
+
+  it("asks before a call that waits, and shows what would run", async () => {
+    const calls = [{ name: "send_mail", input: { text: "In $get_weather_london.city" } }];
+    const london = comparison[0].calls.slice(0, 1);
+    endpoint.play([
+      { kind: "calls", calls: london },
+      { kind: "calls", calls },
+      { kind: "text", text: "It is sent." },
+      { kind: "calls", calls },
+      { kind: "text", text: "Then not." },
+    ]);
+    const page = await openPage();
+    await ask(page, "Send it.");
+    const card = page.getByRole("region", { name: "Call of send_mail" });
+    const input = card.getByLabel("Input with its values");
+    expect(JSON.parse(await input.innerText())).toEqual({ text: "In London" });
+    expect(mail.calls).toEqual([]);
+    await card.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("It is sent.").waitFor();
+    expect(mail.calls).toMatchObject([{ input: { text: "In London" } }]);
+
+    await ask(page, "Once more.");
+    await card.nth(1).getByLabel("Reason, if you like").fill("Enough.");
+    await card.nth(1).getByRole("button", { name: "Deny" }).click();
+    await page.getByText("Then not.").waitFor();
+    expect(mail.calls).toHaveLength(1);
+    await card.nth(1).getByRole("button", { expanded: false }).click();
+    await card.nth(1).getByText("Enough.").waitFor();
+  });
+
+  it("shows what has been asked and answered elsewhere", async () => {
+    endpoint.play(["Here.", "There."].map((text) => ({ kind: "text", text })));
+    const page = await openPage();
+    await ask(page, "From the page.");
+    await page.getByText("Here.", { exact: true }).waitFor();
+    const { pathname } = new URL(page.url().replace("#/c/", "conversations/"));
+    await createClient(server.url)
+      .conversation(pathname.split("/")[2] ?? "")
+      .send("A program")
+      .text();
+    await page.getByText("There.", { exact: true }).waitFor();
   });
 
   it("says in words what has gone wrong, and tries again", async () => {

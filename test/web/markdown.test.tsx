@@ -16,7 +16,7 @@ function htmlOf(text: string): string {
 describe("Markdown", () => {
   it("is elements", () => {
     expect(htmlOf("# A\n\nb **c** `d`\n\n- e\n- f")).toBe(
-      "<h3>A</h3><p>b <strong>c</strong> <code>d</code></p><ul><li>e</li><li>f</li></ul>",
+      "<h2>A</h2><p>b <strong>c</strong> <code>d</code></p><ul><li>e</li><li>f</li></ul>",
     );
   });
 

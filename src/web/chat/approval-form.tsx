@@ -29,7 +29,7 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
       }}
     >
       <p className="approval-why">{asked.reason}</p>
-      <h3 className="tool-title">What would run</h3>
+      <h2 className="tool-title">What would run</h2>
       <pre className="tool-json" tabIndex={0} aria-label="Input with its values">
         {asked.input ?? JSON.stringify(part.input, null, 2)}
       </pre>

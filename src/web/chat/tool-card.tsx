@@ -131,7 +131,7 @@ function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
   const value = shownValue(part.output);
   return (
     <div className="tool-part">
-      <h3 className="tool-title">The model was shown</h3>
+      <h2 className="tool-title">The model was shown</h2>
       {result !== undefined && (
         <p className="tool-handle">
           <button type="button" className="tool-open" onClick={() => openVariable(result.name)}>
@@ -150,7 +150,7 @@ function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
 function Said({ title, children }: { readonly title: string; readonly children: ReactNode }) {
   return (
     <div className="tool-part">
-      <h3 className="tool-title">{title}</h3>
+      <h2 className="tool-title">{title}</h2>
       <p className="tool-said">{children}</p>
     </div>
   );

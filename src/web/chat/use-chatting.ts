@@ -20,6 +20,8 @@ export interface Chatting {
   readonly decide: Decide;
   readonly edit: (messageId: string, text: string) => void;
   readonly regenerate: (messageId: string) => void;
+  /** Shows what the server has. */
+  readonly reload: () => void;
 }
 
 export interface ChattingOptions {
@@ -64,6 +66,15 @@ export function useChatting(options: ChattingOptions): Chatting {
     edit: useCallback(
       (messageId, text) => run(() => sendMessage({ text, messageId })),
       [run, sendMessage],
+    ),
+    reload: useCallback(
+      () =>
+        run(async () => {
+          const page = await loadMessages(session);
+          setMessages([...page.messages]);
+          setNext(page.next);
+        }),
+      [run, session, setMessages],
     ),
     regenerate: useCallback((messageId) => run(() => regenerate({ messageId })), [run, regenerate]),
   };

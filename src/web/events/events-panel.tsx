@@ -93,10 +93,10 @@ function Said({ event, openVariable }: SaidProps) {
         >
           ${name}
         </button>{" "}
-        {word}
+        {word}{" "}
         <span className="events-more">
           {reason === undefined
-            ? `version ${version}, ${bytesInWords(bytes)}`
+            ? `v${version}, ${bytesInWords(bytes)}`
             : (reasons[reason] ?? reason)}
         </span>
       </>
@@ -105,6 +105,7 @@ function Said({ event, openVariable }: SaidProps) {
   return (
     <>
       {tool !== undefined && <code className="events-name">{tool}</code>} {word}
+      {code !== undefined && " "}
       {code !== undefined && <span className="events-more events-bad">{code}</span>}
     </>
   );

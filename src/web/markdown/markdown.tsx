@@ -52,8 +52,8 @@ class Printer {
   #block(token: MarkedToken, key: number): ReactNode {
     switch (token.type) {
       case "heading": {
-        // The page has its own first two levels.
-        const Heading = `h${Math.min(6, token.depth + 2)}` as "h3";
+        // The first level is the conversation's title.
+        const Heading = `h${Math.min(6, token.depth + 1)}` as "h2";
         return <Heading key={key}>{this.#inline(token.tokens)}</Heading>;
       }
       case "paragraph":

@@ -26,7 +26,7 @@ export function MeterPanel({ messages, firstParts }: MeterPanelProps) {
   return (
     <section className="meter" aria-label="Meter">
       <Whole totals={totals} />
-      <h3 className="meter-title">Turn by turn</h3>
+      <h2 className="meter-title">Turn by turn</h2>
       <ol className="meter-turns">
         {turns.map((turn) => (
           <Turn key={turn.id} turn={turn} />

@@ -5,6 +5,7 @@ import type { Loaded } from "../chat/load-messages.ts";
 import { type Chatting, useChatting } from "../chat/use-chatting.ts";
 import { useWritten } from "../chat/use-written.ts";
 import { ConversationContext } from "../conversation-context.ts";
+import type { ConversationEvent } from "../../turn/event-log.ts";
 import { useEvents } from "../events/use-events.ts";
 import type { Session } from "../session.ts";
 import { useVariableInfos } from "../use-variable-infos.ts";
@@ -44,19 +45,20 @@ export function ConversationPage(props: ConversationPageProps) {
   const tryExample = useExample(chatting, setAgent);
   return (
     <ConversationContext value={context}>
-      <div className="workspace-body" data-tab={tab}>
-        <main className="workspace-main">
+      <main className="workspace-body" data-tab={tab}>
+        <section className="workspace-main" aria-label="Conversation">
           <ChatView
             chatting={chatting}
             written={written}
             agents={agents.map(({ name }) => name)}
             onExample={(example) => {
               tryExample(example);
-              field.current?.focus();
+              // Where it does not bring up a keyboard that hides the answer.
+              if (matchMedia("(hover: hover)").matches) field.current?.focus();
             }}
             field={field}
           />
-        </main>
+        </section>
         <Side tab={side} setTab={setTab} count={variables.size}>
           <SideContent
             tab={side}
@@ -68,7 +70,7 @@ export function ConversationPage(props: ConversationPageProps) {
             chatting={chatting}
           />
         </Side>
-      </div>
+      </main>
       <BottomTabs tab={tab} setTab={setTab} count={variables.size} />
     </ConversationContext>
   );
@@ -94,9 +96,22 @@ function useParts({ session, loaded, agent, onChange, onBegin }: ConversationPag
   useEffect(() => {
     if (newest !== undefined) change();
   }, [newest, change]);
+  useOthers(events.events, chatting);
   const variables = useVariableInfos(session, revision, exists);
   const written = useWritten(session, revision, hasAnswer && !chatting.isBusy);
   return { chatting, revision, exists, events, variables, written };
+}
+
+/** Takes over what has been asked and answered elsewhere: on another device, by a program. */
+function useOthers(events: readonly ConversationEvent[], chatting: Chatting): void {
+  const { messages, isBusy, reload } = chatting;
+  const last = events.findLast(({ type }) => type === "turn.done");
+  const seen = useRef<number>(undefined);
+  useEffect(() => {
+    if (last === undefined || isBusy || last.id === seen.current) return;
+    seen.current = last.id;
+    if (!messages.some(({ id }) => id === last.turn)) reload();
+  }, [last, isBusy, messages, reload]);
 }
 
 /** An example is asked of the agent that knows the answer. */

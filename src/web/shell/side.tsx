@@ -33,7 +33,7 @@ export function Side({ tab, setTab, count, children }: SideProps) {
     document.querySelector<HTMLElement>(`#tab-${next}`)?.focus();
   };
   return (
-    <aside className="side" aria-label="About the conversation">
+    <section className="side" aria-label="About the conversation">
       <div
         className="side-tabs"
         role="tablist"
@@ -62,7 +62,7 @@ export function Side({ tab, setTab, count, children }: SideProps) {
       <div id="side-panel" className="side-panel" role="tabpanel" aria-labelledby={`tab-${tab}`}>
         {children}
       </div>
-    </aside>
+    </section>
   );
 }
 

@@ -30,15 +30,15 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
   const list = useList(api, revision);
   const opened = useOpened(entry, id, revision);
   const { trouble, forget, run } = useTrouble();
-  const { isOpen, toggle, closeDrawer } = useDrawer();
+  const { isOpen, isDrawer, toggle, closeDrawer } = useDrawer();
   const open = (next: string) => {
     go(next);
     closeDrawer();
   };
   const whole = { entry, api, id, isNew: !opened.exists, leave, run, open, change };
   return (
-    <div className="workspace" onKeyDown={({ key }) => key === "Escape" && closeDrawer()}>
-      {isOpen && <div className="workspace-shade" onClick={closeDrawer} aria-hidden="true" />}
+    <div className="workspace">
+      {isDrawer && <div className="workspace-shade" onClick={closeDrawer} aria-hidden="true" />}
       <nav
         id="conversations"
         className="workspace-list"
@@ -53,7 +53,7 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
           onLeave={closeDrawer}
         />
       </nav>
-      <div className="workspace-conversation">
+      <div className="workspace-conversation" inert={isDrawer}>
         {trouble !== undefined && <TroubleNote trouble={trouble} dismiss={forget} />}
         <Current opened={opened} whole={whole} isListOpen={isOpen} toggleList={toggle} />
       </div>
@@ -80,6 +80,9 @@ function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
       change();
     });
   const onBegin = useCallback(() => begin(id), [id]);
+  useEffect(() => {
+    document.title = opened.title == null ? "Byref" : `${opened.title} · Byref`;
+  }, [opened.title]);
   const chosen = { agents, agent, setAgent };
   return (
     <>
@@ -123,11 +126,38 @@ function useTrouble() {
 
 /** Where there is room the list stays; else it lies above the conversation until one is chosen. */
 function useDrawer() {
-  const [isOpen, setOpen] = useState(() => window.innerWidth >= WIDE_PX);
-  const closeDrawer = () => {
-    if (window.innerWidth < WIDE_PX) setOpen(false);
-  };
-  return { isOpen, toggle: () => setOpen(!isOpen), closeDrawer };
+  const isWide = useMedia(`(min-width: ${WIDE_PX}px)`);
+  const [isOpen, setOpen] = useState(isWide);
+  useEffect(() => setOpen(isWide), [isWide]);
+  const closeDrawer = useCallback(() => {
+    if (!isWide) setOpen(false);
+  }, [isWide]);
+  const isDrawer = isOpen && !isWide;
+  useEffect(() => {
+    if (!isDrawer) return undefined;
+    const opener = document.activeElement;
+    document.querySelector<HTMLElement>("#conversations a, #conversations button")?.focus();
+    const close = ({ key }: KeyboardEvent) => key === "Escape" && closeDrawer();
+    document.addEventListener("keydown", close);
+    return () => {
+      document.removeEventListener("keydown", close);
+      // Once what lay below can be reached again.
+      setTimeout(() => opener instanceof HTMLElement && opener.focus());
+    };
+  }, [isDrawer, closeDrawer]);
+  return { isOpen, isDrawer, toggle: () => setOpen(!isOpen), closeDrawer };
+}
+
+function useMedia(query: string): boolean {
+  const [isTrue, setTrue] = useState(() => matchMedia(query).matches);
+  useEffect(() => {
+    const list = matchMedia(query);
+    const follow = () => setTrue(list.matches);
+    follow();
+    list.addEventListener("change", follow);
+    return () => list.removeEventListener("change", follow);
+  }, [query]);
+  return isTrue;
 }
 
 const AGENT = "byref-agent";
