@@ -41,6 +41,7 @@ describe("the image", () => {
           .conversation("c")
           .send("What's the weather in NYC?");
         expect(await turn.text()).toContain("New York");
+        expect(await (await fetch(`${url}/`)).text()).toContain('<div id="page">');
         const health = /^HEALTHCHECK CMD (.*)$/m.exec(dockerfile)?.[1] ?? "[]";
         const [, ...check] = JSON.parse(health) as string[];
         const asked = () => execFileSync(process.execPath, check, { env, stdio: "pipe" });

@@ -57,6 +57,19 @@ describe("the Worker on plain workerd", () => {
     expect((await client(key).agents()).agents.length).toBeGreaterThan(0);
   });
 
+  it("gives everybody the page, with its types and guards", async () => {
+    const page = await fetch(`http://localhost:${env.PORT}/`);
+    expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");
+    const [, script] = /src="(\/assets\/[^"]+\.js)"/.exec(await page.text()) ?? [];
+    const asset = await fetch(`http://localhost:${env.PORT}${script}`);
+    expect(asset.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
+    expect(asset.headers.get("cache-control")).toContain("immutable");
+    expect((await asset.text()).length).toBeGreaterThan(10_000);
+    const posted = await fetch(`http://localhost:${env.PORT}/`, { method: "POST" });
+    expect(posted.status).toBe(401);
+  });
+
   it("answers, and has what was said and kept when it is started again", async () => {
     endpoint.play([
       { kind: "calls", calls: [{ name: "get_weather", input: { location: "NYC" } }] },
