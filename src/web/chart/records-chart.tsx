@@ -1,0 +1,148 @@
+import { useEffect, useMemo, useState } from "react";
+import type { Row } from "../variables/records.ts";
+import type { Records } from "../variables/use-records.ts";
+import { numberWords } from "../variables/words.ts";
+import { BarChart, LineChart } from "./chart.tsx";
+import {
+  type ChartChoice,
+  comparable,
+  firstChoice,
+  placesOf,
+  seriesOf,
+  toggled,
+  xColumns,
+  yColumns,
+} from "./chart-series.ts";
+
+interface RecordsChartProps {
+  readonly records: Records;
+  readonly name: string;
+}
+
+/** A chart has no room for more. */
+const MAX_ROWS = 5_000;
+
+/** A chart of an array of records: what is along x, what is drawn, and how. */
+export default function RecordsChart({ records, name }: RecordsChartProps) {
+  const { need, count } = records;
+  const wanted = Math.min(count, MAX_ROWS);
+  useEffect(() => need(0, wanted), [need, wanted]);
+  const rows = useMemo(
+    () => records.rows.filter(({ index }) => index < wanted),
+    [records.rows, wanted],
+  );
+  if (rows.length < wanted) return <p className="variables-wait">Loading…</p>;
+  return (
+    <>
+      <ChosenChart rows={rows} records={records} name={name} />
+      {count > wanted ? (
+        <p className="variables-hint">
+          The first {numberWords(wanted)} of {numberWords(count)} rows.
+        </p>
+      ) : null}
+    </>
+  );
+}
+
+interface ChosenChartProps extends RecordsChartProps {
+  readonly rows: readonly Row[];
+}
+
+function ChosenChart({ rows, records, name }: ChosenChartProps) {
+  const { columns } = records;
+  const [choice, setChoice] = useState<ChartChoice>(() => firstChoice(columns, rows));
+  const { x, y, form } = choice;
+  const drawn = useMemo(() => {
+    const { times } = placesOf(rows, x);
+    // A line goes on in time, whatever the order of the rows.
+    const order = times === undefined ? rows : inTime(rows, times);
+    return { ...placesOf(order, x), groups: comparable(seriesOf(order, y)) };
+  }, [rows, x, y]);
+  const { labels, times, groups } = drawn;
+  const height = groups.length > 1 ? LOW : undefined;
+  return (
+    <div className="chart-chosen">
+      <Choices
+        choice={choice}
+        x={xColumns(columns, rows)}
+        y={yColumns(columns)}
+        onChoose={setChoice}
+      />
+      {groups.map((series) => {
+        const names = series.map((one) => one.name).join(", ");
+        const label = `${names} of $${name} by ${x ?? "row"}`;
+        const shared = { label, labels, series, ...(height === undefined ? {} : { height }) };
+        return form === "bar" ? (
+          <BarChart key={names} {...shared} />
+        ) : (
+          <LineChart key={names} {...shared} {...(times === undefined ? {} : { times })} />
+        );
+      })}
+    </div>
+  );
+}
+
+/** Of each of several charts, in pixels. */
+const LOW = 190;
+
+function inTime(rows: readonly Row[], times: readonly number[]): readonly Row[] {
+  const timed = rows.map((row, index) => ({ row, time: times[index] ?? 0 }));
+  return timed.sort((a, b) => a.time - b.time).map(({ row }) => row);
+}
+
+interface ChoicesProps {
+  readonly choice: ChartChoice;
+  readonly x: readonly string[];
+  readonly y: readonly string[];
+  readonly onChoose: (choice: ChartChoice) => void;
+}
+
+const FORMS = [
+  { form: "bar", name: "Bars" },
+  { form: "line", name: "Line" },
+] as const;
+
+function Choices({ choice, x, y, onChoose }: ChoicesProps) {
+  return (
+    <div className="chart-choices">
+      <label className="chart-choice">
+        Along
+        <select
+          value={choice.x ?? ""}
+          onChange={({ target }) => onChoose({ ...choice, x: target.value || undefined })}
+        >
+          {x.map((name) => (
+            <option key={name} value={name}>
+              {name}
+            </option>
+          ))}
+          <option value="">row number</option>
+        </select>
+      </label>
+      <div className="chart-columns" role="group" aria-label="Columns that are drawn, at most four">
+        {y.map((name) => (
+          <button
+            key={name}
+            type="button"
+            aria-pressed={choice.y.includes(name)}
+            onClick={() => onChoose({ ...choice, y: toggled(choice.y, name) })}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+      <div className="variables-segments" role="group" aria-label="Drawn as">
+        {FORMS.map(({ form, name }) => (
+          <button
+            key={form}
+            type="button"
+            aria-pressed={choice.form === form}
+            onClick={() => onChoose({ ...choice, form })}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}

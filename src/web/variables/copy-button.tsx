@@ -1,0 +1,48 @@
+import { type ReactNode, useEffect, useState } from "react";
+import { icons } from "./icons.tsx";
+
+interface CopyButtonProps {
+  readonly text: string;
+  readonly children?: ReactNode;
+  readonly className?: string;
+}
+
+const SAID_MS = 1_600;
+
+/** Puts a text into the clipboard, and says so. */
+export function CopyButton({ text, children, className = "variables-action" }: CopyButtonProps) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return undefined;
+    const timer = setTimeout(() => setCopied(false), SAID_MS);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  const copy = async () => {
+    await copyText(text);
+    setCopied(true);
+  };
+  return (
+    <button
+      type="button"
+      className={className}
+      onClick={() => void copy()}
+      title={`Copy ${text}`}
+      aria-label={isCopied ? "Copied" : `Copy ${text}`}
+    >
+      {isCopied ? icons.done : icons.copy}
+      {children}
+    </button>
+  );
+}
+
+async function copyText(text: string): Promise<void> {
+  // On a page without TLS there is no clipboard to write to.
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  const field = document.createElement("textarea");
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  document.execCommand("copy");
+  field.remove();
+  return undefined;
+}

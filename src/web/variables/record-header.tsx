@@ -1,0 +1,38 @@
+import { icons } from "./icons.tsx";
+import type { Column, Sorting } from "./records.ts";
+
+interface RecordHeaderProps {
+  readonly columns: readonly Column[];
+  readonly sorting: Sorting | undefined;
+  readonly onSort: (column: string) => void;
+}
+
+/** Names of the columns, by which one sorts. */
+export function RecordHeader({ columns, sorting, onSort }: RecordHeaderProps) {
+  return (
+    <div className="variables-header" role="rowgroup">
+      <div className="variables-record" role="row" aria-rowindex={1}>
+        <span className="variables-index" role="columnheader">
+          <span className="unseen">Index</span>
+        </span>
+        {columns.map(({ name, isNumeric }) => {
+          const isSorted = sorting?.column === name;
+          const order = sorting?.isDescending === true ? "descending" : "ascending";
+          return (
+            <span
+              key={name}
+              role="columnheader"
+              aria-sort={isSorted ? order : "none"}
+              className={isNumeric ? "variables-number" : undefined}
+            >
+              <button type="button" title={`Sort by ${name}`} onClick={() => onSort(name)}>
+                {name}
+                {isSorted ? icons[order] : null}
+              </button>
+            </span>
+          );
+        })}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,170 @@
+import { type CSSProperties, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { RecordHeader } from "./record-header.tsx";
+import {
+  cellOf,
+  type Column,
+  filtered,
+  type Row,
+  sorted,
+  type Sorting,
+  stretchAt,
+  textOf,
+} from "./records.ts";
+import { TableTools } from "./table-tools.tsx";
+import type { Records } from "./use-records.ts";
+
+interface RecordTableProps {
+  readonly records: Records;
+  readonly name: string;
+}
+
+/** As the style sheet has it. */
+const ROW_HEIGHT = 32;
+/** So many are fetched to be sorted without being asked. */
+const MAX_FETCHED = 5_000;
+
+/** A table of which only the rows in sight are drawn, and only those that were in sight are fetched. */
+export function RecordTable({ records, name }: RecordTableProps) {
+  const [sorting, setSorting] = useState<Sorting>();
+  const [filter, setFilter] = useState("");
+  const { count, rows, isWhole, mayBeWhole, need } = records;
+  const isChanged = sorting !== undefined || filter.trim() !== "";
+  useEffect(() => {
+    if (isChanged && mayBeWhole && count <= MAX_FETCHED) need(0, count);
+  }, [isChanged, mayBeWhole, count, need]);
+  const chosen = useMemo(() => {
+    if (!isChanged) return undefined;
+    const kept = filtered(rows, filter);
+    return sorting === undefined ? kept : sorted(kept, sorting);
+  }, [isChanged, rows, filter, sorting]);
+  return (
+    <>
+      <TableTools
+        records={records}
+        found={chosen?.length}
+        filter={filter}
+        onFilter={setFilter}
+        onAll={isWhole || !mayBeWhole ? undefined : () => need(0, count)}
+      />
+      <Rows
+        {...{ records, name, sorting }}
+        shown={chosen}
+        onSort={(column) => setSorting((last) => nextSorting(last, column))}
+      />
+    </>
+  );
+}
+
+/** Up, down, as it was. */
+function nextSorting(last: Sorting | undefined, column: string): Sorting | undefined {
+  if (last?.column !== column) return { column, isDescending: false };
+  return last.isDescending ? undefined : { column, isDescending: true };
+}
+
+interface RowsProps extends RecordTableProps {
+  /** Undefined: all of them, in their own order. */
+  readonly shown: readonly Row[] | undefined;
+  readonly sorting: Sorting | undefined;
+  readonly onSort: (column: string) => void;
+}
+
+function Rows({ records, name, shown, sorting, onSort }: RowsProps) {
+  const { columns, at, need } = records;
+  const frame = useRef<HTMLDivElement>(null);
+  const [position, setPosition] = useState({ scrollTop: 0, windowHeight: 480 });
+  const count = shown?.length ?? records.count;
+  const stretch = stretchAt(position.scrollTop, { ...position, count, rowHeight: ROW_HEIGHT });
+  const { from, to } = stretch;
+  useEffect(() => {
+    if (shown === undefined) need(from, to);
+  }, [shown, need, from, to]);
+  useLayoutEffect(() => {
+    const element = frame.current;
+    if (element === null) return undefined;
+    const look = () =>
+      setPosition({ scrollTop: element.scrollTop, windowHeight: element.clientHeight });
+    const observer = new ResizeObserver(look);
+    observer.observe(element);
+    element.addEventListener("scroll", look, { passive: true });
+    return () => {
+      observer.disconnect();
+      element.removeEventListener("scroll", look);
+    };
+  }, []);
+  const drawn = Array.from({ length: Math.max(0, to - from) }, (_, offset) => {
+    const place = from + offset;
+    return { place, row: shown === undefined ? at(place) : shown[place] };
+  });
+  return (
+    <div
+      className="variables-frame"
+      ref={frame}
+      tabIndex={0}
+      role="region"
+      aria-label={`Rows of $${name}`}
+    >
+      <div
+        className="variables-table"
+        role="table"
+        aria-label={`$${name}`}
+        aria-rowcount={count + 1}
+        style={layoutOf(columns, records.count)}
+      >
+        <RecordHeader columns={columns} sorting={sorting} onSort={onSort} />
+        <div className="variables-rows" role="rowgroup" style={{ height: stretch.height }}>
+          <div role="presentation" style={{ transform: `translateY(${stretch.top}px)` }}>
+            {drawn.map(({ place, row }) => (
+              <RecordRow key={place} place={place} row={row} columns={columns} />
+            ))}
+          </div>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+const MIN_COLUMN_CHARS = 4;
+const MAX_COLUMN_CHARS = 36;
+
+/** Columns as wide as what was looked at: they stay so while one scrolls. */
+function layoutOf(columns: readonly Column[], count: number): CSSProperties {
+  const widths = columns.map(({ width }, at) => {
+    const chars = Math.min(MAX_COLUMN_CHARS, Math.max(MIN_COLUMN_CHARS, width + 1));
+    const most = at === columns.length - 1 ? "1fr" : `calc(${chars}ch + 24px)`;
+    return `minmax(calc(${chars}ch + 24px), ${most})`;
+  });
+  const layout = [`calc(${String(count).length}ch + 28px)`, ...widths].join(" ");
+  return { "--variables-columns": layout } as CSSProperties;
+}
+
+interface RecordRowProps {
+  readonly place: number;
+  readonly row: Row | undefined;
+  readonly columns: readonly Column[];
+}
+
+function RecordRow({ place, row, columns }: RecordRowProps) {
+  return (
+    <div className="variables-record" role="row" aria-rowindex={place + 2}>
+      <span className="variables-index" role="rowheader">
+        {row?.index ?? place}
+      </span>
+      {columns.map(({ name, isNumeric }) => {
+        const cell = row === undefined ? undefined : cellOf(row, name);
+        const text = row === undefined ? "…" : textOf(cell);
+        return (
+          <span
+            key={name}
+            role="cell"
+            className={isNumeric ? "variables-number" : undefined}
+            title={text.length > MAX_COLUMN_CHARS ? text : undefined}
+          >
+            {text.slice(0, MAX_CELL_CHARS)}
+          </span>
+        );
+      })}
+    </div>
+  );
+}
+
+const MAX_CELL_CHARS = 200;

@@ -1,0 +1,48 @@
+import type { Records } from "./use-records.ts";
+import { numberWords, sizeWords } from "./words.ts";
+
+interface TableToolsProps {
+  readonly records: Records;
+  /** Rows that the filter has left, or that are sorted; undefined: all, as they are. */
+  readonly found: number | undefined;
+  readonly filter: string;
+  readonly onFilter: (text: string) => void;
+  /** Fetches all; undefined where that would be too much, or has been done. */
+  readonly onAll: (() => void) | undefined;
+}
+
+/** The filter, and what it has left. */
+export function TableTools({ records, found, filter, onFilter, onAll }: TableToolsProps) {
+  const { count, rows, bytes, isWhole } = records;
+  const isOfPart = found !== undefined && !isWhole;
+  return (
+    <div className="variables-tools">
+      <input
+        type="search"
+        className="variables-filter"
+        aria-label="Filter rows"
+        placeholder="Filter rows"
+        value={filter}
+        onChange={({ target }) => onFilter(target.value)}
+      />
+      <span className="variables-found" role="status">
+        {found === undefined
+          ? `${numberWords(count)} rows`
+          : `${numberWords(found)} of ${numberWords(isOfPart ? rows.length : count)} rows`}
+      </span>
+      {isOfPart ? (
+        <p className="variables-hint">
+          Only the {numberWords(rows.length)} rows that are loaded are sorted and filtered, of{" "}
+          {numberWords(count)}.{" "}
+          {onAll === undefined ? (
+            "All of them are too much for a page."
+          ) : (
+            <button type="button" className="variables-link" onClick={onAll}>
+              Load all, {sizeWords(bytes)}
+            </button>
+          )}
+        </p>
+      ) : null}
+    </div>
+  );
+}

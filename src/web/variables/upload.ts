@@ -1,0 +1,77 @@
+/** What is sent of a file. */
+export interface Upload {
+  readonly name: string;
+  readonly contentType: string;
+  readonly body: Blob;
+}
+
+export type FileKind = "csv" | "json" | "records" | "text" | "bytes";
+
+const KINDS: Readonly<Record<string, FileKind>> = {
+  csv: "csv",
+  tsv: "csv",
+  json: "json",
+  geojson: "json",
+  ndjson: "records",
+  jsonl: "records",
+  txt: "text",
+  md: "text",
+  log: "text",
+};
+
+const TYPES: readonly (readonly [pattern: RegExp, kind: FileKind])[] = [
+  [/^text\/(csv|tab-separated-values)/, "csv"],
+  [/^application\/(x-ndjson|jsonl)/, "records"],
+  [/^application\/(json|.*\+json)/, "json"],
+  [/^text\//, "text"],
+];
+
+/** By the ending of its name, else by its media type. */
+export function kindOfFile({ name, type }: Pick<File, "name" | "type">): FileKind {
+  const ending = /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
+  if (Object.hasOwn(KINDS, ending)) return KINDS[ending] ?? "bytes";
+  return TYPES.find(([pattern]) => pattern.test(type))?.[1] ?? "bytes";
+}
+
+const MAX_NAME_CHARS = 64;
+
+/** A file's name as a variable may be called. */
+export function variableName(fileName: string): string {
+  const base = fileName.replace(/(.)\.[^.]*$/, "$1").normalize("NFKD");
+  const plain = base.replace(/\p{M}/gu, "").replace(/[^A-Za-z0-9_]+/g, "_");
+  const name = plain.replace(/^_+|_+$/g, "").slice(0, MAX_NAME_CHARS - "file_".length);
+  if (name === "") return "file";
+  // What came with a message is called input, and stays as it was given.
+  return /^\d/.test(name) || name === "input" ? `file_${name}` : name;
+}
+
+/** What the server takes. */
+const MAX_BYTES = 95 * 1024 * 1024;
+
+/** Reads the file. Throws, in words, what keeps it from being a value. */
+export async function uploadOf(file: File): Promise<Upload> {
+  if (file.size > MAX_BYTES)
+    throw new Error("It is larger than 95 MiB, which is the most a value may be.");
+  const name = variableName(file.name);
+  const kind = kindOfFile(file);
+  if (kind === "json") return { name, contentType: "application/json", body: file };
+  if (kind === "records") return { name, contentType: "application/x-ndjson", body: file };
+  if (kind === "bytes") {
+    return { name, contentType: file.type || "application/octet-stream", body: file };
+  }
+  const text = decoded(await file.arrayBuffer());
+  if (kind === "text") return { name, contentType: "text/plain", body: new Blob([text]) };
+  // Most of who upload something have no CSV.
+  const { csvRecords, recordLines } = await import("./csv-records.ts");
+  const body = new Blob([recordLines(csvRecords(text))]);
+  return { name, contentType: "application/x-ndjson", body };
+}
+
+/** What is no UTF-8 comes from an old spreadsheet. */
+function decoded(bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}
