@@ -1,0 +1,47 @@
+import { JsonTree } from "../variables/json-tree.tsx";
+import { markOfCall, type PlannedCall } from "./call-state.ts";
+import { MarkLabel } from "./mark.tsx";
+
+/** What one call of a plan is, and what became of it. */
+export function CallDetails({ call }: { readonly call: PlannedCall }) {
+  const { _id, _tool, _outputPath, after, input, reason, gate, asked } = call;
+  return (
+    <section className="plans-details" aria-label={`Call ${_id}`} aria-live="polite">
+      <header>
+        <h3>{_tool}</h3>
+        <MarkLabel mark={markOfCall(call)} />
+      </header>
+      <dl>
+        <Entry name="Call">{_id}</Entry>
+        <Entry name="Writes">{_outputPath}</Entry>
+        <Entry name="After">{after.length === 0 ? undefined : after.join(", ")}</Entry>
+        <Entry name="Gate">{gate}</Entry>
+        <Entry name="Why">{reason}</Entry>
+      </dl>
+      <h4>Input</h4>
+      <JsonTree value={input} />
+      {asked === undefined ? null : (
+        <>
+          <h4>What would run</h4>
+          <pre className="plans-asked">{asked}</pre>
+        </>
+      )}
+    </section>
+  );
+}
+
+function Entry({
+  name,
+  children,
+}: {
+  readonly name: string;
+  readonly children: string | undefined;
+}) {
+  if (children === undefined) return null;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}

@@ -1,0 +1,49 @@
+import type { ReactNode } from "react";
+import { type Mark, markWords } from "./call-state.ts";
+
+const DRAWN: Readonly<Record<Mark, ReactNode>> = {
+  waiting: <circle cx="7" cy="7" r="5.25" />,
+  running: (
+    <>
+      <circle cx="7" cy="7" r="5.25" opacity="0.25" />
+      <path className="plans-spin" d="M7 1.75A5.25 5.25 0 0 1 12.25 7" />
+    </>
+  ),
+  done: <path d="m2.5 7.5 3 3 6-6.5" />,
+  failed: <path d="m3 3 8 8M11 3l-8 8" />,
+  skipped: <path d="M2 7h6M6 4l3 3-3 3M11.5 3v8" />,
+  proposed: <path d="M3 2.5h8v9H3zM5 5.5h4M5 8.5h2.5" />,
+  approved: <path d="M4 2.75v8.5L11 7z" />,
+  cancelled: <path d="M3.3 3.3l7.4 7.4M7 1.75a5.25 5.25 0 1 0 .01 0z" />,
+  asks: <path d="M5 5.2a2 2 0 1 1 3 1.7c-.7.4-1 .8-1 1.6M7 11v.1" />,
+};
+
+/** The sign of a state, fourteen units wide, in its colour. */
+export function MarkSign({ mark }: { readonly mark: Mark }) {
+  return (
+    <svg
+      className={`plans-sign plans-${mark}`}
+      width="14"
+      height="14"
+      viewBox="0 0 14 14"
+      fill="none"
+      stroke="currentColor"
+      strokeWidth="1.75"
+      strokeLinecap="round"
+      strokeLinejoin="round"
+      aria-hidden="true"
+    >
+      {DRAWN[mark]}
+    </svg>
+  );
+}
+
+/** The sign with its word: nothing is said by colour alone. */
+export function MarkLabel({ mark }: { readonly mark: Mark }) {
+  return (
+    <span className={`plans-mark plans-${mark}`}>
+      <MarkSign mark={mark} />
+      {markWords(mark)}
+    </span>
+  );
+}

@@ -1,0 +1,169 @@
+import { useMemo } from "react";
+import { useWidth } from "../chart/use-width.ts";
+import { markOfCall, markWords, type PlannedCall } from "./call-state.ts";
+import { type FlowNode, layoutOf } from "./graph-layout.ts";
+import { MarkSign } from "./mark.tsx";
+
+interface PlanGraphProps {
+  readonly calls: readonly PlannedCall[];
+  readonly selected: string | undefined;
+  readonly onSelect: (call: string | undefined) => void;
+}
+
+const NODE_HEIGHT = 52;
+const MAX_NODE_WIDTH = 172;
+const MIN_NODE_WIDTH = 112;
+const EDGE = 12;
+/** Narrower than this, a plan runs from top to bottom. */
+const WIDE = 560;
+const ARROW = "plans-arrow";
+
+/** The calls of a plan, each behind those whose results it reads. */
+export function PlanGraph({ calls, selected, onSelect }: PlanGraphProps) {
+  const [element, width] = useWidth();
+  const isWide = width >= WIDE;
+  const flow = JSON.stringify(calls.map(({ _id, after }) => ({ id: _id, after })));
+  const { layout, nodeWidth } = useMemo(() => {
+    const nodes = JSON.parse(flow) as { id: string; after: string[] }[];
+    return isWide ? fromLeft(nodes) : fromTop(nodes, width);
+  }, [flow, isWide, isWide ? 0 : width]);
+  const states = new Map(calls.map((call) => [call._id, call]));
+  return (
+    <div className="plans-graph" ref={element}>
+      {width === 0 ? null : (
+        <svg
+          width={layout.width + 2 * EDGE}
+          height={layout.height + 2 * EDGE}
+          role="group"
+          aria-label="The plan's calls, in the order in which they run"
+        >
+          <ArrowHead />
+          <g transform={`translate(${EDGE} ${EDGE})`}>
+            {layout.edges.map(({ from, to, path }) => (
+              <path
+                key={`${from} ${to}`}
+                className={`plans-edge${selected === from || selected === to ? " plans-edge-near" : ""}`}
+                d={path}
+                markerEnd={`url(#${ARROW})`}
+              />
+            ))}
+            {layout.nodes.map(({ id, x, y }) => {
+              const call = states.get(id);
+              if (call === undefined) return null;
+              const isSelected = selected === id;
+              return (
+                <g key={id} transform={`translate(${x} ${y})`}>
+                  <CallNode
+                    call={call}
+                    width={nodeWidth}
+                    isSelected={isSelected}
+                    onSelect={() => onSelect(isSelected ? undefined : id)}
+                  />
+                </g>
+              );
+            })}
+          </g>
+        </svg>
+      )}
+    </div>
+  );
+}
+
+function ArrowHead() {
+  return (
+    <defs>
+      <marker
+        id={ARROW}
+        viewBox="0 0 6 8"
+        refX="6"
+        refY="4"
+        markerWidth="7"
+        markerHeight="8"
+        orient="auto"
+      >
+        <path className="plans-head-of-edge" d="M0 .5 5.5 4 0 7.5z" />
+      </marker>
+    </defs>
+  );
+}
+
+function fromLeft(nodes: readonly FlowNode[]) {
+  const nodeWidth = MAX_NODE_WIDTH;
+  const shape = {
+    direction: "right",
+    nodeWidth,
+    nodeHeight: NODE_HEIGHT,
+    gap: 56,
+    space: 18,
+  } as const;
+  return { layout: layoutOf(nodes, shape), nodeWidth };
+}
+
+/** As narrow as it takes for the widest layer to fit, if it can. */
+function fromTop(nodes: readonly FlowNode[], width: number) {
+  const shape = { direction: "down", nodeHeight: NODE_HEIGHT, gap: 36, space: 12 } as const;
+  for (let nodeWidth = MAX_NODE_WIDTH; ; nodeWidth -= WIDTH_STEP) {
+    const layout = layoutOf(nodes, { ...shape, nodeWidth });
+    const isFitting = layout.width + 2 * EDGE <= width;
+    if (isFitting || nodeWidth <= MIN_NODE_WIDTH) return { layout, nodeWidth };
+  }
+}
+
+const WIDTH_STEP = 12;
+
+interface CallNodeProps {
+  readonly call: PlannedCall;
+  readonly width: number;
+  readonly isSelected: boolean;
+  readonly onSelect: () => void;
+}
+
+const PADDING = 11;
+const TOOL_CHAR = 7.3;
+const CALL_CHAR = 6.4;
+const SIGN = 20;
+
+function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
+  const { _id, _tool, after } = call;
+  const mark = markOfCall(call);
+  const behind = after.length === 0 ? "" : `, after ${after.join(", ")}`;
+  return (
+    <g
+      className={`plans-node plans-${mark}`}
+      role="button"
+      tabIndex={0}
+      aria-pressed={isSelected}
+      aria-label={`${_id}: ${_tool}, ${markWords(mark)}${behind}`}
+      onClick={onSelect}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        onSelect();
+      }}
+    >
+      <rect width={width} height={NODE_HEIGHT} rx="9" />
+      <text className="plans-tool" x={PADDING} y="22">
+        {short(_tool, (width - 2 * PADDING) / TOOL_CHAR)}
+      </text>
+      <svg x={PADDING} y="29" width="14" height="14">
+        <MarkSign mark={mark} />
+      </svg>
+      <text className="plans-call" x={PADDING + SIGN} y="40">
+        {sayable(_id, markWords(mark), (width - 2 * PADDING - SIGN) / CALL_CHAR)}
+      </text>
+    </g>
+  );
+}
+
+/** Where there is not room for both, the state is worth more. */
+function sayable(id: string, state: string, most: number): string {
+  const left = most - state.length - 2;
+  const isRoom = left >= Math.min(id.length, MIN_ID_CHARS);
+  return isRoom ? `${short(id, left)}, ${state}` : short(state, most);
+}
+
+const MIN_ID_CHARS = 8;
+
+function short(text: string, most: number): string {
+  return text.length <= most ? text : `${text.slice(0, Math.floor(most) - 1)}…`;
+}

@@ -1,0 +1,79 @@
+import { useState } from "react";
+import type { Session } from "../session.ts";
+import { icons } from "../variables/icons.tsx";
+import { Problem } from "../variables/problem.tsx";
+import { useLoaded } from "../variables/use-loaded.ts";
+import { useNow } from "../variables/use-now.ts";
+import { ageWords } from "../variables/words.ts";
+import { markOfPlan, planName } from "./call-state.ts";
+import { MarkLabel } from "./mark.tsx";
+import { PlanView } from "./plan-view.tsx";
+import "../variables/variables.css";
+import "./plans.css";
+
+export interface PlansPanelProps {
+  readonly session: Session;
+  /** Grows with every change in the conversation. */
+  readonly revision: number;
+}
+
+/** The plans of a conversation: the list, or one of them. */
+export function PlansPanel({ session, revision }: PlansPanelProps) {
+  const [open, setOpen] = useState<string>();
+  return (
+    <section className="plans-panel" aria-label="Plans">
+      {open === undefined ? (
+        <PlanList session={session} revision={revision} onOpen={setOpen} />
+      ) : (
+        <PlanView
+          key={open}
+          id={open}
+          session={session}
+          revision={revision}
+          onClose={() => setOpen(undefined)}
+        />
+      )}
+    </section>
+  );
+}
+
+interface PlanListProps extends PlansPanelProps {
+  readonly onOpen: (plan: string) => void;
+}
+
+function PlanList({ session, revision, onOpen }: PlanListProps) {
+  const { plans } = session.client.conversation(session.conversation);
+  const { value, error } = useLoaded(() => plans.list(), revision);
+  const now = useNow(10_000);
+  if (error !== undefined) {
+    return <Problem error={error} />;
+  }
+  if (value?.plans.length === 0) {
+    return (
+      <p className="variables-empty">
+        Work that is written down before it runs is shown here, to be looked at and approved. Ask
+        for a plan.
+      </p>
+    );
+  }
+  return (
+    <ul className="plans-list">
+      {value?.plans.toReversed().map((plan) => (
+        <li key={plan.id}>
+          <button type="button" className="plans-open" onClick={() => onOpen(plan.id)}>
+            <span className="plans-line">
+              <span className="plans-name">{planName(plan)}</span>
+              <time dateTime={plan.createdAt}>{ageWords(plan.createdAt, now)}</time>
+            </span>
+            <span className="variables-facts">
+              <MarkLabel mark={markOfPlan(plan)} />
+              <span>{plan.calls.length === 1 ? "1 call" : `${plan.calls.length} calls`}</span>
+              <span>{plan.agent}</span>
+            </span>
+            <span className="plans-chevron">{icons.open}</span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
