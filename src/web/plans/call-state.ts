@@ -69,6 +69,18 @@ export function gatesOf(runs: readonly RunView[]): readonly Gate[] {
   });
 }
 
+/** Runs that go on, as a stream tells of them: only one does at a time. */
+export function runsNow(
+  runs: readonly RunView[],
+  told: ReadonlyMap<string, CallState> | undefined,
+): readonly RunView[] {
+  if (told === undefined) return runs;
+  return runs.map((run) => {
+    if (run.status !== "running") return run;
+    return { ...run, calls: run.calls.map((call) => told.get(call._id) ?? call) };
+  });
+}
+
 /** The plan's calls as they stand in a run: the newest, or a stream that tells more. */
 export function callsIn(
   plan: PlanView,

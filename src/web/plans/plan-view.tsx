@@ -5,7 +5,7 @@ import { Confirm } from "../variables/confirm.tsx";
 import { icons } from "../variables/icons.tsx";
 import { Problem } from "../variables/problem.tsx";
 import { CallDetails } from "./call-details.tsx";
-import { callsIn, gatesOf, markOfPlan, planName } from "./call-state.ts";
+import { callsIn, gatesOf, markOfPlan, planName, runsNow } from "./call-state.ts";
 import { GateCard } from "./gate-card.tsx";
 import { MarkLabel } from "./mark.tsx";
 import { PlanGraph } from "./plan-graph.tsx";
@@ -28,7 +28,13 @@ export function PlanView({ session, id, revision, onClose }: PlanViewProps) {
   return (
     <article className="plans-one" aria-label="Plan">
       <header className="plans-title">
-        <button type="button" className="variables-action" aria-label="All plans" onClick={onClose}>
+        <button
+          type="button"
+          className="variables-action"
+          aria-label="All plans"
+          autoFocus
+          onClick={onClose}
+        >
           {icons.back}
         </button>
         <h2>{plan === undefined ? "" : planName(plan)}</h2>
@@ -50,25 +56,30 @@ interface PlanBodyProps {
 function PlanBody({ plan, open }: PlanBodyProps) {
   const [selected, setSelected] = useState<string>();
   const [shownRun, setShownRun] = useState<string>();
-  const { told, isBusy, decide } = open;
+  const { told, isBusy } = open;
+  // What is begun here is what is looked at.
+  const newest = <Asked extends readonly unknown[]>(work: (...asked: Asked) => void) => {
+    return (...asked: Asked) => {
+      setShownRun(undefined);
+      work(...asked);
+    };
+  };
   const run = plan.runs.find(({ id }) => id === shownRun) ?? plan.runs.at(-1);
   const calls = callsIn(plan, run, told);
   const call = calls.find(({ _id }) => _id === selected);
   return (
     <>
       <PlanFacts plan={plan} />
-      <PlanActions plan={plan} open={open} />
+      <PlanActions plan={plan} open={{ ...open, run: newest(open.run) }} />
       {plan.findings.length === 0 ? null : <Findings plan={plan} />}
-      {told === undefined
-        ? gatesOf(plan.runs).map((gate) => (
-            <GateCard
-              key={`${gate.run}/${gate.name}`}
-              {...{ gate, isBusy }}
-              calls={plan.calls}
-              onDecide={decide}
-            />
-          ))
-        : null}
+      {gatesOf(runsNow(plan.runs, told)).map((gate) => (
+        <GateCard
+          key={`${gate.run}/${gate.name}`}
+          {...{ gate, isBusy }}
+          calls={plan.calls}
+          onDecide={newest(open.decide)}
+        />
+      ))}
       <PlanGraph calls={calls} selected={selected} onSelect={setSelected} />
       {call === undefined ? (
         <p className="plans-hint">Choose a call to see what it is given.</p>
@@ -126,7 +137,12 @@ function PlanActions({ plan, open }: PlanBodyProps) {
           </button>
         ) : null}
         {canRun && asking !== "run" ? (
-          <button type="button" className="variables-primary" disabled={isBusy} onClick={begin}>
+          <button
+            type="button"
+            className={plan.status === "running" ? "variables-button" : "variables-primary"}
+            disabled={isBusy}
+            onClick={begin}
+          >
             {plan.runs.length === 0 ? "Run" : "Run again"}
           </button>
         ) : null}

@@ -18,19 +18,28 @@ export interface PlansPanelProps {
 }
 
 /** The plans of a conversation: the list, or one of them. */
-export function PlansPanel({ session, revision }: PlansPanelProps) {
+export function PlansPanel(props: PlansPanelProps) {
+  // What was loaded of one conversation is none of another's.
+  return <Panel key={props.session.conversation} {...props} />;
+}
+
+function Panel({ session, revision }: PlansPanelProps) {
   const [open, setOpen] = useState<string>();
+  const [last, setLast] = useState<string>();
   return (
     <section className="plans-panel" aria-label="Plans">
       {open === undefined ? (
-        <PlanList session={session} revision={revision} onOpen={setOpen} />
+        <PlanList session={session} revision={revision} focused={last} onOpen={setOpen} />
       ) : (
         <PlanView
           key={open}
           id={open}
           session={session}
           revision={revision}
-          onClose={() => setOpen(undefined)}
+          onClose={() => {
+            setLast(open);
+            setOpen(undefined);
+          }}
         />
       )}
     </section>
@@ -38,10 +47,12 @@ export function PlansPanel({ session, revision }: PlansPanelProps) {
 }
 
 interface PlanListProps extends PlansPanelProps {
+  /** Where the focus is when the list comes up. */
+  readonly focused: string | undefined;
   readonly onOpen: (plan: string) => void;
 }
 
-function PlanList({ session, revision, onOpen }: PlanListProps) {
+function PlanList({ session, revision, focused, onOpen }: PlanListProps) {
   const { plans } = session.client.conversation(session.conversation);
   const { value, error } = useLoaded(() => plans.list(), revision);
   const now = useNow(10_000);
@@ -60,7 +71,12 @@ function PlanList({ session, revision, onOpen }: PlanListProps) {
     <ul className="plans-list">
       {value?.plans.toReversed().map((plan) => (
         <li key={plan.id}>
-          <button type="button" className="plans-open" onClick={() => onOpen(plan.id)}>
+          <button
+            type="button"
+            className="plans-open"
+            autoFocus={plan.id === focused}
+            onClick={() => onOpen(plan.id)}
+          >
             <span className="plans-line">
               <span className="plans-name">{planName(plan)}</span>
               <time dateTime={plan.createdAt}>{ageWords(plan.createdAt, now)}</time>

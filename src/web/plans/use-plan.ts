@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { PlanView } from "../../edge/plan-view.ts";
 import type { Chunk, RunData } from "../../client.ts";
 import type { Session } from "../session.ts";
@@ -32,12 +32,9 @@ export function usePlan(session: Session, id: string, revision: number): OpenPla
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
   const { value: plan, error, reload, replace } = useLoaded(() => plans.get(id), revision);
-  const isElsewhere = told === undefined && plan?.runs.some(({ status }) => status === "running");
-  useEffect(() => {
-    if (isElsewhere !== true) return undefined;
-    const timer = setInterval(reload, LOOK_MS);
-    return () => clearInterval(timer);
-  }, [isElsewhere, reload]);
+  const isElsewhere = plan?.runs.some(({ status }) => status === "running") === true;
+  useLooks(told === undefined && isElsewhere, reload);
+  const signal = useSignals();
 
   const attempt = async (work: () => Promise<unknown>) => {
     setBusy(true);
@@ -55,10 +52,15 @@ export function usePlan(session: Session, id: string, revision: number): OpenPla
   /** Reads a run's stream to its end, and shows each of its calls as it goes. */
   const follow = async (chunks: AsyncIterable<Chunk<RunData>>, from: readonly CallState[]) => {
     let all = new Map(from.map((call) => [call._id, call]));
+    let hasBegun = false;
     setTold(all);
     for await (const chunk of chunks) {
       if (chunk.type === "error") throw new Error(chunk.errorText);
       if (chunk.type !== "data-call") continue;
+      // It has begun: whoever waits beside it may be answered.
+      if (!hasBegun) reload();
+      hasBegun = true;
+      setBusy(false);
       const { call, tool, ...state } = chunk.data;
       all = new Map(all).set(call, { ...state, _id: call, _tool: tool });
       setTold(all);
@@ -72,12 +74,36 @@ export function usePlan(session: Session, id: string, revision: number): OpenPla
     problem,
     approve: () => void attempt(() => plans.approve(id)),
     cancel: () => void attempt(() => plans.cancel(id)),
-    run: (request) => void attempt(() => follow(plans.run(id, request), [])),
+    run: (request) =>
+      void attempt(() => follow(plans.run(id, { ...request, signal: signal() }), [])),
     decide: ({ name, run }, decision) => {
       const calls = plan?.runs.find((other) => other.id === run)?.calls ?? [];
-      void attempt(() =>
-        follow(approvals.decide(name, { ...decision, run } as typeof decision), calls),
-      );
+      const decided = { ...decision, run };
+      void attempt(() => follow(approvals.decide(name, decided, { signal: signal() }), calls));
     },
+  };
+}
+
+function useLooks(isOn: boolean, look: () => void): void {
+  useEffect(() => {
+    if (!isOn) return undefined;
+    const timer = setInterval(look, LOOK_MS);
+    return () => clearInterval(timer);
+  }, [isOn, look]);
+}
+
+/** Signals for what is read: who goes away ends the reading, not the run. */
+function useSignals(): () => AbortSignal {
+  const controllers = useRef(new Set<AbortController>());
+  useEffect(() => {
+    const all = controllers.current;
+    return () => {
+      for (const controller of all) controller.abort();
+    };
+  }, []);
+  return () => {
+    const controller = new AbortController();
+    controllers.current.add(controller);
+    return controller.signal;
   };
 }

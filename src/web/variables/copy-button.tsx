@@ -36,13 +36,19 @@ export function CopyButton({ text, children, className = "variables-action" }: C
 }
 
 async function copyText(text: string): Promise<void> {
-  // On a page without TLS there is no clipboard to write to.
-  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Without TLS there is no clipboard, and it may be forbidden.
+    copySelected(text);
+  }
+}
+
+function copySelected(text: string): void {
   const field = document.createElement("textarea");
   field.value = text;
   document.body.append(field);
   field.select();
   document.execCommand("copy");
   field.remove();
-  return undefined;
 }

@@ -49,6 +49,7 @@ export function RecordTable({ records, name }: RecordTableProps) {
       <Rows
         {...{ records, name, sorting }}
         shown={chosen}
+        order={`${sorting?.column}/${sorting?.isDescending}/${filter}`}
         onSort={(column) => setSorting((last) => nextSorting(last, column))}
       />
     </>
@@ -64,17 +65,20 @@ function nextSorting(last: Sorting | undefined, column: string): Sorting | undef
 interface RowsProps extends RecordTableProps {
   /** Undefined: all of them, in their own order. */
   readonly shown: readonly Row[] | undefined;
+  /** Another order is looked at from its beginning. */
+  readonly order: string;
   readonly sorting: Sorting | undefined;
   readonly onSort: (column: string) => void;
 }
 
-function Rows({ records, name, shown, sorting, onSort }: RowsProps) {
+function Rows({ records, name, shown, order, sorting, onSort }: RowsProps) {
   const { columns, at, need } = records;
   const frame = useRef<HTMLDivElement>(null);
   const [position, setPosition] = useState({ scrollTop: 0, windowHeight: 480 });
   const count = shown?.length ?? records.count;
   const stretch = stretchAt(position.scrollTop, { ...position, count, rowHeight: ROW_HEIGHT });
   const { from, to } = stretch;
+  useLayoutEffect(() => frame.current?.scrollTo({ top: 0 }), [order]);
   useEffect(() => {
     if (shown === undefined) need(from, to);
   }, [shown, need, from, to]);

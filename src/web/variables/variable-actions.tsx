@@ -29,8 +29,8 @@ export function VariableActions(props: VariableActionsProps) {
   };
   const remove = async () => {
     await variables.delete(name);
-    onChange();
     onClose();
+    onChange();
   };
   const toggle = (what: Doing) => onDo(doing === what ? "view" : what);
   return (

@@ -7,11 +7,13 @@ import { ageWords, countWords, labelsOf, lifeOf, sizeWords } from "./words.ts";
 
 export interface VariableListProps {
   readonly variables: readonly VariableInfo[];
+  /** Where the focus is when the list comes up. */
+  readonly focused: string | undefined;
   readonly onSelect: (name: string) => void;
   readonly onPin: (info: VariableInfo) => void;
 }
 
-export function VariableList({ variables, onSelect, onPin }: VariableListProps) {
+export function VariableList({ variables, focused, onSelect, onPin }: VariableListProps) {
   const isAnyEnding = variables.some(({ expiresAt, pinned }) => expiresAt !== undefined && !pinned);
   const now = useNow(isAnyEnding ? 1_000 : 10_000);
   const shown = useLeaving(variables);
@@ -23,6 +25,7 @@ export function VariableList({ variables, onSelect, onPin }: VariableListProps) 
           info={info}
           now={now}
           isLeaving={isLeaving}
+          isFocused={info.name === focused}
           onSelect={onSelect}
           onPin={onPin}
         />
@@ -35,15 +38,18 @@ interface VariableRowProps extends Pick<VariableListProps, "onSelect" | "onPin">
   readonly info: VariableInfo;
   readonly now: number;
   readonly isLeaving: boolean;
+  readonly isFocused: boolean;
 }
 
-function VariableRow({ info, now, isLeaving, onSelect, onPin }: VariableRowProps) {
+function VariableRow(props: VariableRowProps) {
+  const { info, now, isLeaving, isFocused, onSelect, onPin } = props;
   const { name, pinned, bytes, tool, version, updatedAt } = info;
   return (
     <li className={`variables-item${isLeaving ? " variables-leaving" : ""}`}>
       <button
         type="button"
         className="variables-open"
+        autoFocus={isFocused}
         disabled={isLeaving}
         onClick={() => onSelect(name)}
       >

@@ -17,13 +17,15 @@ export interface VariableViewProps {
   readonly session: Session;
   readonly name: string;
   readonly revision: number;
+  readonly takesFocus: boolean;
   readonly onClose: () => void;
   /** It has been changed here. */
   readonly onChange: () => void;
 }
 
 /** One variable: what is known of it, its value, and what can be done with it. */
-export function VariableView({ session, name, revision, onClose, onChange }: VariableViewProps) {
+export function VariableView(props: VariableViewProps) {
+  const { session, name, revision, takesFocus, onClose, onChange } = props;
   const { variables } = session.client.conversation(session.conversation);
   const { value: info, error, reload } = useLoaded(() => variables.info(name), revision);
   const changed = () => {
@@ -37,6 +39,7 @@ export function VariableView({ session, name, revision, onClose, onChange }: Var
           type="button"
           className="variables-action"
           aria-label="All variables"
+          autoFocus={takesFocus}
           onClick={onClose}
         >
           {icons.back}

@@ -21,10 +21,17 @@ export interface VariablesPanelProps {
 }
 
 /** The variables of a conversation: the list, or one of them. Files may be dropped anywhere on it. */
-export function VariablesPanel({ session, revision, selected, onSelect }: VariablesPanelProps) {
+export function VariablesPanel(props: VariablesPanelProps) {
+  // What was loaded of one conversation is none of another's.
+  return <Panel key={props.session.conversation} {...props} />;
+}
+
+function Panel({ session, revision, selected, onSelect }: VariablesPanelProps) {
   const listed = useVariables(session, revision);
   const uploads = useUploads(session, listed.reload);
   const [isOver, setOver] = useState(false);
+  // Chosen here, not in the conversation: the focus goes along, and comes back.
+  const [chosen, setChosen] = useState<string>();
   const drop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
@@ -49,13 +56,20 @@ export function VariablesPanel({ session, revision, selected, onSelect }: Variab
       onDrop={drop}
     >
       {selected === undefined ? (
-        <Overview {...{ session, listed, uploads, onSelect }} />
+        <Overview
+          {...{ session, listed, uploads, chosen }}
+          onSelect={(name) => {
+            setChosen(name);
+            onSelect(name);
+          }}
+        />
       ) : (
         <VariableView
           key={selected}
           session={session}
           name={selected}
           revision={revision}
+          takesFocus={selected === chosen}
           onClose={() => onSelect(undefined)}
           onChange={listed.reload}
         />
@@ -65,12 +79,14 @@ export function VariablesPanel({ session, revision, selected, onSelect }: Variab
   );
 }
 
-interface OverviewProps extends Pick<VariablesPanelProps, "session" | "onSelect"> {
+interface OverviewProps extends Pick<VariablesPanelProps, "session"> {
+  readonly chosen: string | undefined;
+  readonly onSelect: (name: string) => void;
   readonly listed: ReturnType<typeof useVariables>;
   readonly uploads: ReturnType<typeof useUploads>;
 }
 
-function Overview({ session, listed, uploads, onSelect }: OverviewProps) {
+function Overview({ session, listed, uploads, chosen, onSelect }: OverviewProps) {
   const [problem, attempt] = useAttempt();
   const { value, error, reload, showMore } = listed;
   const { variables } = session.client.conversation(session.conversation);
@@ -94,6 +110,7 @@ function Overview({ session, listed, uploads, onSelect }: OverviewProps) {
       ) : null}
       <VariableList
         variables={value?.variables ?? NONE}
+        focused={chosen}
         onSelect={onSelect}
         onPin={(info) => void pin(info)}
       />
