@@ -6,28 +6,14 @@ import {
   labelsOf,
   lifeOf,
   secondsIn,
-  sizeWords,
 } from "../../src/web/variables/words.ts";
 
 const START = "2026-01-01T00:00:00.000Z";
 const now = Date.parse(START);
 const later = (seconds: number) => new Date(now + seconds * 1_000).toISOString();
 
-describe("sizes and counts in words", () => {
-  it.each([
-    [0, "0 bytes"],
-    [1, "1 byte"],
-    [999, "999 bytes"],
-    [1_500, "1.5 kB"],
-    [778_768, "779 kB"],
-    [999_960, "1.0 MB"],
-    [268_435_456, "268 MB"],
-    [12_000_000_000, "12.0 GB"],
-  ])("%i bytes are %s", (bytes, words) => {
-    expect(sizeWords(bytes)).toBe(words);
-  });
-
-  it("count what there is of it", () => {
+describe("counts in words", () => {
+  it("say what there is of it", () => {
     const mediaType = "image/png";
     expect(countWords({ type: "array", count: 5_000, mediaType })).toBe("5,000 elements");
     expect(countWords({ type: "object", count: 1, mediaType })).toBe("1 key");

@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "react";
 import type { Row } from "../variables/records.ts";
 import type { Records } from "../variables/use-records.ts";
-import { numberWords } from "../variables/words.ts";
+import { figure } from "../words.ts";
 import { BarChart, LineChart } from "./chart.tsx";
 import {
   type ChartChoice,
@@ -37,7 +37,7 @@ export default function RecordsChart({ records, name }: RecordsChartProps) {
       <ChosenChart rows={rows} records={records} name={name} />
       {count > wanted ? (
         <p className="variables-hint">
-          The first {numberWords(wanted)} of {numberWords(count)} rows.
+          The first {figure(wanted)} of {figure(count)} rows.
         </p>
       ) : null}
     </>

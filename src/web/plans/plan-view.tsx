@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { PlanView as Plan } from "../../edge/plan-view.ts";
 import type { Session } from "../session.ts";
-import { Confirm } from "../variables/confirm.tsx";
+import { Confirm } from "../shell/confirm.tsx";
 import { icons } from "../variables/icons.tsx";
 import { Problem } from "../variables/problem.tsx";
 import { CallDetails } from "./call-details.tsx";
@@ -164,9 +164,9 @@ function PlanActions({ plan, open }: PlanBodyProps) {
       ) : null}
       {asking === "cancel" ? (
         <Confirm
-          question="Cancel this plan? What runs is ended, and it cannot be approved again."
-          yes="Cancel it"
-          no="Go on"
+          title="Cancel this plan?"
+          text="What runs is ended, and it cannot be approved again."
+          word="Cancel plan"
           onYes={() => {
             setAsking(undefined);
             cancel();

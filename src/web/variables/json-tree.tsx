@@ -4,7 +4,7 @@ import type { Json } from "../../value/json.ts";
 import { CopyButton } from "./copy-button.tsx";
 import { icons } from "./icons.tsx";
 import { childrenOf, summaryOf } from "./json-children.ts";
-import { numberWords } from "./words.ts";
+import { figure } from "../words.ts";
 
 interface JsonTreeProps {
   readonly value: Json;
@@ -110,7 +110,7 @@ function Scalar({ value }: { readonly value: string | number | boolean | null })
           aria-expanded={isWhole}
           onClick={() => setWhole(!isWhole)}
         >
-          {isWhole ? "less" : `all ${numberWords(value.length)} characters`}
+          {isWhole ? "less" : `all ${figure(value.length)} characters`}
         </button>
       </span>
     );

@@ -1,11 +1,9 @@
 import { ClientError } from "../../client.ts";
+import { isLost, messageOf, troubleOf } from "../words.ts";
 
 /** What has gone wrong, in a sentence. */
 export function problemWords(error: unknown): string {
-  if (error instanceof ClientError && error.code === "unreachable") {
-    return "The server cannot be reached.";
-  }
-  return error instanceof Error ? error.message : String(error);
+  return isLost(error) ? troubleOf(error).title : messageOf(error);
 }
 
 export function codeOf(error: unknown): string | undefined {

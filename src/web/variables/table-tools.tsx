@@ -1,5 +1,5 @@
 import type { Records } from "./use-records.ts";
-import { numberWords, sizeWords } from "./words.ts";
+import { bytesInWords, figure } from "../words.ts";
 
 interface TableToolsProps {
   readonly records: Records;
@@ -27,18 +27,18 @@ export function TableTools({ records, found, filter, onFilter, onAll }: TableToo
       />
       <span className="variables-found" role="status">
         {found === undefined
-          ? `${numberWords(count)} rows`
-          : `${numberWords(found)} of ${numberWords(isOfPart ? rows.length : count)} rows`}
+          ? `${figure(count)} rows`
+          : `${figure(found)} of ${figure(isOfPart ? rows.length : count)} rows`}
       </span>
       {isOfPart ? (
         <p className="variables-hint">
-          Only the {numberWords(rows.length)} rows that are loaded are sorted and filtered, of{" "}
-          {numberWords(count)}.{" "}
+          Only the {figure(rows.length)} rows that are loaded are sorted and filtered, of{" "}
+          {figure(count)}.{" "}
           {onAll === undefined ? (
             "All of them are too much for a page."
           ) : (
             <button type="button" className="variables-link" onClick={onAll}>
-              Load all, {sizeWords(bytes)}
+              Load all, {bytesInWords(bytes)}
             </button>
           )}
         </p>

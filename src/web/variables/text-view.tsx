@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import type { Session } from "../session.ts";
 import { Problem } from "./problem.tsx";
-import { numberWords } from "./words.ts";
+import { figure } from "../words.ts";
 
 interface TextViewProps {
   readonly session: Session;
@@ -46,7 +46,7 @@ export function TextView({ session, info }: TextViewProps) {
           className="variables-more"
           onClick={() => setWanted((pages) => pages + 1)}
         >
-          Show more: {numberWords(shown)} of {numberWords(count)} characters are here
+          Show more: {figure(shown)} of {figure(count)} characters are here
         </button>
       ) : null}
     </div>

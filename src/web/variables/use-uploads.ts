@@ -3,7 +3,7 @@ import type { PutOptions } from "../../client.ts";
 import type { Session } from "../session.ts";
 import { codeOf, problemWords } from "./problem-words.ts";
 import { type Upload, uploadOf } from "./upload.ts";
-import { sizeWords } from "./words.ts";
+import { bytesInWords } from "../words.ts";
 
 /** A file on its way to being a variable. */
 export interface Uploading {
@@ -38,7 +38,7 @@ export function useUploads(session: Session, onKept: () => void): Uploads {
 
   const send = async (id: number, upload: Upload, options: PutOptions) => {
     const { name, contentType, body } = upload;
-    tell(id, { stage: "busy", words: `Sending ${sizeWords(body.size)}…`, upload });
+    tell(id, { stage: "busy", words: `Sending ${bytesInWords(body.size)}…`, upload });
     try {
       const info = await variables.put(name, body, { contentType, ...options });
       tell(id, { stage: "kept", words: `Kept as $${info.name}` });

@@ -5,7 +5,7 @@ import type { Session } from "../session.ts";
 import { Problem } from "./problem.tsx";
 import { problemWords } from "./problem-words.ts";
 import { useLoaded } from "./use-loaded.ts";
-import { numberWords, sizeWords } from "./words.ts";
+import { bytesInWords, figure } from "../words.ts";
 
 interface ValueEditorProps {
   readonly session: Session;
@@ -22,7 +22,9 @@ export function whyNotEdited({ type, bytes, visibility, name }: VariableInfo): s
   if (visibility === "secret") return "It is secret.";
   if (name === "input") return "It is what came with a message.";
   if (type === "bytes") return "It is neither text nor JSON.";
-  return bytes > MAX_EDITED_BYTES ? `It is larger than ${sizeWords(MAX_EDITED_BYTES)}.` : undefined;
+  return bytes > MAX_EDITED_BYTES
+    ? `It is larger than ${bytesInWords(MAX_EDITED_BYTES)}.`
+    : undefined;
 }
 
 interface Opened {
@@ -92,7 +94,7 @@ function EditorField(props: EditorFieldProps) {
         onChange={({ target }) => setText(target.value)}
       />
       <p className="variables-hint" aria-live="polite">
-        {fault ?? `${numberWords(text.length)} characters${info.type === "string" ? "" : ", JSON"}`}
+        {fault ?? `${figure(text.length)} characters${info.type === "string" ? "" : ", JSON"}`}
       </p>
       {isLost ? (
         <div className="variables-confirm" role="alert">

@@ -10,7 +10,7 @@ import { TextView } from "./text-view.tsx";
 import { useLoaded } from "./use-loaded.ts";
 import { useRecords } from "./use-records.ts";
 import { isShownImage, pathOf } from "./value-path.ts";
-import { sizeWords } from "./words.ts";
+import { bytesInWords } from "../words.ts";
 
 // Most variables are never drawn.
 const RecordsChart = lazy(() => import("../chart/records-chart.tsx"));
@@ -31,7 +31,7 @@ export function ValueView({ session, info }: ValueViewProps) {
       <ImageView session={session} info={info} />
     ) : (
       <p className="variables-empty">
-        {sizeWords(info.bytes)} of {mediaType}. Download it to look inside.
+        {bytesInWords(info.bytes)} of {mediaType}. Download it to look inside.
       </p>
     );
   }
@@ -58,7 +58,7 @@ function JsonView({ session, info }: ValueViewProps) {
   const { value, error } = useLoaded(load, info.name);
   if (!isSmall) {
     return (
-      <p className="variables-empty">{sizeWords(info.bytes)} are too much to be shown whole.</p>
+      <p className="variables-empty">{bytesInWords(info.bytes)} are too much to be shown whole.</p>
     );
   }
   if (error !== undefined) return <Problem error={error} />;

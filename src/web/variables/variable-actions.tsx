@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import type { Session } from "../session.ts";
-import { Confirm } from "./confirm.tsx";
+import { Confirm } from "../shell/confirm.tsx";
 import { icons } from "./icons.tsx";
 import { Problem } from "./problem.tsx";
 import { useAttempt } from "./use-attempt.ts";
@@ -62,9 +62,9 @@ export function VariableActions(props: VariableActionsProps) {
       </div>
       {doing === "delete" ? (
         <Confirm
-          question={`Delete $${name}? Answers that refer to it will not find it. This cannot be undone.`}
-          yes="Delete"
-          no="Keep it"
+          title={`Delete $${name}?`}
+          text="Answers that refer to it will not find it. This cannot be undone."
+          word="Delete"
           onYes={() => void attempt(remove)}
           onNo={() => onDo("view")}
         />

@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import { Labels, LifeBar } from "./variable-list.tsx";
-import { ageWords, countWords, lifeOf, sizeWords } from "./words.ts";
+import { bytesInWords } from "../words.ts";
+import { ageWords, countWords, lifeOf } from "./words.ts";
 
 interface VariableFactsProps {
   readonly info: VariableInfo;
@@ -15,7 +16,7 @@ export function VariableFacts({ info, now }: VariableFactsProps) {
     <div className="variables-about">
       <p className="variables-facts">
         <span>{countWords(info)}</span>
-        <span>{sizeWords(bytes)}</span>
+        <span>{bytesInWords(bytes)}</span>
         <span>
           version {version}, <time dateTime={updatedAt}>{written(updatedAt, now)}</time>
         </span>

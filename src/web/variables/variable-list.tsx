@@ -3,7 +3,8 @@ import type { VariableInfo } from "../../store/variable-store.ts";
 import { icons } from "./icons.tsx";
 import { useNow } from "./use-now.ts";
 import { useLeaving } from "./use-variables.ts";
-import { ageWords, countWords, labelsOf, lifeOf, sizeWords } from "./words.ts";
+import { bytesInWords } from "../words.ts";
+import { ageWords, countWords, labelsOf, lifeOf } from "./words.ts";
 
 export interface VariableListProps {
   readonly variables: readonly VariableInfo[];
@@ -61,7 +62,7 @@ function VariableRow(props: VariableRowProps) {
         </span>
         <span className="variables-facts">
           <span>{countWords(info)}</span>
-          <span>{sizeWords(bytes)}</span>
+          <span>{bytesInWords(bytes)}</span>
           {tool === undefined ? null : <span>{tool}</span>}
           {version > 1 ? <span>version {version}</span> : null}
           <Labels info={info} />

@@ -9,7 +9,7 @@ import { useUploads } from "./use-uploads.ts";
 import { useVariables } from "./use-variables.ts";
 import { VariableList } from "./variable-list.tsx";
 import { VariableView } from "./variable-view.tsx";
-import { numberWords, sizeWords } from "./words.ts";
+import { bytesInWords, figure } from "../words.ts";
 import "./variables.css";
 
 export interface VariablesPanelProps {
@@ -126,10 +126,10 @@ function Overview({ session, listed, uploads, chosen, onSelect }: OverviewProps)
 const NONE: readonly VariableInfo[] = [];
 
 function sumOf({ variables, hasMore }: { variables: readonly VariableInfo[]; hasMore: boolean }) {
-  const count = numberWords(variables.length);
+  const count = figure(variables.length);
   const bytes = variables.reduce((sum, info) => sum + info.bytes, 0);
-  if (hasMore) return `The newest ${count}, ${sizeWords(bytes)}`;
-  return variables.length === 0 ? "" : `${count} kept, ${sizeWords(bytes)}`;
+  if (hasMore) return `The newest ${count}, ${bytesInWords(bytes)}`;
+  return variables.length === 0 ? "" : `${count} kept, ${bytesInWords(bytes)}`;
 }
 
 function FileButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }) {

@@ -1,27 +1,10 @@
 import type { VariableInfo } from "../../store/variable-store.ts";
+import { plural } from "../words.ts";
 
-const UNITS = ["kB", "MB", "GB"];
-
-export function sizeWords(bytes: number): string {
-  if (bytes < 1_000) return bytes === 1 ? "1 byte" : `${bytes} bytes`;
-  let size = bytes;
-  let unit = "";
-  for (const next of UNITS) {
-    if (size < 999.95) break;
-    size /= 1_000;
-    unit = next;
-  }
-  return `${size < 99.95 ? size.toFixed(1) : Math.round(size)} ${unit}`;
-}
-
-export function numberWords(count: number): string {
-  return count.toLocaleString("en-US");
-}
-
-const COUNTED: Readonly<Record<string, readonly [one: string, many: string]>> = {
-  array: ["element", "elements"],
-  object: ["key", "keys"],
-  string: ["character", "characters"],
+const COUNTED: Readonly<Record<string, string>> = {
+  array: "element",
+  object: "key",
+  string: "character",
 };
 
 /** `5,000 elements`; of bytes their media type, of what is not counted the type alone. */
@@ -31,8 +14,8 @@ export function countWords({
   mediaType,
 }: Pick<VariableInfo, "type" | "count" | "mediaType">): string {
   if (type === "bytes") return mediaType;
-  const [one, many] = COUNTED[type] ?? [];
-  return one === undefined ? type : `${numberWords(count)} ${count === 1 ? one : many}`;
+  const one = COUNTED[type];
+  return one === undefined ? type : plural(count, one);
 }
 
 const SECOND = 1_000;
