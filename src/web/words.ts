@@ -42,8 +42,11 @@ export interface Trouble {
 
 export function troubleOf(error: unknown): Trouble {
   const { code, message } = codedOf(error);
-  const title = said[code ?? ""] ?? "That did not work.";
-  return { title, detail: message, code };
+  return { title: titleFor(code), detail: message, code };
+}
+
+export function titleFor(code: string | undefined): string {
+  return said[code ?? ""] ?? "That did not work.";
 }
 
 /** Was there no answer, or not all of it? */

@@ -151,6 +151,7 @@ describe("a conversation", () => {
     const id = new URL(page.url()).hash.replace("#/c/", "");
     const about = await fetch(`${server.url}/conversations/${id}`);
     expect(await about.json()).toMatchObject({ status: "idle", messages: 2 });
+    await page.getByText("Stopped").waitFor();
   });
 
   it("answers an edited question anew, and an answer again", async () => {

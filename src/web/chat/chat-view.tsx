@@ -40,6 +40,7 @@ export function ChatView({ chatting, written, agents, onExample, field }: ChatVi
               message={message}
               written={written.get(message.id)}
               isLive={isBusy && message === last}
+              isTroubled={trouble !== undefined && message === last}
               isBusy={isBusy}
               actions={actions}
             />

@@ -2,7 +2,7 @@ import type { UIMessage } from "ai";
 import { memo, type ReactNode, useState } from "react";
 import type { TurnMetadata } from "../../turn/turn.ts";
 import { Icon, type IconName } from "../shell/icon.tsx";
-import { figure } from "../words.ts";
+import { figure, titleFor } from "../words.ts";
 import { AnswerText } from "./answer-text.tsx";
 import type { Decide } from "./approval-form.tsx";
 import { isToolPart, ToolCard } from "./tool-card.tsx";
@@ -21,6 +21,8 @@ interface MessageViewProps {
   readonly written: readonly string[] | undefined;
   /** It is still being written. */
   readonly isLive: boolean;
+  /** What has gone wrong is said elsewhere already. */
+  readonly isTroubled: boolean;
   /** Nothing can be asked now. */
   readonly isBusy: boolean;
   readonly actions: MessageActions;
@@ -95,7 +97,8 @@ function QuestionForm({ text, send, cancel }: QuestionFormProps) {
   );
 }
 
-function Answer({ message, written, isLive, isBusy, actions }: MessageViewProps) {
+function Answer(props: MessageViewProps) {
+  const { message, written, isLive, actions } = props;
   const [showsWritten, setShowsWritten] = useState(false);
   const texts = textsOf(message.parts);
   const hasReferences = written?.some((text, index) => text !== texts[index]) === true;
@@ -123,15 +126,9 @@ function Answer({ message, written, isLive, isBusy, actions }: MessageViewProps)
           />
         );
       })}
+      {!isLive && <End {...props} />}
       {!isLive && (
-        <div className="message-actions">
-          <CopyAction text={texts.join("\n\n")} />
-          <Action
-            icon="retry"
-            word="Answer again"
-            isOff={isBusy}
-            act={() => actions.regenerate(message.id)}
-          />
+        <AnswerActions {...props} text={texts.join("\n\n")}>
           {hasReferences && (
             <button
               type="button"
@@ -144,11 +141,50 @@ function Answer({ message, written, isLive, isBusy, actions }: MessageViewProps)
               As the model wrote it
             </button>
           )}
-          <Savings message={message} />
-        </div>
+        </AnswerActions>
       )}
     </article>
   );
+}
+
+interface AnswerActionsProps extends MessageViewProps {
+  readonly text: string;
+  readonly children: ReactNode;
+}
+
+function AnswerActions({ message, isBusy, actions, text, children }: AnswerActionsProps) {
+  return (
+    <div className="message-actions">
+      <CopyAction text={text} />
+      <Action
+        icon="retry"
+        word="Answer again"
+        isOff={isBusy}
+        act={() => actions.regenerate(message.id)}
+      />
+      {children}
+      <Savings message={message} />
+    </div>
+  );
+}
+
+/** How the answer ended, if not by itself. */
+function End({ message, isTroubled }: MessageViewProps): ReactNode {
+  const { error, stopped } = { ...(message.metadata as Ended | undefined) };
+  if (stopped === true) return <p className="message-note">Stopped</p>;
+  if (error === undefined || isTroubled) return null;
+  return (
+    <p className="message-note">
+      {titleFor(error)} <code>{error}</code>
+    </p>
+  );
+}
+
+/** What the server adds to the metadata of an answer that did not end by itself. */
+interface Ended {
+  /** A code. */
+  readonly error?: string;
+  readonly stopped?: boolean;
 }
 
 function Reasoning({ text }: { readonly text: string }): ReactNode {

@@ -50,14 +50,18 @@ export function ReferenceMark({ span, turn, isBlock = false, children }: Referen
       {isBlock && children}
       {isOpen && (
         <span id={card} className="reference-card" style={place} role="group" aria-label="Variable">
-          <ReferenceFacts span={span} turn={turn} />
+          <ReferenceFacts span={span} turn={turn} close={handlers.hide} />
         </span>
       )}
     </Wrapper>
   );
 }
 
-function ReferenceFacts({ span, turn }: Pick<ReferenceMarkProps, "span" | "turn">) {
+interface ReferenceFactsProps extends Pick<ReferenceMarkProps, "span" | "turn"> {
+  readonly close: () => void;
+}
+
+function ReferenceFacts({ span, turn, close }: ReferenceFactsProps) {
   const { variables, events, openVariable } = useConversation();
   const info = variables.get(span.name);
   if (info === undefined) {
@@ -86,7 +90,14 @@ function ReferenceFacts({ span, turn }: Pick<ReferenceMarkProps, "span" | "turn"
           It has changed since: {plural(info.version - then, "newer version")}.
         </span>
       )}
-      <button type="button" className="reference-open" onClick={() => openVariable(span.name)}>
+      <button
+        type="button"
+        className="reference-open"
+        onClick={() => {
+          close();
+          openVariable(span.name);
+        }}
+      >
         Open ${span.name}
       </button>
     </>
@@ -128,6 +139,7 @@ function useCard() {
     place,
     isOpen,
     show,
+    hide,
     enter: () => later(show, OPENS_AFTER_MS),
     leave: () => {
       if (own.current?.contains(document.activeElement) !== true) later(hide, CLOSES_AFTER_MS);

@@ -5,7 +5,8 @@ import { type Api, apiOf } from "./api.ts";
 import { Confirm } from "./confirm.tsx";
 import { ConversationPage } from "./conversation-page.tsx";
 import { Conversations } from "./conversations.tsx";
-import { type AgentChoice, Header } from "./header.tsx";
+import { Header } from "./header.tsx";
+import { useAgents } from "./use-agents.ts";
 import { useChoices } from "./use-choices.ts";
 import { useList } from "./use-list.ts";
 import { type Opened, useOpened } from "./use-opened.ts";
@@ -72,7 +73,7 @@ interface CurrentProps {
 function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
   const { entry, api, id, run, change } = whole;
   const { choices, question, close } = useChoices(whole);
-  const { agents, agent, setAgent } = useAgents(entry);
+  const { agents, agent, setAgent } = useAgents(entry, id);
   const [theme, setTheme] = useTheme();
   const rename = (title: string) =>
     run(async () => {
@@ -158,24 +159,4 @@ function useMedia(query: string): boolean {
     return () => list.removeEventListener("change", follow);
   }, [query]);
   return isTrue;
-}
-
-const AGENT = "byref-agent";
-
-function useAgents({ client }: Entry) {
-  const [agents, setAgents] = useState<readonly AgentChoice[]>([]);
-  const [chosen, setChosen] = useState(() => sessionStorage.getItem(AGENT) ?? undefined);
-  useEffect(() => {
-    client
-      .agents()
-      .then((known) => setAgents(known.agents))
-      // The server then chooses who answers.
-      .catch((error: unknown) => console.warn(error));
-  }, [client]);
-  const agent = agents.find(({ name }) => name === chosen)?.name ?? agents[0]?.name;
-  const setAgent = useCallback((name: string) => {
-    setChosen(name);
-    sessionStorage.setItem(AGENT, name);
-  }, []);
-  return { agents, agent, setAgent };
 }
