@@ -55,6 +55,11 @@ async function openPage(path = "/"): Promise<Page> {
   return one.page;
 }
 
+/** Of its conversation. */
+function idIn(page: Page): string {
+  return new URL(page.url()).hash.replace("#/c/", "");
+}
+
 async function ask(page: Page, question: string): Promise<void> {
   await page.getByLabel("Message", { exact: true }).fill(question);
   await page.keyboard.press("Enter");
@@ -122,6 +127,16 @@ describe("a conversation", () => {
     expect(await wrote.innerText()).toBe('"$get_weather_london"');
     const received = card.getByLabel("city1, as the tool received it");
     expect(JSON.parse(await received.innerText())).toMatchObject({ city: "London" });
+    const note = card.getByText("has changed since this call");
+    expect(await note.count()).toBe(0);
+
+    const { variables } = createClient(server.url).conversation(idIn(page));
+    await variables.put("get_weather_london", { city: "Elsewhere" });
+    await card.getByText("Elsewhere").waitFor();
+    expect(await note.innerText()).toMatch(/^\$get_weather_london has changed/);
+    await page.getByRole("button", { name: "London", exact: true }).focus();
+    const facts = page.getByRole("group", { name: "Variable" });
+    expect(await facts.innerText()).toMatch(/version 1\s.*changed since: 1 newer version/s);
   });
 
   it("goes on when the page is loaded again in the middle of an answer", async () => {
@@ -148,8 +163,7 @@ describe("a conversation", () => {
     await page.getByText("Without").waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByRole("button", { name: "Send" }).waitFor();
-    const id = new URL(page.url()).hash.replace("#/c/", "");
-    const about = await fetch(`${server.url}/conversations/${id}`);
+    const about = await fetch(`${server.url}/conversations/${idIn(page)}`);
     expect(await about.json()).toMatchObject({ status: "idle", messages: 2 });
     await page.getByText("Stopped").waitFor();
   });
@@ -157,6 +171,11 @@ describe("a conversation", () => {
   it("answers an edited question anew, and an answer again", async () => {
     endpoint.play(["One.", "Two.", "Three."].map((text) => ({ kind: "text", text })));
     const page = await openPage();
+    const sent: number[] = [];
+    page.on("request", (request) => {
+      const body = request.postDataJSON() as { readonly messages?: readonly unknown[] } | null;
+      if (body?.messages !== undefined) sent.push(body.messages.length);
+    });
     await ask(page, "First");
     await page.getByText("One.").waitFor();
     await page.getByRole("button", { name: "Edit" }).click();
@@ -170,6 +189,8 @@ describe("a conversation", () => {
       expect.stringContaining("Second"),
       expect.stringContaining("Three."),
     ]);
+    // The server has the others.
+    expect(sent).toEqual([1, 1, 1]);
   });
 
   it("asks before a call that waits, and shows what would run", async () => {
@@ -206,11 +227,7 @@ describe("a conversation", () => {
     const page = await openPage();
     await ask(page, "From the page.");
     await page.getByText("Here.", { exact: true }).waitFor();
-    const { pathname } = new URL(page.url().replace("#/c/", "conversations/"));
-    await createClient(server.url)
-      .conversation(pathname.split("/")[2] ?? "")
-      .send("A program")
-      .text();
+    await createClient(server.url).conversation(idIn(page)).send("A program").text();
     await page.getByText("There.", { exact: true }).waitFor();
   });
 

@@ -19,7 +19,7 @@ interface ChatViewProps {
 export function ChatView({ chatting, written, agents, onExample, field }: ChatViewProps) {
   const { messages, isBusy, trouble, earlier } = chatting;
   const actions = useActions(chatting);
-  const scroller = useStickyScroll(messages);
+  const scroller = useStickyScroll(messages, trouble ?? written);
   const last = messages.at(-1);
   const isWaiting = isBusy && last?.role === "user";
   return (
@@ -67,7 +67,10 @@ function useActions({ decide, edit, regenerate }: Chatting): MessageActions {
 const STICKS_WITHIN_PX = 120;
 
 /** Stays at the end while the answer grows, unless somebody has scrolled away from it. */
-function useStickyScroll(messages: readonly unknown[]): (element: HTMLDivElement | null) => void {
+function useStickyScroll(
+  messages: readonly unknown[],
+  below: unknown,
+): (element: HTMLDivElement | null) => void {
   const element = useRef<HTMLDivElement>(null);
   const isAtEnd = useRef(true);
   const count = useRef(0);
@@ -77,7 +80,7 @@ function useStickyScroll(messages: readonly unknown[]): (element: HTMLDivElement
     // A new question is always gone to.
     if (isAtEnd.current || messages.length > count.current + 1) box.scrollTop = box.scrollHeight;
     count.current = messages.length;
-  }, [messages]);
+  }, [messages, below]);
   return useCallback((box: HTMLDivElement | null) => {
     element.current = box;
     box?.addEventListener(

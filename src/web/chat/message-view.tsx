@@ -84,7 +84,7 @@ function QuestionForm({ text, send, cancel }: QuestionFormProps) {
         ref={(field) => field?.focus()}
         onChange={({ target }) => setDraft(target.value)}
       />
-      <p className="message-note">What came after it is answered anew.</p>
+      <p className="message-note">It is answered anew, and what came after it goes.</p>
       <div className="message-buttons">
         <button type="submit" className="button button-main">
           Send
@@ -102,6 +102,9 @@ function Answer(props: MessageViewProps) {
   const [showsWritten, setShowsWritten] = useState(false);
   const texts = textsOf(message.parts);
   const hasReferences = written?.some((text, index) => text !== texts[index]) === true;
+  const isWaiting = message.parts.some(
+    (part) => isToolPart(part) && part.state === "approval-requested",
+  );
   let at = 0;
   return (
     <article className="message message-answer" aria-label="Answer">
@@ -127,7 +130,7 @@ function Answer(props: MessageViewProps) {
         );
       })}
       {!isLive && <End {...props} />}
-      {!isLive && (
+      {!isLive && !isWaiting && (
         <AnswerActions {...props} text={texts.join("\n\n")}>
           {hasReferences && (
             <button
@@ -152,10 +155,13 @@ interface AnswerActionsProps extends MessageViewProps {
   readonly children: ReactNode;
 }
 
-function AnswerActions({ message, isBusy, actions, text, children }: AnswerActionsProps) {
+function AnswerActions(props: AnswerActionsProps) {
+  const { message, isBusy, isTroubled, actions, text, children } = props;
+  // The note of what has gone wrong offers the same.
+  if (isTroubled && text === "") return null;
   return (
     <div className="message-actions">
-      <CopyAction text={text} />
+      {text !== "" && <CopyAction text={text} />}
       <Action
         icon="retry"
         word="Answer again"

@@ -36,7 +36,7 @@ export function Icon({ name, size = 18 }: { readonly name: IconName; readonly si
       width={size}
       height={size}
       viewBox="0 0 20 20"
-      fill="none"
+      fill={name === "stop" ? "currentColor" : "none"}
       stroke="currentColor"
       strokeWidth="1.6"
       strokeLinecap="round"
