@@ -169,7 +169,7 @@ describe("a conversation", () => {
   });
 
   it("answers an edited question anew, and an answer again", async () => {
-    endpoint.play(["One.", "Two.", "Three."].map((text) => ({ kind: "text", text })));
+    endpoint.play(["One.", "Two.", "Three.", "Four."].map((text) => ({ kind: "text", text })));
     const page = await openPage();
     const sent: number[] = [];
     page.on("request", (request) => {
@@ -189,8 +189,10 @@ describe("a conversation", () => {
       expect.stringContaining("Second"),
       expect.stringContaining("Three."),
     ]);
+    await ask(page, "Third");
+    await page.getByText("Four.").waitFor();
     // The server has the others.
-    expect(sent).toEqual([1, 1, 1]);
+    expect(sent).toEqual([1, 1, 1, 1]);
   });
 
   it("asks before a call that waits, and shows what would run", async () => {
