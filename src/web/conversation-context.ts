@@ -11,6 +11,7 @@ export interface ConversationContextValue {
   /** The newest, oldest first. */
   readonly events: readonly ConversationEvent[];
   readonly openVariable: (name: string) => void;
+  readonly openPlans: () => void;
 }
 
 export const ConversationContext = createContext<ConversationContextValue | undefined>(undefined);

@@ -224,6 +224,26 @@ describe("a conversation", () => {
     await card.nth(1).getByText("Enough.").waitFor();
   });
 
+  it("shows a plan that the model proposes", async () => {
+    const calls = [
+      { _tool: "get_weather", location: "London", _outputPath: "†state.here" },
+      { _tool: "get_weather", location: "Paris", _outputPath: "†state.there" },
+      { _tool: "compare_weather", city1: "†state.here", city2: "†state.there" },
+    ];
+    endpoint.play([
+      { kind: "calls", calls: [{ name: "propose_plan", input: { name: "Both", calls } }] },
+      { kind: "text", text: "Approve it." },
+    ]);
+    const page = await openPage();
+    await ask(page, "Plan it.");
+    await page.getByText("Approve it.").waitFor();
+    await page.getByRole("tab", { name: "Plans", selected: true }).waitFor();
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByRole("button", { name: "Look at the plan" }).click();
+    const plans = page.getByRole("tabpanel", { name: "Plans" });
+    await plans.getByText("Both").first().waitFor();
+  });
+
   it("shows what has been asked and answered elsewhere", async () => {
     endpoint.play(["Here.", "There."].map((text) => ({ kind: "text", text })));
     const page = await openPage();

@@ -29,6 +29,9 @@ interface MessageViewProps {
 }
 
 export const MessageView = memo(function MessageView(props: MessageViewProps) {
+  // The run of a plan streams like a turn; its panel shows it.
+  if (props.message.parts.some(({ type }) => type === "data-call" || type === "data-run"))
+    return null;
   return props.message.role === "user" ? <Question {...props} /> : <Answer {...props} />;
 });
 

@@ -54,6 +54,7 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
         <span className={state.kind === "done" ? "unseen" : "tool-word"}>{state.word}</span>
         <Icon name="chevron" size={16} />
       </button>
+      {name === "propose_plan" && part.state === "output-available" && <PlanLink />}
       {part.state === "approval-requested" && <ApprovalForm part={part} decide={decide} />}
       {isOpen && (
         <div id={body} className="tool-body">
@@ -72,6 +73,17 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
         </div>
       )}
     </section>
+  );
+}
+
+function PlanLink() {
+  const { openPlans } = useConversation();
+  return (
+    <p className="tool-plan">
+      <button type="button" className="button" onClick={openPlans}>
+        <Icon name="plans" size={16} /> Look at the plan
+      </button>
+    </p>
   );
 }
 

@@ -6,7 +6,7 @@ import { type Chatting, useChatting } from "../chat/use-chatting.ts";
 import { useWritten } from "../chat/use-written.ts";
 import { ConversationContext } from "../conversation-context.ts";
 import type { ConversationEvent } from "../../turn/event-log.ts";
-import { useEvents } from "../events/use-events.ts";
+import { type Events, useEvents } from "../events/use-events.ts";
 import type { Session } from "../session.ts";
 import { useVariableInfos } from "../use-variable-infos.ts";
 import type { AgentChoice } from "./header.tsx";
@@ -29,7 +29,8 @@ interface ConversationPageProps {
 export function ConversationPage(props: ConversationPageProps) {
   const { session, agents, setAgent } = props;
   const { chatting, revision, exists, events, variables, written } = useParts(props);
-  const { tab, side, setTab, selected, setSelected } = useTabs();
+  const { tab, side, setTab, setSide, selected, setSelected } = useTabs();
+  useNewPlans(events, props.loaded.exists, setSide);
   const openVariable = useCallback(
     (name: string) => {
       setSelected(name);
@@ -37,9 +38,10 @@ export function ConversationPage(props: ConversationPageProps) {
     },
     [setSelected, setTab],
   );
+  const openPlans = useCallback(() => setTab("plans"), [setTab]);
   const context = useMemo(
-    () => ({ session, variables, events: events.events, openVariable }),
-    [session, variables, events, openVariable],
+    () => ({ session, variables, events: events.events, openVariable, openPlans }),
+    [session, variables, events, openVariable, openPlans],
   );
   const field = useRef<HTMLTextAreaElement>(null);
   const tryExample = useExample(chatting, setAgent);
@@ -128,6 +130,22 @@ function useExample({ send }: Chatting, setAgent: (name: string) => void) {
   };
 }
 
+/** A plan that is proposed while somebody looks on is shown, where there is room. */
+function useNewPlans(
+  { events, isLive }: Events,
+  existed: boolean,
+  show: (side: SideTab) => void,
+): void {
+  const last = events.findLast(({ type }) => type === "plan.proposed")?.id ?? 0;
+  // What was there before is no news.
+  const seen = useRef(existed ? undefined : 0);
+  useEffect(() => {
+    if (!isLive) return;
+    if (seen.current !== undefined && last > seen.current) show("plans");
+    seen.current = last;
+  }, [last, isLive, show]);
+}
+
 /** On a phone `tab` is all that is shown; else `side` beside the messages. */
 function useTabs() {
   const [tab, setAny] = useState<Tab>("talk");
@@ -137,5 +155,5 @@ function useTabs() {
     setAny(next);
     if (next !== "talk") setSide(next);
   }, []);
-  return { tab, side, setTab, selected, setSelected };
+  return { tab, side, setTab, setSide, selected, setSelected };
 }
