@@ -6,6 +6,7 @@ import {
   markOfCall,
   markOfPlan,
   planName,
+  runsNow,
 } from "../../src/web/plans/call-state.ts";
 import { type FlowNode, layoutOf } from "../../src/web/plans/graph-layout.ts";
 import { inputFields, inputTemplate } from "../../src/web/plans/plan-input.ts";
@@ -84,6 +85,7 @@ const call = (id: string, more = {}) =>
 const plan = (more = {}) =>
   ({
     status: "running",
+    format: "json",
     calls: [
       { ...call("a"), after: [], input: "†input.x" },
       { ...call("b"), after: ["a"], input: 1, _outputPath: "†state.b" },
@@ -103,7 +105,8 @@ describe("what a plan says of itself", () => {
   });
 
   it("is called by its tools if it has no name", () => {
-    expect(planName({ calls: [call("a"), call("b")] })).toBe("echo");
+    expect(planName({ calls: [call("a")] })).toBe("echo");
+    expect(planName({ calls: [call("a"), call("b")] })).toBe("echo, 2 times");
     const tools = ["x", "y", "z"].map((_tool) => ({ _tool }));
     expect(planName({ calls: tools })).toBe("x, y and more");
   });
@@ -137,6 +140,31 @@ describe("what a plan says of itself", () => {
       ["waiting", undefined],
       ["running", undefined],
     ]);
+  });
+});
+
+describe("the order of a plan's calls", () => {
+  const afterIn = (format: string) =>
+    callsIn(
+      plan({ format, calls: [0, 1, 2].map((n) => ({ ...call(`c${n}`), after: ["c0"] })) }),
+      undefined,
+      undefined,
+    ).map(({ after }) => after);
+
+  it("is that of its data, or for a workflow and a template the written one", () => {
+    expect(afterIn("json")).toEqual([["c0"], ["c0"], ["c0"]]);
+    expect(afterIn("template")).toEqual([[], ["c0"], ["c1"]]);
+    expect(afterIn("capability-xml")).toEqual([[], ["c0"], ["c1"]]);
+  });
+});
+
+describe("runs that are told of", () => {
+  it("are those that go on; who waits for a person stands as it was", () => {
+    const calls = [call("a", { gate: "legal" })];
+    const runs = [run("w", { calls }), run("r", { status: "running", calls })];
+    const told = new Map([["a", call("a", { status: "done" })]]);
+    expect(runsNow(runs, told).map(({ calls: [one] }) => one?.status)).toEqual(["waiting", "done"]);
+    expect(runsNow(runs, undefined)).toBe(runs);
   });
 });
 

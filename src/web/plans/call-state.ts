@@ -46,6 +46,7 @@ export function planName({
 }: Pick<PlanView, "name"> & { readonly calls: readonly Pick<CallState, "_tool">[] }): string {
   if (name !== undefined) return name;
   const tools = [...new Set(calls.map(({ _tool }) => _tool))];
+  if (tools.length === 1 && calls.length > 1) return `${tools[0]}, ${calls.length} times`;
   return tools.length <= 2 ? tools.join(", ") : `${tools.slice(0, 2).join(", ")} and more`;
 }
 
@@ -87,8 +88,9 @@ export function callsIn(
   run: RunView | undefined,
   told: ReadonlyMap<string, CallState> | undefined,
 ): readonly PlannedCall[] {
-  return plan.calls.map((call) => {
-    const { _id, _tool, _outputPath, after, input } = call;
+  return plan.calls.map((call, index) => {
+    const { _id, _tool, _outputPath, input } = call;
+    const after = comesAfter(plan, index);
     const path = _outputPath === undefined ? {} : { _outputPath };
     const state = told?.get(_id) ?? run?.calls.find((other) => other._id === _id);
     const fresh = { _id, _tool, status: "waiting" as const };
@@ -100,4 +102,10 @@ export function callsIn(
       input,
     };
   });
+}
+
+/** Only JSON plans run as their data flows; the others one call after the other, as they are written. */
+function comesAfter({ format, calls }: PlanView, index: number): string[] {
+  if (format === "json") return calls[index]?.after ?? [];
+  return calls.slice(Math.max(0, index - 1), index).map(({ _id }) => _id);
 }

@@ -118,11 +118,6 @@ interface CallNodeProps {
   readonly onSelect: () => void;
 }
 
-const PADDING = 11;
-const TOOL_CHAR = 7.3;
-const CALL_CHAR = 6.4;
-const SIGN = 20;
-
 function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
   const { _id, _tool, after } = call;
   const mark = markOfCall(call);
@@ -133,7 +128,7 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
       role="button"
       tabIndex={0}
       aria-pressed={isSelected}
-      aria-label={`${_id}: ${_tool}, ${markWords(mark)}${behind}`}
+      aria-label={`${_tool} ${markWords(mark)}, ${_id}${behind}`}
       onClick={onSelect}
       onKeyDown={(event) => {
         if (event.key !== "Enter" && event.key !== " ") return;
@@ -142,28 +137,17 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
       }}
     >
       <rect width={width} height={NODE_HEIGHT} rx="9" />
-      <text className="plans-tool" x={PADDING} y="22">
-        {short(_tool, (width - 2 * PADDING) / TOOL_CHAR)}
-      </text>
-      <svg x={PADDING} y="29" width="14" height="14">
-        <MarkSign mark={mark} />
-      </svg>
-      <text className="plans-call" x={PADDING + SIGN} y="40">
-        {sayable(_id, markWords(mark), (width - 2 * PADDING - SIGN) / CALL_CHAR)}
-      </text>
+      <foreignObject width={width} height={NODE_HEIGHT}>
+        <div className="plans-card">
+          <div className="plans-tool">{_tool}</div>{" "}
+          <div className="plans-call">
+            <MarkSign mark={mark} />
+            <span>
+              {markWords(mark)}, {_id}
+            </span>
+          </div>
+        </div>
+      </foreignObject>
     </g>
   );
-}
-
-/** Where there is not room for both, the state is worth more. */
-function sayable(id: string, state: string, most: number): string {
-  const left = most - state.length - 2;
-  const isRoom = left >= Math.min(id.length, MIN_ID_CHARS);
-  return isRoom ? `${short(id, left)}, ${state}` : short(state, most);
-}
-
-const MIN_ID_CHARS = 8;
-
-function short(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, Math.floor(most) - 1)}…`;
 }

@@ -45,6 +45,7 @@ export function useRecords(session: Session, info: VariableInfo): Records {
       try {
         const limit = (last - first + 1) * pageRows;
         const values = await variables.get<readonly Json[]>(name, { offset, limit });
+        setError(undefined);
         setPages((all) => new Map([...all, ...pagesOf(values, first, pageRows)]));
       } catch (failure) {
         for (let page = first; page <= last; page++) asked.current.delete(page);

@@ -73,7 +73,9 @@ function ArrayView({ session, info }: ValueViewProps) {
   const [chosen, setChosen] = useState<Form>();
   const { need } = records;
   useEffect(() => need(0, 1), [need]);
-  if (records.error !== undefined) return <Problem error={records.error} />;
+  if (records.rows.length === 0 && records.error !== undefined) {
+    return <Problem error={records.error} />;
+  }
   if (records.rows.length === 0) return <p className="variables-wait">Loading…</p>;
   const isTable = records.rows.every(({ value }) => isRecord(value));
   const hasNumbers = records.columns.some(({ isNumeric }) => isNumeric);
@@ -86,6 +88,7 @@ function ArrayView({ session, info }: ValueViewProps) {
   const form = chosen ?? (isTable || hasNumbers || !hasTree ? "Table" : "Tree");
   return (
     <div className="variables-value">
+      <Problem error={records.error} />
       <Choice forms={forms} form={form} onChoose={setChosen} />
       {form === "Table" ? <RecordTable records={records} name={info.name} /> : null}
       {form === "Tree" ? <JsonView session={session} info={info} /> : null}
