@@ -30,7 +30,7 @@ describe("what a chart shows at first", () => {
   it("is the first texts where there are no dates, and the row's number without those", () => {
     expect(choiceOf([{ n: 2, city: "Oslo" }]).x).toBe("city");
     expect(choiceOf([{ n: 2, tags: ["a"] }]).x).toBeUndefined();
-    expect(choiceOf([{ n: 2, at: "2025-13-45" }]).x).toBe("at");
+    expect(choiceOf([{ n: 2, city: "Oslo", at: "2025-13-45" }]).x).toBe("city");
   });
 
   it("is a line for many rows, without a column that only counts them", () => {
@@ -101,6 +101,8 @@ describe("scales", () => {
   it("have room for values below zero, and for one value alone", () => {
     const scale = valueScale([{ name: "n", values: [-5, 5] }], { height: 100, fromZero: true });
     expect(scale.place(0)).toBeCloseTo(50);
+    const below = valueScale([{ name: "n", values: [-5, -1] }], { height: 100, fromZero: true });
+    expect(below.place(0)).toBeCloseTo(0);
     for (const values of [[7], [0], [], [null]]) {
       const { place, ticks } = valueScale([{ name: "n", values }], tall);
       expect(Number.isFinite(place(7))).toBe(true);

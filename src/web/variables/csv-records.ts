@@ -9,7 +9,7 @@ export type CsvRecord = Readonly<Record<string, Cell>>;
  * filled is one; its empty cells are null. Throws what is broken, with its line.
  */
 export function csvRecords(text: string): readonly CsvRecord[] {
-  const { data, errors } = papaparse.parse<readonly string[]>(text.replace(/^\uFEFF/, ""), {
+  const { data, errors } = papaparse.parse<readonly string[]>(text, {
     skipEmptyLines: "greedy",
   });
   const broken = errors.find(({ type }) => type === "Quotes");

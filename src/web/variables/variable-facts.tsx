@@ -1,16 +1,13 @@
 import type { ReactNode } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
+import { useNow } from "./use-now.ts";
 import { Labels, LifeBar } from "./variable-list.tsx";
 import { bytesInWords } from "../words.ts";
 import { ageWords, countWords, lifeOf } from "./words.ts";
 
-interface VariableFactsProps {
-  readonly info: VariableInfo;
-  readonly now: number;
-}
-
 /** What is known of a variable but its value. */
-export function VariableFacts({ info, now }: VariableFactsProps) {
+export function VariableFacts({ info }: { readonly info: VariableInfo }) {
+  const now = useNow(1_000);
   const { description, bytes, updatedAt, version } = info;
   return (
     <div className="variables-about">
@@ -39,7 +36,12 @@ function written(time: string, now: number): string {
 
 const LOCATIONS = { row: "its row", chunks: "rows of its own", r2: "the bucket" } as const;
 
-function Origin({ info, now }: VariableFactsProps) {
+interface OriginProps {
+  readonly info: VariableInfo;
+  readonly now: number;
+}
+
+function Origin({ info, now }: OriginProps) {
   const { tool, input, sources, trusted, shape, mediaType, location, pinned, visibility } = info;
   const life =
     lifeOf(info, now)?.words ?? (pinned ? "pinned: it stays" : "for as long as it is used");

@@ -4,7 +4,6 @@ import type { Session } from "../session.ts";
 import { icons } from "./icons.tsx";
 import { codeOf, problemWords } from "./problem-words.ts";
 import { useLoaded } from "./use-loaded.ts";
-import { useNow } from "./use-now.ts";
 import { ValueEditor, whyNotEdited } from "./value-editor.tsx";
 import { ValueView } from "./value-view.tsx";
 import { VariableActions } from "./variable-actions.tsx";
@@ -80,14 +79,13 @@ export type Doing = "view" | "edit" | "settings" | "delete";
 
 function VariableBody({ session, info, onChange, onClose }: VariableBodyProps) {
   const [doing, setDoing] = useState<Doing>("view");
-  const now = useNow(1_000);
   const done = () => {
     setDoing("view");
     onChange();
   };
   return (
     <>
-      <VariableFacts info={info} now={now} />
+      <VariableFacts info={info} />
       <VariableActions
         {...{ session, info, doing, onChange, onClose }}
         canEdit={whyNotEdited(info) === undefined}
