@@ -1,8 +1,7 @@
-import { createRequire } from "node:module";
-import { readFileSync, rmSync } from "node:fs";
-import type { AxeResults } from "axe-core";
+import { rmSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { barriersOn } from "../support/axe.ts";
 import {
   type BrowserPage,
   type PageOptions,
@@ -22,7 +21,11 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((page) => page.close()));
+  const pages = opened.splice(0);
+  await Promise.all(pages.map((page) => page.close()));
+  // Refusals of the server belong to these tests.
+  const complaints = pages.flatMap(({ complaints }) => complaints);
+  expect(complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);
 });
 
 afterAll(async () => {
@@ -237,8 +240,6 @@ describe("a plan", () => {
   });
 });
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 describe.each(["light", "dark"] as const)("what a %s page shows", (theme) => {
   it("has no serious fault for who uses it in another way", async () => {
     const conversation = newConversation();
@@ -248,13 +249,7 @@ describe.each(["light", "dark"] as const)("what a %s page shows", (theme) => {
     const page = await openPage(conversation, { theme, width: 390 });
     const faults: string[] = [];
     const look = async (what: string) => {
-      await page.evaluate(AXE);
-      const { violations } = await page.evaluate<AxeResults>("axe.run()");
-      for (const { id, impact, nodes } of violations) {
-        if (impact === "serious" || impact === "critical") {
-          faults.push(`${what}: ${id} ${nodes[0]?.html}`);
-        }
-      }
+      for (const barrier of await barriersOn(page)) faults.push(`${what}: ${barrier}`);
     };
     const views = page.getByRole("navigation", { name: "Views" });
     await views.getByRole("button", { name: /Variables/ }).click();
