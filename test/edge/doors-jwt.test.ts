@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { weather } from "../../src/agents/weather.ts";
 import { createRuntime } from "../../src/byref.ts";
-import { callWith, json, newId, ORIGIN, problemIn } from "../support/edge.ts";
+import { callWith, json, keptOut, newId, ORIGIN, problemIn } from "../support/edge.ts";
 import { base64Url, encode, hmac, newIssuer, tokenOf } from "../support/tokens.ts";
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -80,7 +80,7 @@ describe("AUTH=jwt with a secret", () => {
     ["a tenant that is half a character", { org: "\ud800" }],
     ["a tenant by another name", { org: undefined, ORG: "alice", tenant: "alice" }],
   ])("keeps out a token with %s", async (_, claims) => {
-    await problemIn(await enter(await signed({ ...good(), ...claims })), "unauthorized");
+    await keptOut(await enter(await signed({ ...good(), ...claims })));
   });
 
   it.each<readonly [string, unknown]>([
@@ -109,19 +109,19 @@ describe("AUTH=jwt with a secret", () => {
     const hash =
       typeof header === "object" && JSON.stringify(header).includes("512") ? "SHA-512" : "SHA-256";
     const token = await tokenOf(header, good(), hmac(SECRET, hash));
-    await problemIn(await enter(token), "unauthorized");
+    await keptOut(await enter(token));
     const [head, body] = token.split(".");
     for (const unsigned of [`${head}.${body}.`, `${head}.${body}`]) {
-      await problemIn(await enter(unsigned), "unauthorized");
+      await keptOut(await enter(unsigned));
     }
   });
 
   it.each(["null", "[]", '"alice"', "5", "{", "", "true", '{"exp":1e999}'])(
     "keeps out claims that are %j",
     async (claims) => {
-      await problemIn(await enter(await signed(claims)), "unauthorized");
+      await keptOut(await enter(await signed(claims)));
       const [head = "", body = ""] = (await signed(claims)).split(".");
-      await problemIn(await enter(`${head}.${body}.AAAA`), "unauthorized");
+      await keptOut(await enter(`${head}.${body}.AAAA`));
     },
   );
 
@@ -150,7 +150,7 @@ describe("AUTH=jwt with a secret", () => {
       empty,
       await tokenOf(HS256, { ...good(), pad: "x".repeat(9_000) }, hmac(SECRET)),
     ];
-    for (const bad of all) await problemIn(await enter(bad), "unauthorized");
+    for (const bad of all) await keptOut(await enter(bad));
     for (const authorization of [token, `Basic ${token}`, `Token ${token}`, `Bearer\t${token}`]) {
       await problemIn(await call("GET", "/agents", { headers: { authorization } }), "unauthorized");
     }
@@ -160,7 +160,7 @@ describe("AUTH=jwt with a secret", () => {
 
   it("says nothing of what it was given", async () => {
     const token = await tokenOf(HS256, good(), hmac("somebody else's secret"));
-    const said = JSON.stringify(await problemIn(await enter(token), "unauthorized"));
+    const said = JSON.stringify(await keptOut(await enter(token)));
     for (const part of token.split(".")) expect(said).not.toContain(part);
   });
 
@@ -170,14 +170,14 @@ describe("AUTH=jwt with a secret", () => {
     expect((await enter(await signed({ exp, sub: "a", iss: "any" }), few)).status).toBe(200);
     // It is for somebody, and nobody has said that this is us.
     const forOther = await signed({ exp, sub: "a", aud: "other" });
-    await problemIn(await enter(forOther, few), "unauthorized");
+    await keptOut(await enter(forOther, few));
   });
 
   it.each(["__proto__", "constructor", "toString", "https://byref.example/tenant"])(
     "reads a claim %s as any other",
     async (name) => {
       const through = callWith({ ...settings, JWT_TENANT_CLAIM: name });
-      await problemIn(await enter(await signed(good()), through), "unauthorized");
+      await keptOut(await enter(await signed(good()), through));
       const claims = `{"${name}": "alice", ${JSON.stringify(good()).slice(1)}`;
       expect((await enter(await signed(claims), through)).status).toBe(200);
     },

@@ -1,23 +1,7 @@
 import { env } from "cloudflare:workers";
 import fc from "fast-check";
-import type { Context } from "hono";
 import { describe, expect, it } from "vitest";
-import type { AppEnv } from "../../src/edge/app.ts";
-import { conversationOf } from "../../src/edge/conversation-of.ts";
-
-/** The name that an object is asked for by. */
-function nameOf(tenant: string, id: string): string {
-  const names: string[] = [];
-  const CONVERSATIONS = {
-    idFromName: (name: string) => names.push(name),
-    get: () => undefined,
-  };
-  // All that `conversationOf` may know of a request: whose it is, and the bindings.
-  const context = { get: () => tenant, env: { CONVERSATIONS } } as unknown as Context<AppEnv>;
-  conversationOf(context, id);
-  expect(names).toHaveLength(1);
-  return names[0] ?? "";
-}
+import { objectNameOf as nameOf } from "../support/object-name.ts";
 
 type Pair = readonly [tenant: string, id: string];
 

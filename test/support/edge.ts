@@ -6,6 +6,7 @@ import { type ErrorCode, errorCodes } from "../../src/errors.ts";
 import worker from "../../src/index.ts";
 import type { VariableInfo } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
+import { figure } from "./scorecard.ts";
 
 export const ORIGIN = "http://localhost";
 
@@ -108,6 +109,12 @@ export async function problemIn(response: Response, code: ErrorCode): Promise<Pr
   expect(response.status).toBe(status);
   expect(response.headers.get("content-type")).toBe("application/problem+json");
   return body;
+}
+
+/** What a token that is not good gets; each of them counts. */
+export async function keptOut(response: Response): Promise<Problem> {
+  figure("S3", { tokens: 1, accepted: response.status === errorCodes.unauthorized.status ? 0 : 1 });
+  return problemIn(response, "unauthorized");
 }
 
 export interface Frame {

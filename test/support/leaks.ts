@@ -10,6 +10,17 @@ export function leaksIn(text: string): readonly string[] {
   return formsOf(SECRET).filter((form) => text.includes(form));
 }
 
+/** What of any secret is in the text, as it is or encoded: by its pieces, of which each is its own. */
+export function formsIn(text: string, secret: string): readonly string[] {
+  const encodings = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)];
+  const pieces = encodings.flatMap((encoded) => windowsOf(encoded, OWN_CHARS));
+  const all = [...pieces, ...windowsOf(hex(secret), 2 * OWN_CHARS), ...base64Forms(secret)];
+  return [...new Set(all)].filter((form) => form.length >= OWN_CHARS - 1 && text.includes(form));
+}
+
+/** So many characters of a secret in a row stand nowhere else. */
+const OWN_CHARS = 9;
+
 /** Pieces of the text as it is, and in the encodings that a value may be put into on its way out. */
 function formsOf(secret: string): readonly string[] {
   const encodings = [

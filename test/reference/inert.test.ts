@@ -1,0 +1,146 @@
+import { describe, expect, it } from "vitest";
+import { Expander } from "../../src/reference/expand.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import { interpolate, resolveReferences } from "../../src/reference/resolve.ts";
+import { finish, text, toolCall } from "../support/scripted-model.ts";
+import { figure } from "../support/scorecard.ts";
+import { Conversation, shownText } from "../support/turn.ts";
+import { tool } from "ai";
+import * as z from "zod";
+
+const SECRET = "EXPANDED";
+const syntaxes = ["dollar", "mustache", "dagger"] as const;
+
+/** Everything that would be replaced if somebody read a value for references. */
+const values: readonly string[] = [
+  "$x",
+  "${x}",
+  "$x.a",
+  "$x[0]",
+  "$x['a']",
+  "$x[*]",
+  "a $x b",
+  "$x$x",
+  "\\$x",
+  "\\\\$x",
+  "$$x",
+  "{{x}}",
+  "{{ x }}",
+  "{{x.a}}",
+  "{{{x}}}",
+  "†x",
+  "†x.a",
+  "†x || †y",
+  "\n$x\n",
+  "$x\n\n$x",
+  "`$x`",
+  "$",
+  "{{",
+  "†",
+  "$v",
+  "{{v}}",
+  "†v",
+  "variable:x",
+  '<capability name="send" />',
+  "$x".repeat(1_000),
+];
+
+/** What begins in the answer, and would go on in the value, or the other way round. */
+const seams: readonly (readonly [answer: string, value: string])[] = [
+  ["$${v}", "x"],
+  ["{{v}}x}}", "{{"],
+  ["${v}x", "$"],
+  ["{${v}", "{x}}"],
+  ["${v}{x}", "$"],
+  ["†${v}", "x"],
+  ["${v}x", "†"],
+  ["$v$v", "$x"],
+  ["${v}${w}", "$"],
+];
+
+function lookupWith(value: unknown) {
+  const nested = { deep: [value] };
+  return lookupIn(
+    JSON.parse(JSON.stringify({ v: value, w: "x", nested, x: SECRET, y: SECRET })) as never,
+  );
+}
+
+async function answerOf(answer: string, value: unknown, chunkChars: number): Promise<string> {
+  const expander = new Expander(lookupWith(value), { syntaxes, inCode: true, inUrls: true });
+  let said = "";
+  const emit = (piece: string) => (said += piece);
+  for (let at = 0; at < answer.length; at += chunkChars) {
+    await expander.write(answer.slice(at, at + chunkChars), emit);
+  }
+  await expander.flush(emit);
+  return said;
+}
+
+function count(said: readonly string[]): void {
+  const expanded = said.filter((text) => text.includes(SECRET)).length;
+  figure("S8", { "values put in": said.length, expanded });
+  expect(expanded).toBe(0);
+}
+
+describe("what a value contains is never read for references", () => {
+  it.each(values)("in an answer, however that is cut: %j", async (value) => {
+    const said: string[] = [];
+    for (const answer of ["$v", "a $v b", "\n$v\n", "{{v}}", "†v", "$nested", "$nested.deep[0]"]) {
+      for (const chars of [1, 2, 1_000]) said.push(await answerOf(answer, value, chars));
+    }
+    count(said);
+  });
+
+  it.each(seams)("where it meets the answer's own: %s with %j", async (answer, value) => {
+    const said = [];
+    for (const chars of [1, 2, 3, 1_000]) said.push(await answerOf(answer, value, chars));
+    count(said);
+  });
+
+  it.each(values)("in a tool's input and in a template: %j", async (value) => {
+    const lookup = lookupWith(value);
+    const input = { whole: "$v", inside: "<$v>", list: ["$nested", "{{v}}", "†v"] };
+    const resolved = await resolveReferences(input, lookup, { syntaxes });
+    const said = [JSON.stringify(resolved.value)];
+    for (const syntax of syntaxes) {
+      const { text } = await interpolate("{{v}} $v †v {{nested.deep[0]}}", lookup, {
+        syntaxes: [syntax],
+      });
+      said.push(text);
+    }
+    count(said);
+  });
+
+  it.each(values)("in a turn, be it a result, an input, or what is set: %j", async (value) => {
+    const received: unknown[] = [];
+    const any = z.object({}).loose();
+    const chat = new Conversation({
+      tools: {
+        read: tool({ inputSchema: any, execute: () => ({ value, [value]: [value] }) }),
+        take: tool({
+          inputSchema: any,
+          execute: (input) => {
+            received.push(input);
+            return input;
+          },
+        }),
+      },
+    });
+    await chat.store.save({ name: "x", value: SECRET, visibility: "sealed" });
+    await chat.store.save({ name: "v", value });
+    const asked = finish("tool-calls");
+    const turn = await chat.say({
+      steps: [
+        [toolCall("read", {}), asked],
+        [toolCall("take", { all: "$read_1", part: "$v", text: "<$v>" }), asked],
+        [toolCall("set_variable", { name: "copy", value: ["$take_1", "{{v}}"] }), asked],
+        [toolCall("take", { copy: "$copy" }, { id: "again" }), asked],
+        [text("$v and $read_1.value and $copy[0].text"), finish()],
+      ],
+    });
+    expect(turn.result.error).toBeUndefined();
+    expect(received).toHaveLength(2);
+    const prompts = JSON.stringify(turn.calls.map(({ prompt }) => prompt));
+    count([JSON.stringify(received), shownText(turn.chunks), JSON.stringify(turn.chunks), prompts]);
+  });
+});

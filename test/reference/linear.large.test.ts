@@ -1,0 +1,26 @@
+import { expect, it } from "vitest";
+import { figure } from "../support/scorecard.ts";
+import { openings, stepsOf } from "../support/reading-steps.ts";
+
+const CHARS = 500_000;
+/** As a model streams, and all at once. */
+const CHUNKS = [Infinity, 7];
+
+/** By how much the steps of each kind grow when the text doubles; the greatest. */
+function growthOf(unit: string, chunkChars: number): number {
+  const times = Math.ceil(CHARS / unit.length);
+  const once = stepsOf(unit.repeat(times), chunkChars);
+  const twice = stepsOf(unit.repeat(times * 2), chunkChars);
+  const kinds = ["matches", "viewed", "read", "lookups"] as const;
+  // What is done a few times, whatever the length, doubles nothing.
+  return Math.max(...kinds.map((kind) => twice[kind] / Math.max(once[kind], 100)));
+}
+
+it.each(openings)("a million characters of %s cost twice what half of them cost", (_name, unit) => {
+  for (const chunkChars of CHUNKS) {
+    const growth = growthOf(unit, chunkChars);
+    figure("S7", { texts: 1, "times the steps": growth });
+    expect(growth).toBeGreaterThan(1.9);
+    expect(growth).toBeLessThanOrEqual(2.02);
+  }
+});

@@ -1,0 +1,110 @@
+import { dagger } from "../../src/reference/dagger.ts";
+import { dollar } from "../../src/reference/dollar.ts";
+import { Expander } from "../../src/reference/expand.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import { mustache } from "../../src/reference/mustache.ts";
+import type { Lookup, Syntax } from "../../src/reference/reference.ts";
+
+/** What reading a text costs, in steps that do not depend on the machine. */
+export interface Steps {
+  /** Times that a syntax was asked. */
+  matches: number;
+  /** Characters that it was allowed to look at, each time. */
+  viewed: number;
+  /** Characters that anything read by their code. */
+  read: number;
+  lookups: number;
+}
+
+const charCodeAt = String.prototype.charCodeAt;
+
+/** Runs `work`, which must be synchronous, and counts how often a character's code is read in it. */
+export function countingReads(steps: Steps, work: () => void): void {
+  // No other way sees a character being read; what runs meanwhile is `work` alone.
+  // oxlint-disable-next-line no-extend-native
+  String.prototype.charCodeAt = function (this: string, index: number) {
+    steps.read++;
+    return charCodeAt.call(this, index);
+  };
+  try {
+    work();
+  } finally {
+    // oxlint-disable-next-line no-extend-native
+    String.prototype.charCodeAt = charCodeAt;
+  }
+}
+
+export function counted(syntax: Syntax, steps: Steps): Syntax {
+  return {
+    ...syntax,
+    match(view) {
+      steps.matches++;
+      steps.viewed += view.limit - view.start;
+      return syntax.match(view);
+    },
+  };
+}
+
+export function noSteps(): Steps {
+  return { matches: 0, viewed: 0, read: 0, lookups: 0 };
+}
+
+function countingLookup(steps: Steps): Lookup {
+  const known = lookupIn({ a: "1", odd: { k: 2 }, open: "](", url: "https://e.example/" });
+  return (reference) => {
+    steps.lookups++;
+    return known(reference);
+  };
+}
+
+/** The steps of expanding a text that arrives in chunks of so many characters. */
+export function stepsOf(text: string, chunkChars: number): Steps {
+  const steps = noSteps();
+  const syntaxes = [dollar, mustache, dagger].map((syntax) => counted(syntax, steps));
+  const expander = new Expander(countingLookup(steps), { syntaxes });
+  const ignore = () => {};
+  countingReads(steps, () => {
+    for (let start = 0; start < text.length; start += chunkChars) {
+      void expander.write(text.slice(start, start + chunkChars), ignore);
+    }
+    void expander.flush(ignore);
+  });
+  return steps;
+}
+
+const long = "k".repeat(600);
+
+/** Units of texts that make a careless reader go over the same characters again and again. */
+export const openings: readonly (readonly [name: string, unit: string])[] = [
+  ["unclosed brackets", "$a["],
+  ["references that may go on", "$a "],
+  ["unclosed mustaches", "{{ "],
+  ["mustaches that close with one brace", "{{a} "],
+  ["unclosed keys, each closed by the next", "$odd['"],
+  ["unclosed keys that never close", `$odd['${long} `],
+  ["references longer than what is held", `$a.${long} `],
+  ["unclosed braces", "${a "],
+  ["unclosed braces around long paths", `\${a${".k".repeat(300)} `],
+  ["daggers with alternatives", "†a || "],
+  ["escapes", "\\$a "],
+  ["backslashes before nothing", "\\\\"],
+  ["blocks that do not come", "\n$a"],
+  ["unknown names", "$nobody "],
+  ["names that are too long", `$${"n".repeat(70)} `],
+  ["dollars", "$"],
+  ["inline code", "` $a"],
+  ["code in runs of growing difference", "``$a`$a```$a\n"],
+  ["fences", "```\n$a\n"],
+  ["fences that do not close", "~~~~ $a\n"],
+  ["destinations", "]( $a"],
+  ["destinations in angle brackets", "](<$a "],
+  ["values that open destinations", "${open}$a "],
+  ["values that are URLs", "${url}$a "],
+  ["parentheses inside destinations", "](($a"],
+  ["tags", "<a $a"],
+  ["link definitions", "\n[a]:$a"],
+  ["labels that never end", "\n[a$a\\"],
+  ["schemes", "https:$a "],
+  ["words that begin like schemes", "httphttp $a"],
+  ["slashes", "/ $a"],
+];
