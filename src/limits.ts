@@ -177,7 +177,7 @@ export const limits = {
   maxVariablePageSize: 1_000,
   /** A value that is sent as it is, without being streamed. */
   maxWholeBodyBytes: 1_048_576,
-  /** A body of which fewer bytes come in so long a time, all that is left of it aside, is given up. */
+  /** A body of which no more than so little comes in so long is given up, unless that is all of it. */
   bodySilenceMs: 30_000,
   minBodyBytes: 1_024,
   /** A comment on the stream keeps proxies from closing it. */
