@@ -137,6 +137,30 @@ describe("AUTH=jwt with public keys", () => {
     },
   );
 
+  it.each([
+    ["RS256", 256],
+    ["PS256", 256],
+    ["ES256", 64],
+    ["ES384", 96],
+    ["EdDSA", 64],
+  ] as const)("takes no signature of %s that signs nothing", async (alg, bytes) => {
+    const issuer = await newIssuer("k", alg);
+    const { enter } = workerWith(keysOf(issuer));
+    const signatures = [
+      new Uint8Array(),
+      new Uint8Array(bytes),
+      new Uint8Array(bytes).fill(255),
+      new Uint8Array(bytes).fill(1, bytes - 1),
+      // A sequence of two zeros, as DER has it.
+      new Uint8Array([0x30, 0x06, 0x02, 0x01, 0x00, 0x02, 0x01, 0x00]),
+    ];
+    for (const signature of signatures) {
+      const header = { alg, kid: "k", typ: "JWT" };
+      await keptOut(await enter(await tokenOf(header, good(), async () => signature)));
+    }
+    expect((await enter(await issuer.token(good()))).status).toBe(200);
+  });
+
   it("does not look where a token says that keys are", async () => {
     const { enter, asked } = workerWith(keysOf(rsa));
     const header = { jwk: other.jwk, jku: "https://evil.example", x5u: "https://evil.example" };

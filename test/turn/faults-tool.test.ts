@@ -5,6 +5,7 @@ import { limits } from "../../src/limits.ts";
 import { expectOutcome, TIMERS } from "../support/fault-turn.ts";
 import { hostile, isCode } from "../support/fault-outputs.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { figure } from "../support/scorecard.ts";
 import { Conversation } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
@@ -32,6 +33,7 @@ describe("a tool that returns or throws", () => {
     if (hangs) await vi.advanceTimersByTimeAsync(limits.toolMs);
     const turn = await running;
     vi.useRealTimers();
+    figure("R12", { outputs: 1, "turns broken": turn.result.error === undefined ? 0 : 1 });
     const isError = isCode(becomes);
     await expectOutcome(chat, turn, {
       ends: "finish",
