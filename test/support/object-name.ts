@@ -9,8 +9,9 @@ export function objectNameOf(tenant: string, id: string): string {
     idFromName: (name: string) => names.push(name),
     get: () => undefined,
   };
-  // All that `conversationOf` may know of a request: whose it is, and the bindings.
-  const context = { get: () => tenant, env: { CONVERSATIONS } } as unknown as Context<AppEnv>;
+  // All that `conversationOf` may know of a request: whose it is, the bindings, and where it is to live.
+  const given = { get: () => tenant, env: { CONVERSATIONS }, req: { query: () => undefined } };
+  const context = given as unknown as Context<AppEnv>;
   conversationOf(context, id);
   const [name] = names;
   if (name === undefined || names.length > 1) throw new Error(`It has ${names.length} names.`);
