@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import type { Session } from "../session.ts";
 import { type Loaded, useLoaded } from "./use-loaded.ts";
@@ -21,17 +21,6 @@ export interface Variables extends Loaded<VariableList> {
 export function useVariables(session: Session, revision: number): Variables {
   const [count, setCount] = useState(FIRST_SHOWN);
   const loaded = useLoaded(() => newest(session, count), `${revision}/${count}`);
-  const { value, reload } = loaded;
-  useEffect(() => {
-    const ends = (value?.variables ?? []).flatMap(({ expiresAt, pinned }) =>
-      expiresAt === undefined || pinned ? [] : [Date.parse(expiresAt)],
-    );
-    if (ends.length === 0) return undefined;
-    // Nobody tells of what has just run out.
-    const ms = Math.max(1_000, Math.min(...ends) - Date.now() + 500);
-    const timer = setTimeout(reload, Math.min(ms, 2 ** 31 - 1));
-    return () => clearTimeout(timer);
-  }, [value, reload]);
   return { ...loaded, showMore: () => setCount((last) => last * 4) };
 }
 
