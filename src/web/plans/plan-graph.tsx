@@ -3,6 +3,7 @@ import { useWidth } from "../chart/use-width.ts";
 import { markOfCall, markWords, type PlannedCall } from "./call-state.ts";
 import { type FlowNode, layoutOf } from "./graph-layout.ts";
 import { MarkSign } from "./mark.tsx";
+import "./plan-graph.css";
 
 interface PlanGraphProps {
   readonly calls: readonly PlannedCall[];

@@ -8,6 +8,8 @@ import { ageWords } from "../variables/words.ts";
 import { markOfPlan, planName } from "./call-state.ts";
 import { MarkLabel } from "./mark.tsx";
 import { PlanView } from "./plan-view.tsx";
+import "../variables/controls.css";
+import "../variables/variable-list.css";
 import "../variables/variables.css";
 import "./plans.css";
 

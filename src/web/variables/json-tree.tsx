@@ -5,6 +5,7 @@ import { CopyButton } from "./copy-button.tsx";
 import { icons } from "./icons.tsx";
 import { childrenOf, summaryOf } from "./json-children.ts";
 import { figure } from "../words.ts";
+import "./json-tree.css";
 
 interface JsonTreeProps {
   readonly value: Json;

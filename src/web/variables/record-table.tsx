@@ -12,6 +12,7 @@ import {
 } from "./records.ts";
 import { TableTools } from "./table-tools.tsx";
 import type { Records } from "./use-records.ts";
+import "./record-table.css";
 
 interface RecordTableProps {
   readonly records: Records;

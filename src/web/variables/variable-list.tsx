@@ -5,6 +5,7 @@ import { useNow } from "./use-now.ts";
 import { useLeaving } from "./use-variables.ts";
 import { bytesInWords } from "../words.ts";
 import { ageWords, countWords, labelsOf, lifeOf } from "./words.ts";
+import "./variable-list.css";
 
 export interface VariableListProps {
   readonly variables: readonly VariableInfo[];

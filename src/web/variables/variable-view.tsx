@@ -11,6 +11,7 @@ import { VariableFacts } from "./variable-facts.tsx";
 import { VariableName } from "./variable-list.tsx";
 import { VariableSettings } from "./variable-settings.tsx";
 import { CopyButton } from "./copy-button.tsx";
+import "./variable-view.css";
 
 export interface VariableViewProps {
   readonly session: Session;

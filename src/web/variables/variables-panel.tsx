@@ -10,6 +10,7 @@ import { useVariables } from "./use-variables.ts";
 import { VariableList } from "./variable-list.tsx";
 import { VariableView } from "./variable-view.tsx";
 import { bytesInWords, figure } from "../words.ts";
+import "./controls.css";
 import "./variables.css";
 
 export interface VariablesPanelProps {
