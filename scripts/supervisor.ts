@@ -1,11 +1,16 @@
 import { setTimeout as wait } from "node:timers/promises";
 
 /** So long a single question may wait for its answer. */
-const ANSWERS_WITHIN_MS = 1_500;
+const ANSWERS_WITHIN_MS = 1_000;
 const PAUSE_MS = 1_000;
-const PAUSE_AFTER_SILENCE_MS = 500;
-/** Unanswered questions in a row. Counted, not timed: a machine that sleeps asks none. */
-const MAX_UNANSWERED = 4;
+const PAUSE_AFTER_SILENCE_MS = 250;
+/**
+ * Unanswered questions in a row after which a process is given up: one that has used so much CPU meanwhile
+ * is in a loop; one that has not is crowded out by others, and may need longer. Counted, not timed: a
+ * machine that sleeps asks none.
+ */
+const MAX_UNANSWERED = { busy: 2, unknown: 6, crowded: 24 };
+const BUSY_CPU_MS = 2_500;
 const STARTS_WITHIN_MS = 60_000;
 
 /** Something that runs, and can be asked over HTTP whether it does. */
@@ -14,6 +19,8 @@ export interface Supervised {
   readonly exited: Promise<number>;
   /** Called once it answers. */
   noteFamily(): void;
+  /** CPU time that it has used so far, in milliseconds; undefined where that cannot be told. */
+  cpuMs(): number | undefined;
   /** At once, whatever it does. */
   kill(): void;
   stop(): Promise<void>;
@@ -110,6 +117,7 @@ export class Supervisor<Process extends Supervised> {
     void this.#current.exited.then(() => {
       hasExited = true;
     });
+    let cpuMs = this.#current.cpuMs();
     for (let unanswered = 0; ;) {
       if (this.#isStopping) return "is stopped";
       if (hasExited) {
@@ -118,11 +126,17 @@ export class Supervisor<Process extends Supervised> {
         return "has ended";
       }
       unanswered = (await answers(this.#options.url)) ? 0 : unanswered + 1;
-      if (unanswered === MAX_UNANSWERED) return "does not answer";
+      if (unanswered === 0) cpuMs = this.#current.cpuMs();
+      else if (unanswered >= patience(cpuMs, this.#current.cpuMs())) return "does not answer";
       const pause = wait(unanswered === 0 ? PAUSE_MS : PAUSE_AFTER_SILENCE_MS);
       await Promise.race([pause, this.#current.exited]);
     }
   }
+}
+
+function patience(before: number | undefined, now: number | undefined): number {
+  if (before === undefined || now === undefined) return MAX_UNANSWERED.unknown;
+  return now - before >= BUSY_CPU_MS ? MAX_UNANSWERED.busy : MAX_UNANSWERED.crowded;
 }
 
 async function answers(url: string): Promise<boolean> {

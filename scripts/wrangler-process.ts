@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
@@ -36,6 +37,8 @@ export interface WranglerProcess {
   said(): string;
   /** Whom to kill if it goes without a word; called once it runs. */
   noteFamily(): void;
+  /** Of those that it has started, in milliseconds; undefined where `/proc` does not tell. */
+  cpuMs(): number | undefined;
   /** At once; waits for nothing. */
   kill(): void;
   /** Lets it end by itself for a while. */
@@ -81,6 +84,7 @@ export function startWrangler({ port, stateDir, envFile, say }: WranglerOptions)
     noteFamily: () => {
       known = familyOf(child.pid).filter((pid) => pid !== child.pid);
     },
+    cpuMs: () => cpuMsOf(known),
     kill: () => kill(),
     stop: async () => {
       // Those that outlive wrangler would not be found any more.
@@ -132,6 +136,22 @@ function familyOf(root: number | undefined): readonly number[] {
     }
   }
   return family;
+}
+
+/** Linux counts CPU time in hundredths of a second. */
+const TICK_MS = 10;
+
+function cpuMsOf(pids: readonly number[]): number | undefined {
+  try {
+    const ticks = pids.map((pid) => {
+      // Behind the name, which may hold anything but ends with the last bracket.
+      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
+      return Number(fields[11]) + Number(fields[12]);
+    });
+    return TICK_MS * ticks.reduce((sum, count) => sum + count, 0);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Is it a program of this project's still? A process's number is given again when it has gone. */
