@@ -1,11 +1,9 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
-import { bodyLimit } from "hono/body-limit";
 import { cors } from "hono/cors";
-import { limits } from "../limits.ts";
 import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
-import { limitSilence } from "./body-silence.ts";
+import { limitBody } from "./body-limits.ts";
 import type { Door } from "./doors.ts";
 import { entrance } from "./entrance.ts";
 import { coreApi } from "./openapi/core.ts";
@@ -69,9 +67,7 @@ export function createApp({ agents, door, plans, transfer }: AppOptions) {
   });
   app.use(entrance(door));
   app.use(async (context, next) => (isSlashed(context) ? nothingAt(context) : next()));
-  app.use(limitSilence);
-  const limitChat = limitBody(limits.maxChatBodyBytes);
-  app.use((context, next) => (isStreamedIn(context) ? next() : limitChat(context, next)));
+  app.use(limitBody);
   app.get("/agents", (context) =>
     context.json({ agents: agents.map(({ name, description }) => ({ name, description })) }),
   );
@@ -107,16 +103,4 @@ function nothingAt({ req }: Context): Response {
  */
 function isSlashed({ req }: Context): boolean {
   return req.path.endsWith("/");
-}
-
-function limitBody(maxSize: number) {
-  return bodyLimit({
-    maxSize,
-    onError: () => problemOf("body_too_large", `A body is at most ${maxSize} bytes.`),
-  });
-}
-
-/** Values, and parts of an import, are counted as they stream in (`receive.ts`). */
-function isStreamedIn({ req }: Context): boolean {
-  return req.method === "PUT" || req.path === "/conversations/import";
 }

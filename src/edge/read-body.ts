@@ -1,15 +1,40 @@
-import { ByrefError, messageOf } from "../errors.ts";
+import { ByrefError, limitExceeded, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { requireJson } from "../value/require-json.ts";
 import type { Json } from "../value/json.ts";
+import { ByteBuffer } from "./byte-buffer.ts";
+import { type Holding, LastMessage } from "./last-message.ts";
 
-/** The body as JSON. Throws `unsupported_media_type` or `bad_json`. */
+/** The body as JSON. Throws `unsupported_media_type`, `bad_json` or `limit_exceeded`. */
 export async function readJson(request: Request): Promise<Json> {
+  requireJsonType(request);
+  return parseJson(await readText(request));
+}
+
+/** The same for what `useChat` sends: of its messages the last alone. */
+export async function readChat(request: Request): Promise<Json> {
+  requireJsonType(request);
+  return parseJson(await readText(request, new LastMessage(limits.maxMessageBytes)));
+}
+
+/** Throws `limit_exceeded` where more would have to be held than one message may be. */
+export async function readText(
+  { body }: Request,
+  held: Holding = new ByteBuffer(limits.maxMessageBytes),
+): Promise<string> {
+  for await (const bytes of body ?? []) held.add(bytes);
+  const maximum = limits.maxMessageBytes;
+  if (held.size <= maximum) return held.text();
+  const advice = "Put long data into a variable.";
+  throw limitExceeded("maxMessageBytes", { maximum, actual: held.size, advice });
+}
+
+/** Throws `unsupported_media_type`. */
+export function requireJsonType(request: Request): void {
   const type = mediaTypeOf(request);
-  if (type !== "application/json") {
-    const message = `The body's content type is ${type || "missing"}; send application/json.`;
-    throw new ByrefError("unsupported_media_type", message);
-  }
-  return parseJson(await request.text());
+  if (type === "application/json") return;
+  const message = `The body's content type is ${type || "missing"}; send application/json.`;
+  throw new ByrefError("unsupported_media_type", message);
 }
 
 /** Throws `bad_json`, `limit_exceeded` (too deep) or `bad_value` (a number that no number can hold). */

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { Hono } from "hono/tiny";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AppEnv } from "../../src/edge/app.ts";
-import { limitSilence } from "../../src/edge/body-silence.ts";
+import { limitBody } from "../../src/edge/body-limits.ts";
 import { limits } from "../../src/limits.ts";
 import { call, get, json, messagesOf, namesIn, newId, problemIn, put } from "../support/edge.ts";
 import { blobsOf } from "../support/storage.ts";
@@ -148,7 +148,7 @@ describe("a body that trickles", () => {
 
   it("does not answer for who reads it slowly", async () => {
     const app = new Hono<AppEnv>();
-    app.use(limitSilence);
+    app.use(limitBody);
     app.post("/", async (context) => {
       const reader = context.req.raw.body?.getReader();
       let bytes = 0;

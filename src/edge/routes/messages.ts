@@ -17,7 +17,7 @@ import {
   turnIn,
   type TurnRequest,
 } from "../requests.ts";
-import { readJson } from "../read-body.ts";
+import { readChat, readJson } from "../read-body.ts";
 import { traceHeaders } from "../telemetry/trace-parent.ts";
 
 /** Turns and messages. */
@@ -25,7 +25,7 @@ export function messageRoutes() {
   const routes = new Hono<AppEnv>();
 
   routes.post("/", async (context) => {
-    const body = parse(chatBody, await readJson(context.req.raw));
+    const body = parse(chatBody, await readChat(context.req.raw));
     return runTurn(context, body.id, turnIn(body));
   });
 

@@ -4,7 +4,7 @@ import { ByrefError } from "../../errors.ts";
 import type { FrontEnd } from "../../plan/front-end.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { mediaTypeOf, parseJson } from "../read-body.ts";
+import { mediaTypeOf, parseJson, readText, requireJsonType } from "../read-body.ts";
 import { parse, requireId, runBody, textOf } from "../requests.ts";
 import { traceHeaders } from "../telemetry/trace-parent.ts";
 
@@ -18,7 +18,7 @@ export function planRoutes(frontEnds: readonly FrontEnd[]) {
     const frontEnd = frontEnds.find(({ mediaTypes }) => mediaTypes.includes(type));
     if (frontEnd === undefined) throw unsupported(type, frontEnds);
     const { format } = frontEnd;
-    const text = await request.text();
+    const text = await readText(request);
     const { agent } = context.req.query();
     return ask(context, "", { body: textOf({ format, text, agent }) });
   });
@@ -49,14 +49,10 @@ function planIn(context: Context<AppEnv>): string {
 
 /** Without a body: nothing is said. */
 async function bodyOf(request: Request) {
-  const text = await request.text();
+  const text = await readText(request);
   if (text === "") return {};
-  const type = mediaTypeOf(request);
-  if (type === "application/json") return parseJson(text);
-  throw new ByrefError(
-    "unsupported_media_type",
-    `The body's content type is ${type || "missing"}; send application/json.`,
-  );
+  requireJsonType(request);
+  return parseJson(text);
 }
 
 /** Hands it to the conversation. */

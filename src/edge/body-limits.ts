@@ -5,27 +5,36 @@ import type { AppEnv } from "./app.ts";
 import { problem } from "./problem.ts";
 
 /**
- * Gives up a request whose body stops, or trickles: whoever reads it fails, and the answer is `body_timeout`.
- * Only waiting for the client counts, not how long it takes to do something with what came.
+ * Gives up a request whose body is too large, stops, or trickles: whoever reads it fails, and the answer is
+ * `body_too_large` or `body_timeout`. Only waiting for the client counts, not how long it takes to do
+ * something with what came. Nothing is held here.
  */
-export const limitSilence: MiddlewareHandler<AppEnv> = async (context, next) => {
-  const { raw } = context.req;
-  if (raw.body === null) return next();
-  const heard = new HeardBody(raw.body);
-  context.req.raw = new Request(raw, { method: raw.method, body: heard.stream });
+export const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
+  const { req } = context;
+  const { body, method } = req.raw;
+  if (body === null) return next();
+  // Values, and parts of an import, have bounds of their own (`receive.ts`).
+  const isStreamedIn = method === "PUT" || req.path === "/conversations/import";
+  const maxBytes = isStreamedIn ? Number.POSITIVE_INFINITY : limits.maxChatBodyBytes;
+  if (Number(req.header("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const heard = new HeardBody(body, maxBytes);
+  req.raw = new Request(req.raw, { method, body: heard.stream });
   await next();
-  // Whatever it was that the silence spoiled.
+  // Whatever it was that this has spoiled.
   if (heard.error !== undefined) context.res = problem(heard.error);
 };
 
 class HeardBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly #maxBytes: number;
   #error: ByrefError | undefined;
+  #allBytes = 0;
   #waitedMs = 0;
   #bytes = 0;
 
-  constructor(body: ReadableStream<Uint8Array>) {
+  constructor(body: ReadableStream<Uint8Array>, maxBytes: number) {
+    this.#maxBytes = maxBytes;
     this.#reader = body.getReader();
     this.stream = new ReadableStream<Uint8Array>(
       {
@@ -50,6 +59,7 @@ class HeardBody {
       const read = await Promise.race([this.#reader.read(), silence.promise]);
       if (read.done) return controller.close();
       this.#note(read.value.byteLength, Date.now() - startMs);
+      if (this.#allBytes > this.#maxBytes) throw (this.#error = tooLarge(this.#maxBytes));
       controller.enqueue(read.value);
     } catch (error) {
       controller.error(error);
@@ -60,12 +70,17 @@ class HeardBody {
   }
 
   #note(bytes: number, waitedMs: number): void {
+    this.#allBytes += bytes;
     this.#bytes += bytes;
     this.#waitedMs += waitedMs;
     if (this.#bytes < limits.minBodyBytes) return;
     this.#bytes = 0;
     this.#waitedMs = 0;
   }
+}
+
+function tooLarge(maxBytes: number): ByrefError {
+  return new ByrefError("body_too_large", `A body is at most ${maxBytes} bytes.`);
 }
 
 function tooSilent(): ByrefError {

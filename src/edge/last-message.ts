@@ -1,0 +1,84 @@
+import { ByteBuffer } from "./byte-buffer.ts";
+
+/** What is held of a body that comes in pieces: `ByteBuffer` holds all of it. */
+export type Holding = Pick<ByteBuffer, "add" | "size" | "text">;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const MESSAGES = "messages";
+
+/**
+ * The body of `useChat` without its history: of the array `messages` the last element alone is held. Those
+ * before it are let go as they pass, for together they may be larger than what one request should take.
+ * Whether it all is JSON is for the parser to say, of what is left.
+ */
+export class LastMessage implements Holding {
+  readonly #held: ByteBuffer;
+  /** Where the element begins in it that is in `messages`, while one is. */
+  #elementAt: number | undefined;
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+  /** The newest string of the outermost object, as far as it may be a key; and the key that was. */
+  #string = "";
+  #key = "";
+
+  constructor(maxBytes: number) {
+    this.#held = new ByteBuffer(maxBytes);
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  add(bytes: Uint8Array): void {
+    let from = 0;
+    const hold = (to: number) => {
+      this.#held.add(bytes.subarray(from, to));
+      from = to;
+    };
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at] ?? 0;
+      if (this.#isInString) this.#readString(byte);
+      else if (byte === QUOTE) this.#beginString();
+      else if (byte === COMMA && this.#depth === 2 && this.#elementAt !== undefined) {
+        this.#held.cut(this.#elementAt);
+        from = at + 1;
+      } else if (byte === COLON && this.#depth === 1) this.#key = this.#string;
+      else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+        this.#depth++;
+        if (byte === OPEN_OBJECT || this.#depth !== 2 || this.#key !== MESSAGES) continue;
+        hold(at + 1);
+        this.#elementAt = this.#held.size;
+      } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
+        if (this.#depth === 2) this.#elementAt = undefined;
+        this.#depth--;
+      }
+    }
+    hold(bytes.length);
+  }
+
+  text(): string {
+    return this.#held.text();
+  }
+
+  #beginString(): void {
+    this.#isInString = true;
+    if (this.#depth === 1) this.#string = "";
+  }
+
+  #readString(byte: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === BACKSLASH) this.#isEscaped = true;
+    else if (byte === QUOTE) this.#isInString = false;
+    else if (this.#depth === 1 && this.#string.length <= MESSAGES.length) {
+      this.#string += String.fromCharCode(byte);
+    }
+  }
+}
