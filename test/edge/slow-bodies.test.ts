@@ -112,6 +112,15 @@ describe("a body that stops", () => {
   });
 });
 
+describe("a body that nobody reads", () => {
+  it("is let go, so that it holds up nobody", async () => {
+    const { body, isCancelled } = slowBody();
+    await problemIn(await call("POST", "/nothing", { body }), "not_found");
+    await settle();
+    expect(isCancelled()).toBe(true);
+  });
+});
+
 describe("a body that trickles", () => {
   it("is given up, however often a byte of it comes", async () => {
     const id = newId();
