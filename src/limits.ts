@@ -115,6 +115,8 @@ export const limits = {
    * spends in some steps, so that most of them ask nobody. Tokens: about what one call takes.
    */
   lease: { modelCalls: 4, toolCalls: 16, tokens: 10_000 },
+  /** A directory that is silent for so long is asked again, or done without. */
+  directoryMs: 5_000,
   /** Of calls no more than one in so many that are left: at the end turns lease one by one. */
   leaseShare: 64,
 

@@ -2,7 +2,7 @@ import { ByrefError } from "../errors.ts";
 import type { LeaseOffice } from "../turn/lease.ts";
 import { pause } from "../turn/model-failure.ts";
 import type { SpendLimits, TenantLimits } from "../turn/spend.ts";
-import { directoryOf, type RemoteDirectory } from "./directory-of.ts";
+import { directoryOf, inTime, type RemoteDirectory } from "./directory-of.ts";
 import { conversationIn } from "./conversation-name.ts";
 import type { TurnRun } from "./play.ts";
 
@@ -41,7 +41,7 @@ function leasesFrom({ env, state }: Place, limits: TenantLimits): LeaseOffice {
       try {
         // A stub of its own: one whose object broke stays broken.
         const directory = tenant === undefined ? undefined : directoryOf(env, tenant);
-        return directory && (await call(directory));
+        return directory && (await inTime(call(directory)));
       } catch (error) {
         console.error(error);
       }

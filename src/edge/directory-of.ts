@@ -1,3 +1,5 @@
+import { ByrefError } from "../errors.ts";
+import { limits } from "../limits.ts";
 import type { DirectoryObject } from "./directory.ts";
 import { objectIn } from "./placement.ts";
 import { settingsOf } from "./settings.ts";
@@ -18,4 +20,13 @@ export function directoryOf(env: object, tenant: string): RemoteDirectory | unde
   const named = objectIn(DIRECTORY, name, { settings: settingsOf(env) });
   // The namespace is bound to DirectoryObject; see `conversation-of.ts`.
   return named as unknown as RemoteDirectory;
+}
+
+/** Rejects if it does not come in time: a call of another place has no end of its own. */
+export function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+  const { directoryMs } = limits;
+  const { promise: silence, reject } = Promise.withResolvers<never>();
+  const error = new ByrefError("internal", `The directory was silent for ${directoryMs} ms.`);
+  const timer = setTimeout(reject, directoryMs, error);
+  return Promise.race([answer, silence]).finally(() => clearTimeout(timer));
 }

@@ -1,7 +1,7 @@
 import type { ConversationData } from "./conversation-data.ts";
 import { conversationIn } from "./conversation-name.ts";
 import type { DirectoryEntry } from "./directory.ts";
-import { directoryOf, type RemoteDirectory } from "./directory-of.ts";
+import { directoryOf, inTime, type RemoteDirectory } from "./directory-of.ts";
 import { soon } from "./soon.ts";
 
 export interface ListingOptions {
@@ -69,7 +69,7 @@ export class Listing {
     const directory = this.#directory;
     if (directory === undefined) return;
     this.#sent = this.#sent
-      .then(() => call(directory))
+      .then(() => inTime(call(directory)))
       .catch((error: unknown) => {
         this.#told = undefined;
         console.error(error);

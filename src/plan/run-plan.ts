@@ -172,7 +172,8 @@ export class PlanRun {
       const wasSame = begun.status !== "running" || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
       const allowed = this.#options.onStart?.();
-      if (allowed !== undefined) await allowed;
+      // A run that is cancelled does not wait for it.
+      if (allowed !== undefined) await allowed.catch((error) => this.#unlessStopped(error));
       if (this.#signal.aborted) return;
       const { gate } = stateIn(this.record, call.id);
       const asked = gate === undefined ? {} : { gate };
@@ -189,6 +190,10 @@ export class PlanRun {
     } catch (error) {
       this.#setCall(checked, failedWith(error));
     }
+  }
+
+  #unlessStopped(error: unknown): void {
+    if (!this.#signal.aborted) throw error;
   }
 
   #optionsFor({ call, target }: CheckedCall): CallOptions {

@@ -38,14 +38,15 @@ export interface LeaseOffice {
 }
 
 /** Counts what a turn, or a run, spends. */
-export function spendFor({ spendLimits = {}, leases, now }: TurnOptions, head: TurnHead): Spend {
+export function spendFor(options: TurnOptions, head: TurnHead): Spend {
+  const { spendLimits = {}, leases, now, signal } = options;
   if (leases === undefined) return new Spend(spendLimits, head.spent);
   const { conversation, id, attempt, sitting = attempt } = head;
   const key = `${conversation}/${id}/${sitting}`;
-  return new Spend(spendLimits, head.spent, new Lease({ key, leases, now }));
+  return new Spend(spendLimits, head.spent, new Lease({ key, leases, now, signal }));
 }
 
-interface LeaseOptions extends Pick<TurnOptions, "now"> {
+interface LeaseOptions extends Pick<TurnOptions, "now" | "signal"> {
   readonly leases: LeaseOffice;
   readonly key: string;
 }
@@ -69,11 +70,12 @@ class Lease implements Share {
   }
 
   async more(need: Partial<Spent>, spent: Spent): Promise<void> {
-    const { leases, key } = this.#options;
+    const { leases, signal } = this.#options;
     const window = this.#window;
-    const grant = await leases.take({ key, window, spent, wants: this.#wants(need) });
-    // For something that the turn has not waited for.
-    if (this.#settled !== undefined) this.settle(this.#settled);
+    const grant = await unlessAborted(
+      this.#take({ window, spent, wants: this.#wants(need) }),
+      signal,
+    );
     if ("refused" in grant) {
       throw spendExceeded(`tenant.${grant.refused.what}`, grant.refused, leases.limits.per);
     }
@@ -84,6 +86,14 @@ class Lease implements Share {
     const { leases, key } = this.#options;
     this.#settled = spent;
     leases.settle({ key, spent });
+  }
+
+  async #take(claim: Omit<Claim, "key">): Promise<Grant> {
+    const { leases, key } = this.#options;
+    const grant = await leases.take({ ...claim, key });
+    // For something that the turn has not waited for.
+    if (this.#settled !== undefined) this.settle(this.#settled);
+    return grant;
   }
 
   #wants(need: Partial<Spent>): readonly Want[] {
@@ -100,4 +110,16 @@ class Lease implements Share {
     const { per } = leases.limits;
     return per ? new Date(now()).toISOString().slice(0, per === "day" ? 10 : 7) : "";
   }
+}
+
+/** Whoever stops a turn does not wait for its directory. */
+async function unlessAborted<Result>(
+  result: Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason as Error);
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop);
+  return Promise.race([result, aborted]).finally(() => signal.removeEventListener("abort", stop));
 }

@@ -8,6 +8,7 @@ import { DirectoryObject } from "../../src/edge/directory.ts";
 import { withEnd } from "../../src/edge/whole-body.ts";
 import { directoryOf, eventually } from "../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { approved, decide, planning, planOf, streamed } from "../support/planning.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import { refuseRows } from "../support/storage.ts";
@@ -175,6 +176,29 @@ describe("a run of a plan", () => {
       expect(failed).toMatchObject([{ reason: expect.stringContaining(REFUSED) }]);
     });
     await eventually(async () => expect(await tenant.used("toolCalls")).toBe(2));
+  });
+
+  it("is cancelled at once while it waits for its lease", async () => {
+    const waiting = Promise.withResolvers<void>();
+    const silent = {
+      take: () => (waiting.resolve(), new Promise(() => {})),
+      tell() {},
+      settle() {},
+    };
+    const DIRECTORY = { idFromName: (name: string) => name, get: () => silent };
+    const runtime = { ...planning(), spend: { tenant: { toolCalls: 5 } } };
+    const own = { name: JSON.stringify(["tenant", newId()]), bindings: { DIRECTORY } };
+    const work = async (own: OwnRuntime) => {
+      const id = await approved(own, three);
+      const running = own.call("POST", `/conversations/c/plans/${id}/run`);
+      await waiting.promise;
+      await own.call("POST", `/conversations/c/plans/${id}/cancel`);
+      await (await running).text();
+      const [run] = (await planOf(own, id)).runs;
+      return [run?.status, ...(run?.calls ?? []).map(({ status }) => status)];
+    };
+    const ended = await withRuntime(runtime, work, own);
+    expect(ended).toEqual(["cancelled", "skipped", "skipped", "skipped"]);
   });
 
   it("gives back what it has not spent while it waits for a person", async () => {

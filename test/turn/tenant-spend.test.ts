@@ -139,6 +139,21 @@ describe("what a tenant may spend", () => {
     },
   );
 
+  it.each(["modelCalls", "toolCalls"])(
+    "of %s is waited for no longer by a turn that is stopped",
+    async (what) => {
+      const { leases, open } = tenant({ [what]: 5 });
+      const stopping = new AbortController();
+      leases.take = () => {
+        queueMicrotask(() => stopping.abort(new Error("Stopped.")));
+        return new Promise(() => {});
+      };
+      const { signal } = stopping;
+      const { chunks } = await open().say({ steps: [calls(2), done], signal });
+      expect(chunks.at(-1)?.type).toBe("abort");
+    },
+  );
+
   it("is shared by what a turn does at the same time", async () => {
     const leases = new MemoryLeases({ modelCalls: 3 });
     const roles = { researcher: { steps: [saying("One."), saying("Two."), saying("Three.")] } };

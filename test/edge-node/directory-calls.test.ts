@@ -1,0 +1,74 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { ConversationData } from "../../src/edge/conversation-data.ts";
+import { spendingOf } from "../../src/edge/directory-leases.ts";
+import { Listing } from "../../src/edge/listing.ts";
+import { limits } from "../../src/limits.ts";
+import { NOTHING_SPENT } from "../../src/turn/spend.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** A conversation, and a directory whose first calls are never answered. */
+function silent(calls: number) {
+  const asked: string[] = [];
+  const answer = (what: string, said: unknown) => () => {
+    asked.push(what);
+    return asked.length <= calls ? new Promise<never>(() => {}) : Promise.resolve(said);
+  };
+  const directory = {
+    tell: answer("tell", undefined),
+    take: answer("take", { upTo: { modelCalls: 1 } }),
+    settle: answer("settle", undefined),
+  };
+  const DIRECTORY = { idFromName: (name: string) => name, get: () => directory };
+  const waited: Promise<unknown>[] = [];
+  const id = { name: JSON.stringify(["tenant", "c"]) } as DurableObjectId;
+  const state = { id, waitUntil: (work: Promise<unknown>) => void waited.push(work) };
+  const place = { env: { DIRECTORY }, state };
+  const { leases } = spendingOf({ ...place, spendLimits: { tenant: { modelCalls: 1 } } });
+  if (leases === undefined) throw new Error("There is a limit.");
+  return { asked, leases, place, waited };
+}
+
+const want = { what: "modelCalls", count: 1, maximum: 1 } as const;
+const claim = { key: "k", window: "", spent: NOTHING_SPENT, wants: [want] };
+
+describe("a directory that never answers", () => {
+  it("is asked for a lease again, and then nothing is spent", async () => {
+    const { asked, leases } = silent(3);
+    const refused = expect(leases.take(claim)).rejects.toMatchObject({ code: "spend_unavailable" });
+    await vi.advanceTimersByTimeAsync(4 * limits.directoryMs);
+    await refused;
+    expect(asked).toEqual(["take", "take", "take"]);
+    const taken = leases.take(claim);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await taken).toHaveProperty("upTo");
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is told again what a turn has spent", async () => {
+    const { asked, leases, waited } = silent(2);
+    leases.settle({ key: "k", spent: NOTHING_SPENT });
+    await vi.advanceTimersByTimeAsync(5 * limits.directoryMs);
+    await Promise.all(waited);
+    expect(asked).toEqual(["settle", "settle", "settle"]);
+  });
+
+  it("does not keep what is told later from it", async () => {
+    const { asked, place } = silent(1);
+    const time = new Date().toISOString();
+    const summary = { title: "One", createdAt: time, updatedAt: time };
+    const listing = new Listing({ ...place, data: () => ({ summary }) as ConversationData });
+    listing.tell();
+    summary.title = "Other";
+    listing.tell();
+    await vi.advanceTimersByTimeAsync(limits.directoryMs);
+    expect(asked).toEqual(["tell", "tell"]);
+  });
+});
