@@ -145,6 +145,21 @@ describe("the spans of a turn", () => {
     expect(linesOf(log)).toHaveLength(3);
   });
 
+  it("belong to the trace of what useChat posts", async () => {
+    const { spans } = collecting();
+    const question = { id: "m", role: "user", parts: [{ type: "text", text: "Hi." }] };
+    const headers = { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` };
+    await withRuntime(
+      runtimeOf([saying("Hi.")]),
+      async (own) => {
+        const init = json({ id: "c", messages: [question], agent: "clerk" }, headers);
+        expect(await (await own.call("POST", "/conversations", init)).text()).toContain("Hi.");
+      },
+      { bindings: exporting },
+    );
+    expect(spans()[0]).toMatchObject({ traceId: TRACE_ID, parentSpanId: SPAN_ID });
+  });
+
   it("make no other request of the same Idempotency-Key", async () => {
     collecting();
     await withRuntime(
@@ -199,6 +214,26 @@ describe("a collector", () => {
     expect(linesOf(errors)).toEqual([{ event: "export_failed", reason }]);
     expect(JSON.stringify(errors.mock.calls)).not.toContain(KEY);
     expect(linesOf(log)).toMatchObject([{ status: "done" }, { status: "done" }]);
+  });
+
+  it.each([
+    ["http://collector.example", "http://collector.example/v1/traces"],
+    ["http://collector.example/", "http://collector.example/v1/traces"],
+    ["http://collector.example/otlp/", "http://collector.example/otlp/v1/traces"],
+    ["http://collector.example/otlp?team=a/b", "http://collector.example/otlp/v1/traces?team=a/b"],
+  ])("at %s is sent spans at %s", async (endpoint, url) => {
+    const { requests } = collecting();
+    const bindings = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
+    await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own), { bindings });
+    expect(requests.map((request) => request.url)).toEqual([url]);
+  });
+
+  it("is sent spans where the line of the turn is turned off", async () => {
+    const { spans } = collecting();
+    const bindings = { ...exporting, LOG: "off" };
+    await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own), { bindings });
+    expect(spans()).toHaveLength(2);
+    expect(linesOf(log)).toEqual([]);
   });
 
   it("that never answers is waited for by nobody", async () => {

@@ -13,7 +13,10 @@ export async function sendTraces(
   request: object,
 ): Promise<string | undefined> {
   try {
-    const response = await fetch(`${withoutTrailingSlash(endpoint)}/v1/traces`, {
+    const url = new URL(endpoint);
+    // What is behind the path stays there: some collectors take their key in the query.
+    url.pathname = `${withoutTrailingSlash(url.pathname)}/v1/traces`;
+    const response = await fetch(url.href, {
       method: "POST",
       headers: { ...headers, "content-type": "application/json" },
       body: JSON.stringify(request),
