@@ -69,10 +69,14 @@ export class TenantSpend {
     this.#sql.run(`REPLACE INTO spend VALUES (?, ?, ?, ?)`, ...place, amount);
   }
 
-  /** Windows that are over go: what is given back of them later is of no use to anybody. */
+  /**
+   * Windows that are over go, but for the last: others may have asked in it a moment ago, and without it would
+   * find all of the limit again.
+   */
   #begin(window: string): number {
-    const isOver = `length(window) = length(?1) AND window < ?1`;
-    this.#sql.run(`DELETE FROM spend WHERE ${isOver}`, window);
+    const isBefore = (bound: string) => `length(window) = length(?1) AND window < ${bound}`;
+    const last = `(SELECT max(window) FROM spend WHERE ${isBefore("?1")})`;
+    this.#sql.run(`DELETE FROM spend WHERE ${isBefore(last)}`, window);
     return 0;
   }
 }

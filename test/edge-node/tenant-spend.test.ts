@@ -93,19 +93,23 @@ describe("a lease", () => {
     expect(take("b", { ...about, maximum: 150 })).toEqual({ upTo: { tokens: 10 } });
   });
 
-  it("is of its window: in the next there is everything again, and nothing of the last is kept", async () => {
+  it("is of its window: in the next there is everything again, and nothing is kept but of the last", async () => {
     const leases = new MemoryLeases({});
     const wants = [{ what: "modelCalls", count: 2, maximum: 2 }] as const;
     const take = (key: string, window: string) =>
       leases.take({ key, window, spent: NOTHING_SPENT, wants });
+    const windows = () => [...new Set(leases.rows.map(({ window }) => window))].sort();
     expect(await take("a", "2026-11-30")).toHaveProperty("upTo");
     expect(await take("b", "2026-11-30")).toHaveProperty("refused");
     expect(await take("b", "2026-12-01")).toHaveProperty("upTo");
-    expect(leases.open).toEqual(["b"]);
-    // What comes too late changes nothing.
+    expect(windows()).toEqual(["2026-11-30", "2026-12-01"]);
+    // It was asked before midnight, and comes after it.
+    expect(await take("late", "2026-11-30")).toHaveProperty("refused");
     leases.settle({ key: "a", spent: NOTHING_SPENT });
     expect(await take("c", "2026-12-01")).toHaveProperty("refused");
-    expect(new Set(leases.rows.map(({ window }) => window))).toEqual(new Set(["2026-12-01"]));
+    expect(await take("c", "2026-12-03")).toHaveProperty("upTo");
+    expect(windows()).toEqual(["2026-12-01", "2026-12-03"]);
+    expect(leases.open).toEqual(["b", "c"]);
   });
 });
 

@@ -77,7 +77,7 @@ describe("what a tenant may spend", () => {
     );
     chat.nowMs += 86_400_000;
     expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
-    expect(leases.rows.map(({ window }) => window)).toEqual(["2026-01-03"]);
+    expect(leases.rows.map(({ window }) => window)).toEqual(["2026-01-02", "2026-01-03"]);
   });
 
   it("asks nobody about what is not limited, and seldom where there is plenty", async () => {
