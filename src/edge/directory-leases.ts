@@ -2,15 +2,8 @@ import { ByrefError } from "../errors.ts";
 import type { LeaseOffice } from "../turn/lease.ts";
 import { pause } from "../turn/model-failure.ts";
 import type { SpendLimits, TenantLimits } from "../turn/spend.ts";
-import { directoryOf, inTime, type RemoteDirectory } from "./directory-of.ts";
-import { conversationIn } from "./conversation-name.ts";
+import { askDirectory, directoryOf, type Inside, type RemoteDirectory } from "./directory-of.ts";
 import type { TurnRun } from "./play.ts";
-
-interface Place {
-  readonly env: object;
-  /** By its name, which `conversation-of.ts` makes, it is known whose it is. */
-  readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
-}
 
 /** Throws `bad_configuration` where there is no directory that could keep a limit. */
 export function requireDirectory({ tenant }: SpendLimits, env: object): void {
@@ -23,14 +16,13 @@ export function requireDirectory({ tenant }: SpendLimits, env: object): void {
 export function spendingOf({
   spendLimits,
   ...place
-}: Place & { readonly spendLimits: SpendLimits }): Pick<TurnRun, "spendLimits" | "leases"> {
+}: Inside & { readonly spendLimits: SpendLimits }): Pick<TurnRun, "spendLimits" | "leases"> {
   const { tenant } = spendLimits;
   return { spendLimits, leases: tenant && leasesFrom(place, tenant) };
 }
 
 /** The tenant's directory. Where it cannot be asked nothing is spent: `spend_unavailable`. */
-function leasesFrom({ env, state }: Place, limits: TenantLimits): LeaseOffice {
-  const { tenant } = conversationIn(state.id.name) ?? {};
+function leasesFrom(place: Inside, limits: TenantLimits): LeaseOffice {
   /** Undefined if each try has failed. Both calls may be made again without harm. */
   const ask = async <Answer>(
     delaysMs: readonly number[],
@@ -39,9 +31,7 @@ function leasesFrom({ env, state }: Place, limits: TenantLimits): LeaseOffice {
     for (const delayMs of delaysMs) {
       await pause(delayMs, NEVER);
       try {
-        // A stub of its own: one whose object broke stays broken.
-        const directory = tenant === undefined ? undefined : directoryOf(env, tenant);
-        return directory && (await inTime(call(directory)));
+        return await askDirectory(place, call);
       } catch (error) {
         console.error(error);
       }
@@ -57,7 +47,7 @@ function leasesFrom({ env, state }: Place, limits: TenantLimits): LeaseOffice {
       throw new ByrefError("spend_unavailable", message);
     },
     settle(settled) {
-      state.waitUntil(ask(SETTLE_DELAYS_MS, (directory) => directory.settle(settled)));
+      place.state.waitUntil(ask(SETTLE_DELAYS_MS, (directory) => directory.settle(settled)));
     },
   };
 }

@@ -1,5 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { conversationIn } from "./conversation-name.ts";
 import type { DirectoryObject } from "./directory.ts";
 import { objectIn } from "./placement.ts";
 import { settingsOf } from "./settings.ts";
@@ -11,22 +12,47 @@ export type RemoteDirectory = {
   ) => Promise<ReturnType<DirectoryObject[Method]>>;
 };
 
-/** The tenant's directory. Without the binding there is none: nothing is listed, all else works. */
-export function directoryOf(env: object, tenant: string): RemoteDirectory | undefined {
+/**
+ * The tenant's directory, in this jurisdiction; by default in the one that is set. Without the binding there
+ * is none: nothing is listed, all else works.
+ */
+export function directoryOf(
+  env: object,
+  tenant: string,
+  jurisdiction?: string,
+): RemoteDirectory | undefined {
   const { DIRECTORY } = env as { readonly DIRECTORY?: DurableObjectNamespace };
   if (DIRECTORY === undefined) return undefined;
   // A namespace of its own, so that nothing that names a conversation names it.
   const name = JSON.stringify([tenant, "directory"]);
-  const named = objectIn(DIRECTORY, name, { settings: settingsOf(env) });
+  const named = objectIn(DIRECTORY, name, { settings: settingsOf(env), jurisdiction });
   // The namespace is bound to DirectoryObject; see `conversation-of.ts`.
   return named as unknown as RemoteDirectory;
 }
 
-/** Rejects if it does not come in time: a call of another place has no end of its own. */
-export function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
+/** A conversation's object. */
+export interface Inside {
+  readonly env: object;
+  /** By its name, which `conversation-of.ts` makes, it is known whose it is. */
+  readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
+}
+
+/**
+ * What the directory of the conversation's tenant answers; undefined if there is none. Nothing leaves the
+ * jurisdiction in which the conversation is, were it not the one that is set any more. Rejects if the answer
+ * does not come in time, too: a call to another place has no end of its own.
+ */
+export async function askDirectory<Answer>(
+  { env, state: { id } }: Inside,
+  call: (directory: RemoteDirectory) => Promise<Answer>,
+): Promise<Answer | undefined> {
+  const { tenant } = conversationIn(id.name) ?? {};
+  // A stub of its own: one whose object broke stays broken.
+  const directory = tenant === undefined ? undefined : directoryOf(env, tenant, id.jurisdiction);
+  if (directory === undefined) return undefined;
   const { directoryMs } = limits;
   const { promise: silence, reject } = Promise.withResolvers<never>();
   const error = new ByrefError("internal", `The directory was silent for ${directoryMs} ms.`);
   const timer = setTimeout(reject, directoryMs, error);
-  return Promise.race([answer, silence]).finally(() => clearTimeout(timer));
+  return Promise.race([call(directory), silence]).finally(() => clearTimeout(timer));
 }

@@ -1,13 +1,10 @@
 import type { ConversationData } from "./conversation-data.ts";
 import { conversationIn } from "./conversation-name.ts";
 import type { DirectoryEntry } from "./directory.ts";
-import { directoryOf, inTime, type RemoteDirectory } from "./directory-of.ts";
+import { askDirectory, type Inside, type RemoteDirectory } from "./directory-of.ts";
 import { soon } from "./soon.ts";
 
-export interface ListingOptions {
-  readonly env: object;
-  /** By its name, which `conversation-of.ts` makes, it is known whose it is. */
-  readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
+export interface ListingOptions extends Inside {
   /** Undefined until something is written. */
   readonly data: () => ConversationData | undefined;
 }
@@ -19,18 +16,14 @@ export interface ListingOptions {
  */
 export class Listing {
   readonly #options: ListingOptions;
-  readonly #directory: RemoteDirectory | undefined;
-  readonly #id: string = "";
+  readonly #id: string | undefined;
   #told: (DirectoryEntry & { readonly toldMs: number }) | undefined;
   /** One after the other: a removal must not be overtaken. */
   #sent: Promise<void> = Promise.resolve();
 
   constructor(options: ListingOptions) {
     this.#options = options;
-    const named = conversationIn(options.state.id.name);
-    if (named === undefined) return;
-    this.#id = named.id;
-    this.#directory = directoryOf(options.env, named.tenant);
+    this.#id = conversationIn(options.state.id.name)?.id;
   }
 
   /** The same as `tell`, out of the way of a turn's first words. */
@@ -51,25 +44,25 @@ export class Listing {
   /** It is no more. */
   remove(): void {
     this.#told = undefined;
-    this.#send((directory) => directory.remove(this.#id));
+    const id = this.#id;
+    if (id !== undefined) this.#send((directory) => directory.remove(id));
   }
 
   #news(): DirectoryEntry | undefined {
     const data = this.#options.data();
-    if (this.#directory === undefined || data === undefined) return undefined;
+    const id = this.#id;
+    if (id === undefined || data === undefined) return undefined;
     const { title, createdAt, updatedAt } = data.summary;
     const [createdMs, updatedMs] = [Date.parse(createdAt), Date.parse(updatedAt)];
     const told = this.#told;
     const isKnown = told?.title === title && told.createdMs === createdMs;
     const isRecent = told?.updatedMs === updatedMs || Date.now() < (told?.toldMs ?? 0) + REFRESH_MS;
-    return isKnown && isRecent ? undefined : { id: this.#id, title, createdMs, updatedMs };
+    return isKnown && isRecent ? undefined : { id, title, createdMs, updatedMs };
   }
 
   #send(call: (directory: RemoteDirectory) => Promise<void>): void {
-    const directory = this.#directory;
-    if (directory === undefined) return;
     this.#sent = this.#sent
-      .then(() => inTime(call(directory)))
+      .then(() => askDirectory(this.#options, call))
       .catch((error: unknown) => {
         this.#told = undefined;
         console.error(error);

@@ -31,10 +31,9 @@ export const JURISDICTIONS = [
 export function objectIn(
   namespace: DurableObjectNamespace,
   name: string,
-  { settings, hint = settings.LOCATION_HINT }: Placement,
+  { settings, hint = settings.LOCATION_HINT, jurisdiction = settings.JURISDICTION }: Placement,
 ): DurableObjectStub {
-  const { JURISDICTION } = settings;
-  const within = JURISDICTION === undefined ? namespace : restricted(namespace, JURISDICTION);
+  const within = jurisdiction === undefined ? namespace : restricted(namespace, jurisdiction);
   const options = hint === undefined ? {} : { locationHint: hint };
   return within.get(within.idFromName(name), options);
 }
@@ -42,10 +41,11 @@ export function objectIn(
 /** Nothing is kept where it must not be: throws `bad_configuration` where there are no jurisdictions. */
 function restricted(
   namespace: DurableObjectNamespace,
-  jurisdiction: DurableObjectJurisdiction,
+  jurisdiction: string,
 ): DurableObjectNamespace {
   try {
-    return namespace.jurisdiction(jurisdiction);
+    // The platform knows which there are.
+    return namespace.jurisdiction(jurisdiction as DurableObjectJurisdiction);
   } catch (error) {
     const message = `JURISDICTION=${jurisdiction} cannot be kept here: ${messageOf(error)}`;
     throw new ByrefError("bad_configuration", message);
@@ -56,6 +56,8 @@ interface Placement {
   readonly settings: Settings;
   /** Asked for by the caller; goes before `LOCATION_HINT`. */
   readonly hint?: DurableObjectLocationHint | undefined;
+  /** Goes before `JURISDICTION`. */
+  readonly jurisdiction?: string | undefined;
 }
 
 /** `location` of a query. Throws `bad_request`. */

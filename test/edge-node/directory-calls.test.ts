@@ -15,7 +15,7 @@ afterEach(() => {
 });
 
 /** A conversation, and a directory whose first calls are never answered. */
-function silent(calls: number) {
+function silent(calls: number, jurisdiction?: string) {
   const asked: string[] = [];
   const answer = (what: string, said: unknown) => () => {
     asked.push(what);
@@ -26,14 +26,23 @@ function silent(calls: number) {
     take: answer("take", { upTo: { modelCalls: 1 } }),
     settle: answer("settle", undefined),
   };
-  const DIRECTORY = { idFromName: (name: string) => name, get: () => directory };
+  const places: (string | undefined)[] = [];
+  const namespaceIn = (where?: string): object => ({
+    jurisdiction: namespaceIn,
+    idFromName: (name: string) => name,
+    get: () => {
+      places.push(where);
+      return directory;
+    },
+  });
+  const DIRECTORY = namespaceIn();
   const waited: Promise<unknown>[] = [];
-  const id = { name: JSON.stringify(["tenant", "c"]) } as DurableObjectId;
+  const id = { name: JSON.stringify(["tenant", "c"]), jurisdiction } as DurableObjectId;
   const state = { id, waitUntil: (work: Promise<unknown>) => void waited.push(work) };
   const place = { env: { DIRECTORY }, state };
   const { leases } = spendingOf({ ...place, spendLimits: { tenant: { modelCalls: 1 } } });
   if (leases === undefined) throw new Error("There is a limit.");
-  return { asked, leases, place, waited };
+  return { asked, leases, place, places, waited };
 }
 
 const want = { what: "modelCalls", count: 1, maximum: 1 } as const;
@@ -70,5 +79,54 @@ describe("a directory that never answers", () => {
     listing.tell();
     await vi.advanceTimersByTimeAsync(limits.directoryMs);
     expect(asked).toEqual(["tell", "tell"]);
+  });
+});
+
+it("a directory whose object broke is told by another stub: the first stays broken", async () => {
+  const told: string[] = [];
+  let hasBroken = false;
+  const newStub = () => {
+    let isBroken = false;
+    const tell = async ({ title }: { readonly title: string }) => {
+      isBroken ||= !hasBroken;
+      hasBroken = true;
+      if (isBroken) throw new Error("Network connection lost.");
+      told.push(title);
+    };
+    return { tell };
+  };
+  const { place } = silent(0);
+  const DIRECTORY = { idFromName: (name: string) => name, get: newStub };
+  const time = new Date().toISOString();
+  const summary = { title: "One", createdAt: time, updatedAt: time };
+  const data = () => ({ summary }) as ConversationData;
+  const listing = new Listing({ ...place, env: { DIRECTORY }, data });
+  for (const title of ["Lost", "Two", "Three"]) {
+    summary.title = title;
+    listing.tell();
+    await vi.advanceTimersByTimeAsync(0);
+  }
+  expect(told).toEqual(["Two", "Three"]);
+});
+
+describe("a conversation in a jurisdiction", () => {
+  it.each([
+    // What is told of it stays where it is, also when the setting has gone, or is another now.
+    ["eu", {}, "eu"],
+    ["eu", { JURISDICTION: "us" }, "eu"],
+    [undefined, { JURISDICTION: "eu" }, "eu"],
+    [undefined, {}, undefined],
+  ])("%s asks, under %j, the directory in %s", async (jurisdiction, settings, where) => {
+    const { place, places } = silent(0, jurisdiction);
+    const here = { ...place, env: { ...place.env, ...settings } };
+    const spendLimits = { tenant: { modelCalls: 1 } };
+    const taken = spendingOf({ ...here, spendLimits }).leases?.take(claim);
+    await vi.advanceTimersByTimeAsync(0);
+    await taken;
+    const time = new Date().toISOString();
+    const summary = { title: "One", createdAt: time, updatedAt: time };
+    new Listing({ ...here, data: () => ({ summary }) as ConversationData }).tell();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(places).toEqual([where, where]);
   });
 });

@@ -2,6 +2,7 @@ import type { Observer } from "../../tool/observer.ts";
 import { nameOf } from "../../turn/model-call.ts";
 import type { Cast } from "../cast.ts";
 import { conversationIn } from "../conversation-name.ts";
+import type { Inside } from "../directory-of.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 import { dataPointOf } from "./data-point.ts";
 import { tracesRequest } from "./otlp.ts";
@@ -9,12 +10,6 @@ import { type Collector, sendTraces } from "./send-traces.ts";
 import { Trace } from "./trace.ts";
 import { readTraceParent } from "./trace-parent.ts";
 import { type RecordedEnd, type TurnSubject, turnRecord } from "./turn-record.ts";
-
-export interface TelemetryOptions {
-  readonly env: object;
-  /** By its name it is known whose conversation this is. */
-  readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
-}
 
 interface Bindings {
   readonly ANALYTICS?: AnalyticsEngineDataset;
@@ -30,12 +25,12 @@ export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {
  * as there is one. Nobody waits for it, and it never throws.
  */
 export class Telemetry {
-  readonly #options: TelemetryOptions;
+  readonly #options: Inside;
   readonly #tenant: string;
   /** One that stays away is told of once. */
   #isAway = false;
 
-  constructor(options: TelemetryOptions) {
+  constructor(options: Inside) {
     this.#options = options;
     this.#tenant = conversationIn(options.state.id.name)?.tenant ?? "";
   }
