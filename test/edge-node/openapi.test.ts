@@ -72,6 +72,29 @@ describe("GET /openapi.json", () => {
     expect(open).toEqual(["/health"]);
   });
 
+  it("takes a ticket where there are some: for what is read below a conversation", () => {
+    const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
+      Object.entries(operations).map(([method, { security }]) => ({ method, path, security })),
+    );
+    for (const { method, path, security } of calls) {
+      const takesTicket = method === "get" && path.startsWith("/conversations/{id}/");
+      const names = security.map((one) => Object.keys(one).join(""));
+      expect(names.includes("ticket"), `${method} ${path}`).toBe(takesTicket);
+    }
+  });
+
+  it("says that a decision goes on with a turn, or behind a plan's gate with its run", async () => {
+    const decided = ({ paths }: OpenApi) =>
+      paths["/conversations/{id}/approvals/{approval}"]?.post?.responses[200]?.content?.[
+        "application/json"
+      ]?.schema;
+    const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+    expect(decided(document)).toEqual(refTo("Decided"));
+    expect(document.components.schemas.Decided).toEqual({ anyOf: [refTo("Turn"), refTo("Run")] });
+    const bare = await openApiFrom(createApp({ agents: [], door: () => "anybody" }));
+    expect(decided(bare)).toEqual(refTo("Turn"));
+  });
+
   it("is behind the door", async () => {
     const closed = createApp({ agents: [], door: () => "" });
     const response = await closed.request("http://localhost/openapi.json", {}, {});

@@ -76,7 +76,7 @@ export const conversationOperations: Operations = {
     answers: { 200: json(schemas.messages) },
   },
   "POST /conversations/:id/approvals/:approval": {
-    summary: "Decides on a tool call, or a plan's gate, that waits for a person",
+    summary: "Decides on a tool call that waits for a person",
     headers: asksOnce,
     body: json(approvalBody),
     answers: turnAnswers,

@@ -81,12 +81,13 @@ class Describer {
     const { summary, query = {}, headers = {}, body, isBodyOptional, answers, isOpen } = operation;
     const [, resource, , part = ""] = path.split("/");
     const tag = resource === "conversations" ? (TAGS[part] ?? resource) : "worker";
+    // Tickets are for what is below a conversation.
+    const keys = method === "GET" && part !== "" ? [{ key: [] }, { ticket: [] }] : [{ key: [] }];
     return {
       operationId: idOf(method, path),
       summary,
       tags: [tag],
-      security:
-        isOpen === true ? [] : method === "GET" ? [{ key: [] }, { ticket: [] }] : [{ key: [] }],
+      security: isOpen === true ? [] : keys,
       parameters: [
         ...[...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
           name,

@@ -2,13 +2,26 @@ import * as z from "zod";
 import { jsonPlan } from "../../plan/json-plan.ts";
 import { planList, planView, runView } from "../plan-schemas.ts";
 import { runBody } from "../requests.ts";
+import { conversationOperations } from "./conversation-operations.ts";
 import type { Described } from "./document.ts";
 import type { Content, Operations } from "./operation.ts";
 import { location, text } from "./parameters.ts";
+import { turn } from "./schemas.ts";
 
 const plan: Content = { "application/json": planView };
 
+const DECIDE = "POST /conversations/:id/approvals/:approval";
+/** Behind a plan's gate the run goes on. */
+const decided = z.union([turn, runView]);
+
 const operations: Operations = {
+  [DECIDE]: {
+    ...conversationOperations[DECIDE],
+    summary: "Decides on a tool call, or a plan's gate, that waits for a person",
+    answers: {
+      200: { "text/event-stream": text, "text/plain": text, "application/json": decided },
+    },
+  },
   "POST /conversations/:id/plans": {
     summary: "Proposes a plan; what keeps it from running is told as findings",
     query: { agent: text.optional(), location },
@@ -41,7 +54,7 @@ const operations: Operations = {
     isBodyOptional: true,
     answers: {
       200: {
-        "text/event-stream": z.string().describe("With parts data-call and data-run"),
+        "text/event-stream": text.describe("With parts data-call and data-run"),
         "text/plain": text.describe("A line for each call"),
         "application/json": runView,
       },
@@ -58,5 +71,6 @@ export const planApi: Described = {
     Plan: planView,
     PlanList: planList,
     Run: runView,
+    Decided: decided,
   },
 };
