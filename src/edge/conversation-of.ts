@@ -1,8 +1,8 @@
 import type { Context } from "hono";
 import type { AppEnv } from "./app.ts";
 import type { ConversationObject } from "./conversation.ts";
-import { hintIn, objectIn } from "./placement.ts";
-import { requireId } from "./requests.ts";
+import { objectIn } from "./placement.ts";
+import { location, parse, requireId } from "./requests.ts";
 import { settingsOf } from "./settings.ts";
 
 /** A conversation as its Worker sees it: the same methods, each a call to another place. */
@@ -42,9 +42,12 @@ export function importOf(context: Context<AppEnv>, id: string): RemoteConversati
 }
 
 function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
-  const placement = { settings: settingsOf(env), hint: hintIn(req.query("location")) };
+  const hint = parse(location, req.query("location"), "location");
   // The namespace is bound to ConversationObject; the platform's own type of it cannot hold Json, which
   // is recursive.
-  const named = objectIn(env.CONVERSATIONS, JSON.stringify(parts), placement);
+  const named = objectIn(env.CONVERSATIONS, JSON.stringify(parts), {
+    settings: settingsOf(env),
+    hint,
+  });
   return named as unknown as RemoteConversation;
 }

@@ -1,5 +1,5 @@
-import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { unlessAborted } from "../turn/unless-aborted.ts";
 import { conversationIn } from "./conversation-name.ts";
 import type { DirectoryObject } from "./directory.ts";
 import { objectIn } from "./placement.ts";
@@ -50,9 +50,8 @@ export async function askDirectory<Answer>(
   // A stub of its own: one whose object broke stays broken.
   const directory = tenant === undefined ? undefined : directoryOf(env, tenant, id.jurisdiction);
   if (directory === undefined) return undefined;
-  const { directoryMs } = limits;
-  const { promise: silence, reject } = Promise.withResolvers<never>();
-  const error = new ByrefError("internal", `The directory was silent for ${directoryMs} ms.`);
-  const timer = setTimeout(reject, directoryMs, error);
-  return Promise.race([call(directory), silence]).finally(() => clearTimeout(timer));
+  const silence = new AbortController();
+  const giveUp = () => silence.abort(new Error("The directory is silent."));
+  const timer = setTimeout(giveUp, limits.directoryMs);
+  return unlessAborted(call(directory), silence.signal).finally(() => clearTimeout(timer));
 }

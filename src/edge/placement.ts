@@ -59,11 +59,3 @@ interface Placement {
   /** Goes before `JURISDICTION`. */
   readonly jurisdiction?: string | undefined;
 }
-
-/** `location` of a query. Throws `bad_request`. */
-export function hintIn(query: string | undefined): DurableObjectLocationHint | undefined {
-  if (query === undefined) return undefined;
-  const known = LOCATIONS.find((location) => location === query);
-  if (known !== undefined) return known;
-  throw new ByrefError("bad_request", `location must be ${LOCATIONS.join(", ")}.`);
-}

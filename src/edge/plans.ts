@@ -6,6 +6,7 @@ import type { RunRecord } from "../plan/run-record.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { TurnHead } from "../turn/journal.ts";
 import { pause } from "../turn/model-failure.ts";
+import { unlessAborted } from "../turn/unless-aborted.ts";
 import { cancelRun } from "../turn/cancel-run.ts";
 import { recoveryDelayMs } from "../turn/recovery.ts";
 import { type Proposal, proposePlan } from "../turn/propose-plan.ts";
@@ -105,7 +106,8 @@ export class Plans {
         const equipped = await cast.equip(signal);
         try {
           const proposing = this.#propose(equipped.agent, { format, text });
-          const proposed = await Promise.race([proposing, aborted(signal)]);
+          // An application's rule may take its time.
+          const proposed = await unlessAborted(proposing, signal);
           signal.throwIfAborted();
           this.#keepPlan(proposed);
           return await this.#view(proposed);
@@ -307,11 +309,4 @@ function requireApproved({ id, status }: PlanRecord): void {
   if (status !== "proposed" && status !== "cancelled") return;
   const message = `The plan is ${status}; it runs once somebody has approved it: POST …/plans/${id}/approve.`;
   throw new ByrefError("plan_not_approved", message);
-}
-
-/** Rejects when the signal does; an application's rule may take its time. */
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
-  });
 }

@@ -6,6 +6,7 @@ import { anyJson } from "../tool/any-json.ts";
 import type { IncomingPart } from "../turn/take-in.ts";
 import type { Approval } from "../turn/tool-calls.ts";
 import { isObject, type Json } from "../value/json.ts";
+import { LOCATIONS } from "./placement.ts";
 import { byteLength } from "../value/utf8.ts";
 
 export const ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -71,6 +72,12 @@ export const changesBody = z
   })
   .refine((changes) => Object.keys(changes).length > 0, "must change something")
   .meta({ minProperties: 1 });
+
+/** Of a query. */
+export const location = z
+  .enum(LOCATIONS, { error: `must be ${LOCATIONS.join(", ")}` })
+  .optional()
+  .describe("Where a new conversation should live; default: near to whoever makes it");
 
 /** A header: a client's own name for a post. */
 export const idempotencyKey = z

@@ -1,6 +1,7 @@
 import type { TurnHead } from "./journal.ts";
 import { type Share, Spend, spendExceeded, type Spent, type TenantLimits } from "./spend.ts";
 import type { TurnOptions } from "./turn-options.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 type Kind = keyof Spent;
 
@@ -72,6 +73,7 @@ class Lease implements Share {
   async more(need: Partial<Spent>, spent: Spent): Promise<void> {
     const { leases, signal } = this.#options;
     const window = this.#window;
+    // Whoever stops a turn does not wait for its directory.
     const grant = await unlessAborted(
       this.#take({ window, spent, wants: this.#wants(need) }),
       signal,
@@ -110,16 +112,4 @@ class Lease implements Share {
     const { per } = leases.limits;
     return per ? new Date(now()).toISOString().slice(0, per === "day" ? 10 : 7) : "";
   }
-}
-
-/** Whoever stops a turn does not wait for its directory. */
-async function unlessAborted<Result>(
-  result: Promise<Result>,
-  signal: AbortSignal,
-): Promise<Result> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const stop = () => reject(signal.reason as Error);
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop);
-  return Promise.race([result, aborted]).finally(() => signal.removeEventListener("abort", stop));
 }

@@ -16,7 +16,7 @@ describe("where a conversation lives", () => {
     const at = `/conversations/${newId()}/messages`;
     const asked = await call("POST", `${at}?location=moon`, json({ message: "Hello" }));
     const { detail } = await problemIn(asked, "bad_request");
-    expect(detail).toContain("location must be wnam, enam, ");
+    expect(detail).toContain("location: must be wnam, enam, ");
   });
 
   it("is nowhere where the jurisdiction cannot be kept", async () => {

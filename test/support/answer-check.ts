@@ -16,7 +16,11 @@ export class AnswerCheck {
 
   constructor(document: OpenApi) {
     this.#document = document;
-    this.#ajv = new Ajv2020({ strict: false, validateFormats: false });
+    this.#ajv = new Ajv2020({
+      strict: false,
+      logger: false,
+      formats: { "date-time": (time: string) => new Date(time).toJSON() === time },
+    });
     this.#ajv.addSchema({ $id: "document", components: document.components });
   }
 

@@ -1,9 +1,16 @@
 import * as z from "zod";
 import { limits } from "../../limits.ts";
-import { approvalBody, chatBody, idempotencyKey, messageBody, titleBody } from "../requests.ts";
+import {
+  approvalBody,
+  chatBody,
+  idempotencyKey,
+  location,
+  messageBody,
+  titleBody,
+} from "../requests.ts";
 import { ticketBody } from "../routes/tickets.ts";
 import type { Content, Operations } from "./operation.ts";
-import { after, location, pageSize, text } from "./parameters.ts";
+import { after, pageSize, text } from "./parameters.ts";
 import * as schemas from "./schemas.ts";
 
 const json = (schema: z.ZodType): Content => ({ "application/json": schema });

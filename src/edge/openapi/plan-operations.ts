@@ -1,11 +1,11 @@
 import * as z from "zod";
 import { jsonPlan } from "../../plan/json-plan.ts";
 import { planList, planView, runView } from "../plan-schemas.ts";
-import { runBody } from "../requests.ts";
+import { location, runBody } from "../requests.ts";
 import { conversationOperations } from "./conversation-operations.ts";
 import type { Described } from "./document.ts";
 import type { Content, Operations } from "./operation.ts";
-import { location, text } from "./parameters.ts";
+import { text } from "./parameters.ts";
 import { turn } from "./schemas.ts";
 
 const plan: Content = { "application/json": planView };

@@ -7,7 +7,7 @@ import { anyJson } from "../../tool/any-json.ts";
  * check the answers.
  */
 
-const time = z.iso.datetime();
+const time = z.string().meta({ format: "date-time" });
 const count = z.int().min(0);
 const names = z.array(z.string());
 

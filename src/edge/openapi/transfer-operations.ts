@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { limits } from "../../limits.ts";
+import { location } from "../requests.ts";
 import { forkBody } from "../routes/transfer.ts";
 import type { Described } from "./document.ts";
-import { location, text } from "./parameters.ts";
+import { text } from "./parameters.ts";
 
 const part = z.int().min(1).max(limits.maxTransferParts).default(1);
 const file = { "application/x-ndjson": text };

@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { limits } from "../../limits.ts";
-import { changesBody, interpolateBody, MAX_TTL_SECONDS } from "../requests.ts";
+import { changesBody, interpolateBody, location, MAX_TTL_SECONDS } from "../requests.ts";
 import type { Content, Operations } from "./operation.ts";
-import { after, bytes, location, pageSize, text } from "./parameters.ts";
+import { after, bytes, pageSize, text } from "./parameters.ts";
 import * as schemas from "./schemas.ts";
 
 const json = (schema: z.ZodType): Content => ({ "application/json": schema });
