@@ -13,8 +13,6 @@ export interface ExportOptions {
   readonly newSpanId: () => string;
 }
 
-/** Spans in one request, which collectors bound: megabytes at most. */
-const MAX_SPANS = 1_000;
 /** A model makes up the ids of its calls. */
 const MAX_ID_CHARS = 128;
 
@@ -30,10 +28,8 @@ const ERROR = 2;
  */
 export function tracesRequest({ spans }: Trace, record: TurnRecord, options: ExportOptions) {
   const { service, traceId, parentSpanId, newSpanId } = options;
-  // Each begins behind the one that it is in.
-  const kept = spans.slice(0, MAX_SPANS);
-  const ids = new Map(kept.map((span) => [span, newSpanId()]));
-  const encoded = kept.map((span) => ({
+  const ids = new Map(spans.map((span) => [span, newSpanId()]));
+  const encoded = spans.map((span) => ({
     traceId,
     spanId: ids.get(span),
     parentSpanId: span.parent === undefined ? parentSpanId : ids.get(span.parent),

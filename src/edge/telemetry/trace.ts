@@ -3,11 +3,21 @@ import type { Activity, Observed, Outcome } from "../../tool/observer.ts";
 /** Who answers is known when its time has come. */
 const NOBODY: Activity = { kind: "agent", name: "" };
 
-/** What goes on in one attempt at a turn, in the order in which it begins. */
+/** Code may call a tool without end, and collectors bound a request: megabytes at most. */
+const MAX_SPANS = 1_000;
+
+/** What goes on in one attempt at a turn. */
 export class Trace {
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** The first so many, in the order in which they begin: each behind the one that it is in. */
   readonly spans: Span[] = [];
+  /** Of all that there were; what ran at the same time is added up. */
+  readonly sums: Readonly<Record<Activity["kind"], Sum>> = {
+    agent: { calls: 0, failures: 0, ms: 0 },
+    model: { calls: 0, failures: 0, ms: 0 },
+    tool: { calls: 0, failures: 0, ms: 0 },
+  };
   /** The attempt itself. */
   readonly root: Span;
 
@@ -18,7 +28,8 @@ export class Trace {
 
   begin(activity: Activity, parent?: Span): Span {
     const span = new Span(this, activity, parent);
-    this.spans.push(span);
+    if (this.spans.length < MAX_SPANS) this.spans.push(span);
+    this.sums[activity.kind].calls++;
     return span;
   }
 
@@ -27,6 +38,12 @@ export class Trace {
     this.root.end(outcome);
     for (const span of this.spans) span.end({ error: "turn_stopped" });
   }
+}
+
+interface Sum {
+  calls: number;
+  failures: number;
+  ms: number;
 }
 
 /** Something that has begun in a turn, and what came of it. */
@@ -58,6 +75,9 @@ export class Span implements Observed {
     if (this.endMs !== undefined) return;
     this.endMs = this.#trace.now();
     this.outcome = outcome;
+    const sum = this.#trace.sums[this.activity.kind];
+    sum.ms += this.durationMs;
+    if (outcome.error !== undefined) sum.failures++;
   }
 
   /** Clocks are set back at times. */

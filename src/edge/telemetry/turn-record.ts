@@ -1,6 +1,5 @@
-import type { Activity } from "../../tool/observer.ts";
 import type { TurnEnd } from "../../turn/turn-options.ts";
-import type { Span, Trace } from "./trace.ts";
+import type { Trace } from "./trace.ts";
 
 /** The turn of which there is something to tell. */
 export interface TurnSubject {
@@ -22,12 +21,11 @@ export type RecordedEnd = Pick<TurnEnd, "status" | "cost"> & Partial<TurnEnd>;
 export type TurnRecord = ReturnType<typeof turnRecord>;
 
 /** What is told of one attempt at a turn, or a run: ids, names, times, counts and codes; never a value. */
-export function turnRecord(subject: TurnSubject, { root, spans }: Trace, end: RecordedEnd) {
+export function turnRecord(subject: TurnSubject, { root, spans, sums }: Trace, end: RecordedEnd) {
   const { activity, startMs, durationMs } = root;
   const { name, model = "", provider = "" } = activity;
   const first = spans.find(({ parent, answersMs }) => parent === root && answersMs !== undefined);
-  const models = sumOf("model", spans);
-  const tools = sumOf("tool", spans);
+  const { model: models, tool: tools } = sums;
   return {
     event: "turn",
     ...subject,
@@ -38,7 +36,7 @@ export function turnRecord(subject: TurnSubject, { root, spans }: Trace, end: Re
     durationMs,
     /** Until its own model said the first of anything. */
     firstPartMs: first?.answersMs && first.answersMs - startMs,
-    /** Every try, those of agents that were asked included; what ran at the same time is added up. */
+    /** Every try, those of agents that were asked included. */
     modelCalls: models.calls,
     modelMs: models.ms,
     toolCalls: tools.calls,
@@ -46,13 +44,4 @@ export function turnRecord(subject: TurnSubject, { root, spans }: Trace, end: Re
     toolMs: tools.ms,
     ...end,
   } as const;
-}
-
-function sumOf(kind: Activity["kind"], spans: readonly Span[]) {
-  const found = spans.filter(({ activity }) => activity.kind === kind);
-  return {
-    calls: found.length,
-    failures: found.filter(({ outcome }) => outcome.error !== undefined).length,
-    ms: found.reduce((sum, { durationMs }) => sum + durationMs, 0),
-  };
 }
