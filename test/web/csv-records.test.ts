@@ -1,5 +1,7 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { csvRecords, recordLines } from "../../src/web/variables/csv-records.ts";
+import { csvRows } from "../../src/web/variables/csv-rows.ts";
 
 describe("a CSV as records", () => {
   it("has numbers where every filled cell of the column is one", () => {
@@ -35,8 +37,33 @@ describe("a CSV as records", () => {
     expect(csvRecords("a,b\n")).toEqual([]);
   });
 
-  it("says on which line a quote is not closed", () => {
-    expect(() => csvRecords('a,b\n1,"x\n')).toThrow(/^Line \d+: .*quote/i);
+  it("tells the delimiter by all of the first rows", () => {
+    expect(csvRecords("name;one, or two\nA;1\n")).toEqual([{ name: "A", "one, or two": 1 }]);
+    expect(csvRecords('"a, b"|"c"\r1|2\r')).toEqual([{ "a, b": 1, c: 2 }]);
+    expect(csvRecords("word\none\ntwo")).toEqual([{ word: "one" }, { word: "two" }]);
+  });
+
+  it("takes a quote within a cell as it is", () => {
+    expect(csvRecords('size,of\n5" wide,"a ""pipe"""\n')).toEqual([
+      { size: '5" wide', of: 'a "pipe"' },
+    ]);
+  });
+
+  it("reads back whatever is written in quotes", () => {
+    const cell = fc.string({ unit: fc.constantFrom("a", '"', ",", ";", "\n", "\r", " ", "ü") });
+    const written = (text: string) => `"${text.replaceAll('"', '""')}"`;
+    fc.assert(
+      fc.property(fc.array(fc.tuple(cell, cell)), fc.constantFrom("\n", "\r\n"), (rows, end) => {
+        const all = [["key", "a", "b"], ...rows.map((row, at) => [`row ${at}`, ...row])];
+        const text = all.map((row) => row.map(written).join(",") + end).join("");
+        expect(csvRows(text)).toEqual(all);
+      }),
+    );
+  });
+
+  it("says on which line a quote is not closed, or followed by something", () => {
+    expect(() => csvRecords('a,b\n1,"x\n')).toThrow(/^Line 2: .*quote/);
+    expect(() => csvRecords('a,b\r\n"x\ny",2\r\n"x"y,3\r\n')).toThrow(/^Line 4: .*quote/);
   });
 
   it("is sent one record a line", () => {

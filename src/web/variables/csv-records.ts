@@ -1,5 +1,5 @@
 import type { Json } from "../../value/json.ts";
-import papaparse from "papaparse";
+import { csvRows } from "./csv-rows.ts";
 
 type Cell = string | number | null;
 export type CsvRecord = Readonly<Record<string, Cell>>;
@@ -9,12 +9,7 @@ export type CsvRecord = Readonly<Record<string, Cell>>;
  * filled is one; its empty cells are null. Throws what is broken, with its line.
  */
 export function csvRecords(text: string): readonly CsvRecord[] {
-  const { data, errors } = papaparse.parse<readonly string[]>(text, {
-    skipEmptyLines: "greedy",
-  });
-  const broken = errors.find(({ type }) => type === "Quotes");
-  if (broken !== undefined) throw new Error(`Line ${(broken.row ?? 0) + 1}: ${broken.message}`);
-  const [head = [], ...rows] = data;
+  const [head = [], ...rows] = csvRows(text);
   const width = rows.reduce((most, row) => Math.max(most, row.length), head.length);
   const names = columnNames(head, width);
   const areNumbers = names.map((_, column) => isNumeric(rows, column));
