@@ -27,6 +27,7 @@ export function whenInWords(iso: string, now = new Date()): string {
 const said: Readonly<Record<string, string>> = {
   unreachable: "The server cannot be reached.",
   unavailable: "The server is being restarted.",
+  turn_gone: "The conversation has gone on elsewhere.",
   unauthorized: "The key does not open the door any more.",
   internal: "Something went wrong on the server.",
   model_failed: "The model failed.",
@@ -49,10 +50,10 @@ export function titleFor(code: string | undefined): string {
   return said[code ?? ""] ?? "That did not work.";
 }
 
-/** Was there no answer, or not all of it? */
+/** Was there no answer, or not all of it? What became of it the server knows. */
 export function isLost(error: unknown): boolean {
   const { code } = codedOf(error);
-  return code === "unreachable" || code === "unavailable";
+  return code === "unreachable" || code === "unavailable" || code === "turn_gone";
 }
 
 export function messageOf(error: unknown): string {

@@ -17,9 +17,9 @@ interface ChatViewProps {
 
 /** The messages, and where the next one is written. */
 export function ChatView({ chatting, written, agents, onExample, field }: ChatViewProps) {
-  const { messages, isBusy, trouble, earlier } = chatting;
+  const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
   const actions = useActions(chatting);
-  const scroller = useStickyScroll(messages, trouble ?? written);
+  const scroller = useStickyScroll(messages, trouble ?? (isReconnecting || written));
   const last = messages.at(-1);
   const isWaiting = isBusy && last?.role === "user";
   return (
@@ -45,9 +45,10 @@ export function ChatView({ chatting, written, agents, onExample, field }: ChatVi
               actions={actions}
             />
           ))}
-          {isWaiting && (
+          {(isWaiting || isReconnecting) && (
             <p className="chat-waiting">
-              <span className="chat-pulse" aria-hidden="true" /> Thinking
+              <span className="chat-pulse" aria-hidden="true" />
+              {isReconnecting ? "The connection is lost. Connecting again" : "Thinking"}
             </p>
           )}
           {trouble !== undefined && <TroubleNote trouble={trouble} retry={chatting.retry} />}

@@ -11,6 +11,8 @@ export interface Chatting {
   readonly messages: readonly UIMessage[];
   readonly isBusy: boolean;
   readonly trouble: Error | undefined;
+  /** The connection is lost in the middle of an answer, and made again. */
+  readonly isReconnecting: boolean;
   readonly firstParts: FirstParts;
   /** Loads older messages; undefined if there are none. */
   readonly earlier: (() => void) | undefined;
@@ -40,7 +42,7 @@ const PAINTS_EVERY_MS = 40;
 export function useChatting(options: ChattingOptions): Chatting {
   const { session, loaded } = options;
   const { client, conversation } = session;
-  const { chat, firstParts } = useStockChat(options);
+  const { chat, firstParts, isReconnecting } = useStockChat(options);
   const [next, setNext] = useState(loaded.next);
   const { trouble, run } = useAttempts(chat);
   const { sendMessage, regenerate, setMessages, addToolApprovalResponse } = chat;
@@ -53,6 +55,7 @@ export function useChatting(options: ChattingOptions): Chatting {
     messages: chat.messages,
     isBusy: chat.status === "submitted" || chat.status === "streaming",
     trouble: trouble ?? chat.error,
+    isReconnecting,
     firstParts,
     earlier: next === undefined ? undefined : () => run(loadEarlier),
     send: useCallback((text) => run(() => sendMessage({ text })), [run, sendMessage]),
@@ -84,10 +87,12 @@ function useStockChat({ session, loaded, agent, onChange }: ChattingOptions) {
   const agentNow = useRef(agent);
   agentNow.current = agent;
   const [firstParts, setFirstParts] = useState<FirstParts>(new Map());
+  const [isReconnecting, setReconnecting] = useState(false);
   const transport = useMemo(
     () =>
       transportFor({
         session,
+        onLost: setReconnecting,
         agent: () => agentNow.current,
         onFirstPart: (id, waitedMs) => setFirstParts((known) => new Map(known).set(id, waitedMs)),
       }),
@@ -104,7 +109,7 @@ function useStockChat({ session, loaded, agent, onChange }: ChattingOptions) {
     onData: onChange,
     onFinish: onChange,
   });
-  return { chat, firstParts };
+  return { chat, firstParts, isReconnecting };
 }
 
 /** What goes wrong outside of the stream is shown as what goes wrong in it. */
