@@ -11,7 +11,8 @@ export interface ConversationContextValue {
   /** The newest, oldest first. */
   readonly events: readonly ConversationEvent[];
   readonly openVariable: (name: string) => void;
-  readonly openPlans: () => void;
+  /** By its id. */
+  readonly openPlan: (plan: string) => void;
 }
 
 export const ConversationContext = createContext<ConversationContextValue | undefined>(undefined);

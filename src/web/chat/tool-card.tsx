@@ -8,6 +8,7 @@ import { Icon } from "../shell/icon.tsx";
 import { bytesInWords, figure } from "../words.ts";
 import { ApprovalForm, type Decide } from "./approval-form.tsx";
 import { Highlighted } from "./highlighted.tsx";
+import { PlanLine, PlanLink, PROPOSE_PLAN } from "./proposed-plan.tsx";
 import { ToolInput } from "./tool-input.tsx";
 import "./tool-card.css";
 
@@ -45,16 +46,24 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
         <span className="tool-state" aria-hidden="true" />
         <span className="tool-line">
           <span className="tool-name">{name}</span>
-          <span className="tool-input-line">
-            (<Highlighted text={lineOf(part.input)} sources={sources.map(({ source }) => source)} />
-            )
-          </span>
+          {name === PROPOSE_PLAN ? (
+            <PlanLine input={part.input} />
+          ) : (
+            <span className="tool-input-line">
+              (
+              <Highlighted
+                text={lineOf(part.input)}
+                sources={sources.map(({ source }) => source)}
+              />
+              )
+            </span>
+          )}
           {result !== undefined && <span className="tool-result-name"> → ${result.name}</span>}
         </span>
         <span className={state.kind === "done" ? "unseen" : "tool-word"}>{state.word}</span>
         <Icon name="chevron" size={16} />
       </button>
-      {name === "propose_plan" && part.state === "output-available" && <PlanLink />}
+      {name === PROPOSE_PLAN && <PlanLink part={part} />}
       {part.state === "approval-requested" && <ApprovalForm part={part} decide={decide} />}
       {isOpen && (
         <div id={body} className="tool-body">
@@ -73,17 +82,6 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
         </div>
       )}
     </section>
-  );
-}
-
-function PlanLink() {
-  const { openPlans } = useConversation();
-  return (
-    <p className="tool-plan">
-      <button type="button" className="button" onClick={openPlans}>
-        <Icon name="plans" size={16} /> Look at the plan
-      </button>
-    </p>
   );
 }
 

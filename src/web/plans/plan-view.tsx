@@ -32,7 +32,8 @@ export function PlanView({ session, id, revision, onClose }: PlanViewProps) {
           type="button"
           className="variables-action"
           aria-label="All plans"
-          autoFocus
+          // Not from under somebody who writes: a plan that is proposed opens by itself.
+          autoFocus={!(document.activeElement instanceof HTMLTextAreaElement)}
           onClick={onClose}
         >
           {icons.back}

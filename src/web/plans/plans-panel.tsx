@@ -17,6 +17,9 @@ export interface PlansPanelProps {
   readonly session: Session;
   /** Grows with every change in the conversation. */
   readonly revision: number;
+  /** The one that is open, by its id. */
+  readonly selected: string | undefined;
+  readonly onSelect: (id: string | undefined) => void;
 }
 
 /** The plans of a conversation: the list, or one of them. */
@@ -25,22 +28,21 @@ export function PlansPanel(props: PlansPanelProps) {
   return <Panel key={props.session.conversation} {...props} />;
 }
 
-function Panel({ session, revision }: PlansPanelProps) {
-  const [open, setOpen] = useState<string>();
+function Panel({ session, revision, selected, onSelect }: PlansPanelProps) {
   const [last, setLast] = useState<string>();
   return (
     <section className="plans-panel" aria-label="Plans">
-      {open === undefined ? (
-        <PlanList session={session} revision={revision} focused={last} onOpen={setOpen} />
+      {selected === undefined ? (
+        <PlanList session={session} revision={revision} focused={last} onOpen={onSelect} />
       ) : (
         <PlanView
-          key={open}
-          id={open}
+          key={selected}
+          id={selected}
           session={session}
           revision={revision}
           onClose={() => {
-            setLast(open);
-            setOpen(undefined);
+            setLast(selected);
+            onSelect(undefined);
           }}
         />
       )}
@@ -48,7 +50,7 @@ function Panel({ session, revision }: PlansPanelProps) {
   );
 }
 
-interface PlanListProps extends PlansPanelProps {
+interface PlanListProps extends Pick<PlansPanelProps, "session" | "revision"> {
   /** Where the focus is when the list comes up. */
   readonly focused: string | undefined;
   readonly onOpen: (plan: string) => void;

@@ -29,8 +29,15 @@ interface ConversationPageProps {
 export function ConversationPage(props: ConversationPageProps) {
   const { session, agents, setAgent } = props;
   const { chatting, revision, exists, events, variables, written } = useParts(props);
-  const { tab, side, setTab, setSide, selected, setSelected } = useTabs();
-  useNewPlans(events, props.loaded.exists, setSide);
+  const { tab, side, setTab, setSide, selected, setSelected, plan, setPlan } = useTabs();
+  const showPlan = useCallback(
+    (id: string | undefined) => {
+      setPlan(id);
+      setSide("plans");
+    },
+    [setPlan, setSide],
+  );
+  useNewPlans(events, props.loaded.exists, showPlan);
   const openVariable = useCallback(
     (name: string) => {
       setSelected(name);
@@ -38,10 +45,16 @@ export function ConversationPage(props: ConversationPageProps) {
     },
     [setSelected, setTab],
   );
-  const openPlans = useCallback(() => setTab("plans"), [setTab]);
+  const openPlan = useCallback(
+    (id: string) => {
+      showPlan(id);
+      setTab("plans");
+    },
+    [showPlan, setTab],
+  );
   const context = useMemo(
-    () => ({ session, variables, events: events.events, openVariable, openPlans }),
-    [session, variables, events, openVariable, openPlans],
+    () => ({ session, variables, events: events.events, openVariable, openPlan }),
+    [session, variables, events, openVariable, openPlan],
   );
   const field = useRef<HTMLTextAreaElement>(null);
   const tryExample = useExample(chatting, setAgent);
@@ -68,6 +81,8 @@ export function ConversationPage(props: ConversationPageProps) {
             revision={revision}
             selected={selected}
             setSelected={setSelected}
+            plan={plan}
+            setPlan={setPlan}
             events={events}
             chatting={chatting}
           />
@@ -134,16 +149,17 @@ function useExample({ send }: Chatting, setAgent: (name: string) => void) {
 function useNewPlans(
   { events, isLive }: Events,
   existed: boolean,
-  show: (side: SideTab) => void,
+  show: (plan: string | undefined) => void,
 ): void {
-  const last = events.findLast(({ type }) => type === "plan.proposed")?.id ?? 0;
+  const last = events.findLast(({ type }) => type === "plan.proposed");
+  const [id, plan] = [last?.id ?? 0, last?.plan];
   // What was there before is no news.
   const seen = useRef(existed ? undefined : 0);
   useEffect(() => {
     if (!isLive) return;
-    if (seen.current !== undefined && last > seen.current) show("plans");
-    seen.current = last;
-  }, [last, isLive, show]);
+    if (seen.current !== undefined && id > seen.current) show(plan);
+    seen.current = id;
+  }, [id, plan, isLive, show]);
 }
 
 /** On a phone `tab` is all that is shown; else `side` beside the messages. */
@@ -151,9 +167,10 @@ function useTabs() {
   const [tab, setAny] = useState<Tab>("talk");
   const [side, setSide] = useState<SideTab>("variables");
   const [selected, setSelected] = useState<string>();
+  const [plan, setPlan] = useState<string>();
   const setTab = useCallback((next: Tab) => {
     setAny(next);
     if (next !== "talk") setSide(next);
   }, []);
-  return { tab, side, setTab, setSide, selected, setSelected };
+  return { tab, side, setTab, setSide, selected, setSelected, plan, setPlan };
 }

@@ -13,12 +13,15 @@ interface SideContentProps {
   readonly revision: number;
   readonly selected: string | undefined;
   readonly setSelected: (name: string | undefined) => void;
+  /** The one that is open, by its id. */
+  readonly plan: string | undefined;
+  readonly setPlan: (id: string | undefined) => void;
   readonly events: Events;
   readonly chatting: Chatting;
 }
 
 export function SideContent(props: SideContentProps) {
-  const { tab, exists, revision, selected, setSelected, events, chatting } = props;
+  const { tab, exists, revision, selected, setSelected, plan, setPlan, events, chatting } = props;
   const { session, openVariable } = useConversation();
   switch (tab) {
     case "variables":
@@ -32,7 +35,7 @@ export function SideContent(props: SideContentProps) {
       );
     case "plans":
       return exists ? (
-        <PlansPanel session={session} revision={revision} />
+        <PlansPanel session={session} revision={revision} selected={plan} onSelect={setPlan} />
       ) : (
         <p className="side-note">Work that is written down before it runs will be shown here.</p>
       );
