@@ -28,6 +28,14 @@ describe.each(["light", "dark"] as const)("the page, %s", (theme) => {
     await page.getByRole("button", { name: "From $monthly_totals_1" }).focus();
     await page.getByRole("group", { name: "Variable" }).waitFor();
     expect(await barriersOn(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    const tables = () => page.getByRole("group", { name: "Table" }).count();
+    expect(await tables()).toBe(1);
+    await page.getByRole("button", { name: "Chart" }).press("Enter");
+    const chart = page.getByRole("group", { name: /^total of \$monthly_totals_1 by month/ });
+    await chart.waitFor();
+    expect(await tables()).toBe(0);
+    expect(await barriersOn(page)).toEqual([]);
     await page.getByRole("button", { name: /^monthly_totals/ }).click();
     await page.getByLabel("orders, as the tool received it").waitFor();
     for (const name of ["Plans", "Events", "Meter"]) {

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from "react";
+import { Segments } from "../segments.tsx";
 import type { Row } from "../variables/records.ts";
 import type { Records } from "../variables/use-records.ts";
 import { figure } from "../words.ts";
@@ -97,10 +98,7 @@ interface ChoicesProps {
   readonly onChoose: (choice: ChartChoice) => void;
 }
 
-const FORMS = [
-  { form: "bar", name: "Bars" },
-  { form: "line", name: "Line" },
-] as const;
+const FORMS = ["Bars", "Line"] as const;
 
 function Choices({ choice, x, y, onChoose }: ChoicesProps) {
   return (
@@ -131,18 +129,12 @@ function Choices({ choice, x, y, onChoose }: ChoicesProps) {
           </button>
         ))}
       </div>
-      <div className="variables-segments" role="group" aria-label="Drawn as">
-        {FORMS.map(({ form, name }) => (
-          <button
-            key={form}
-            type="button"
-            aria-pressed={choice.form === form}
-            onClick={() => onChoose({ ...choice, form })}
-          >
-            {name}
-          </button>
-        ))}
-      </div>
+      <Segments
+        label="Drawn as"
+        values={FORMS}
+        value={choice.form === "bar" ? "Bars" : "Line"}
+        onChoose={(form) => onChoose({ ...choice, form: form === "Bars" ? "bar" : "line" })}
+      />
     </div>
   );
 }

@@ -2,6 +2,7 @@ import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { Markdown, type RenderMarked, marked } from "../markdown/markdown.tsx";
 import { align, piecesOf, segmentsOf, type Span } from "../references/align.ts";
 import { ReferenceMark } from "../references/reference-mark.tsx";
+import { BlockValue } from "./block-value.tsx";
 
 interface AnswerTextProps {
   readonly text: string;
@@ -20,7 +21,9 @@ export function AnswerText({ text, written, showsWritten, turn }: AnswerTextProp
   return segments.map((segment, key) =>
     segment.kind === "block" ? (
       <ReferenceMark key={key} span={segment.span} turn={turn} isBlock>
-        <Markdown text={text.slice(segment.span.start, segment.span.end)} />
+        <BlockValue span={segment.span} turn={turn}>
+          <Markdown text={text.slice(segment.span.start, segment.span.end)} />
+        </BlockValue>
       </ReferenceMark>
     ) : (
       <MarkedText key={key} text={text} range={segment} spans={spans} turn={turn} />

@@ -1,6 +1,7 @@
 import { lazy, Suspense, useEffect, useState } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import type { Json } from "../../value/json.ts";
+import { Segments } from "../segments.tsx";
 import type { Session } from "../session.ts";
 import { JsonTree } from "./json-tree.tsx";
 import { Problem } from "./problem.tsx";
@@ -89,7 +90,9 @@ function ArrayView({ session, info }: ValueViewProps) {
   return (
     <div className="variables-value">
       <Problem error={records.error} />
-      <Choice forms={forms} form={form} onChoose={setChosen} />
+      {forms.length > 1 ? (
+        <Segments label="Shown as" values={forms} value={form} onChoose={setChosen} />
+      ) : null}
       {form === "Table" ? <RecordTable records={records} name={info.name} /> : null}
       {form === "Tree" ? <JsonView session={session} info={info} /> : null}
       {form === "Chart" ? (
@@ -97,25 +100,6 @@ function ArrayView({ session, info }: ValueViewProps) {
           <RecordsChart records={records} name={info.name} />
         </Suspense>
       ) : null}
-    </div>
-  );
-}
-
-interface ChoiceProps {
-  readonly forms: readonly Form[];
-  readonly form: Form;
-  readonly onChoose: (form: Form) => void;
-}
-
-function Choice({ forms, form, onChoose }: ChoiceProps) {
-  if (forms.length < 2) return null;
-  return (
-    <div className="variables-segments" role="group" aria-label="Shown as">
-      {forms.map((one) => (
-        <button key={one} type="button" aria-pressed={one === form} onClick={() => onChoose(one)}>
-          {one}
-        </button>
-      ))}
     </div>
   );
 }
