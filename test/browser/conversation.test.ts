@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../../src/client.ts";
 import { type BrowserPage, startBrowser, type TestBrowser } from "../support/browser.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
+import { startLine } from "../support/line.ts";
 import { type RunningMcpServer, startMcpServer, textResult } from "../support/mcp-server.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";
 
@@ -237,11 +238,44 @@ describe("a conversation", () => {
     const page = await openPage();
     await ask(page, "Plan it.");
     await page.getByText("Approve it.").waitFor();
-    await page.getByRole("tab", { name: "Plans", selected: true }).waitFor();
-    await page.getByRole("tab", { name: "Events" }).click();
-    await page.getByRole("button", { name: "Look at the plan" }).click();
+    const card = page.getByRole("region", { name: "Call of propose_plan" });
+    expect(await card.innerText()).toMatch(/^propose_plan\s*Both\s*3 calls\s/);
     const plans = page.getByRole("tabpanel", { name: "Plans" });
-    await plans.getByText("Both").first().waitFor();
+    await plans.getByRole("heading", { name: "Both" }).waitFor();
+    // Who writes goes on writing.
+    expect(await page.evaluate("document.activeElement.tagName")).toBe("TEXTAREA");
+    await plans.getByRole("button", { name: "All plans" }).click();
+    await plans.getByRole("heading", { name: "Both" }).waitFor({ state: "hidden" });
+    await page.getByRole("tab", { name: "Events" }).click();
+    await card.getByRole("button", { name: "Open the plan" }).click();
+    await plans.getByRole("heading", { name: "Both" }).waitFor();
+    await card.getByRole("button", { expanded: false }).click();
+    const written = card.getByLabel("calls, as the model wrote it");
+    expect(JSON.parse(await written.innerText())).toEqual(calls);
+  });
+
+  it("goes on by itself when the connection is lost in the middle of an answer", async () => {
+    const held = Promise.withResolvers<void>();
+    endpoint.play([{ kind: "text", text: "The first half, the second one.", hold: held.promise }]);
+    const line = await startLine(server.url);
+    // A browser complains of what it cannot reach, as it should.
+    const { page, close } = await browser.open(line.url);
+    await ask(page, "Slowly, please.");
+    const answer = page.getByRole("article", { name: "Answer" });
+    await answer.getByText("The first half").waitFor();
+    line.cut();
+    const note = page.getByText("The connection is lost. Connecting again");
+    await note.waitFor();
+    line.mend();
+    await note.waitFor({ state: "hidden" });
+    expect(await answer.innerText()).not.toContain("second");
+    held.resolve();
+    await answer.getByText("The first half, the second one.").waitFor();
+    await page.getByRole("button", { name: "Send" }).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+    expect(endpoint.requests).toHaveLength(1);
+    await close();
+    await line.down();
   });
 
   it("shows what has been asked and answered elsewhere", async () => {

@@ -22,7 +22,11 @@ export function useWritten(
       const { messages } = await client.conversation(conversation).messages(query);
       if (!isCurrent) return;
       const texts = messages.map(({ id, parts }) => [id, textsOf(parts)] as const);
-      setWritten((known) => new Map([...known, ...texts]));
+      // The same map while nothing in it is new: with it all answers are drawn again.
+      setWritten((known) => {
+        const fresh = texts.filter(([id, own]) => String(known.get(id)) !== String(own));
+        return fresh.length === 0 ? known : new Map([...known, ...fresh]);
+      });
     };
     // Without it answers are shown all the same.
     read().catch((error: unknown) => console.warn(error));

@@ -125,13 +125,13 @@ function useCard() {
   const isOpen = place !== undefined;
   useEffect(() => {
     if (!isOpen) return undefined;
-    // It does not move along.
-    const close = () => setPlace(undefined);
-    window.addEventListener("scroll", close, { capture: true, passive: true });
-    window.addEventListener("resize", close);
+    // What it says belongs to the mark: it moves along, and goes where that is out of sight.
+    const move = () => setPlace(isInSight(own.current) ? placeFor(own.current) : undefined);
+    window.addEventListener("scroll", move, { capture: true, passive: true });
+    window.addEventListener("resize", move);
     return () => {
-      window.removeEventListener("scroll", close, { capture: true });
-      window.removeEventListener("resize", close);
+      window.removeEventListener("scroll", move, { capture: true });
+      window.removeEventListener("resize", move);
     };
   }, [isOpen]);
   return {
@@ -163,9 +163,18 @@ function useCard() {
 const CARD_WIDTH = 280;
 const CARD_HEIGHT = 150;
 
+function boxOf(mark: HTMLElement | null): DOMRect | undefined {
+  return mark?.firstElementChild?.getClientRects()[0];
+}
+
+function isInSight(mark: HTMLElement | null): boolean {
+  const { top = 0, bottom = 0 } = boxOf(mark) ?? {};
+  return bottom > 0 && top < window.innerHeight;
+}
+
 /** Below the mark's first line, or above it where there is no room. */
 function placeFor(mark: HTMLElement | null) {
-  const box = mark?.firstElementChild?.getClientRects()[0];
+  const box = boxOf(mark);
   if (box === undefined) return undefined;
   const left = Math.max(8, Math.min(box.left, window.innerWidth - CARD_WIDTH - 8));
   const isAbove = box.bottom + CARD_HEIGHT > window.innerHeight;
