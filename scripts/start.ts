@@ -24,7 +24,9 @@ try {
     signal: stopping,
   });
   console.log(`ready ${worker.url}`);
-  console.log(`\nTry it:\n\n  ${exampleFor(worker.url)}\n`);
+  console.log(
+    `\nOpen ${worker.url} in a browser, or ask from here:\n\n  ${exampleFor(worker.url)}\n`,
+  );
   console.log(`Ctrl-C stops it; the conversations stay in ${stateDir}.`);
   const code = await worker.exited;
   process.exit(stopping.aborted ? 0 : code);
