@@ -29,29 +29,10 @@ interface ConversationPageProps {
 export function ConversationPage(props: ConversationPageProps) {
   const { session, agents, setAgent } = props;
   const { chatting, revision, exists, events, variables, written } = useParts(props);
-  const { tab, side, setTab, setSide, selected, setSelected, plan, setPlan } = useTabs();
-  const showPlan = useCallback(
-    (id: string | undefined) => {
-      setPlan(id);
-      setSide("plans");
-    },
-    [setPlan, setSide],
-  );
-  useNewPlans(events, props.loaded.exists, showPlan);
-  const openVariable = useCallback(
-    (name: string) => {
-      setSelected(name);
-      setTab("variables");
-    },
-    [setSelected, setTab],
-  );
-  const openPlan = useCallback(
-    (id: string) => {
-      showPlan(id);
-      setTab("plans");
-    },
-    [showPlan, setTab],
-  );
+  const tabs = useTabs();
+  const { tab, side, setTab } = tabs;
+  useNewPlans(events, props.loaded.exists, tabs.showPlan);
+  const { openVariable, openPlan } = tabs;
   const context = useMemo(
     () => ({ session, variables, events: events.events, openVariable, openPlan }),
     [session, variables, events, openVariable, openPlan],
@@ -79,10 +60,10 @@ export function ConversationPage(props: ConversationPageProps) {
             tab={side}
             exists={exists}
             revision={revision}
-            selected={selected}
-            setSelected={setSelected}
-            plan={plan}
-            setPlan={setPlan}
+            selected={tabs.variable}
+            setSelected={tabs.setVariable}
+            plan={tabs.plan}
+            setPlan={tabs.setPlan}
             events={events}
             chatting={chatting}
           />
@@ -166,11 +147,31 @@ function useNewPlans(
 function useTabs() {
   const [tab, setAny] = useState<Tab>("talk");
   const [side, setSide] = useState<SideTab>("variables");
-  const [selected, setSelected] = useState<string>();
+  const [variable, setVariable] = useState<string>();
   const [plan, setPlan] = useState<string>();
   const setTab = useCallback((next: Tab) => {
     setAny(next);
     if (next !== "talk") setSide(next);
   }, []);
-  return { tab, side, setTab, setSide, selected, setSelected, plan, setPlan };
+  const openVariable = useCallback(
+    (name: string) => {
+      setVariable(name);
+      setTab("variables");
+    },
+    [setTab],
+  );
+  const openPlan = useCallback(
+    (id: string) => {
+      setPlan(id);
+      setTab("plans");
+    },
+    [setTab],
+  );
+  /** Where there is room for it. */
+  const showPlan = useCallback((id: string | undefined) => {
+    setPlan(id);
+    setSide("plans");
+  }, []);
+  const opens = { openVariable, openPlan, showPlan };
+  return { tab, side, setTab, variable, setVariable, plan, setPlan, ...opens };
 }
