@@ -84,12 +84,12 @@ function useStickyScroll(
   }, [messages, below]);
   return useCallback((box: HTMLDivElement | null) => {
     element.current = box;
-    box?.addEventListener(
-      "scroll",
-      () => {
-        isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < STICKS_WITHIN_PX;
-      },
-      { passive: true },
-    );
+    const look = () => {
+      if (box === null) return;
+      isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < STICKS_WITHIN_PX;
+    };
+    box?.addEventListener("scroll", look, { passive: true });
+    // A card that is opened moves the end away from who reads it.
+    box?.addEventListener("click", () => requestAnimationFrame(look));
   }, []);
 }
