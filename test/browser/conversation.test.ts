@@ -93,7 +93,7 @@ describe("a conversation", () => {
   it("begins with an example, and shows calls, values, and where they come from", async () => {
     endpoint.play(comparison);
     const page = await openPage();
-    await page.getByRole("button", { name: /Compare the weather in London and Paris/ }).click();
+    await page.getByRole("button", { name: /Compare the weather in Oslo and Cairo/ }).click();
     const answer = page.getByRole("article", { name: "Answer" });
     await answer.getByText("In London and in Paris:").waitFor();
     expect(await answer.getByRole("region").allInnerTexts()).toEqual([

@@ -11,7 +11,7 @@ export interface Example {
 const examples: readonly Example[] = [
   {
     title: "Two cities",
-    question: "Compare the weather in London and Paris",
+    question: "Compare the weather in Oslo and Cairo",
     about: "Two results become variables, and a third call gets both by name.",
     agent: "weather",
   },
