@@ -5,6 +5,8 @@ export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   readonly theme?: "light" | "dark";
+  /** Of the screen's pixels to those of CSS. Default: 1. */
+  readonly scale?: number;
 }
 
 export interface BrowserPage {
@@ -30,9 +32,10 @@ export async function startBrowser(): Promise<TestBrowser> {
     args: ["--no-sandbox", "--headless=shell"],
   });
   return {
-    open: async (url, { width = 1_280, height = 800, theme = "light" } = {}) => {
+    open: async (url, { width = 1_280, height = 800, theme = "light", scale = 1 } = {}) => {
       const context = await browser.newContext({
         viewport: { width, height },
+        deviceScaleFactor: scale,
         colorScheme: theme,
         reducedMotion: "reduce",
         acceptDownloads: true,

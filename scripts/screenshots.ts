@@ -1,0 +1,119 @@
+/**
+ * Pictures of the page for the README: `npm run screenshots`. A Worker with a fresh state and the demo
+ * model, a real Chromium, and what a person would press.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { type PageOptions, startBrowser } from "../test/support/browser.ts";
+import { createClient } from "../src/client.ts";
+import { freePort, startLocalWorker } from "./local-worker.ts";
+
+/** What a README can show without being slow. */
+const MAX_BYTES = 200_000;
+const QUALITY = 88;
+
+/** Lists come in a little after what they list. */
+const SETTLES_MS = 800;
+
+interface Picture {
+  readonly name: string;
+  readonly options?: PageOptions;
+  /** Brings the page to where it is taken. */
+  readonly pose: (page: Page) => Promise<void>;
+}
+
+const phone = { width: 390, height: 844 };
+
+const pictures: readonly Picture[] = [
+  { name: "first-run", pose: (page) => example(page, "Compare the weather").waitFor() },
+  { name: "weather", pose: showWeather },
+  { name: "monthly-totals", options: { height: 860 }, pose: showTotals },
+  { name: "table", options: { width: 1_600 }, pose: showTable },
+  { name: "plan", pose: showPlan },
+  { name: "meter", pose: showMeter },
+  { name: "phone", options: phone, pose: showTotals },
+  { name: "dark", options: { theme: "dark" }, pose: showPlan },
+];
+
+const folder = join(import.meta.dirname, "../docs/images");
+mkdirSync(folder, { recursive: true });
+const stateDir = mkdtempSync(join(tmpdir(), "byref-screenshots-"));
+const browser = await startBrowser();
+const worker = await startLocalWorker({
+  port: await freePort(),
+  stateDir,
+  settings: { AUTH: "none", MODEL: "demo" },
+  listen: "loopback",
+});
+try {
+  for (const picture of pictures) await take(picture);
+} finally {
+  await browser.close();
+  await worker.stop();
+  rmSync(stateDir, { recursive: true, force: true });
+}
+
+async function take({ name, options, pose }: Picture): Promise<void> {
+  const { page, complaints, close } = await browser.open(worker.url, { scale: 2, ...options });
+  await pose(page);
+  await page.mouse.move(0, 0);
+  await page.evaluate("document.activeElement?.blur()");
+  await page.waitForTimeout(SETTLES_MS);
+  if (complaints.length > 0) throw new Error(`${name}: ${complaints.join("\n")}`);
+  const devTools = await page.context().newCDPSession(page);
+  const shot = { format: "webp", quality: QUALITY } as const;
+  const { data } = await devTools.send("Page.captureScreenshot", shot);
+  const bytes = Buffer.from(data, "base64");
+  writeFileSync(join(folder, `${name}.webp`), bytes);
+  console.log(`${name}.webp ${bytes.length} bytes`);
+  if (bytes.length > MAX_BYTES) throw new Error(`${name}.webp is too large for a README.`);
+  // Each picture is of a first conversation.
+  const id = new URL(page.url()).hash.replace("#/c/", "");
+  await close();
+  if (id !== "") await createClient(worker.url).conversation(id).delete();
+}
+
+function example(page: Page, question: string) {
+  return page.getByRole("button", { name: question });
+}
+
+async function ask(page: Page, question: string): Promise<void> {
+  await example(page, question).click();
+  await page.getByRole("button", { name: "Answer again" }).waitFor();
+  // With its values marked.
+  await page.waitForTimeout(SETTLES_MS);
+}
+
+async function showWeather(page: Page): Promise<void> {
+  await ask(page, "Compare the weather");
+  await page.getByRole("button", { name: /^compare_weather/ }).click();
+  await page.getByLabel("city1, as the tool received it").waitFor();
+}
+
+async function showTotals(page: Page): Promise<void> {
+  await ask(page, "monthly totals of my orders?");
+  await page.getByRole("button", { name: "Chart" }).click();
+  await page.getByRole("group", { name: /^total of / }).waitFor();
+}
+
+async function showTable(page: Page): Promise<void> {
+  await ask(page, "monthly totals of my orders?");
+  await page.locator(".variables-open", { hasText: "list_orders_1" }).click();
+  await page.getByRole("table", { name: "$list_orders_1" }).getByText("ord_00005").waitFor();
+}
+
+async function showPlan(page: Page): Promise<void> {
+  await ask(page, "Make a plan");
+  const plans = page.getByRole("tabpanel", { name: "Plans" });
+  await plans.getByRole("button", { name: "Approve" }).click();
+  await plans.getByRole("button", { name: "Run", exact: true }).click();
+  await plans.getByRole("button", { name: "Run again" }).waitFor();
+  await plans.getByRole("button", { name: /^write_report/ }).click();
+}
+
+async function showMeter(page: Page): Promise<void> {
+  await ask(page, "monthly totals of my orders?");
+  await page.getByRole("tab", { name: "Meter" }).click();
+}
