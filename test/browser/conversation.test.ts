@@ -155,6 +155,16 @@ describe("a conversation", () => {
     await page.getByRole("button", { name: "Send" }).waitFor();
     expect(endpoint.requests).toHaveLength(1);
     expect(await page.getByRole("article").count()).toBe(2);
+
+    const [resumed] = await Promise.all([
+      page.waitForResponse((response) => response.url().endsWith("/stream")),
+      page.reload(),
+    ]);
+    expect(resumed.status()).toBe(204);
+    await answer.getByText("The first half, the second one.").waitFor();
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByText("Turn is done").waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
   });
 
   it("stops an answer where the server writes it", async () => {
