@@ -30,7 +30,7 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
     >
       <p className="approval-why">{asked.reason}</p>
       <h2 className="tool-title">What would run</h2>
-      <pre className="tool-json" tabIndex={0} aria-label="Input with its values">
+      <pre className="tool-json" role="group" tabIndex={0} aria-label="Input with its values">
         {asked.input ?? JSON.stringify(part.input, null, 2)}
       </pre>
       <label className="approval-label" htmlFor={field}>

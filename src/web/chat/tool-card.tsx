@@ -150,7 +150,7 @@ function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
           <span>{result.about}</span>
         </p>
       )}
-      <pre className="tool-json" tabIndex={0} aria-label="Result">
+      <pre className="tool-json" role="group" tabIndex={0} aria-label="Result">
         {value}
       </pre>
     </div>

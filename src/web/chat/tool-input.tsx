@@ -46,7 +46,12 @@ function Parameter({ name, value, sources }: ParameterProps) {
     <div className="tool-parameter">
       {name !== "" && <code className="tool-key">{name}</code>}
       <div className="tool-columns">
-        <pre className="tool-json" tabIndex={0} aria-label={`${name}, as the model wrote it`}>
+        <pre
+          className="tool-json"
+          role="group"
+          tabIndex={0}
+          aria-label={`${name}, as the model wrote it`}
+        >
           <Highlighted text={text} sources={own.map(({ source }) => source)} />
         </pre>
         {own.length === 0 ? (
@@ -76,7 +81,12 @@ function ReceivedValue({ name, text }: { readonly name: string; readonly text: s
   if (value === undefined) return <pre className="tool-json tool-same">…</pre>;
   return (
     <div>
-      <pre className="tool-json" tabIndex={0} aria-label={`${name}, as the tool received it`}>
+      <pre
+        className="tool-json"
+        role="group"
+        tabIndex={0}
+        aria-label={`${name}, as the tool received it`}
+      >
         {value.text}
       </pre>
       {value.moreChars > 0 && (

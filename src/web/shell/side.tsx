@@ -59,7 +59,14 @@ export function Side({ tab, setTab, count, children }: SideProps) {
           </button>
         ))}
       </div>
-      <div id="side-panel" className="side-panel" role="tabpanel" aria-labelledby={`tab-${tab}`}>
+      <div
+        id="side-panel"
+        className="side-panel"
+        role="tabpanel"
+        aria-labelledby={`tab-${tab}`}
+        // Not every panel has something in it that keys would scroll to.
+        tabIndex={0}
+      >
         {children}
       </div>
     </section>

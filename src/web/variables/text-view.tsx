@@ -36,7 +36,7 @@ export function TextView({ session, info }: TextViewProps) {
   const shown = Math.min(count, pages.length * PAGE_CHARS);
   return (
     <div className="variables-value">
-      <pre className="variables-text" tabIndex={0} aria-label={`The text of $${name}`}>
+      <pre className="variables-text" role="group" tabIndex={0} aria-label={`The text of $${name}`}>
         {pages.join("")}
       </pre>
       <Problem error={error} />
