@@ -80,7 +80,8 @@ export default defineConfig({
           exclude: [LARGE],
           ...PROCESS,
           ...SHARED,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 2, concurrent: true },
+          maxConcurrency: 3,
         },
       },
       {

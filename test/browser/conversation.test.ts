@@ -1,101 +1,18 @@
-import { rmSync } from "node:fs";
-import type { Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
-import { type BrowserPage, startBrowser, type TestBrowser } from "../support/browser.ts";
-import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
 import { startLine } from "../support/line.ts";
-import { type RunningMcpServer, startMcpServer, textResult } from "../support/mcp-server.ts";
-import { type Server, startServer, temporaryFolder } from "../support/server.ts";
+import { comparison, comparisonSaid } from "../support/page-answers.ts";
+import { ask, cardOf, eventually, idIn, it } from "../support/page-test.ts";
 
-const stateDir = temporaryFolder();
-const opened: BrowserPage[] = [];
-let endpoint: ChatCompletions;
-let mail: RunningMcpServer;
-let server: Server;
-let browser: TestBrowser;
+const never = new Promise(() => undefined);
 
-beforeAll(async () => {
-  endpoint = await startChatCompletions();
-  mail = await startMcpServer([
-    { name: "send_mail", answer: ({ text }) => textResult(`sent ${String(text)}`) },
-  ]);
-  const tools = { send_mail: { approval: true } };
-  server = await startServer({
-    STATE_DIR: stateDir,
-    MODEL: "openai-compatible:test-model",
-    MODEL_BASE_URL: endpoint.url,
-    MODEL_API_KEY: "key",
-    MCP_SERVERS: JSON.stringify([{ name: "mail", url: mail.url, tools }]),
-  });
-  browser = await startBrowser();
-});
-
-afterEach(async () => {
-  const pages = opened.splice(0);
-  await Promise.all(pages.map((page) => page.close()));
-  // Not a word of complaint, and nobody else was asked for anything.
-  expect(pages.flatMap(({ complaints }) => complaints)).toEqual([]);
-  const foreign = pages
-    .flatMap(({ asked }) => asked)
-    .filter((url) => !/^(?:blob|data):/.test(url) && new URL(url).origin !== server.url);
-  expect(foreign).toEqual([]);
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-  await endpoint?.down();
-  await mail?.down();
-  rmSync(stateDir, { recursive: true, force: true });
-});
-
-async function openPage(path = "/"): Promise<Page> {
-  const one = await browser.open(server.url + path);
-  opened.push(one);
-  return one.page;
-}
-
-/** Of its conversation. */
-function idIn(page: Page): string {
-  return new URL(page.url()).hash.replace("#/c/", "");
-}
-
-async function ask(page: Page, question: string): Promise<void> {
-  await page.getByLabel("Message", { exact: true }).fill(question);
-  await page.keyboard.press("Enter");
-}
-
-const comparison = [
-  {
-    kind: "calls",
-    calls: [
-      { name: "get_weather", input: { location: "London" } },
-      { name: "get_weather", input: { location: "Paris" } },
-    ],
-  },
-  {
-    kind: "calls",
-    calls: [
-      {
-        name: "compare_weather",
-        input: { city1: "$get_weather_london", city2: "$get_weather_paris" },
-      },
-    ],
-  },
-  {
-    kind: "text",
-    text: "In $get_weather_london.city and in $get_weather_paris.city:\n\n$compare_weather_1.summary",
-  },
-] as const;
-
-describe("a conversation", () => {
-  it("begins with an example, and shows calls, values, and where they come from", async () => {
-    endpoint.play(comparison);
-    const page = await openPage();
-    await page.getByRole("button", { name: /Compare the weather in Oslo and Cairo/ }).click();
+describe("an answer", () => {
+  it("shows calls, values, and where they come from", async ({ open, scripted }) => {
+    scripted.answer("Compare two.", ...comparison);
+    const page = await open(scripted.url);
+    await ask(page, "Compare two.");
     const answer = page.getByRole("article", { name: "Answer" });
-    await answer.getByText("In London and in Paris:").waitFor();
+    await answer.getByText(comparisonSaid).waitFor();
     expect(await answer.getByRole("region").allInnerTexts()).toEqual([
       expect.stringContaining("get_weather(location: London) → $get_weather_london"),
       expect.stringContaining("get_weather(location: Paris) → $get_weather_paris"),
@@ -105,23 +22,46 @@ describe("a conversation", () => {
     ]);
     await page.getByRole("tab", { name: "Variables 3" }).waitFor();
 
-    await answer.getByRole("button", { name: "London", exact: true }).focus();
-    const card = page.getByRole("group", { name: "Variable" });
-    expect(await card.innerText()).toMatch(
-      /\$get_weather_london\.city\s+version 1\s+from get_weather\s+object/,
-    );
+    const mark = answer.getByRole("button", { name: "London", exact: true });
+    const card = await cardOf(page, mark);
+    const facts = /\$get_weather_london\.city\s+version 1\s+from get_weather\s+object/;
+    expect(await card.innerText()).toMatch(facts);
     await page.keyboard.press("Escape");
+    await card.waitFor({ state: "hidden" });
+    await mark.blur();
+    await mark.hover();
+    expect(await card.innerText()).toMatch(facts);
+    await page.mouse.move(1, 1);
     await card.waitFor({ state: "hidden" });
 
     await answer.getByRole("switch", { name: "As the model wrote it" }).click();
     await answer.getByText("In $get_weather_london.city and in").waitFor();
+    expect(await answer.getByText("In London").count()).toBe(0);
+    await answer.getByRole("switch", { name: "As the model wrote it", checked: true }).click();
+    await answer.getByText("In London and in Paris:").waitFor();
   });
 
-  it("shows beside what the model wrote what the tool received", async () => {
-    endpoint.play(comparison);
-    const page = await openPage();
+  it("says at a tap where a value comes from, and leads to it", async ({ open, scripted }) => {
+    scripted.answer("Tap on it.", ...comparison);
+    const page = await open(scripted.url, { touch: true, width: 390, height: 844 });
+    await ask(page, "Tap on it.");
+    await page.getByText(comparisonSaid).waitFor();
+    const card = page.getByRole("group", { name: "Variable" });
+    // A scroll closes it, and the end of an answer may scroll.
+    await eventually(async () => {
+      await page.getByRole("button", { name: "Paris", exact: true }).tap();
+      expect(await card.getByText("$get_weather_paris.city", { exact: true }).count()).toBe(1);
+    });
+    await card.getByRole("button", { name: "Open $get_weather_paris" }).tap();
+    const variable = page.getByRole("article", { name: "Variable get_weather_paris" });
+    await variable.getByText("humidity", { exact: true }).waitFor();
+  });
+
+  it("shows beside what the model wrote what the tool received", async ({ open, scripted }) => {
+    scripted.answer("Compare them.", ...comparison);
+    const page = await open(scripted.url);
     await ask(page, "Compare them.");
-    await page.getByText("In London and in Paris:").waitFor();
+    await page.getByText(comparisonSaid).waitFor();
     await page.getByRole("button", { name: /^compare_weather/ }).click();
     const card = page.getByRole("region", { name: "Call of compare_weather" });
     const wrote = card.getByLabel("city1, as the model wrote it");
@@ -131,19 +71,38 @@ describe("a conversation", () => {
     const note = card.getByText("has changed since this call");
     expect(await note.count()).toBe(0);
 
-    const { variables } = createClient(server.url).conversation(idIn(page));
+    const { variables } = createClient(scripted.url).conversation(idIn(page));
     await variables.put("get_weather_london", { city: "Elsewhere" });
     await card.getByText("Elsewhere").waitFor();
     expect(await note.innerText()).toMatch(/^\$get_weather_london has changed/);
-    await page.getByRole("button", { name: "London", exact: true }).focus();
-    const facts = page.getByRole("group", { name: "Variable" });
+    const mark = page.getByRole("button", { name: "London", exact: true });
+    const facts = await cardOf(page, mark);
     expect(await facts.innerText()).toMatch(/version 1\s.*changed since: 1 newer version/s);
   });
 
-  it("goes on when the page is loaded again in the middle of an answer", async () => {
+  it("is copied as it is read, and a question as it was asked", async ({ open, scripted }) => {
+    scripted.answer("Copy this.", ...comparison.slice(0, 1), {
+      kind: "text",
+      text: "**In** $get_weather_london.city and more.",
+    });
+    const page = await open(scripted.url);
+    await ask(page, "Copy this.");
+    const answer = page.getByRole("article", { name: "Answer" });
+    await answer.getByText("In London and more.").waitFor();
+    const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
+    await answer.getByRole("button", { name: "Copy" }).click();
+    await answer.getByRole("button", { name: "Copied" }).waitFor();
+    expect(await copied()).toBe("**In** London and more.");
+    await page.getByRole("article", { name: "You" }).getByRole("button", { name: "Copy" }).click();
+    await page.getByRole("article", { name: "You" }).getByLabel("Copied").waitFor();
+    expect(await copied()).toBe("Copy this.");
+  });
+
+  it("goes on when the page is loaded again in the middle of it", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
-    endpoint.play([{ kind: "text", text: "The first half, the second one.", hold: held.promise }]);
-    const page = await openPage();
+    const text = "The first half, the second one.";
+    scripted.answer("Slowly, please.", { kind: "text", text, hold: held.promise });
+    const page = await open(scripted.url);
     await ask(page, "Slowly, please.");
     const answer = page.getByRole("article", { name: "Answer" });
     await answer.getByText("The first half").waitFor();
@@ -151,9 +110,9 @@ describe("a conversation", () => {
     await answer.getByText("The first half").waitFor();
     expect(await answer.innerText()).not.toContain("second");
     held.resolve();
-    await answer.getByText("The first half, the second one.").waitFor();
+    await answer.getByText(text).waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
-    expect(endpoint.requests).toHaveLength(1);
+    expect(scripted.asked("Slowly, please.")).toBe(1);
     expect(await page.getByRole("article").count()).toBe(2);
 
     const [resumed] = await Promise.all([
@@ -161,27 +120,69 @@ describe("a conversation", () => {
       page.reload(),
     ]);
     expect(resumed.status()).toBe(204);
-    await answer.getByText("The first half, the second one.").waitFor();
+    await answer.getByText(text).waitFor();
     await page.getByRole("tab", { name: "Events" }).click();
     await page.getByText("Turn is done").waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
-  it("stops an answer where the server writes it", async () => {
-    endpoint.play([{ kind: "text", text: "Without an end.", hold: new Promise(() => undefined) }]);
-    const page = await openPage();
-    await ask(page, "Go on for ever.");
-    await page.getByText("Without").waitFor();
-    await page.getByRole("button", { name: "Stop" }).click();
+  it("goes on by itself when the connection is lost in the middle of it", async ({
+    open,
+    scripted,
+  }) => {
+    const held = Promise.withResolvers<void>();
+    const text = "The first half, the second one.";
+    scripted.answer("Through a line.", { kind: "text", text, hold: held.promise });
+    const line = await startLine(scripted.url);
+    // A browser complains of what it cannot reach, as it should.
+    const page = await open(line.url, { forgives: /ERR_|Failed to|rror/ });
+    await ask(page, "Through a line.");
+    const answer = page.getByRole("article", { name: "Answer" });
+    await answer.getByText("The first half").waitFor();
+    line.cut();
+    const note = page.getByText("The connection is lost. Connecting again");
+    await note.waitFor();
+    line.mend();
+    await note.waitFor({ state: "hidden" });
+    expect(await answer.innerText()).not.toContain("second");
+    held.resolve();
+    await answer.getByText(text).waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
-    const about = await fetch(`${server.url}/conversations/${idIn(page)}`);
-    expect(await about.json()).toMatchObject({ status: "idle", messages: 2 });
-    await page.getByText("Stopped").waitFor();
+    expect(await page.getByRole("log").getByRole("alert").count()).toBe(0);
+    // What the panels could not read meanwhile they read again.
+    await page.getByRole("alert").first().waitFor({ state: "hidden" });
+    expect(scripted.asked("Through a line.")).toBe(1);
+    await line.down();
   });
 
-  it("answers an edited question anew, and an answer again", async () => {
-    endpoint.play(["One.", "Two.", "Three.", "Four."].map((text) => ({ kind: "text", text })));
-    const page = await openPage();
+  it("is stopped where the server writes it, after a reload too", async ({ open, scripted }) => {
+    scripted.answer("Go on for ever.", { kind: "text", text: "Without an end.", hold: never });
+    scripted.answer("Once more.", { kind: "text", text: "Endlessly again.", hold: never });
+    const page = await open(scripted.url);
+    const stop = async () => {
+      await page.getByRole("button", { name: "Stop" }).click();
+      await page.getByRole("button", { name: "Send" }).waitFor();
+    };
+    await ask(page, "Go on for ever.");
+    await page.getByRole("article").getByText("Without").waitFor();
+    await stop();
+    const about = await fetch(`${scripted.url}/conversations/${idIn(page)}`);
+    expect(await about.json()).toMatchObject({ status: "idle", messages: 2 });
+    await page.getByText("Stopped").waitFor();
+    await ask(page, "Once more.");
+    await page.getByText("Endless").waitFor();
+    await page.reload();
+    await page.getByText("Endless").waitFor();
+    await stop();
+    await page.getByText("Stopped").nth(1).waitFor();
+    expect(await page.getByRole("article").getByText("Without").count()).toBe(1);
+  });
+
+  it("is asked for again, and anew for an edited question", async ({ open, scripted }) => {
+    scripted.answer("First", { kind: "text", text: "One." });
+    scripted.answer("Second", { kind: "text", text: "Two." }, { kind: "text", text: "Three." });
+    scripted.answer("Third", { kind: "text", text: "Four." });
+    const page = await open(scripted.url);
     const sent: number[] = [];
     page.on("request", (request) => {
       const body = request.postDataJSON() as { readonly messages?: readonly unknown[] } | null;
@@ -196,120 +197,19 @@ describe("a conversation", () => {
     await page.getByText("Two.").waitFor();
     await page.getByRole("button", { name: "Answer again" }).click();
     await page.getByText("Three.").waitFor();
-    expect(await page.getByRole("article").allInnerTexts()).toEqual([
-      expect.stringContaining("Second"),
-      expect.stringContaining("Three."),
-    ]);
+    const articles = () => page.getByRole("article").allInnerTexts();
+    const shown = [expect.stringContaining("Second"), expect.stringContaining("Three.")];
+    expect(await articles()).toEqual(shown);
     await ask(page, "Third");
     await page.getByText("Four.").waitFor();
     // The server has the others.
     expect(sent).toEqual([1, 1, 1, 1]);
-  });
-
-  it("asks before a call that waits, and shows what would run", async () => {
-    const calls = [{ name: "send_mail", input: { text: "In $get_weather_london.city" } }];
-    const london = comparison[0].calls.slice(0, 1);
-    endpoint.play([
-      { kind: "calls", calls: london },
-      { kind: "calls", calls },
-      { kind: "text", text: "It is sent." },
-      { kind: "calls", calls },
-      { kind: "text", text: "Then not." },
+    await page.reload();
+    await page.getByText("Four.").waitFor();
+    expect(await articles()).toEqual([
+      ...shown,
+      expect.stringContaining("Third"),
+      expect.stringContaining("Four."),
     ]);
-    const page = await openPage();
-    await ask(page, "Send it.");
-    const card = page.getByRole("region", { name: "Call of send_mail" });
-    const input = card.getByLabel("Input with its values");
-    expect(JSON.parse(await input.innerText())).toEqual({ text: "In London" });
-    expect(mail.calls).toEqual([]);
-    await card.getByRole("button", { name: "Approve" }).click();
-    await page.getByText("It is sent.").waitFor();
-    expect(mail.calls).toMatchObject([{ input: { text: "In London" } }]);
-
-    await ask(page, "Once more.");
-    await card.nth(1).getByLabel("Reason, if you like").fill("Enough.");
-    await card.nth(1).getByRole("button", { name: "Deny" }).click();
-    await page.getByText("Then not.").waitFor();
-    expect(mail.calls).toHaveLength(1);
-    await card.nth(1).getByRole("button", { expanded: false }).click();
-    await card.nth(1).getByText("Enough.").waitFor();
-  });
-
-  it("shows a plan that the model proposes", async () => {
-    const calls = [
-      { _tool: "get_weather", location: "London", _outputPath: "†state.here" },
-      { _tool: "get_weather", location: "Paris", _outputPath: "†state.there" },
-      { _tool: "compare_weather", city1: "†state.here", city2: "†state.there" },
-    ];
-    endpoint.play([
-      { kind: "calls", calls: [{ name: "propose_plan", input: { name: "Both", calls } }] },
-      { kind: "text", text: "Approve it." },
-    ]);
-    const page = await openPage();
-    await ask(page, "Plan it.");
-    await page.getByText("Approve it.").waitFor();
-    const card = page.getByRole("region", { name: "Call of propose_plan" });
-    expect(await card.innerText()).toMatch(/^propose_plan\s*Both\s*3 calls\s/);
-    const plans = page.getByRole("tabpanel", { name: "Plans" });
-    await plans.getByRole("heading", { name: "Both" }).waitFor();
-    // Who writes goes on writing.
-    expect(await page.evaluate("document.activeElement.tagName")).toBe("TEXTAREA");
-    await plans.getByRole("button", { name: "All plans" }).click();
-    await plans.getByRole("heading", { name: "Both" }).waitFor({ state: "hidden" });
-    await page.getByRole("tab", { name: "Events" }).click();
-    await card.getByRole("button", { name: "Open the plan" }).click();
-    await plans.getByRole("heading", { name: "Both" }).waitFor();
-    await card.getByRole("button", { expanded: false }).click();
-    const written = card.getByLabel("calls, as the model wrote it");
-    expect(JSON.parse(await written.innerText())).toEqual(calls);
-  });
-
-  it("goes on by itself when the connection is lost in the middle of an answer", async () => {
-    const held = Promise.withResolvers<void>();
-    endpoint.play([{ kind: "text", text: "The first half, the second one.", hold: held.promise }]);
-    const line = await startLine(server.url);
-    // A browser complains of what it cannot reach, as it should.
-    const { page, close } = await browser.open(line.url);
-    await ask(page, "Slowly, please.");
-    const answer = page.getByRole("article", { name: "Answer" });
-    await answer.getByText("The first half").waitFor();
-    line.cut();
-    const note = page.getByText("The connection is lost. Connecting again");
-    await note.waitFor();
-    line.mend();
-    await note.waitFor({ state: "hidden" });
-    expect(await answer.innerText()).not.toContain("second");
-    held.resolve();
-    await answer.getByText("The first half, the second one.").waitFor();
-    await page.getByRole("button", { name: "Send" }).waitFor();
-    expect(await page.getByRole("log").getByRole("alert").count()).toBe(0);
-    // What the panels could not read meanwhile they read again.
-    await page.getByRole("alert").first().waitFor({ state: "hidden" });
-    expect(endpoint.requests).toHaveLength(1);
-    await close();
-    await line.down();
-  });
-
-  it("shows what has been asked and answered elsewhere", async () => {
-    endpoint.play(["Here.", "There."].map((text) => ({ kind: "text", text })));
-    const page = await openPage();
-    await ask(page, "From the page.");
-    await page.getByText("Here.", { exact: true }).waitFor();
-    await createClient(server.url).conversation(idIn(page)).send("A program").text();
-    await page.getByText("There.", { exact: true }).waitFor();
-  });
-
-  it("says in words what has gone wrong, and tries again", async () => {
-    const body = JSON.stringify({ error: { message: "No such model." } });
-    endpoint.play([{ kind: "status", status: 404, body }]);
-    const page = await openPage();
-    await ask(page, "Well?");
-    const trouble = page.getByRole("alert");
-    await trouble.waitFor();
-    expect(await trouble.innerText()).toMatch(/The model failed\./);
-    endpoint.play([{ kind: "text", text: "Now it works." }]);
-    await trouble.getByRole("button", { name: "Try again" }).click();
-    await page.getByText("Now it works.").waitFor();
-    expect(await page.getByText("Well?").count()).toBe(1);
   });
 });

@@ -1,72 +1,94 @@
-import { rmSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startBrowser, type TestBrowser } from "../support/browser.ts";
-import { type Server, startServer, temporaryFolder } from "../support/server.ts";
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { idIn, it, KEY } from "../support/page-test.ts";
+import { listed } from "../support/variables-page.ts";
 
-const stateDir = temporaryFolder();
-const key = "a-key-of-the-tests-0123456789";
-let server: Server;
-let browser: TestBrowser;
-
-beforeAll(async () => {
-  const API_KEYS = JSON.stringify({ [key]: "acme" });
-  server = await startServer({ STATE_DIR: stateDir, AUTH: "bearer", API_KEYS });
-  browser = await startBrowser();
-});
-
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+// Nothing but the page itself is given to who has no key.
+const REFUSED = /401|Send a key/;
 
 describe("a server with a door", () => {
-  it("gives everybody the page, with its guards, and nothing else", async () => {
-    const page = await fetch(`${server.url}/`);
+  it("gives everybody the page, with its guards, and nothing else", async ({ guarded }) => {
+    const page = await fetch(`${guarded.url}/`);
     expect(page.status).toBe(200);
     const policy = page.headers.get("content-security-policy");
     expect(policy).toMatch(/^default-src 'self';.*script-src 'self';/);
     expect(page.headers.get("x-content-type-options")).toBe("nosniff");
     expect(page.headers.get("referrer-policy")).toBe("no-referrer");
     const script = /src="(\/assets\/[^"]+\.js)"/.exec(await page.text())?.[1] ?? "";
-    const asset = await fetch(server.url + script);
+    const asset = await fetch(guarded.url + script);
     expect(asset.headers.get("content-type")).toMatch(/^text\/javascript/);
     expect(asset.headers.get("cache-control")).toContain("immutable");
     for (const path of ["/agents", "/conversations", "/conversations/c/messages"]) {
-      expect((await fetch(server.url + path)).status).toBe(401);
+      expect((await fetch(guarded.url + path)).status).toBe(401);
     }
-    const nothing = await fetch(`${server.url}/nothing`, {
-      headers: { authorization: `Bearer ${key}` },
+    const nothing = await fetch(`${guarded.url}/nothing`, {
+      headers: { authorization: `Bearer ${KEY}` },
     });
     expect(nothing.status).toBe(404);
     expect(nothing.headers.get("content-type")).toBe("application/problem+json");
   });
 
-  it("asks for a key, says when it is wrong, and keeps it for this tab", async () => {
-    const { page, close } = await browser.open(server.url);
+  it("asks for a key, says when it is wrong, and keeps it for this tab", async ({
+    open,
+    guarded,
+  }) => {
+    const page = await open(guarded.url, { forgives: REFUSED });
     const field = page.getByLabel("Key");
     await field.fill("some-other-key-0123456789");
     await page.keyboard.press("Enter");
     await page.getByText("This key does not open the door.").waitFor();
-    await field.fill(key);
+    await field.fill(KEY);
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: /Compare the weather/ }).click();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
 
     await page.reload();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
-    expect(await page.evaluate(() => Object.values(localStorage).join())).not.toContain(key);
-
-    const started = page.waitForEvent("download");
-    await page.getByRole("button", { name: "More" }).click();
-    await page.getByRole("menuitem", { name: "Export" }).click();
-    const download = await started;
-    expect(await download.failure()).toBeNull();
-    expect(download.url()).toContain("ticket=");
+    expect(await page.evaluate("Object.values(localStorage).join()")).not.toContain(KEY);
+    // Another tab has to ask for it again.
+    const other = await open(page.url(), { beside: page, forgives: REFUSED });
+    await other.getByLabel("Key").waitFor();
 
     await page.getByRole("button", { name: "More" }).click();
     await page.getByRole("menuitem", { name: "Leave" }).click();
     await field.waitFor();
-    await close();
+    await page.reload();
+    await field.waitFor();
+  });
+
+  it("lets pictures, downloads and the live timeline through with what was typed", async ({
+    open,
+    guarded,
+  }) => {
+    const page = await open(guarded.url, { forgives: REFUSED });
+    await page.getByLabel("Key").fill(KEY);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: /Compare the weather/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    const { variables } = createClient(guarded.url, { auth: KEY }).conversation(idIn(page));
+    const png =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const dot = new Blob([Buffer.from(png, "base64")]);
+    await variables.put("dot", dot, { contentType: "image/png" });
+    await listed(page, "dot").click();
+    const image = page.getByRole("img", { name: "$dot" });
+    expect(await image.getAttribute("src")).toContain("ticket=");
+    await page.waitForFunction("document.querySelector('.variables-image').naturalWidth === 1");
+    const downloaded = async (press: () => Promise<void>) => {
+      const started = page.waitForEvent("download");
+      await press();
+      const download = await started;
+      expect(await download.failure()).toBeNull();
+      expect(download.url()).toContain("ticket=");
+      expect(download.url()).not.toContain(KEY);
+      return download.suggestedFilename();
+    };
+    const file = await downloaded(() => page.getByRole("button", { name: "Download" }).click());
+    expect(file).toBe("dot.png");
+    await page.getByRole("button", { name: "More" }).click();
+    const whole = await downloaded(() => page.getByRole("menuitem", { name: "Export" }).click());
+    expect(whole).toMatch(/\.ndjson$/);
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByText(/\$dot saved/).waitFor();
   });
 });

@@ -1,74 +1,230 @@
-import { rmSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { barriersOn } from "../support/axe.ts";
-import { startBrowser, type TestBrowser } from "../support/browser.ts";
-import { type Server, startServer, temporaryFolder } from "../support/server.ts";
+import type { Page } from "playwright-core";
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { barriersInBoth, barriersOn } from "../support/axe.ts";
+import { comparison, comparisonSaid, signedReport } from "../support/page-answers.ts";
+import { ask, cardOf, eventually, idIn, it } from "../support/page-test.ts";
+import { listed, records } from "../support/variables-page.ts";
 
-const stateDir = temporaryFolder();
-let server: Server;
-let browser: TestBrowser;
+const DESK = { width: 1_280, height: 800, theme: "light" } as const;
+const PHONE = { width: 390, height: 844, theme: "dark", touch: true } as const;
+const sizes = [
+  { name: "at a desk", size: DESK },
+  { name: "on a phone", size: PHONE },
+] as const;
 
-beforeAll(async () => {
-  server = await startServer({ STATE_DIR: stateDir });
-  browser = await startBrowser();
-});
+/** Notes what is wrong with a state of the page: barriers, in the other theme too, and what does not fit. */
+function watching(page: Page, size: (typeof sizes)[number]["size"]) {
+  const barriersOf = size === DESK ? barriersInBoth : barriersOn;
+  const faults: string[] = [];
+  const look = async (what: string) => {
+    for (const barrier of await barriersOf(page)) faults.push(`${what}: ${barrier}`);
+    const overflow = await page.evaluate<number>(
+      "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+    );
+    if (overflow > 0) faults.push(`${what}: ${overflow} px too wide`);
+  };
+  return { faults, look };
+}
 
-afterAll(async () => {
-  await browser?.close();
-  await server?.stop();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+/** Shows one of the four things beside the messages, or the messages. */
+async function show(page: Page, view: string): Promise<void> {
+  const { width = 0 } = page.viewportSize() ?? {};
+  if (width < 800) {
+    await page.getByRole("navigation", { name: "Views" }).getByRole("button", { name: view }).tap();
+  } else if (view !== "Conversation") {
+    await page.getByRole("tab", { name: view }).click();
+  }
+}
 
-describe.each(["light", "dark"] as const)("the page, %s", (theme) => {
-  it("has no barriers, at a desk", async () => {
-    const { page, complaints, close } = await browser.open(server.url, { theme });
-    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).waitFor();
-    expect(await barriersOn(page)).toEqual([]);
-    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
-    await page.getByRole("button", { name: "From $monthly_totals_1" }).focus();
-    await page.getByRole("group", { name: "Variable" }).waitFor();
-    expect(await barriersOn(page)).toEqual([]);
+const long = "a_very_long_word_without_a_single_break_".repeat(6);
+
+describe.each(sizes)("the page $name has no barriers and fits", ({ size }) => {
+  it("in a conversation", async ({ open, scripted }) => {
+    const question = `What fits in ${size.width}? ${long}`;
+    const table = `| ${"a long head | ".repeat(12)}\n|${"-|".repeat(12)}\n| ${"cell | ".repeat(12)}`;
+    scripted.answer(question, ...comparison);
+    const code = `\`\`\`\n${long}\n\`\`\``;
+    scripted.answer("And this?", {
+      kind: "text",
+      text: `# Head\n\n${table}\n\n${code}\n\n> ${long}\n\n1. [x](https://example.com/${long}) \`${long}\`\n\nDone.`,
+    });
+    const page = await open(scripted.url, size);
+    const { faults, look } = watching(page, size);
+    await page.getByText("Tools return variables.").waitFor();
+    await look("first run");
+    await ask(page, question);
+    await page.getByText(comparisonSaid).waitFor();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await page.getByRole("button", { name: /^compare_weather/ }).click();
+    await page.getByLabel("city1, as the tool received it").waitFor();
+    await cardOf(page, page.getByRole("button", { name: "London", exact: true }));
+    await look("answered");
     await page.keyboard.press("Escape");
+    await ask(page, "And this?");
+    await page.getByText("Done.").waitFor();
+    await page.getByRole("button", { name: "Edit" }).last().click();
+    await page.getByRole("button", { name: "More" }).click();
+    await look("long words, an edited question, the menu");
+    await page.keyboard.press("Escape");
+    for (const view of ["Variables", "Events", "Meter"]) {
+      await show(page, view);
+      await look(view);
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it("when it asks, and when something has gone wrong", async ({ open, scripted }) => {
+    const approval = `May it go to ${size.width}?`;
+    const trouble = `Does it fail at ${size.width}?`;
+    const calls = [{ name: "send_mail", input: { text: long } }];
+    scripted.answer(approval, { kind: "calls", calls });
+    const body = JSON.stringify({ error: { message: long } });
+    scripted.answer(trouble, { kind: "status", status: 404, body });
+    const page = await open(scripted.url, size);
+    const { faults, look } = watching(page, size);
+    await ask(page, approval);
+    await page.getByRole("button", { name: "Approve" }).waitFor();
+    await look("approval");
+    await page.getByRole("button", { name: "Conversations" }).click();
+    const list = page.getByRole("navigation", { name: "Conversations" });
+    if (size === DESK) await page.getByRole("button", { name: "Conversations" }).click();
+    await list.getByRole("button", { name: "New conversation" }).waitFor();
+    await look("list of conversations");
+    await list.getByRole("button", { name: "New conversation" }).click();
+    await page.getByText("Tools return variables.").waitFor();
+    await ask(page, trouble);
+    await page.getByRole("alert").waitFor();
+    await look("trouble");
+    await page.getByRole("button", { name: "More" }).click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await page.getByRole("dialog").waitFor();
+    await look("question");
+    expect(faults).toEqual([]);
+  });
+
+  it("with a chart in an answer", async ({ open, demo }) => {
+    const page = await open(demo.url, size);
+    const { faults, look } = watching(page, size);
+    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
     const tables = () => page.getByRole("group", { name: "Table" }).count();
     expect(await tables()).toBe(1);
     await page.getByRole("button", { name: "Chart" }).press("Enter");
-    const chart = page.getByRole("group", { name: /^total of \$monthly_totals_1 by month/ });
-    await chart.waitFor();
+    await page.getByRole("group", { name: /^total of \$monthly_totals_1 by month/ }).waitFor();
     expect(await tables()).toBe(0);
-    expect(await barriersOn(page)).toEqual([]);
-    await page.getByRole("button", { name: /^monthly_totals/ }).click();
-    await page.getByLabel("orders, as the tool received it").waitFor();
-    for (const name of ["Plans", "Events", "Meter"]) {
-      await page.getByRole("tab", { name }).click();
-      expect(await barriersOn(page)).toEqual([]);
-    }
-    const meter = page.getByRole("region", { name: "Meter" });
-    expect(await meter.innerText()).toMatch(/^0\.\d\d %\s+of the characters .* by value\s/);
-    expect(complaints).toEqual([]);
-    await close();
+    await look("chart");
+    expect(faults).toEqual([]);
   });
 
-  it("fits a phone, one thing at a time, the list in a drawer", async () => {
-    const size = { width: 390, height: 844 };
-    const { page, complaints, close } = await browser.open(server.url, { theme, ...size });
-    await page.getByRole("button", { name: /Compare the weather/ }).click();
+  it("with every kind of variable", async ({ open, demo }) => {
+    const id = crypto.randomUUID();
+    const { variables } = createClient(demo.url).conversation(id);
+    await variables.put("rows", [...records(50)], { ttl: 900, description: long });
+    await variables.put("tree", { a: { b: [1, long] }, c: null });
+    await variables.put(long.slice(0, 60), long, { visibility: "sealed" });
+    const page = await open(`${demo.url}/#/c/${id}`, size);
+    const { faults, look } = watching(page, size);
+    await show(page, "Variables");
+    await listed(page, "rows").waitFor();
+    await look("list");
+    await listed(page, "rows").click();
+    await page.getByRole("table").getByText("row 5", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Settings" }).click();
+    await look("table, settings");
+    await page.getByRole("button", { name: "Chart" }).click();
+    await page.locator(".chart-line, .chart-bars").first().waitFor();
+    await look("chart");
+    await page.getByRole("button", { name: "All variables" }).click();
+    await listed(page, "tree").click();
+    await page.locator(".variables-fold").first().click();
+    await look("tree");
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("The value of $tree").fill("{");
+    await look("editor");
+    await page.getByRole("button", { name: "All variables" }).click();
+    await listed(page, long.slice(0, 60)).click();
+    await page.getByRole("button", { name: "Download" }).waitFor();
+    await look("text");
+    expect(faults).toEqual([]);
+  });
+
+  it("with a plan", async ({ open, demo }) => {
+    const id = crypto.randomUUID();
+    const { plans } = createClient(demo.url).conversation(id);
+    const { id: plan } = await plans.propose(signedReport, { agent: "orders" });
+    const page = await open(`${demo.url}/#/c/${id}`, size);
+    const { faults, look } = watching(page, size);
+    await show(page, "Plans");
+    await page.getByRole("button", { name: /Signed report/ }).waitFor();
+    await look("list");
+    await page.getByRole("button", { name: /Signed report/ }).click();
+    await page.getByRole("button", { name: /^list_orders / }).click();
+    await look("proposed");
+    await page.getByRole("button", { name: "Approve", exact: true }).click();
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByLabel("Input of this run, as JSON").fill('{"currency": "USD"}');
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    const gate = page.getByRole("region", { name: "Gate legal" });
+    await gate.getByRole("button", { name: "Approve", exact: true }).waitFor();
+    await look("gate");
+    await gate.getByRole("button", { name: "Approve", exact: true }).click();
+    await page.getByRole("button", { name: /^write_report done/ }).waitFor();
+    await page.locator(".plans-run").click();
+    await page.getByRole("button", { name: /^orders 5,?000 elements/ }).waitFor();
+    await look("done");
+    expect(await plans.get(plan)).toMatchObject({ status: "done" });
+    expect(faults).toEqual([]);
+  });
+
+  it("at the door", async ({ open, guarded }) => {
+    const page = await open(guarded.url, { ...size, forgives: /401|Send a key/ });
+    const { faults, look } = watching(page, size);
+    await page.getByLabel("Key").fill("some-other-key-0123456789");
+    await page.keyboard.press("Enter");
+    await page.getByText("This key does not open the door.").waitFor();
+    await look("door");
+    expect(faults).toEqual([]);
+  });
+});
+
+describe("a phone", () => {
+  it("shows one thing at a time, and the list in a drawer", async ({ open, demo }) => {
+    const page = await open(demo.url, PHONE);
+    await page.getByRole("button", { name: /Compare the weather/ }).tap();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
-    const views = page.getByRole("navigation", { name: "Views" });
-    for (const name of ["Events", "Meter", "Plans", "Conversation"]) {
-      await views.getByRole("button", { name }).click();
-      expect(await barriersOn(page)).toEqual([]);
-      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
-    }
-    await page.getByRole("button", { name: "Conversations" }).click();
+    const field = page.getByLabel("Message", { exact: true });
+    expect(await field.isVisible()).toBe(true);
+    await show(page, "Variables");
+    await listed(page, "compare_weather_1").waitFor();
+    expect(await field.isVisible()).toBe(false);
+    await page.getByRole("button", { name: "Conversations" }).tap();
     const list = page.getByRole("navigation", { name: "Conversations" });
-    await list
-      .getByRole("link", { name: /Compare the weather/ })
-      .first()
-      .waitFor();
-    expect(await barriersOn(page)).toEqual([]);
+    const own = list.locator(`[href="#/c/${idIn(page)}"]`);
+    await own.waitFor();
     await page.keyboard.press("Escape");
     await list.waitFor({ state: "hidden" });
-    expect(complaints).toEqual([]);
-    await close();
+    await page.getByRole("button", { name: "Conversations" }).tap();
+    await own.tap();
+    await list.waitFor({ state: "hidden" });
+  });
+});
+
+describe("the theme", () => {
+  it("is the system's until one is chosen, which is kept", async ({ open, demo }) => {
+    const page = await open(demo.url, { theme: "dark" });
+    const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
+    await page.getByRole("button", { name: "Use the light theme" }).waitFor();
+    const dark = await ground();
+    await page.getByRole("button", { name: "Use the light theme" }).click();
+    await eventually(async () => expect(await ground()).not.toBe(dark));
+    const light = await ground();
+    await page.reload();
+    await page.getByRole("button", { name: "Use the dark theme" }).waitFor();
+    expect(await ground()).toBe(light);
+    const system = await open(demo.url);
+    await system.getByRole("button", { name: "Use the dark theme" }).waitFor();
+    await system.emulateMedia({ colorScheme: "dark" });
+    await system.getByRole("button", { name: "Use the light theme" }).waitFor();
   });
 });

@@ -10,14 +10,36 @@ interface Violation {
   readonly nodes: readonly { readonly html: string }[];
 }
 
+const OTHER = { light: "dark", dark: "light" } as const;
+const ALL = "{ resultTypes: ['violations'] }";
+const COLORS = "{ resultTypes: ['violations'], runOnly: ['color-contrast'] }";
+
 /** What axe takes for a serious barrier, or worse: each with the elements. */
 export async function barriersOn(page: Page): Promise<readonly string[]> {
+  return violations(page, ALL);
+}
+
+/** The same of the page as it stands, and of its colours in the other theme. */
+export async function barriersInBoth(page: Page): Promise<readonly string[]> {
+  const isDark = await page.evaluate<boolean>("matchMedia('(prefers-color-scheme: dark)').matches");
+  const theme = isDark ? "dark" : "light";
+  const here = await violations(page, ALL);
+  await page.emulateMedia({ colorScheme: OTHER[theme] });
+  const there = await violations(page, COLORS);
+  await page.emulateMedia({ colorScheme: theme });
+  return [
+    ...here.map((found) => `${theme}: ${found}`),
+    ...there.map((found) => `${OTHER[theme]}: ${found}`),
+  ];
+}
+
+async function violations(page: Page, options: string): Promise<readonly string[]> {
   // Not as a script of the page: its policy has none but its own.
-  await page.evaluate(source);
-  const violations = (await page.evaluate(
-    "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)",
+  if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(source);
+  const found = (await page.evaluate(
+    `axe.run(document, ${options}).then(({ violations }) => violations)`,
   )) as readonly Violation[];
-  return violations
+  return found
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
 }

@@ -1,5 +1,10 @@
 import chromium from "@sparticuz/chromium";
-import { type Browser, chromium as playwright, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  chromium as playwright,
+  type Page,
+} from "playwright-core";
 
 export interface PageOptions {
   readonly width?: number;
@@ -7,6 +12,10 @@ export interface PageOptions {
   readonly theme?: "light" | "dark";
   /** Of the screen's pixels to those of CSS. Default: 1. */
   readonly scale?: number;
+  /** With a finger instead of a pointer. */
+  readonly touch?: boolean;
+  /** Another tab of the same person. */
+  readonly beside?: Page;
 }
 
 export interface BrowserPage {
@@ -19,9 +28,9 @@ export interface BrowserPage {
 }
 
 export interface TestBrowser {
-  /** A page with a profile of its own, at the URL. */
+  /** A page at the URL, with a profile of its own unless it is beside another. */
   open(url: string, options?: PageOptions): Promise<BrowserPage>;
-  close(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** A real Chromium, from a package; it draws without a graphics card. */
@@ -32,14 +41,8 @@ export async function startBrowser(): Promise<TestBrowser> {
     args: ["--no-sandbox", "--headless=shell"],
   });
   return {
-    open: async (url, { width = 1_280, height = 800, theme = "light", scale = 1 } = {}) => {
-      const context = await browser.newContext({
-        viewport: { width, height },
-        deviceScaleFactor: scale,
-        colorScheme: theme,
-        reducedMotion: "reduce",
-        acceptDownloads: true,
-      });
+    open: async (url, options = {}) => {
+      const context = options.beside?.context() ?? (await newProfile(browser, options));
       const page = await context.newPage();
       const complaints: string[] = [];
       const asked: string[] = [];
@@ -48,9 +51,25 @@ export async function startBrowser(): Promise<TestBrowser> {
         if (["error", "warning"].includes(message.type())) complaints.push(message.text());
       });
       page.on("request", (request) => asked.push(request.url()));
+      page.on("websocket", (socket) => asked.push(socket.url()));
       await page.goto(url);
-      return { page, complaints, asked, close: () => context.close() };
+      const close = () => (options.beside === undefined ? context.close() : page.close());
+      return { page, complaints, asked, close };
     },
-    close: () => browser.close(),
+    stop: () => browser.close(),
   };
+}
+
+function newProfile(browser: Browser, options: PageOptions): Promise<BrowserContext> {
+  const { width = 1_280, height = 800, theme = "light", touch = false, scale = 1 } = options;
+  return browser.newContext({
+    viewport: { width, height },
+    deviceScaleFactor: scale,
+    colorScheme: theme,
+    hasTouch: touch,
+    isMobile: touch,
+    reducedMotion: "reduce",
+    acceptDownloads: true,
+    permissions: ["clipboard-read", "clipboard-write"],
+  });
 }

@@ -1,0 +1,109 @@
+import type { Locator, Page } from "playwright-core";
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { cardOf, eventually, idIn, it } from "../support/page-test.ts";
+
+const namesIn = async (page: Page) =>
+  (await page.locator(".variables-open .variables-name").allInnerTexts()).toSorted();
+
+/** Each row of the first table as the texts of its cells. */
+async function rowsIn(table: Locator): Promise<readonly (readonly string[])[]> {
+  const rows = await table.getByRole("row").all();
+  return Promise.all(
+    rows.map((row) => row.getByRole("cell").or(row.getByRole("columnheader")).allInnerTexts()),
+  );
+}
+
+describe("the example", () => {
+  it("of two cities ends in a comparison of what two tools returned", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Compare the weather in Oslo and Cairo/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    const { variables } = createClient(demo.url).conversation(idIn(page));
+    const { summary } = await variables.get<{ readonly summary: string }>("compare_weather_1");
+    const oslo = await variables.get<Record<string, unknown>>("get_weather_oslo");
+    const answer = page.getByRole("article", { name: "Answer" });
+    const { temperature, humidity, conditions } = oslo;
+    await answer
+      .getByText(`It is ${temperature} °C in Oslo with ${humidity} % humidity: ${conditions}.`)
+      .waitFor();
+    await answer.getByText(summary).waitFor();
+    await page.getByRole("tab", { name: "Variables 3", selected: true }).waitFor();
+    expect(await namesIn(page)).toEqual([
+      "$compare_weather_1",
+      "$get_weather_cairo",
+      "$get_weather_oslo",
+    ]);
+    expect(await page.getByLabel("Agent").inputValue()).toBe("weather");
+  });
+
+  it("of 5,000 orders shows totals as a table in the answer, and as a chart", async ({
+    open,
+    demo,
+  }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    const client = createClient(demo.url).conversation(idIn(page));
+    const totals =
+      await client.variables.get<readonly Record<string, unknown>[]>("monthly_totals_1");
+    const answer = page.getByRole("article", { name: "Answer" });
+    const [head = [], ...rows] = await rowsIn(answer.getByRole("table"));
+    expect(head).toEqual(Object.keys(totals[0] ?? {}));
+    expect(rows).toEqual(totals.map((total) => Object.values(total).map(String)));
+    expect(rows).toHaveLength(12);
+    await page.locator(".variables-open", { hasText: "$list_orders" }).getByText("5,000").waitFor();
+
+    const mark = answer.getByRole("button", { name: "From $monthly_totals_1" });
+    const card = await cardOf(page, mark);
+    await card.getByRole("button", { name: "Open $monthly_totals_1" }).click();
+    const table = page.getByRole("table", { name: "$monthly_totals_1" });
+    await table.getByText(String(totals[11]?.["month"]), { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Chart", exact: true }).click();
+    const drawn = page.getByRole("group", { name: /of \$monthly_totals_1 by month/ });
+    await drawn.waitFor();
+    expect(await page.locator(".chart-line, .chart-bars").first().getAttribute("d")).toMatch(/M/);
+    await drawn.focus();
+    await page.keyboard.press("End");
+    expect(await page.locator(".chart-legend").innerText()).toContain(
+      String(totals[11]?.["month"]),
+    );
+  });
+
+  it("of a plan is approved, runs to its end, and leaves its variables", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
+    await page.getByText("nothing of it runs until you approve it").waitFor();
+    await page.getByRole("tab", { name: "Plans", selected: true }).waitFor();
+    await page
+      .getByRole("tabpanel")
+      .getByRole("button", { name: /Report on the orders of 2025/ })
+      .click();
+    const nodes = page.locator(".plans-node");
+    const states = () =>
+      nodes.evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
+    await nodes.nth(3).waitFor();
+    expect(await states()).toEqual([
+      "list_orders waiting, orders",
+      "monthly_totals waiting, totals, after orders",
+      "summarize_orders waiting, summary, after orders",
+      "write_report waiting, report, after totals, summary",
+    ]);
+    const { plans, variables } = createClient(demo.url).conversation(idIn(page));
+    expect((await plans.list()).plans).toMatchObject([{ status: "proposed" }]);
+    await page.getByRole("button", { name: "Approve", exact: true }).click();
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByRole("button", { name: /^write_report done, report/ }).waitFor();
+    expect(await states()).toEqual([
+      "list_orders done, orders",
+      "monthly_totals done, totals, after orders",
+      "summarize_orders done, summary, after orders",
+      "write_report done, report, after totals, summary",
+    ]);
+    expect((await plans.list()).plans).toMatchObject([{ status: "done" }]);
+    const kept = (await variables.list()).variables.map(({ name }) => `$${name}`).toSorted();
+    expect(kept.length).toBeGreaterThan(3);
+    await page.getByRole("tab", { name: `Variables ${kept.length}` }).click();
+    await eventually(async () => expect(await namesIn(page)).toEqual(kept));
+  });
+});

@@ -1,0 +1,160 @@
+import type { Page } from "playwright-core";
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { cardOf, eventually, idIn, it } from "../support/page-test.ts";
+import { listed, variablesPage } from "../support/variables-page.ts";
+
+/** In order, what the Tab key stops at, from the top of the page until it leaves it. */
+async function stops(page: Page): Promise<readonly string[]> {
+  await page.evaluate("document.activeElement?.blur()");
+  const found: string[] = [];
+  for (let count = 0; count < 200; count++) {
+    await page.keyboard.press("Tab");
+    const stop = await page.evaluate<string>(`(${nameOf})(document.activeElement)`);
+    if (stop === "BODY" || (found.length > 0 && stop === found[0])) return found;
+    found.push(stop);
+  }
+  throw new Error("The Tab key goes on for ever.");
+}
+
+/** Everything that can be pressed or written in, as the page has it. */
+const controls = (page: Page) =>
+  page.evaluate<readonly string[]>(`
+    [...document.querySelectorAll("a[href], button, input, textarea, select, summary, [tabindex]")]
+      .filter((one) => !one.disabled && one.tabIndex >= 0 && one.checkVisibility())
+      .map(${nameOf})`);
+
+/** Tells elements apart, and can be read where a test fails. */
+const nameOf = `((one) => {
+  if (one === document.body || one === null) return "BODY";
+  const all = [...document.querySelectorAll("*")];
+  const words = one.getAttribute("aria-label") ?? one.innerText ?? "";
+  return all.indexOf(one) + " " + one.localName + " " + words.slice(0, 40);
+})`;
+
+const focused = (page: Page) =>
+  page.evaluate<string>(
+    "document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText",
+  );
+
+describe("the keyboard alone", () => {
+  it("reaches everything, in every view", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Compare the weather/ }).waitFor();
+    expect(await stops(page)).toEqual(await controls(page));
+    await page.getByRole("button", { name: /Make a plan/ }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await page
+      .getByRole("tabpanel")
+      .getByRole("button", { name: /Report on/ })
+      .waitFor();
+    for (const tab of ["Plans", "Events", "Meter", "Variables"]) {
+      await page.getByRole("tab", { name: tab }).click();
+      await eventually(async () => expect(await stops(page)).toEqual(await controls(page)));
+    }
+  });
+
+  it("begins with an example, asks, and goes through the views", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    const example = page.getByRole("button", { name: /Compare the weather/ });
+    await example.waitFor();
+    for (let count = 0; count < 200; count++) {
+      if ((await focused(page)).startsWith("Two cities")) break;
+      await page.keyboard.press("Tab");
+    }
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    // What one would do next is to write.
+    expect(await focused(page)).toBe("Message");
+    await page.keyboard.type("What is the weather");
+    await page.keyboard.press("Shift+Enter");
+    await page.keyboard.type("in NYC?");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
+    const { messages } = await createClient(demo.url).conversation(idIn(page)).messages();
+    expect(messages[2]?.parts).toMatchObject([{ text: "What is the weather\nin NYC?" }]);
+
+    await page.getByRole("tab", { name: /Variables/ }).focus();
+    for (const name of ["Plans", "Events", "Meter", "Variables 4"]) {
+      await page.keyboard.press("ArrowRight");
+      await page.getByRole("tab", { name, selected: true }).waitFor();
+    }
+    await page.keyboard.press("ArrowLeft");
+    expect(await focused(page)).toBe("Meter");
+  });
+
+  it("opens a variable, goes back to it, and among the others", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await variables.put("second", { a: 1 });
+    await variables.put("third", [1]);
+    await listed(page, "third").waitFor();
+    await listed(page, "third").focus();
+    await page.keyboard.press("ArrowDown");
+    expect(await focused(page)).toContain("$second");
+    await page.keyboard.press("Enter");
+    await page.getByRole("article", { name: "Variable second" }).waitFor();
+    expect(await focused(page)).toBe("All variables");
+    await page.keyboard.press("Enter");
+    await listed(page, "second").waitFor();
+    expect(await focused(page)).toContain("$second");
+    await page.keyboard.press("End");
+    expect(await focused(page)).toContain("$first");
+    await page.keyboard.press("Home");
+    expect(await focused(page)).toContain("$third");
+    await page.keyboard.press("Tab");
+    expect(await focused(page)).toBe("Pin $third");
+    await page.keyboard.press("Space");
+    await page.getByRole("button", { name: "Pin $third", pressed: true }).waitFor();
+  });
+
+  it("leaves with Escape what it has opened, and is back where it was", async ({ open, demo }) => {
+    const page = await open(demo.url, { width: 900 });
+    await page.getByRole("button", { name: /Compare the weather/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    const mark = page.getByRole("button", { name: "London", exact: true }).first();
+    const card = await cardOf(page, mark);
+    await page.keyboard.press("Escape");
+    await card.waitFor({ state: "hidden" });
+    expect(await focused(page)).toBe("London");
+    // A scroll may close it before the key is pressed.
+    await eventually(async () => {
+      await cardOf(page, mark);
+      await page.keyboard.press("Tab");
+      expect(await focused(page)).toMatch(/^Open \$/);
+    });
+
+    const more = page.getByRole("button", { name: "More" });
+    await more.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("menu").waitFor();
+    expect(await focused(page)).toBe("Fork");
+    await page.keyboard.press("Escape");
+    await page.getByRole("menu").waitFor({ state: "detached" });
+    expect(await focused(page)).toBe("More");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("ArrowUp");
+    expect(await focused(page)).toBe("Delete");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await focused(page)).toBe("More");
+
+    const edit = page.getByRole("button", { name: "Edit" });
+    await edit.focus();
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Your message").fill("Never sent");
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Your message").waitFor({ state: "detached" });
+    expect(await page.getByText("Never sent").count()).toBe(0);
+
+    await page.getByRole("button", { name: "Conversations" }).focus();
+    await page.keyboard.press("Enter");
+    const list = page.getByRole("navigation", { name: "Conversations" });
+    await list.waitFor();
+    await page.keyboard.press("Escape");
+    await list.waitFor({ state: "hidden" });
+    await eventually(async () => expect(await focused(page)).toBe("Conversations"));
+  });
+});

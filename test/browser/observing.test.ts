@@ -1,0 +1,96 @@
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { tokensOf } from "../../src/web/meter/turn-costs.ts";
+import { ask, eventually, idIn, it } from "../support/page-test.ts";
+import { variablesPage } from "../support/variables-page.ts";
+
+const figure = (value: number) => new Intl.NumberFormat("en").format(value);
+
+interface Costs {
+  readonly savings: Readonly<
+    Record<"promptChars" | "inlinePromptChars" | "authoredChars" | "resolvedChars", number>
+  >;
+  readonly cost: { readonly rowsWritten: number };
+}
+
+describe("the timeline", () => {
+  it("tells what happens while it happens, newest first", async ({ open, demo }) => {
+    const { page, variables, id } = await variablesPage({ open, demo });
+    await page.getByRole("tab", { name: "Events" }).click();
+    const events = page.getByRole("region", { name: "Events" });
+    await events.getByText("Live", { exact: true }).waitFor();
+    await variables.put("rows", [1, 2, 3]);
+    await events.getByText(/\$rows saved v1, 7 bytes/).waitFor();
+    await variables.put("rows", [1, 2, 3, 4]);
+    await events.getByText(/\$rows saved v2, 9 bytes/).waitFor();
+    await variables.patch("rows", { pinned: true });
+    await events.getByText(/\$rows changed/).waitFor();
+    await variables.delete("rows");
+    await events.getByText(/\$rows deleted/).waitFor();
+    await createClient(demo.url).conversation(id).send("What is the weather in NYC?").text();
+    await events.getByText("Turn is done").waitFor();
+    const said = (await events.getByRole("listitem").allInnerTexts()).map((text) =>
+      text.replace(/^\d\d:\d\d:\d\d\s+/, "").replaceAll(/\s+/g, " "),
+    );
+    expect(said).toEqual([
+      "Turn is done",
+      expect.stringMatching(/^get_weather done/),
+      expect.stringMatching(/^\$get_weather_nyc saved v1/),
+      expect.stringMatching(/^get_weather called/),
+      "Turn begins",
+      expect.stringMatching(/^\$rows deleted/),
+      expect.stringMatching(/^\$rows changed/),
+      "$rows saved v2, 9 bytes",
+      "$rows saved v1, 7 bytes",
+      expect.stringMatching(/^\$first saved/),
+    ]);
+    await events.getByRole("button", { name: "$get_weather_nyc" }).click();
+    await page.getByRole("article", { name: "Variable get_weather_nyc" }).waitFor();
+  });
+});
+
+describe("the meter", () => {
+  it("has the figures of the server, turn by turn and in all", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await ask(page, "Summarize my orders.");
+    await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
+    const { messages } = await createClient(demo.url).conversation(idIn(page)).messages();
+    const costs = messages
+      .filter(({ role }) => role === "assistant")
+      .map(({ metadata }) => metadata as unknown as Costs);
+    expect(costs).toHaveLength(2);
+    const sum = (pick: (one: Costs) => number) => costs.map(pick).reduce((a, b) => a + b, 0);
+
+    await page.getByRole("tab", { name: "Meter" }).click();
+    const meter = page.getByRole("region", { name: "Meter" });
+    const text = async (of = meter) => (await of.innerText()).replaceAll(/\s+/g, " ");
+    await eventually(async () => expect(await meter.getByRole("listitem").count()).toBe(2));
+    const bars = (sent: number, byValue: number) =>
+      `Sent ${figure(sent)} ≈ ${figure(tokensOf(sent))} tokens ` +
+      `By value ${figure(byValue)} ≈ ${figure(tokensOf(byValue))} tokens`;
+    const sent = sum(({ savings }) => savings.promptChars);
+    const byValue = sum(({ savings }) => savings.inlinePromptChars);
+    expect(await text()).toContain(bars(sent, byValue));
+    expect(await text()).toContain(
+      `Written by the model ${figure(sum(({ savings }) => savings.authoredChars))} characters ` +
+        `that stood for ${figure(sum(({ savings }) => savings.resolvedChars))} characters ` +
+        `Rows written ${figure(sum(({ cost }) => cost.rowsWritten))}`,
+    );
+    const share = (sent / byValue) * 100;
+    expect(Number.parseFloat(await text())).toBeCloseTo(share, share < 1 ? 2 : 1);
+    for (const [at, { savings, cost }] of costs.entries()) {
+      const turn = await text(meter.getByRole("listitem").nth(at));
+      expect(turn).toContain(bars(savings.promptChars, savings.inlinePromptChars));
+      expect(turn).toContain(`${figure(cost.rowsWritten)} rows written`);
+      expect(turn).toMatch(/first part after \d+ ms/);
+    }
+    const answer = page.getByRole("article", { name: "Answer" }).first();
+    const [first] = costs;
+    expect(await answer.innerText()).toContain(
+      `Sent ${figure(first?.savings.promptChars ?? 0)} characters, not ` +
+        figure(first?.savings.inlinePromptChars ?? 0),
+    );
+  });
+});

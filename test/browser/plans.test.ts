@@ -1,0 +1,87 @@
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { it } from "../support/page-test.ts";
+import { signedReport } from "../support/page-answers.ts";
+
+describe("a plan", () => {
+  it("is approved, run with an input, asks at its gate, and shows what it came to", async ({
+    open,
+    demo,
+  }) => {
+    const id = crypto.randomUUID();
+    const { plans } = createClient(demo.url).conversation(id);
+    await plans.propose(signedReport, { agent: "orders" });
+    const page = await open(`${demo.url}/#/c/${id}`);
+    await page.getByRole("tab", { name: "Plans" }).click();
+    await page.getByRole("button", { name: /Signed report/ }).click();
+    const states = () =>
+      page
+        .locator(".plans-node")
+        .evaluateAll((nodes) => nodes.map((node) => node.getAttribute("aria-label")));
+    await page
+      .getByRole("button", { name: /^write_report waiting, report, after months/ })
+      .waitFor();
+    await page.getByRole("button", { name: "Approve", exact: true }).click();
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    const input = page.getByLabel("Input of this run, as JSON");
+    expect(JSON.parse(await input.inputValue())).toEqual({ currency: "" });
+    await input.fill('{"currency": "USD"}');
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    const gate = page.getByRole("region", { name: "Gate legal" });
+    await gate.getByText("Waits for approvals.legal.").waitFor();
+    await page.getByRole("button", { name: /^write_report asks you, report/ }).waitFor();
+    await gate.getByRole("button", { name: "Approve", exact: true }).click();
+    await page.getByRole("button", { name: /^write_report done, report/ }).waitFor();
+    await gate.waitFor({ state: "detached" });
+    expect(await states()).toEqual([
+      "list_orders done, orders",
+      "monthly_totals done, months, after orders",
+      "summarize_orders done, summary, after orders",
+      "write_report done, report, after months, summary",
+    ]);
+    await page.locator(".plans-run").click();
+    await page.getByRole("button", { name: /^orders 5,?000 elements/ }).waitFor();
+  });
+
+  it("is approved and decided in one tab, and the other shows it", async ({ open, demo }) => {
+    const id = crypto.randomUUID();
+    const { plans } = createClient(demo.url).conversation(id);
+    const { id: plan } = await plans.propose(signedReport, { agent: "orders" });
+    const first = await open(`${demo.url}/#/c/${id}`);
+    const second = await open(first.url(), { beside: first });
+    for (const page of [first, second]) {
+      await page.getByRole("tab", { name: "Plans" }).click();
+      await page.getByRole("button", { name: /Signed report/ }).click();
+      await page.getByRole("button", { name: "Approve", exact: true }).waitFor();
+    }
+    await first.getByRole("button", { name: "Approve", exact: true }).click();
+    await second.getByRole("button", { name: "Run", exact: true }).waitFor();
+    await plans.run(plan, { input: { currency: "USD" } }).json();
+    const gates = [first, second].map((page) => page.getByRole("region", { name: "Gate legal" }));
+    for (const gate of gates) await gate.waitFor();
+    await gates[1]?.getByRole("button", { name: "Deny", exact: true }).click();
+    for (const gate of gates) await gate.waitFor({ state: "detached" });
+  });
+
+  it("is cancelled once somebody has said yes", async ({ open, demo }) => {
+    const id = crypto.randomUUID();
+    const { plans } = createClient(demo.url).conversation(id);
+    const { id: plan } = await plans.propose(signedReport, { agent: "orders" });
+    const page = await open(`${demo.url}/#/c/${id}`);
+    await page.getByRole("tab", { name: "Plans" }).click();
+    await page.getByRole("button", { name: /Signed report/ }).click();
+    const press = async (name: string) => {
+      await page.getByRole("button", { name: "Cancel plan" }).click();
+      await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    };
+    await press("Keep it");
+    expect(await plans.get(plan)).toMatchObject({ status: "proposed" });
+    await press("Cancel plan");
+    await page.getByText("cancelled").first().waitFor();
+    expect(await page.getByRole("button", { name: "Approve", exact: true }).count()).toBe(0);
+    expect(await plans.get(plan)).toMatchObject({ status: "cancelled" });
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByText("Plan cancelled").waitFor();
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { comparison } from "../support/page-answers.ts";
+import { ask, idIn, it } from "../support/page-test.ts";
+
+describe("two tabs on one conversation", () => {
+  it("show what is asked and answered elsewhere", async ({ open, scripted }) => {
+    scripted.answer("From the first.", { kind: "text", text: "Here." });
+    scripted.answer("Told to both.", { kind: "text", text: "To both." });
+    scripted.answer("A program", { kind: "text", text: "There." });
+    const first = await open(scripted.url);
+    await ask(first, "From the first.");
+    await first.getByText("Here.", { exact: true }).waitFor();
+    const second = await open(first.url(), { beside: first });
+    await second.getByText("Here.", { exact: true }).waitFor();
+    await ask(first, "Told to both.");
+    for (const page of [first, second]) await page.getByText("To both.", { exact: true }).waitFor();
+    await createClient(scripted.url).conversation(idIn(first)).send("A program").text();
+    for (const page of [first, second]) {
+      await page.getByText("There.", { exact: true }).waitFor();
+      expect(await page.getByRole("article").count()).toBe(6);
+    }
+    expect(scripted.asked("Told to both.")).toBe(1);
+  });
+
+  it("show a stream that one of them joins, and stop it from either", async ({
+    open,
+    scripted,
+  }) => {
+    const hold = new Promise(() => undefined);
+    scripted.answer("Joined late.", { kind: "text", text: "Endless words.", hold });
+    const first = await open(scripted.url);
+    await ask(first, "Joined late.");
+    await first.getByText("Endless").waitFor();
+    const second = await open(first.url(), { beside: first });
+    await second.getByText("Endless").waitFor();
+    await second.getByRole("button", { name: "Stop" }).click();
+    for (const page of [first, second]) {
+      await page.getByRole("button", { name: "Send" }).waitFor();
+      await page.getByText("Stopped").waitFor();
+    }
+  });
+
+  it("share the variables, whoever writes them", async ({ open, scripted }) => {
+    scripted.answer("Share this.", ...comparison);
+    const first = await open(scripted.url);
+    await ask(first, "Share this.");
+    await first.getByRole("tab", { name: "Variables 3" }).waitFor();
+    const second = await open(first.url(), { beside: first });
+    await second.getByRole("tab", { name: "Variables 3" }).waitFor();
+    const { variables } = createClient(scripted.url).conversation(idIn(first));
+    await variables.put("added", [1, 2, 3]);
+    await variables.delete("compare_weather_1");
+    for (const page of [first, second]) {
+      await page.locator(".variables-open", { hasText: "$added" }).waitFor();
+      const gone = page.locator(".variables-open", { hasText: "$compare_weather_1" });
+      await gone.waitFor({ state: "detached" });
+    }
+  });
+});

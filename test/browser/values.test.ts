@@ -1,0 +1,63 @@
+import { describe, expect } from "vitest";
+import { it } from "../support/page-test.ts";
+import { listed, records, variablesPage } from "../support/variables-page.ts";
+
+describe("a value", () => {
+  it("of records is a table of which only what is in sight is fetched", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await variables.put("rows", [...records(4_000)]);
+    await listed(page, "rows").click();
+    const table = page.getByRole("table", { name: "$rows" });
+    await table.getByText("row 5", { exact: true }).waitFor();
+    expect(await table.getAttribute("aria-rowcount")).toBe("4001");
+    expect(await table.getByRole("row").count()).toBeLessThan(80);
+    await page.locator(".variables-frame").focus();
+    await page.keyboard.press("End");
+    await table.getByText("row 3999", { exact: true }).waitFor();
+    await table.getByRole("button", { name: "size" }).click();
+    await page.getByLabel("Filter rows").fill("ROW 399");
+    const found = records(4_000).filter((row) => Object.values(row).join().includes("399"));
+    await page.getByText(`${found.length} of 4,000 rows`).waitFor();
+    const shown = await table.locator(".variables-rows .variables-number").allInnerTexts();
+    const sizes = shown.filter((_, cell) => cell % 2 === 1).map(Number);
+    expect(sizes).toHaveLength(found.length);
+    expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
+  });
+
+  it("with numbers is drawn, and tells who does not see it what is shown", async ({
+    open,
+    demo,
+  }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await variables.put("months", [
+      { month: "2025-01", total: 10 },
+      { month: "2025-02", total: 30 },
+    ]);
+    await listed(page, "months").click();
+    await page.getByRole("button", { name: "Chart" }).click();
+    await page
+      .getByText("total: 2 values from 10 to 30, 20 on average")
+      .waitFor({ state: "attached" });
+    await page.getByRole("group", { name: /^total of \$months by month/ }).focus();
+    await page.keyboard.press("End");
+    expect(await page.locator(".chart-legend").innerText()).toMatch(/total\s*30\s*2025-02/);
+    expect(await page.locator(".chart-bars").getAttribute("d")).toMatch(/^(?:M[^z]+z){2}$/);
+  });
+
+  it("of JSON is a tree that opens, and one that is text is read", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await variables.put("tree", { outer: { inner: [1, { deep: "found" }] }, empty: {} });
+    await variables.put("words", "Line one.\nLine two.");
+    await listed(page, "tree").click();
+    const tree = page.getByRole("article", { name: "Variable tree" });
+    await tree.getByText("outer", { exact: true }).waitFor();
+    const deep = tree.getByText(/"?found"?/);
+    for (let level = 0; (await deep.count()) === 0 && level < 4; level++) {
+      await tree.locator(".variables-fold[aria-expanded=false]").first().click();
+    }
+    await deep.first().waitFor();
+    await page.getByRole("button", { name: "All variables" }).click();
+    await listed(page, "words").click();
+    await page.getByText("Line two.").waitFor();
+  });
+});

@@ -1,0 +1,223 @@
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { ask, eventually, idIn, it } from "../support/page-test.ts";
+import { listed, records, variablesPage } from "../support/variables-page.ts";
+
+interface Dropped {
+  readonly name: string;
+  readonly text: string;
+  readonly type?: string;
+}
+
+/** As if somebody had dragged the files there and let go. */
+async function drop(page: Page, files: readonly Dropped[]): Promise<void> {
+  const dataTransfer = await page.evaluateHandle<unknown>(
+    `(() => {
+      const carried = new DataTransfer();
+      for (const { name, text, type } of ${JSON.stringify(files)})
+        carried.items.add(new File([text], name, { type: type ?? "" }));
+      return carried;
+    })()`,
+  );
+  const panel = page.getByRole("region", { name: "Variables" });
+  await panel.dispatchEvent("dragover", { dataTransfer });
+  await page.getByText("Drop to keep it as a variable").waitFor();
+  await panel.dispatchEvent("drop", { dataTransfer });
+}
+
+describe("a file that is dropped", () => {
+  it("is a variable: records of a CSV, values of a JSON", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await drop(page, [
+      { name: "sales.csv", text: "city,units\nOslo,3\nRome,4\n", type: "text/csv" },
+      { name: "tree of 2025.json", text: '{"a": {"b": [1, null]}}', type: "application/json" },
+      { name: "lines.ndjson", text: '{"n": 1}\n{"n": 2}\n' },
+      { name: "note.txt", text: "Only words." },
+    ]);
+    for (const name of ["sales", "tree_of_2025", "lines", "note"]) {
+      await listed(page, name).waitFor();
+    }
+    expect(await variables.get("sales")).toEqual([
+      { city: "Oslo", units: 3 },
+      { city: "Rome", units: 4 },
+    ]);
+    expect(await variables.get("tree_of_2025")).toEqual({ a: { b: [1, null] } });
+    expect(await variables.get("lines")).toEqual([{ n: 1 }, { n: 2 }]);
+    await listed(page, "note").click();
+    await page.getByText("Only words.").waitFor();
+    await page.getByRole("button", { name: "All variables" }).click();
+    await listed(page, "sales").click();
+    await page.getByRole("table", { name: "$sales" }).getByText("Oslo").waitFor();
+  });
+
+  it("asks where its name is taken, and says what is wrong with it", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo, forgives: /412|400/ });
+    await variables.put("sales", 1);
+    const text = "city,units\nOslo,3\nRome,4\n";
+    await drop(page, [
+      { name: "sales.csv", text },
+      { name: "broken.json", text: "{" },
+    ]);
+    await page.getByText("There is a $sales already.").waitFor();
+    await page.locator(".variables-failed", { hasText: "JSON" }).waitFor();
+    await page.getByRole("button", { name: "Keep both" }).click();
+    await listed(page, "sales_000").waitFor();
+    expect(await variables.get("sales_000")).toEqual([
+      { city: "Oslo", units: 3 },
+      { city: "Rome", units: 4 },
+    ]);
+    expect(await variables.get("sales")).toBe(1);
+    await drop(page, [{ name: "sales.csv", text: "n\n7\n" }]);
+    await page.getByRole("button", { name: "Replace it" }).click();
+    await eventually(async () => expect(await variables.get("sales")).toEqual([{ n: 7 }]));
+  });
+
+  it("may be chosen instead, and a picture is shown", async ({ open, demo }) => {
+    const { page } = await variablesPage({ open, demo });
+    const png =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    const file = { name: "dot.png", mimeType: "image/png", buffer: Buffer.from(png, "base64") };
+    await page.getByLabel("Files to keep as variables").setInputFiles(file);
+    await listed(page, "dot").click();
+    const image = page.getByRole("img", { name: "$dot" });
+    await image.waitFor();
+    const width = () => page.evaluate("document.querySelector('.variables-image').naturalWidth");
+    await eventually(async () => expect(await width()).toBe(1));
+  });
+});
+
+describe("a variable", () => {
+  it("is listed with what is known of it, newest first", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await variables.put("orders", records(1_200));
+    await variables.put("orders", records(1_234));
+    await variables.put("secret_key", "abc", { visibility: "secret" });
+    await listed(page, "secret_key").waitFor();
+    await page.getByText("version 2").waitFor();
+    const rows = page.locator(".variables-open");
+    expect(await rows.allInnerTexts()).toEqual([
+      expect.stringMatching(/^\$secret_key\s+now\s+3 characters\s+3 bytes\s+secret$/),
+      expect.stringMatching(/^\$orders\s+now\s+1,234 elements\s+\d+ KB\s+version 2$/),
+      expect.stringMatching(/^\$first\s+/),
+    ]);
+    const { bytes } = await variables.info("orders");
+    expect(await rows.nth(1).innerText()).toContain(`${Math.round(bytes / 1_000)} KB`);
+  });
+
+  it("is downloaded as it is kept, under its name", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await variables.put("rows", [{ a: 1 }, { a: "ü" }]);
+    await listed(page, "rows").click();
+    const started = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download" }).click();
+    const download = await started;
+    expect(download.suggestedFilename()).toBe("rows.json");
+    expect(JSON.parse(readFileSync(await download.path(), "utf8"))).toEqual([{ a: 1 }, { a: "ü" }]);
+  });
+
+  it("is pinned, from the list and where it is opened", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await variables.put("price", 9, { ttl: 900 });
+    const row = page.getByRole("listitem").filter({ hasText: "$price" });
+    await row.locator(".variables-life").waitFor();
+    await row.getByRole("button", { name: "Pin $price" }).click();
+    await row.getByRole("button", { name: "Pin $price", pressed: true }).waitFor();
+    // What is pinned stays: there is nothing to shrink.
+    await row.locator(".variables-life").waitFor({ state: "detached" });
+    expect(await variables.info("price")).toMatchObject({ pinned: true });
+    await listed(page, "price").click();
+    await page.getByRole("button", { name: "Pinned" }).click();
+    await page.getByRole("button", { name: "Pin", exact: true }).waitFor();
+    expect(await variables.info("price")).toMatchObject({ pinned: false });
+  });
+
+  it("is deleted once somebody has said yes", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo, forgives: /404|410/ });
+    await variables.put("old", 1);
+    await listed(page, "old").click();
+    const press = async (name: string) => {
+      await page.getByRole("button", { name: "Delete", exact: true }).click();
+      await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
+    };
+    await press("Keep it");
+    expect(await variables.get("old")).toBe(1);
+    await press("Delete");
+    await listed(page, "first").waitFor();
+    await listed(page, "old").waitFor({ state: "detached" });
+    expect((await variables.list()).variables.map((info) => info.name)).toEqual(["first"]);
+  });
+
+  it("goes while one looks when its time is over, and its bar shrinks", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await variables.put("goes", 1, { ttl: 60 });
+    const row = page.getByRole("listitem").filter({ hasText: "$goes" });
+    await row.getByText(/evicted in \d+ s/).waitFor({ state: "attached" });
+    const left = async () =>
+      Number(/[\d.]+/.exec((await row.locator(".variables-left").getAttribute("style")) ?? ""));
+    const before = await left();
+    expect(before).toBeGreaterThan(0);
+    expect(before).toBeLessThanOrEqual(1);
+    await eventually(async () => expect(await left()).toBeLessThan(before));
+    await listed(page, "goes").click();
+    await page.getByRole("button", { name: "Settings" }).click();
+    await page.getByLabel("Time to live, from now").fill("1 s");
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("button", { name: "All variables" }).click();
+    await row.waitFor({ state: "detached" });
+    await page.getByRole("tab", { name: "Variables 1" }).waitFor();
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByText(/\$goes went its time was over/).waitFor();
+  });
+});
+
+describe("an edited variable", () => {
+  it("is what the next answer is made of", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Compare the weather in Oslo and Cairo/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await listed(page, "get_weather_oslo").click();
+    const oslo = page.getByRole("article", { name: "Variable get_weather_oslo" });
+    await oslo.getByRole("button", { name: "Edit" }).click();
+    const field = page.getByLabel("The value of $get_weather_oslo");
+    const value = JSON.parse(await field.inputValue()) as Record<string, unknown>;
+    await field.fill(JSON.stringify({ ...value, temperature: 71 }));
+    await page.getByRole("button", { name: "Save" }).click();
+    await field.waitFor({ state: "detached" });
+
+    await ask(page, "Which is warmer?");
+    const answer = page.getByRole("article", { name: "Answer" }).nth(1);
+    await answer.getByRole("button", { name: "Answer again" }).waitFor();
+    const { variables } = createClient(demo.url).conversation(idIn(page));
+    const cairo = await variables.get<{ readonly temperature: number }>("get_weather_cairo");
+    const difference = Math.round((71 - cairo.temperature) * 10) / 10;
+    expect(await answer.innerText()).toMatch(new RegExp(`Oslo.*${difference}.*warmer`));
+  });
+
+  it("loses nothing that somebody else has written meanwhile", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo, forgives: /412/ });
+    await variables.put("quote", { price: 1 }, { pin: true, description: "Price" });
+    await listed(page, "quote").click();
+    const field = page.getByLabel("The value of $quote");
+    const edit = async (text: string) => {
+      await page.getByRole("button", { name: "Edit" }).click();
+      await field.fill(text);
+    };
+    await edit('{"price": 2');
+    expect(await page.getByRole("button", { name: "Save" }).isDisabled()).toBe(true);
+    await field.fill('{"price": 2}');
+    await page.getByRole("button", { name: "Save" }).click();
+    await field.waitFor({ state: "detached" });
+    expect(await variables.get("quote")).toEqual({ price: 2 });
+    expect(await variables.info("quote")).toMatchObject({ pinned: true, description: "Price" });
+    await edit('{"price": 3}');
+    await variables.put("quote", { price: 9 });
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("$quote has been changed since you opened it.").waitFor();
+    expect(await variables.get("quote")).toEqual({ price: 9 });
+    await page.getByRole("button", { name: "Overwrite it with mine" }).click();
+    await field.waitFor({ state: "detached" });
+    expect(await variables.get("quote")).toEqual({ price: 3 });
+  });
+});

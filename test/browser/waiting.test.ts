@@ -1,0 +1,92 @@
+import { describe, expect } from "vitest";
+import { ask, it } from "../support/page-test.ts";
+
+const london = { name: "get_weather", input: { location: "London" } };
+const mail = { name: "send_mail", input: { text: "In $get_weather_london.city" } };
+
+describe("a call that waits", () => {
+  it("shows what would run, after a reload too, and is approved or denied", async ({
+    open,
+    scripted,
+  }) => {
+    scripted.answer(
+      "Send it.",
+      { kind: "calls", calls: [london] },
+      { kind: "calls", calls: [mail] },
+      { kind: "text", text: "It is sent." },
+    );
+    const again = { name: "send_mail", input: { text: "Denied to $get_weather_london.city" } };
+    scripted.answer(
+      "Send it once more.",
+      { kind: "calls", calls: [again] },
+      { kind: "text", text: "Then not." },
+    );
+    const page = await open(scripted.url);
+    await ask(page, "Send it.");
+    const card = page.getByRole("region", { name: "Call of send_mail" });
+    const input = card.getByLabel("Input with its values");
+    expect(JSON.parse(await input.innerText())).toEqual({ text: "In London" });
+    await page.reload();
+    expect(JSON.parse(await input.innerText())).toEqual({ text: "In London" });
+    const sent = () => scripted.mail.calls.map(({ input: { text } }) => text);
+    expect(sent()).not.toContain("In London");
+    await card.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("It is sent.").waitFor();
+    expect(sent().filter((text) => text === "In London")).toHaveLength(1);
+
+    await ask(page, "Send it once more.");
+    await card.nth(1).getByLabel("Reason, if you like").fill("Enough.");
+    await card.nth(1).getByRole("button", { name: "Deny" }).click();
+    await page.getByText("Then not.").waitFor();
+    expect(sent()).not.toContain("Denied to London");
+    await card.nth(1).getByRole("button", { expanded: false }).click();
+    await card.nth(1).getByText("Enough.").waitFor();
+  });
+
+  it("may be the call of a plan that the model proposes", async ({ open, scripted }) => {
+    const calls = [
+      { _tool: "get_weather", location: "London", _outputPath: "†state.here" },
+      { _tool: "get_weather", location: "Paris", _outputPath: "†state.there" },
+      { _tool: "compare_weather", city1: "†state.here", city2: "†state.there" },
+    ];
+    scripted.answer(
+      "Plan it.",
+      { kind: "calls", calls: [{ name: "propose_plan", input: { name: "Both", calls } }] },
+      { kind: "text", text: "Approve it." },
+    );
+    const page = await open(scripted.url);
+    await ask(page, "Plan it.");
+    await page.getByText("Approve it.").waitFor();
+    const card = page.getByRole("region", { name: "Call of propose_plan" });
+    expect(await card.innerText()).toMatch(/^propose_plan\s*Both\s*3 calls\s/);
+    const plans = page.getByRole("tabpanel", { name: "Plans" });
+    await plans.getByRole("heading", { name: "Both" }).waitFor();
+    // Who writes goes on writing.
+    expect(await page.evaluate("document.activeElement.tagName")).toBe("TEXTAREA");
+    await plans.getByRole("button", { name: "All plans" }).click();
+    await plans.getByRole("heading", { name: "Both" }).waitFor({ state: "hidden" });
+    await page.getByRole("tab", { name: "Events" }).click();
+    await card.getByRole("button", { name: "Open the plan" }).click();
+    await plans.getByRole("heading", { name: "Both" }).waitFor();
+    await card.getByRole("button", { expanded: false }).click();
+    const written = card.getByLabel("calls, as the model wrote it");
+    expect(JSON.parse(await written.innerText())).toEqual(calls);
+  });
+});
+
+describe("what has gone wrong", () => {
+  it("is said in words, and tried again", async ({ open, scripted }) => {
+    const body = JSON.stringify({ error: { message: "No such model." } });
+    scripted.answer("Well?", { kind: "status", status: 404, body });
+    scripted.answer("Well?", { kind: "text", text: "Now it works." });
+    const page = await open(scripted.url);
+    await ask(page, "Well?");
+    const trouble = page.getByRole("alert");
+    await trouble.waitFor();
+    expect(await trouble.innerText()).toMatch(/The model failed\./);
+    await trouble.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("Now it works.").waitFor();
+    expect(await page.getByRole("article", { name: "You" }).count()).toBe(1);
+    await trouble.waitFor({ state: "detached" });
+  });
+});

@@ -1,0 +1,33 @@
+import type { Locator, Page } from "playwright-core";
+import { type Client, createClient } from "../../src/client.ts";
+import type { OpenOptions } from "./page-test.ts";
+
+interface Opening extends OpenOptions {
+  readonly open: (url: string, options?: OpenOptions) => Promise<Page>;
+  readonly demo: { readonly url: string };
+}
+
+/** The page of a conversation that has one variable, `$first`, and is shared with no other test. */
+export async function variablesPage({ open, demo, ...options }: Opening): Promise<{
+  readonly page: Page;
+  readonly id: string;
+  readonly variables: ReturnType<Client["conversation"]>["variables"];
+}> {
+  const id = crypto.randomUUID();
+  const { variables } = createClient(demo.url).conversation(id);
+  await variables.put("first", 1);
+  const page = await open(`${demo.url}/#/c/${id}`, options);
+  await listed(page, "first").waitFor();
+  return { page, id, variables };
+}
+
+/** What opens the variable, in the list. */
+export function listed(page: Page, name: string): Locator {
+  const exact = page.locator(".variables-name").filter({ hasText: new RegExp(`^\\$${name}$`) });
+  return page.locator(".variables-open").filter({ has: exact });
+}
+
+export const records = (
+  count: number,
+): readonly Readonly<{ id: number; name: string; size: number }>[] =>
+  Array.from({ length: count }, (_, id) => ({ id, name: `row ${id}`, size: (id * 7) % 1_000 }));
