@@ -41,6 +41,28 @@ describe("two tabs on one conversation", () => {
     }
   });
 
+  it("do not ask for what has been decided in one of them", async ({ open, scripted }) => {
+    const calls = [{ name: "send_mail", input: { text: "Once for two tabs" } }];
+    scripted.answer(
+      "Send it once.",
+      { kind: "calls", calls },
+      { kind: "text", text: "It went out." },
+    );
+    const first = await open(scripted.url);
+    await ask(first, "Send it once.");
+    const approve = { name: "Approve", exact: true } as const;
+    await first.getByRole("button", approve).waitFor();
+    const second = await open(first.url(), { beside: first });
+    await second.getByRole("button", approve).waitFor();
+    await first.getByRole("button", approve).click();
+    for (const page of [first, second]) {
+      await page.getByText("It went out.").waitFor();
+      expect(await page.getByRole("button", approve).count()).toBe(0);
+    }
+    const sent = scripted.mail.calls.filter(({ input: { text } }) => text === "Once for two tabs");
+    expect(sent).toHaveLength(1);
+  });
+
   it("share the variables, whoever writes them", async ({ open, scripted }) => {
     scripted.answer("Share this.", ...comparison);
     const first = await open(scripted.url);

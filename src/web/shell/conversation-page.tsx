@@ -1,4 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import type { UIMessage } from "ai";
+import { isToolPart } from "../chat/tool-card.tsx";
 import { ChatView } from "../chat/chat-view.tsx";
 import type { Example } from "../chat/first-run.tsx";
 import type { Loaded } from "../chat/load-messages.ts";
@@ -108,8 +110,14 @@ function useOthers(events: readonly ConversationEvent[], chatting: Chatting): vo
   useEffect(() => {
     if (last === undefined || isBusy || last.id === seen.current) return;
     seen.current = last.id;
-    if (!messages.some(({ id }) => id === last.turn)) reload();
+    // What waited here may have been decided elsewhere: then the same answer has gone on.
+    const isShown = messages.some(({ id, parts }) => id === last.turn && !parts.some(isWaiting));
+    if (!isShown) reload();
   }, [last, isBusy, messages, reload]);
+}
+
+function isWaiting(part: UIMessage["parts"][number]): boolean {
+  return isToolPart(part) && part.state === "approval-requested";
 }
 
 /** An example is asked of the agent that knows the answer. */
