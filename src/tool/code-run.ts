@@ -1,5 +1,6 @@
 import { ByrefError, codeOf, limitExceeded, messageOf, publicMessageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
+import type { Awaitable } from "../store/variable-store.ts";
 import { clip, isObject, type Json } from "../value/json.ts";
 import { type CodeInputs, MAX_CROSSING_CHARS, parseResult, readPart } from "./code-inputs.ts";
 import type { RuntimeToolContext } from "./runtime-tool.ts";
@@ -12,6 +13,8 @@ const MAX_CALLS = 50;
 export interface CodeRunOptions {
   readonly sandbox: Sandbox;
   readonly tools: ReadonlyMap<string, WrappedTool>;
+  /** Called before a tool is. */
+  readonly onCall: (() => Awaitable<void>) | undefined;
   readonly context: RuntimeToolContext;
   readonly timeMs: number;
 }
@@ -73,6 +76,8 @@ export class CodeRun {
     }
     this.#requireOpen();
     this.#requireHarmless(name);
+    await this.#options.onCall?.();
+    this.#requireOpen();
     const run = await prepared.run();
     if (run.kind === "failed") throw new ByrefError(run.code, run.message);
     this.#requireOpen();

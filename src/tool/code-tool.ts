@@ -18,6 +18,8 @@ export interface CodeToolOptions {
   readonly sandbox: Sandbox;
   /** The tools that code may call; asked for once a run. */
   readonly tools: () => ReadonlyMap<string, WrappedTool>;
+  /** Called before one of them is, which waits for it; what it throws fails the call. */
+  readonly onCall?: (() => Awaitable<void>) | undefined;
   /** Wall-clock time of one run, its tool calls included. Default: as any tool. */
   readonly timeMs?: number;
 }
@@ -46,7 +48,8 @@ const inputSchema = z.object({
 type Input = z.infer<typeof inputSchema>;
 
 /** `run_code`: the model's own JavaScript on variables, in a sandbox. */
-export function codeTool({ sandbox, tools, timeMs = limits.toolMs }: CodeToolOptions): RuntimeTool {
+export function codeTool(options: CodeToolOptions): RuntimeTool {
+  const { sandbox, tools, onCall, timeMs = limits.toolMs } = options;
   return runtimeTool({
     name: NAME,
     description: DESCRIPTION,
@@ -56,7 +59,7 @@ export function codeTool({ sandbox, tools, timeMs = limits.toolMs }: CodeToolOpt
       for (const name of names) context.labels.add(name);
       for (const name of input.outputs ?? []) requireOutputName(context.store, name);
       const inputs = await readInputs(context, names);
-      const run = new CodeRun({ sandbox, tools: tools(), context, timeMs }, names);
+      const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, names);
       const result = await run.run(input.code, inputs);
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };

@@ -10,7 +10,7 @@ import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import type { Effects, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Account } from "./account.ts";
 import { askerFor, askModelOf } from "./sub-turn.ts";
-import { type Facilities, Toolbox } from "./toolbox.ts";
+import { type Facilities, Toolbox, type ToolboxOptions } from "./toolbox.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import { wrapOptionsFor } from "./wrap-options.ts";
 
@@ -71,7 +71,7 @@ export async function toolsToRun(
   return toolsOf(plan, options, {
     wrap: { ...wrapFor(plan, options, new Taint(tainted, { isFixed: true })), owner: run },
     own: frontEndOf(facilities, plan.format).own?.tools(places) ?? [],
-    ask: askerFor(asking),
+    toolbox: { ask: askerFor(asking), onCall: () => account.spend.add("toolCalls", 1) },
   });
 }
 
@@ -79,22 +79,19 @@ interface Parts {
   readonly wrap: WrapOptions;
   /** What the format brings. */
   readonly own: readonly RuntimeTool[];
-  readonly ask?: ReturnType<typeof askerFor>;
+  readonly toolbox?: ToolboxOptions;
 }
 
 async function toolsOf(
   plan: Plan,
   { agent, facilities = {} }: Planner,
-  { wrap, own, ask }: Parts,
+  { wrap, own, toolbox: how }: Parts,
 ): Promise<PlanTools> {
   // A plan that proposes plans is nothing that a person could approve.
   const { planTool: _, ...others } = facilities;
   const frontEnd = frontEndOf(facilities, plan.format);
   const { plain = {}, isAlone = false } = frontEnd.own ?? {};
-  const toolbox = await Toolbox.open(agent, wrap, {
-    ...others,
-    ...(ask === undefined ? {} : { ask }),
-  });
+  const toolbox = await Toolbox.open(agent, wrap, { ...others, ...how });
   const wrapped = await wrapRuntimeTools(own, wrap);
   const toolNames = Object.keys(toolbox.plain);
   const hasFiles = facilities.files !== undefined;

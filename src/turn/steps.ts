@@ -74,7 +74,8 @@ export class Steps {
     const { agent, window, store, facilities, signal, newId, toolbox, observer } = this.#options;
     const { id, taint, account, waiting } = this.#state;
     const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
-    const tools = await Toolbox.open(agent, wrap, { ...facilities, ...toolbox });
+    const onCall = () => account.spend.add("toolCalls", 1);
+    const tools = await Toolbox.open(agent, wrap, { ...facilities, ...toolbox, onCall });
     const past = await toModelMessages(window, tools.past);
     const calls = new ToolCalls({
       tools,

@@ -1,6 +1,6 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { Awaitable, VariableStore } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code-tool.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
@@ -37,6 +37,8 @@ export interface ToolboxOptions {
   readonly ask?: AskColleague;
   /** What becomes of a tool here. Default: it is what it is anywhere. */
   readonly adapt?: (tool: WrappedTool) => WrappedTool;
+  /** Called before code calls a tool, which waits for it; what it throws fails the call. */
+  readonly onCall?: () => Awaitable<void>;
   /** The runtime's own are shown whether there are variables or not. */
   readonly showsAll?: boolean;
 }
@@ -162,14 +164,18 @@ function proposingTools(agent: Agent, { planTool }: Facilities): readonly Runtim
   return isChosen(tool.name, agent) && !Object.hasOwn(agent.tools, tool.name) ? [tool] : [];
 }
 
+interface Callable extends Pick<ToolboxOptions, "onCall"> {
+  readonly callable: ReadonlyMap<string, WrappedTool>;
+}
+
 function ownTools(
   { toolMs }: WrapOptions,
-  { code, files, callable }: Facilities & { readonly callable: ReadonlyMap<string, WrappedTool> },
+  { code, files, callable, onCall }: Facilities & Callable,
 ): readonly RuntimeTool[] {
   const tools = variableTools(files === undefined ? {} : { files });
   if (code === undefined) return tools;
   const time = toolMs === undefined ? {} : { timeMs: toolMs };
-  const runCode = code({ tools: () => callable, ...time });
+  const runCode = code({ tools: () => callable, onCall, ...time });
   // What has brought a process down would do so again in each attempt.
   return [...tools, { ...runCode, effects: "once" }];
 }

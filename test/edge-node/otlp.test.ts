@@ -210,7 +210,7 @@ describe("the spans of a turn", () => {
       span.end(call % 3 === 0 ? { error: "tool_failed" } : {});
     }
     trace.end({});
-    // Code may call a tool without end: nothing is kept of the others.
+    // Nothing is kept of the others.
     expect(trace.spans).toHaveLength(1_000);
     const cost = { rowsRead: 0, rowsWritten: 0, alarms: 0 };
     const subject = { tenant: "acme", conversation: "c", turn: "t" };

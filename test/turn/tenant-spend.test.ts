@@ -2,10 +2,12 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { limits } from "../../src/limits.ts";
+import { codeTool, type MakeCodeTool } from "../../src/tool/code-tool.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend.ts";
 import { asker, delegating, saying } from "../support/colleagues.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { MemoryLeases } from "../support/leases.ts";
+import { scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import { chunksOf, Conversation, START_MS } from "../support/turn.ts";
 
@@ -108,6 +110,24 @@ describe("what a tenant may spend", () => {
     expect(result.error?.code).toBe("spend_exceeded");
     expect(leases.used("modelCalls")).toBe(2);
     expect(new Set(leases.claims.map(({ key }) => key)).size).toBe(1);
+  });
+
+  it("counts what code calls", async () => {
+    const leases = new MemoryLeases({ toolCalls: 4 });
+    let runs = 0;
+    const answers: unknown[] = [];
+    const act = tool({ inputSchema, execute: () => ++runs });
+    const sandbox = scriptedSandbox(async ({ call }) => {
+      for (let n = 0; n < 4; n++) answers.push(await call("act", JSON.stringify({ n })));
+      return {};
+    });
+    const code: MakeCodeTool = (options) => codeTool({ ...options, sandbox });
+    const chat = new Conversation({ tools: { act }, leases, facilities: { code } });
+    const asking: Step = [toolCall("run_code", { code: "…", variables: [] }), asked];
+    await chat.say({ steps: [calls(1), asking, done] });
+    expect(runs).toBe(3);
+    expect(JSON.stringify(answers[3])).toContain("This tenant may spend 4 calls of tools");
+    expect(leases.used("toolCalls")).toBe(4);
   });
 
   it("is not spent where nobody can say how much is left", async () => {

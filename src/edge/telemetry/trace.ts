@@ -3,7 +3,7 @@ import type { Activity, Observed, Outcome } from "../../tool/observer.ts";
 /** Who answers is known when its time has come. */
 const NOBODY: Activity = { kind: "agent", name: "" };
 
-/** Code may call a tool without end, and collectors bound a request: megabytes at most. */
+/** Calls, and what code calls, are many at times; and collectors bound a request: megabytes at most. */
 const MAX_SPANS = 1_000;
 
 /** What goes on in one attempt at a turn. */
