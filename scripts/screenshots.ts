@@ -50,7 +50,7 @@ const worker = await startLocalWorker({
 try {
   for (const picture of pictures) await take(picture);
 } finally {
-  await browser.close();
+  await browser.stop();
   await worker.stop();
   rmSync(stateDir, { recursive: true, force: true });
 }

@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
-import { idIn, it, KEY } from "../support/page-test.ts";
+import { eventually, idIn, it, KEY } from "../support/page-test.ts";
 import { listed } from "../support/variables-page.ts";
 
 // Nothing but the page itself is given to who has no key.
@@ -73,7 +73,11 @@ describe("a server with a door", () => {
     await listed(page, "dot").click();
     const image = page.getByRole("img", { name: "$dot" });
     expect(await image.getAttribute("src")).toContain("ticket=");
-    await page.waitForFunction("document.querySelector('.variables-image').naturalWidth === 1");
+    await eventually(async () =>
+      expect(await page.evaluate("document.querySelector('.variables-image').naturalWidth")).toBe(
+        1,
+      ),
+    );
     const downloaded = async (press: () => Promise<void>) => {
       const started = page.waitForEvent("download");
       await press();

@@ -59,7 +59,8 @@ describe("the example", () => {
     await card.getByRole("button", { name: "Open $monthly_totals_1" }).click();
     const table = page.getByRole("table", { name: "$monthly_totals_1" });
     await table.getByText(String(totals[11]?.["month"]), { exact: true }).waitFor();
-    await page.getByRole("button", { name: "Chart", exact: true }).click();
+    const panel = page.getByRole("tabpanel", { name: "Variables" });
+    await panel.getByRole("button", { name: "Chart", exact: true }).click();
     const drawn = page.getByRole("group", { name: /of \$monthly_totals_1 by month/ });
     await drawn.waitFor();
     expect(await page.locator(".chart-line, .chart-bars").first().getAttribute("d")).toMatch(/M/);
@@ -75,10 +76,8 @@ describe("the example", () => {
     await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
     await page.getByText("nothing of it runs until you approve it").waitFor();
     await page.getByRole("tab", { name: "Plans", selected: true }).waitFor();
-    await page
-      .getByRole("tabpanel")
-      .getByRole("button", { name: /Report on the orders of 2025/ })
-      .click();
+    const panel = page.getByRole("tabpanel", { name: "Plans" });
+    await panel.getByRole("heading", { name: "Report on the orders of 2025" }).waitFor();
     const nodes = page.locator(".plans-node");
     const states = () =>
       nodes.evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
