@@ -65,7 +65,7 @@ describe("the keyboard alone", () => {
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Answer again" }).waitFor();
     // What one would do next is to write.
-    expect(await focused(page)).toBe("Message");
+    await eventually(async () => expect(await focused(page)).toBe("Message"));
     await page.keyboard.type("What is the weather");
     await page.keyboard.press("Shift+Enter");
     await page.keyboard.type("in NYC?");
@@ -80,7 +80,7 @@ describe("the keyboard alone", () => {
       await page.getByRole("tab", { name, selected: true }).waitFor();
     }
     await page.keyboard.press("ArrowLeft");
-    expect(await focused(page)).toBe("Meter");
+    await eventually(async () => expect(await focused(page)).toBe("Meter"));
   });
 
   it("opens a variable, goes back to it, and among the others", async ({ open, demo }) => {
@@ -90,19 +90,19 @@ describe("the keyboard alone", () => {
     await listed(page, "third").waitFor();
     await listed(page, "third").focus();
     await page.keyboard.press("ArrowDown");
-    expect(await focused(page)).toContain("$second");
+    await eventually(async () => expect(await focused(page)).toContain("$second"));
     await page.keyboard.press("Enter");
     await page.getByRole("article", { name: "Variable second" }).waitFor();
-    expect(await focused(page)).toBe("All variables");
+    await eventually(async () => expect(await focused(page)).toBe("All variables"));
     await page.keyboard.press("Enter");
     await listed(page, "second").waitFor();
-    expect(await focused(page)).toContain("$second");
+    await eventually(async () => expect(await focused(page)).toContain("$second"));
     await page.keyboard.press("End");
-    expect(await focused(page)).toContain("$first");
+    await eventually(async () => expect(await focused(page)).toContain("$first"));
     await page.keyboard.press("Home");
-    expect(await focused(page)).toContain("$third");
+    await eventually(async () => expect(await focused(page)).toContain("$third"));
     await page.keyboard.press("Tab");
-    expect(await focused(page)).toBe("Pin $third");
+    await eventually(async () => expect(await focused(page)).toBe("Pin $third"));
     await page.keyboard.press("Space");
     await page.getByRole("button", { name: "Pin $third", pressed: true }).waitFor();
   });
@@ -115,7 +115,7 @@ describe("the keyboard alone", () => {
     const card = await cardOf(page, mark);
     await page.keyboard.press("Escape");
     await card.waitFor({ state: "hidden" });
-    expect(await focused(page)).toBe("Oslo");
+    await eventually(async () => expect(await focused(page)).toBe("Oslo"));
     // A scroll may close it before the key is pressed.
     await eventually(async () => {
       await cardOf(page, mark);
@@ -127,18 +127,19 @@ describe("the keyboard alone", () => {
     await more.focus();
     await page.keyboard.press("Enter");
     await page.getByRole("menu").waitFor();
-    expect(await focused(page)).toBe("Fork");
+    await eventually(async () => expect(await focused(page)).toBe("Fork"));
     await page.keyboard.press("Escape");
     await page.getByRole("menu").waitFor({ state: "detached" });
-    expect(await focused(page)).toBe("More");
+    await eventually(async () => expect(await focused(page)).toBe("More"));
     await page.keyboard.press("Enter");
+    await eventually(async () => expect(await focused(page)).toBe("Fork"));
     await page.keyboard.press("ArrowUp");
-    expect(await focused(page)).toBe("Delete");
+    await eventually(async () => expect(await focused(page)).toBe("Delete"));
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await focused(page)).toBe("More");
+    await eventually(async () => expect(await focused(page)).toBe("More"));
 
     const edit = page.getByRole("button", { name: "Edit" });
     await edit.focus();
@@ -154,6 +155,8 @@ describe("the keyboard alone", () => {
     await list.waitFor();
     await page.keyboard.press("Escape");
     await list.waitFor({ state: "hidden" });
-    await eventually(async () => expect(await focused(page)).toBe("Conversations"));
+    await eventually(
+      async () => await eventually(async () => expect(await focused(page)).toBe("Conversations")),
+    );
   });
 });

@@ -79,4 +79,33 @@ describe("two tabs on one conversation", () => {
       await gone.waitFor({ state: "detached" });
     }
   });
+
+  it("show what is asked elsewhere while it is answered", async ({ open, scripted }) => {
+    const held = Promise.withResolvers<void>();
+    scripted.answer("Asked in the first.", { kind: "text", text: "Here." });
+    const text = "Half of it, and the rest.";
+    scripted.answer("Streamed to both.", { kind: "text", text, hold: held.promise });
+    scripted.answer("By a program", { kind: "text", text: "There." });
+    const first = await open(scripted.url);
+    await ask(first, "Asked in the first.");
+    await first.getByText("Here.", { exact: true }).waitFor();
+    const second = await open(first.url(), { beside: first });
+    await second.getByText("Here.", { exact: true }).waitFor();
+
+    await ask(first, "Streamed to both.");
+    await first.getByText("Half of").waitFor();
+    await second.getByText("Half of").waitFor();
+    await second.getByRole("button", { name: "Stop" }).waitFor();
+    held.resolve();
+    for (const page of [first, second]) {
+      await page.getByText(text).waitFor();
+      await page.getByRole("button", { name: "Send" }).waitFor();
+    }
+    await createClient(scripted.url).conversation(idIn(first)).send("By a program").text();
+    for (const page of [first, second]) {
+      await page.getByText("There.", { exact: true }).waitFor();
+      expect(await page.getByRole("article").count()).toBe(6);
+    }
+    expect(scripted.asked("Streamed to both.")).toBe(1);
+  });
 });

@@ -1,6 +1,6 @@
 import { useChat, type UseChatHelpers } from "@ai-sdk/react";
 import { lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
-import { useCallback, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { Session } from "../session.ts";
 import { isLost } from "../words.ts";
 import type { Decide } from "./approval-form.tsx";
@@ -46,6 +46,12 @@ export function useChatting(options: ChattingOptions): Chatting {
   const [next, setNext] = useState(loaded.next);
   const { trouble, run } = useAttempts(chat);
   const { sendMessage, regenerate, setMessages, addToolApprovalResponse } = chat;
+  const showKept = useCallback(async () => {
+    const page = await loadMessages(session);
+    setMessages([...page.messages]);
+    setNext(page.next);
+  }, [session, setMessages]);
+  useOtherTabs(conversation, chat, (join) => run(() => showKept().then(join)));
   const loadEarlier = async () => {
     const page = await loadMessages(session, next);
     setMessages((known) => [...page.messages, ...known]);
@@ -70,15 +76,7 @@ export function useChatting(options: ChattingOptions): Chatting {
       (messageId, text) => run(() => sendMessage({ text, messageId })),
       [run, sendMessage],
     ),
-    reload: useCallback(
-      () =>
-        run(async () => {
-          const page = await loadMessages(session);
-          setMessages([...page.messages]);
-          setNext(page.next);
-        }),
-      [run, session, setMessages],
-    ),
+    reload: useCallback(() => run(showKept), [run, showKept]),
     regenerate: useCallback((messageId) => run(() => regenerate({ messageId })), [run, regenerate]),
   };
 }
@@ -110,6 +108,32 @@ function useStockChat({ session, loaded, agent, onChange }: ChattingOptions) {
     onFinish: onChange,
   });
   return { chat, firstParts, isReconnecting };
+}
+
+/**
+ * What one tab asks is answered in all of them: the others are told when the answer begins. The server tells
+ * of a turn when it has ended, which is how other devices hear of it.
+ */
+function useOtherTabs(
+  conversation: string,
+  { status, resumeStream }: Chat,
+  show: (join: () => Promise<void>) => void,
+): void {
+  const now = useRef({ status, resumeStream, show });
+  now.current = { status, resumeStream, show };
+  const channel = useRef<BroadcastChannel>(undefined);
+  useEffect(() => {
+    const own = new BroadcastChannel(`byref ${conversation}`);
+    channel.current = own;
+    own.addEventListener("message", () => {
+      const { status, resumeStream, show } = now.current;
+      if (status !== "submitted" && status !== "streaming") show(() => resumeStream());
+    });
+    return () => own.close();
+  }, [conversation]);
+  useEffect(() => {
+    if (status === "streaming") channel.current?.postMessage("answering");
+  }, [status]);
 }
 
 /** What goes wrong outside of the stream is shown as what goes wrong in it. */

@@ -1,4 +1,4 @@
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from "react";
 import { Icon, type IconName } from "./icon.tsx";
 import "./menu.css";
 
@@ -31,7 +31,7 @@ export function Menu({ label, choices }: MenuProps) {
         aria-label={label}
         aria-haspopup="menu"
         aria-expanded={isOpen}
-        onClick={() => setOpen(!isOpen)}
+        onClick={() => setOpen((open) => !open)}
       >
         <Icon name="dots" />
       </button>
@@ -66,9 +66,12 @@ function classesOf({ isDangerous = false, isForPhones = false }: Choice): string
 
 function useMenu(own: RefObject<HTMLElement | null>, opener: RefObject<HTMLElement | null>) {
   const [isOpen, setOpen] = useState(false);
+  // Before anybody can see it, or press another key.
+  useLayoutEffect(() => {
+    if (isOpen) itemsIn(own.current)[0]?.focus();
+  }, [isOpen, own]);
   useEffect(() => {
     if (!isOpen) return undefined;
-    itemsIn(own.current)[0]?.focus();
     const away = ({ target }: PointerEvent) => {
       if (!(target instanceof Node && own.current?.contains(target))) setOpen(false);
     };
