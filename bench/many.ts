@@ -1,19 +1,17 @@
 /**
  * A thousand new conversations at once, a turn of 22 chunks each: `npm run bench -- many`. Against an object
- * that writes the question and the answer to its SQLite and streams the same frames, and does nothing else.
- * Each round starts workerd anew for each of them, in turns; ratios within one run are what counts. The
- * figures and the goals are in `bench/README.md`. `--quick` takes one round.
+ * that writes the question and the answer to its SQLite and streams the same frames, and does nothing else;
+ * and against a peer. Each round starts workerd anew for each of them, in turns; ratios within one run are
+ * what counts. The figures and the goals are in `bench/README.md`. `--quick` takes one round.
  */
-import { loadavg } from "node:os";
 import { messagesOf, textOf } from "../test/support/turn-client.ts";
-import { ask, median } from "./ask.ts";
 import { answerTo, type Load, questionFor } from "./load.ts";
-import { bundleWorker, startWorkerd } from "./plain-workerd.ts";
+import { plainRow, ratioRows, report } from "./results.ts";
+import { type Contest, isQuick, present, type Side, startContest, urlOf } from "./sides.ts";
+import { median } from "./statistics.ts";
 
-const SIDES = ["ours", "rows"] as const;
-type Side = (typeof SIDES)[number];
-
-const ROUNDS = process.argv.includes("--quick") ? 1 : 3;
+const SIDES = present(["ours", "rows", "ai-chat"]);
+const ROUNDS = isQuick ? 1 : 3;
 const AT_ONCE = 1_000;
 /** Before what is measured, so that the code is compiled. */
 const WARM_UP = 200;
@@ -21,14 +19,11 @@ const READ_AT_ONCE = 20;
 
 interface Sample {
   readonly wallMs: number;
-  readonly firstMs: number;
+  readonly firstByteMs: number;
   /** What workerd grew by at most, for each conversation. */
   readonly eachKiB: number;
   /** Of workerd's time on a core, for each conversation. */
   readonly cpuMs: number;
-  readonly exact: number;
-  /** Question and answer are there afterwards, as they were. */
-  readonly kept: number;
   readonly bytes: number;
 }
 
@@ -37,34 +32,42 @@ interface Asking {
   readonly load: Load;
 }
 
-const bundle = bundleWorker("many", { CONVERSATIONS: "Conversation", ROWS: "Rows" });
-
 async function measure(side: Side): Promise<Sample> {
-  const server = await startWorkerd(bundle, [side]);
-  const url = server.urls[side];
-  const urlOf = (name: string) =>
-    side === "ours" ? `${url}/conversations/${name}/messages` : `${url}/rows/${name}`;
-  const askAll = (all: readonly Asking[]) =>
-    Promise.all(all.map(({ name, load }) => ask(urlOf(name), load)));
+  const contest = await startContest([side]);
+  const askAll = async (all: readonly Asking[]) => {
+    const talks = all.map(({ name, load }) => ({ talk: contest.talk(side, name), load }));
+    const answers = await Promise.all(talks.map(({ talk, load }) => talk.ask(load)));
+    return { answers, close: () => talks.forEach(({ talk }) => talk.close()) };
+  };
   try {
-    await askAll(asking("warm", WARM_UP));
+    (await askAll(asking("warm", WARM_UP))).close();
     const all = asking("c", AT_ONCE);
-    const before = server.usage();
+    const before = contest.server.usage();
     const startMs = performance.now();
-    const answers = await askAll(all);
+    const { answers, close } = await askAll(all);
     const wallMs = performance.now() - startMs;
-    const after = server.usage();
+    const after = contest.server.usage();
+    close();
+    const exact = answers.filter(({ isExact }) => isExact).length;
+    const kept = await countKept(all, (name) => textsOf(contest, side, name));
+    report({
+      rows: [`exact answers of ${side}`, `kept histories of ${side}`].map((what, index) => ({
+        ...plainRow({
+          name: `many conversations: ${what}`,
+          value: [exact, kept][index] ?? 0,
+          unit: `of ${AT_ONCE}`,
+        }),
+      })),
+    });
     return {
       wallMs,
-      firstMs: median(answers.map(({ firstMs }) => firstMs)),
+      firstByteMs: median(answers.map(({ firstByteMs }) => firstByteMs)),
       eachKiB: (after.peakBytes - before.bytes) / AT_ONCE / 1_024,
       cpuMs: (after.cpuMs - before.cpuMs) / AT_ONCE,
-      exact: answers.filter(({ isExact }) => isExact).length,
-      kept: await countKept(all, (name) => textsOf(side, `${url}`, name)),
       bytes: median(answers.map(({ bytes }) => bytes)),
     };
   } finally {
-    server.stop();
+    contest.stop();
   }
 }
 
@@ -91,62 +94,64 @@ async function countKept(
   return kept;
 }
 
-async function textsOf(side: Side, url: string, name: string): Promise<readonly string[]> {
+type Messages = Awaited<ReturnType<typeof messagesOf>>;
+
+async function textsOf(contest: Contest, side: Side, name: string): Promise<readonly string[]> {
+  const url = urlOf(contest.server, side);
   if (side === "ours") return (await messagesOf(`${url}/conversations/${name}`)).map(textOf);
-  const response = await fetch(`${url}/rows/${name}`);
-  // `Rows` wrote it.
-  return ((await response.json()) as { readonly texts: readonly string[] }).texts;
+  if (side === "rows") {
+    const response = await fetch(`${url}/rows/${name}`);
+    // `Rows` wrote it.
+    return ((await response.json()) as { readonly texts: readonly string[] }).texts;
+  }
+  const response = await fetch(`${url}/agents/chat/${name}/get-messages`);
+  return ((await response.json()) as Messages).map(textOf);
 }
 
 interface Figure {
   readonly name: string;
+  readonly unit: string;
   readonly of: (sample: Sample) => number;
-  readonly digits?: number;
-  /** Of ours against the other. */
-  readonly most?: number;
+  readonly against: Readonly<Record<string, number | null>>;
 }
 
 const figures: readonly Figure[] = [
-  { name: "wall, ms", of: ({ wallMs }) => wallMs, most: 1.7 },
-  { name: "first byte, median, ms", of: ({ firstMs }) => firstMs, most: 1.4 },
-  { name: "memory each, at most, KiB", of: ({ eachKiB }) => eachKiB, most: 1.5 },
-  { name: "time on a core each, ms", of: ({ cpuMs }) => cpuMs, digits: 2 },
-  { name: "bytes of an answer", of: ({ bytes }) => bytes },
+  { name: "wall", unit: "ms", of: ({ wallMs }) => wallMs, against: { rows: 1.7, "ai-chat": 0.25 } },
+  {
+    name: "first byte, median",
+    unit: "ms",
+    of: ({ firstByteMs }) => firstByteMs,
+    against: { rows: 1.4, "ai-chat": null },
+  },
+  {
+    name: "memory each, at most",
+    unit: "KiB",
+    of: ({ eachKiB }) => eachKiB,
+    against: { rows: 1.5, "ai-chat": null },
+  },
+  {
+    name: "time on a core each",
+    unit: "ms",
+    of: ({ cpuMs }) => cpuMs,
+    against: { rows: null, "ai-chat": null },
+  },
+  {
+    name: "bytes of an answer",
+    unit: "bytes",
+    of: ({ bytes }) => bytes,
+    against: { rows: null, "ai-chat": null },
+  },
 ];
 
-function print(samples: Readonly<Record<Side, readonly Sample[]>>): void {
-  const heads = ["rows", "ours", "ours/rows, median of rounds"].map((head) => head.padEnd(28));
-  console.log(`${"".padEnd(28)}${heads.join("")}`);
-  for (const { name, of, digits = 0, most } of figures) {
-    const cells = (["rows", "ours"] as const).map((side) => range(samples[side].map(of), digits));
-    const ratios = samples.ours.map((sample, round) => {
-      const other = samples.rows[round];
-      return other === undefined ? Number.NaN : of(sample) / of(other);
-    });
-    const verdict =
-      most === undefined ? "" : ` (goal ${most}${median(ratios) > most ? ", MISSED" : ""})`;
-    const all = [...cells.map((cell) => cell.padEnd(28)), range(ratios, 2) + verdict];
-    console.log(name.padEnd(28) + all.join(""));
-  }
-  for (const side of SIDES) {
-    const [exact, kept] = (["exact", "kept"] as const).map((key) =>
-      Math.min(...samples[side].map((sample) => sample[key])),
-    );
-    console.log(`${side}: exact ${exact}, kept ${kept} of ${AT_ONCE}, in the worst round`);
-  }
-}
-
-function range(values: readonly number[], digits: number): string {
-  const [low, high] = [Math.min(...values), Math.max(...values)].map((end) => end.toFixed(digits));
-  return `${median(values).toFixed(digits)} (${low} to ${high})`;
-}
-
-const samples: Record<Side, Sample[]> = { ours: [], rows: [] };
+const samples = new Map(SIDES.map((side): [Side, Sample[]] => [side, []]));
 for (let round = 0; round < ROUNDS; round++) {
-  // Whoever comes first in one round comes second in the next.
+  // Whoever comes first in one round comes last in the next.
   for (const side of round % 2 === 0 ? SIDES : SIDES.toReversed()) {
-    samples[side].push(await measure(side));
+    samples.get(side)?.push(await measure(side));
   }
 }
-console.log(`Node ${process.version}, load ${loadavg()[0]?.toFixed(1)}, ${ROUNDS} rounds\n`);
-print(samples);
+for (const { name, unit, of, against } of figures) {
+  const values = Array.from(samples, ([side, all]): [Side, number[]] => [side, all.map(of)]);
+  const comparison = { name: `many conversations, ${name}`, unit, against };
+  report({ rows: ratioRows({ ...comparison, samples: Object.fromEntries(values) }) });
+}

@@ -13,8 +13,11 @@ import {
   type Summary,
 } from "../test/support/memory-process.ts";
 import { measureWorkerd } from "./memory-workerd.ts";
+import { plainRow, report } from "./results.ts";
 
 const MB = 1e6;
+/** Times that of an empty conversation. */
+const goals: Readonly<Record<string, number>> = { "first part": 1.2, wake: 1.5 };
 
 if (process.argv.includes("--workerd")) await measureWorkerd();
 else await measureStore();
@@ -42,7 +45,6 @@ function print(title: string, summaries: readonly Summary[]): void {
   }
 }
 
-/** Goals: `goals.md` of the project's design, 1.2 for the first part of a turn and 1.5 for waking. */
 function printRatios(summaries: readonly Summary[]): void {
   const msOf = (operation: string) =>
     summaries.find((summary) => summary.operation === operation)?.ms ?? Number.NaN;
@@ -50,6 +52,9 @@ function printRatios(summaries: readonly Summary[]): void {
   for (const operation of ["wake", "list the last 20", "first part", "the whole turn"]) {
     const [empty, large] = [msOf(`empty: ${operation}`), msOf(`large: ${operation}`)];
     console.log(row(operation, [empty.toFixed(2), large.toFixed(2), (large / empty).toFixed(2)]));
+    const name = `scale in one conversation: ${operation}`;
+    const found = { name, value: large / empty, unit: "times", against: "an empty conversation" };
+    report({ rows: [plainRow(found, goals[operation] ?? null)] });
   }
 }
 

@@ -9,7 +9,7 @@ const STARTS_WITHIN_MS = 20_000;
 
 /** A Worker as wrangler bundles it, to be started as often as one likes. */
 export interface Bundle {
-  /** The file. */
+  /** The file of its main module; what else it is made of lies beside it. */
   readonly path: string;
   /** Its objects: binding and class. */
   readonly classes: Readonly<Record<string, string>>;
@@ -17,6 +17,8 @@ export interface Bundle {
 
 export interface PlainWorkerd<Side extends string> {
   readonly urls: Readonly<Record<Side, string>>;
+  /** Behind a slash and a side it is that isolate's, if the process is inspected. */
+  readonly inspector: string;
   usage(): Usage;
   stop(): void;
 }
@@ -30,34 +32,51 @@ export interface Usage {
   readonly cpuMs: number;
 }
 
-/** The Worker of `bench/<name>.toml`; gone when this process ends. */
-export function bundleWorker(name: string, classes: Bundle["classes"]): Bundle {
+/** A Worker, with settings of its own. */
+export interface Service {
+  readonly bundle: Bundle;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+/** The Worker of this configuration in `bench`; gone when this process ends. */
+export function bundleWorker(
+  config: string,
+  classes: Bundle["classes"],
+  { isReadable = false } = {},
+): Bundle {
   const folder = temporaryFolder();
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
-  const bundling = ["deploy", "--dry-run", `--config=bench/${name}.toml`, `--outdir=${folder}`];
-  execFileSync(process.execPath, [wrangler, ...bundling, "--minify"], {
+  const bundling = ["deploy", "--dry-run", `--config=bench/${config}`, `--outdir=${folder}`];
+  execFileSync(process.execPath, [wrangler, ...bundling, ...(isReadable ? [] : ["--minify"])], {
     cwd: root,
     stdio: "pipe",
     env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
   });
-  return { path: join(folder, `${name}-worker.js`), classes };
+  return { path: join(folder, "worker.js"), classes };
 }
 
-/** It runs as plain workerd, objects on disk: an isolate and a folder for each side, one process. */
+/** They run as plain workerd, objects on disk: an isolate and a folder for each side, one process. */
 export async function startWorkerd<Side extends string>(
-  { path, classes }: Bundle,
-  sides: readonly Side[],
+  services: Readonly<Record<Side, Service>>,
+  { inspected = false } = {},
 ): Promise<PlainWorkerd<Side>> {
   const folder = temporaryFolder();
-  copyFileSync(path, join(folder, "worker.js"));
-  const placed: { readonly side: Side; readonly port: number }[] = [];
-  for (const side of sides) placed.push({ side, port: await freePort() });
-  for (const side of sides) mkdirSync(join(folder, side));
+  const placed: Placed<Side>[] = [];
+  for (const [side, service] of Object.entries<Service>(services)) {
+    mkdirSync(join(folder, side));
+    copyFileSync(service.bundle.path, join(folder, `${side}.js`));
+    // It is a key of `services`.
+    placed.push({ side: side as Side, port: await freePort(), service });
+  }
   const config = join(folder, "config.capnp");
-  writeFileSync(config, configFor(placed, folder, classes));
+  writeFileSync(config, configFor(placed, folder));
   const workerd = join(root, "node_modules/workerd/bin/workerd");
-  const child = spawn(workerd, ["serve", config], { stdio: ["ignore", "inherit", "inherit"] });
+  const inspector = `127.0.0.1:${await freePort()}`;
+  const looked = inspected ? [`--inspector-addr=${inspector}`] : [];
+  const child = spawn(workerd, ["serve", ...looked, config], {
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   const stop = () => {
     process.off("exit", stop);
     child.kill("SIGKILL");
@@ -71,6 +90,7 @@ export async function startWorkerd<Side extends string>(
   return {
     // Made from `sides` just above.
     urls: urls as Record<Side, string>,
+    inspector: `ws://${inspector}`,
     usage: () => usageOf(child.pid),
     stop,
   };
@@ -80,32 +100,44 @@ function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "byref-bench-"));
 }
 
-function configFor(
-  placed: readonly { readonly side: string; readonly port: number }[],
-  folder: string,
-  classes: Bundle["classes"],
-): string {
-  const names = Object.values(classes);
-  const namespaces = names.map(
-    (name) => `(className="${name}", uniqueKey="${name}", enableSql=true)`,
-  );
-  const bindings = Object.entries(classes).map(
-    ([binding, name]) => `(name="${binding}", durableObjectNamespace="${name}")`,
-  );
-  const services = placed.map(
-    ({ side }) => `(name="${side}", worker=(
-      modules=[(name="worker", esModule=embed "worker.js")],
-      compatibilityDate="2026-10-01",
-      durableObjectNamespaces=[${namespaces.join()}],
-      durableObjectStorage=(localDisk="${side}-disk"),
-      bindings=[${bindings.join()}, (name="AUTH", text="none")]
-    )), (name="${side}-disk", disk=(path="${join(folder, side)}", writable=true))`,
-  );
+interface Placed<Side extends string> {
+  readonly side: Side;
+  readonly port: number;
+  readonly service: Service;
+}
+
+function configFor(placed: readonly Placed<string>[], folder: string): string {
   const sockets = placed.map(
     ({ side, port }) => `(name="${side}", address="127.0.0.1:${port}", http=(), service="${side}")`,
   );
   return `using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (services=[${services.join()}], sockets=[${sockets.join()}]);`;
+const config :Workerd.Config = (
+  services=[${placed.map((one) => serviceFor(one, folder)).join()}],
+  sockets=[${sockets.join()}]
+);`;
+}
+
+function serviceFor({ side, service }: Placed<string>, folder: string): string {
+  const { bundle, settings = {} } = service;
+  const namespaces = Object.values(bundle.classes).map(
+    (name) => `(className="${name}", uniqueKey="${name}", enableSql=true)`,
+  );
+  const bindings = [
+    ...Object.entries(bundle.classes).map(
+      ([binding, name]) => `(name="${binding}", durableObjectNamespace="${name}")`,
+    ),
+    // A line on the console for each turn is a choice; the others print none either.
+    ...Object.entries({ AUTH: "none", LOG: "off", ...settings }).map(
+      ([name, text]) => `(name="${name}", text="${text}")`,
+    ),
+  ];
+  return `(name="${side}", worker=(
+    modules=[(name="worker", esModule=embed "${side}.js")],
+    compatibilityDate="2026-10-01",
+    durableObjectNamespaces=[${namespaces.join()}],
+    durableObjectStorage=(localDisk="${side}-disk"),
+    bindings=[${bindings.join()}]
+  )), (name="${side}-disk", disk=(path="${join(folder, side)}", writable=true))`;
 }
 
 function usageOf(pid: number | undefined): Usage {

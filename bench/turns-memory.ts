@@ -7,9 +7,10 @@
 import { loadavg } from "node:os";
 import { limits } from "../src/limits.ts";
 import { messagesOf, textOf } from "../test/support/turn-client.ts";
-import { ask, median } from "./ask.ts";
+import { ask } from "./ask.ts";
 import { answerTo, type Load, questionFor } from "./load.ts";
-import { bundleWorker, startWorkerd } from "./plain-workerd.ts";
+import { isQuick, startContest, urlOf } from "./sides.ts";
+import { median } from "./statistics.ts";
 
 interface Kind {
   readonly name: string;
@@ -26,7 +27,6 @@ const kinds: readonly Kind[] = [
   { name: "new", placeOf: (number) => [number, 0] },
 ];
 
-const isQuick = process.argv.includes("--quick");
 const TURNS = isQuick ? 1_000 : 10_000;
 /**
  * V8 and SQLite take their share of memory in the first turns and do not give it back; and an object that
@@ -37,8 +37,6 @@ const WARM_UP = isQuick ? 500 : 6_000;
 const AT_ONCE = 10;
 const PER_LINE = 1_000;
 const GOAL_MB = 1;
-
-const bundle = bundleWorker("many", { CONVERSATIONS: "Conversation", ROWS: "Rows" });
 
 class Run {
   readonly #kind: Kind;
@@ -143,10 +141,10 @@ function growthPerThousand(readings: readonly Reading[]): number {
 
 const chosen = kinds.filter(({ name }) => process.argv.includes(`--${name}`));
 for (const kind of chosen.length === 0 ? kinds : chosen) {
-  const server = await startWorkerd(bundle, ["ours"]);
+  const { server, stop } = await startContest(["ours"]);
   try {
-    await new Run(kind, server.urls.ours, () => server.usage().bytes).measure();
+    await new Run(kind, urlOf(server, "ours"), () => server.usage().bytes).measure();
   } finally {
-    server.stop();
+    stop();
   }
 }

@@ -1,21 +1,25 @@
 import type {
   LanguageModelV4,
+  LanguageModelV4CallOptions,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
 } from "@ai-sdk/provider";
 import { deltaOf, type Load, loadIn, questionFor } from "./load.ts";
+import { type Prompt, recordPrompt } from "./meter.ts";
 
 /** Says what the last question asks for: first its calls, then so many deltas, so far apart. */
-export const pacedModel: LanguageModelV4 = {
+export const scriptedModel: LanguageModelV4 = {
   specificationVersion: "v4",
   provider: "bench",
   modelId: "bench",
   supportedUrls: {},
   doGenerate: () => Promise.reject(new Error("It only streams.")),
-  doStream: async ({ prompt }) => {
-    const { load, hasResults } = askedIn(prompt);
-    const calls = hasResults ? 0 : (load.calls ?? 0);
-    return { stream: calls > 0 ? callsOf(calls) : partsOf(load) };
+  doStream: async (options) => {
+    recordPrompt(() => sentIn(options));
+    const { load, results } = askedIn(options.prompt);
+    const calls = (load.calls ?? 0) - results;
+    if (calls <= 0) return { stream: partsOf(load) };
+    return { stream: callsOf(load, { first: results, count: load.isSerial === true ? 1 : calls }) };
   },
 };
 
@@ -32,25 +36,48 @@ export function pace({ gapMs }: Load): (delta: number) => Promise<void> | undefi
   };
 }
 
+/** What a provider is sent, as far as it counts as input: text as it is, other parts and tools as JSON. */
+function sentIn({ prompt, tools = [] }: LanguageModelV4CallOptions): Prompt {
+  const messages = prompt.map(({ content }) => {
+    if (typeof content === "string") return content;
+    return content
+      .map((part) => (part.type === "text" ? part.text : JSON.stringify(part)))
+      .join("\n");
+  });
+  return {
+    messages: messages.join("\n"),
+    tools: tools.map((tool) => JSON.stringify(tool)).join("\n"),
+  };
+}
+
 /** The question is not always the last message: results follow it, and so does the list of variables. */
-function askedIn(prompt: LanguageModelV4Prompt): { load: Load; hasResults: boolean } {
+function askedIn(prompt: LanguageModelV4Prompt): { load: Load; results: number } {
   for (let index = prompt.length - 1; index >= 0; index--) {
     const message = prompt[index];
     const text = message?.role === "user" ? JSON.stringify(message.content) : "";
     if (!text.includes("deltas=")) continue;
-    const hasResults = prompt.slice(index).some(({ role }) => role === "tool");
-    return { load: loadIn(text), hasResults };
+    const results = prompt
+      .slice(index)
+      .reduce((sum, { role, content }) => sum + (role === "tool" ? content.length : 0), 0);
+    return { load: loadIn(text), results };
   }
   throw new Error(`Nothing was asked: ${questionFor({ deltas: 1, gapMs: 0 })} would be.`);
 }
 
-function callsOf(count: number): ReadableStream<LanguageModelV4StreamPart> {
+function callsOf(
+  { tool: toolName = "look_up", word = "" }: Load,
+  { first, count }: { readonly first: number; readonly count: number },
+): ReadableStream<LanguageModelV4StreamPart> {
   return new ReadableStream({
     start(controller) {
-      for (let index = 0; index < count; index++) {
+      for (let index = first; index < first + count; index++) {
         const input = JSON.stringify({ about: `thing ${index}` });
-        const call = { toolCallId: `call_${index}`, toolName: "look_up", input };
-        controller.enqueue({ type: "tool-call", ...call });
+        controller.enqueue({
+          type: "tool-call",
+          toolCallId: `call_${word}${index}`,
+          toolName,
+          input,
+        });
       }
       controller.enqueue({ type: "finish", finishReason: TOOL_CALLS, usage: USAGE });
       controller.close();
@@ -59,7 +86,8 @@ function callsOf(count: number): ReadableStream<LanguageModelV4StreamPart> {
 }
 
 function partsOf(load: Load): ReadableStream<LanguageModelV4StreamPart> {
-  const { deltas } = load;
+  const { say } = load;
+  const deltas = say === undefined ? load.deltas : 1;
   const paced = pace(load);
   let said = -1;
   return new ReadableStream({
@@ -67,7 +95,7 @@ function partsOf(load: Load): ReadableStream<LanguageModelV4StreamPart> {
       if (said === -1) controller.enqueue({ type: "text-start", id: "t" });
       else if (said < deltas) {
         await paced(said);
-        controller.enqueue({ type: "text-delta", id: "t", delta: deltaOf(load, said) });
+        controller.enqueue({ type: "text-delta", id: "t", delta: say ?? deltaOf(load, said) });
       } else {
         controller.enqueue({ type: "text-end", id: "t" });
         controller.enqueue({ type: "finish", finishReason: STOP, usage: USAGE });

@@ -1,21 +1,50 @@
 import { DurableObject } from "cloudflare:workers";
-import { tool, UI_MESSAGE_STREAM_HEADERS } from "ai";
-import * as z from "zod";
-import { createRuntime } from "../src/byref.ts";
+import { UI_MESSAGE_STREAM_HEADERS } from "ai";
 import { answerTo, deltaOf, type Load, loadIn } from "./load.ts";
-import { pace, pacedModel } from "./paced-model.ts";
+import { metered, type MeterEnv } from "./meter.ts";
+import { pace } from "./scripted-model.ts";
 
-/** One Worker, two objects that answer the same question and keep it: ours, and one that does only that. */
-
-interface Env extends Cloudflare.Env {
-  readonly ROWS: DurableObjectNamespace<Rows>;
+/** The same bytes at the same speed, and nothing else. */
+export class Raw extends DurableObject {
+  override async fetch(request: Request): Promise<Response> {
+    const { message } = await request.json<{ readonly message: string }>();
+    const load = loadIn(message);
+    const { deltas } = load;
+    const paced = pace(load);
+    const next = frame({ type: "text-delta", id: "t", delta: deltaOf(load, 0) });
+    const encoder = new TextEncoder();
+    let said = -1;
+    const bytes = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        if (said >= 0 && said < deltas) await paced(said);
+        controller.enqueue(
+          encoder.encode(said === -1 ? RAW_FIRST : said < deltas ? next : RAW_LAST),
+        );
+        if (said++ === deltas) controller.close();
+      },
+    });
+    return new Response(bytes, { headers: UI_MESSAGE_STREAM_HEADERS });
+  }
 }
+
+function frame(chunk: object): string {
+  return `data: ${JSON.stringify(chunk)}\n\n`;
+}
+
+const RAW_FIRST = ["start", "start-step", "text-start"]
+  .map((type) => frame({ type, id: "t" }))
+  .join("");
+const RAW_LAST = `${frame({ type: "text-end", id: "t" })}${frame({ type: "finish" })}data: [DONE]\n\n`;
 
 /**
  * The same frames at the same time, the question on disk before the first of them, the answer before the
  * last: what any object must do that loses nothing. Frames that are due together leave together.
  */
-export class Rows extends DurableObject {
+export class Rows extends DurableObject<MeterEnv> {
+  constructor(state: DurableObjectState, env: MeterEnv) {
+    super(metered(state, env), env);
+  }
+
   override async fetch(request: Request): Promise<Response> {
     const { sql } = this.ctx.storage;
     if (request.method === "GET") {
@@ -75,35 +104,3 @@ const FIRST = [
   { type: "text-start", id: "t" },
 ];
 const LAST = [{ type: "text-end", id: "t" }, { type: "finish-step" }, { type: "finish" }];
-
-const KIBIBYTE = "0123456789abcdef".repeat(64);
-
-const runtime = createRuntime({
-  model: pacedModel,
-  agents: [
-    { name: "bench", description: "Says words.", instructions: "Say words.", tools: {} },
-    {
-      name: "looker",
-      description: "Looks things up, then says words.",
-      instructions: "Say words.",
-      tools: {
-        look_up: tool({
-          description: "Says a kilobyte about a thing.",
-          inputSchema: z.object({ about: z.string() }),
-          execute: ({ about }) => ({ about, said: KIBIBYTE }),
-        }),
-      },
-      effects: { look_up: "none" },
-    },
-  ],
-});
-
-export class Conversation extends runtime.Conversation {}
-
-export default {
-  fetch(request: Request, env: Env, context: ExecutionContext): Response | Promise<Response> {
-    const [, kind, name = ""] = new URL(request.url).pathname.split("/");
-    if (kind === "rows") return env.ROWS.get(env.ROWS.idFromName(name)).fetch(request);
-    return runtime.worker.fetch(request, env, context);
-  },
-};

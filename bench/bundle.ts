@@ -1,0 +1,52 @@
+/**
+ * What `wrangler deploy --dry-run --minify` says of each bundle: `npm run bench -- bundle`. The smallest
+ * Worker with a model and a tool of its own, of ours and of the peers; and ours as it ships.
+ */
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { ensurePage } from "../scripts/page.ts";
+import { plainRow, report } from "./results.ts";
+import { withPeers } from "./sides.ts";
+import { spreadOf } from "./statistics.ts";
+
+const root = join(import.meta.dirname, "..");
+const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
+
+function gzipKiB(config: string): number {
+  const folder = mkdtempSync(join(tmpdir(), "byref-bundle-"));
+  try {
+    const parameters = ["deploy", "--config", config, "--dry-run", "--minify", "--outdir", folder];
+    const said = execFileSync(process.execPath, [wrangler, ...parameters], {
+      cwd: root,
+      encoding: "utf8",
+      stdio: "pipe",
+      env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
+    });
+    const [, size] = /gzip: ([\d.]+) KiB/u.exec(said) ?? [];
+    if (size === undefined) throw new Error(`wrangler did not say a size:\n${said}`);
+    return Number(size);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+ensurePage();
+const smallest = gzipKiB("scripts/bundle/wrangler.toml");
+const peers = withPeers
+  ? Object.fromEntries(
+      ["ai-chat", "think"].map((name) => [
+        name,
+        spreadOf([gzipKiB(`bench/peers/bundle/${name}.toml`)]),
+      ]),
+    )
+  : {};
+const sides = { ours: spreadOf([smallest]), ...peers };
+const unit = "KiB gzip";
+report({
+  rows: [
+    plainRow({ name: "bundle: createRuntime", value: smallest, unit, sides }, 180),
+    plainRow({ name: "bundle: deployable", value: gzipKiB("wrangler.toml"), unit }, 380),
+  ],
+});

@@ -1,0 +1,78 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { type Curve, type Results, type Row, shown, shownSpread } from "./results.ts";
+
+const BEGIN = "<!-- figures: written by npm run bench:peers -->";
+const END = "<!-- end of figures -->";
+
+/** Puts the tables between the markers of this file. */
+export function writeTables(path: string, results: Results): void {
+  const text = readFileSync(path, "utf8");
+  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+  if (begin === -1 || end < begin) throw new Error(`${path} has no place for the figures.`);
+  const tables = `${BEGIN}\n\n${markdownOf(results)}\n\n`;
+  writeFileSync(path, text.slice(0, begin) + tables + text.slice(end));
+}
+
+export function markdownOf(results: Results): string {
+  const { rows, curves, texts, versions, machine } = results;
+  const said = [
+    `Measured on ${listed(machine)}; versions: ${listed(versions)}.`,
+    table(
+      ["row", "value", "range", "goal", "met"],
+      rows.filter(({ goal }) => goal !== null).map(goalCells),
+    ),
+    besideTable(rows),
+    ...(curves.length === 0 ? [] : [curveTable(curves)]),
+    ...Object.values(texts),
+  ];
+  return said.join("\n\n");
+}
+
+function listed(values: Readonly<Record<string, unknown>>): string {
+  return Object.entries(values)
+    .map(([name, value]) => `${name} ${String(value)}`)
+    .join(", ");
+}
+
+function goalCells({ name, value, unit, low, high, goal, met }: Row): readonly string[] {
+  const range = low === undefined || high === undefined ? "" : `${shown(low)} to ${shown(high)}`;
+  return [name, `${shown(value)} ${unit}`, range, String(goal), met === true ? "yes" : "**no**"];
+}
+
+/** What each side had; one line for all ratios that were made of it. */
+function besideTable(rows: readonly Row[]): string {
+  const beside = new Map(
+    rows.filter(({ sides }) => sides !== undefined).map((row) => [baseName(row), row]),
+  );
+  const names = new Set([...beside.values()].flatMap(({ sides = {} }) => Object.keys(sides)));
+  const lines = Array.from(beside, ([name, { sides = {}, sidesUnit, unit }]) => [
+    `${name}, ${sidesUnit ?? unit}`,
+    ...Array.from(names, (side) => {
+      const spread = sides[side];
+      return spread === undefined ? "" : shownSpread(spread);
+    }),
+  ]);
+  return table(["beside each other", ...names], lines);
+}
+
+export function baseName({ name }: Pick<Row, "name">): string {
+  return name.replace(/: against .*$/u, "");
+}
+
+function curveTable(curves: readonly Curve[]): string {
+  const lines = curves.flatMap(({ name, x, unit, lines, exponents }) =>
+    Object.entries(lines).map(([line, points]) => [
+      `${name}: ${line}`,
+      x,
+      points.map((point) => `${shown(point.x)}: ${shownSpread(point)}`).join(" · "),
+      unit,
+      shown(exponents[line] ?? Number.NaN),
+    ]),
+  );
+  return table(["growth", "of", "medians (range)", "unit", "exponent"], lines);
+}
+
+function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  const all = [head, head.map(() => "---"), ...lines];
+  return all.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}

@@ -1,0 +1,87 @@
+/**
+ * Counts, within a Worker, what its objects write and what its model is sent. All objects of a Worker share
+ * the count: ask for one conversation at a time. Off unless the binding `METER` is `on`, because counting
+ * costs time.
+ */
+
+export interface Metered {
+  /** As the platform bills them: an alarm that is set is a row. */
+  readonly rowsWritten: number;
+  readonly alarms: number;
+  /** What the model was sent, call by call. */
+  readonly prompts: readonly Prompt[];
+}
+
+/** What the model was sent in one call. */
+export interface Prompt {
+  /** Instructions too. */
+  readonly messages: string;
+  readonly tools: string;
+}
+
+const counted = { rowsWritten: 0, alarms: 0 };
+let prompts: Prompt[] = [];
+let isOn = false;
+
+export interface MeterEnv {
+  readonly METER?: string | undefined;
+  /** `on`: the objects that are compared have tools. */
+  readonly TOOLS?: string | undefined;
+}
+
+/** The same state; what is written through it counts from now on. */
+export function metered(state: DurableObjectState, { METER }: MeterEnv): DurableObjectState {
+  if (METER !== "on") return state;
+  const { storage } = state;
+  const { sql } = storage;
+  const exec = sql.exec.bind(sql);
+  // A write is done when `exec` returns; of several statements in one text only the last is reported.
+  const watched = (...parameters: Parameters<typeof exec>) => {
+    const cursor = exec(...parameters);
+    counted.rowsWritten += cursor.rowsWritten;
+    return cursor;
+  };
+  Object.defineProperty(sql, "exec", { value: watched });
+  Object.defineProperty(storage, "sql", { value: sql });
+  watchAlarm(storage);
+  watchPut(storage);
+  watchPut(storage.kv);
+  return state;
+}
+
+function watchAlarm(storage: DurableObjectStorage): void {
+  const setAlarm = storage.setAlarm.bind(storage);
+  Object.defineProperty(storage, "setAlarm", {
+    value: (...parameters: Parameters<typeof setAlarm>) => {
+      counted.alarms++;
+      counted.rowsWritten++;
+      return setAlarm(...parameters);
+    },
+  });
+}
+
+/** One row for each key; the two forms of `put`, of one and of many. */
+function watchPut(store: object): void {
+  const put: unknown = Reflect.get(store, "put");
+  if (typeof put !== "function") return;
+  Object.defineProperty(store, "put", {
+    value: (first: unknown, ...rest: readonly unknown[]): unknown => {
+      counted.rowsWritten += typeof first === "string" ? 1 : Object.keys(Object(first)).length;
+      return Reflect.apply(put, store, [first, ...rest]);
+    },
+  });
+}
+
+export function recordPrompt(prompt: () => Prompt): void {
+  if (isOn) prompts.push(prompt());
+}
+
+/** `GET /bench/meter`: what was counted since it was asked last. Undefined for other requests. */
+export function answerMeter(request: Request, { METER }: MeterEnv): Response | undefined {
+  isOn = METER === "on";
+  if (new URL(request.url).pathname !== "/bench/meter") return undefined;
+  const answer: Metered = { ...counted, prompts };
+  counted.rowsWritten = counted.alarms = 0;
+  prompts = [];
+  return Response.json(answer);
+}

@@ -1,0 +1,126 @@
+/** Draws the results as SVG: `node bench/peers/draw.ts RESULTS FOLDER`. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parse, View } from "vega";
+import { compile, type TopLevelSpec } from "vega-lite";
+import type { Curve, Results } from "../results.ts";
+
+const [, , resultsPath = "", folder = ""] = process.argv;
+const results = JSON.parse(readFileSync(resultsPath, "utf8")) as Results;
+mkdirSync(folder, { recursive: true });
+
+/** What is worth a picture: times of whole turns and parts, rows, characters. */
+const charts: readonly { readonly file: string; readonly begins: readonly string[] }[] = [
+  { file: "times", begins: ["first part", "whole turn", "many at once"] },
+  { file: "many", begins: ["many conversations, "] },
+  { file: "rows", begins: ["rows written"] },
+  {
+    file: "prompt",
+    begins: ["prompt after a large result: characters", "prompt after a large result: tokens"],
+  },
+];
+
+for (const { file, begins } of charts) {
+  const dots = dotsOf(begins);
+  if (dots.length > 0) await draw(file, dotPlot(dots));
+}
+for (const curve of results.curves) {
+  await draw(`growth-${curve.name.replaceAll(/\W+/gu, "-")}`, linePlot(curve));
+}
+
+interface Dot {
+  readonly what: string;
+  readonly side: string;
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+function dotsOf(begins: readonly string[]): readonly Dot[] {
+  const rows = results.rows.filter(({ name }) => begins.some((begin) => name.startsWith(begin)));
+  // One for all ratios that were made of the same samples.
+  const once = new Map(rows.map((row) => [row.name.replace(/: against .*$/u, ""), row]));
+  return Array.from(once).flatMap(([name, { sides = {}, sidesUnit, unit }]) =>
+    Object.entries(sides).map(([side, { median, low, high }]) => ({
+      what: `${name}, ${sidesUnit ?? unit}`,
+      side,
+      // A logarithm has no zero.
+      median: Math.max(median, 0.5),
+      low: Math.max(low, 0.5),
+      high: Math.max(high, 0.5),
+    })),
+  );
+}
+
+function dotPlot(values: readonly Dot[]): TopLevelSpec {
+  const scale = { type: "log" } as const;
+  return {
+    data: { values: [...values] },
+    facet: {
+      row: {
+        field: "what",
+        title: null,
+        sort: null,
+        header: { labelAngle: 0, labelAlign: "left", labelOrient: "top" },
+      },
+    },
+    resolve: { scale: { x: "independent", y: "independent" } },
+    spec: {
+      width: 480,
+      layer: [
+        {
+          mark: { type: "errorbar", ticks: true },
+          encoding: {
+            y: { field: "side", type: "nominal", title: null },
+            x: { field: "low", type: "quantitative", scale, title: null },
+            x2: { field: "high" },
+          },
+        },
+        {
+          mark: { type: "point", filled: true, size: 60 },
+          encoding: {
+            y: { field: "side", type: "nominal", title: null },
+            x: { field: "median", type: "quantitative", scale },
+            color: { field: "side", type: "nominal", legend: null },
+          },
+        },
+      ],
+    },
+  };
+}
+
+function linePlot({ name, x, unit, lines, exponents }: Curve): TopLevelSpec {
+  const values = Object.entries(lines).flatMap(([line, points]) =>
+    points.map((point) => ({ ...point, line: `${line}: x^${(exponents[line] ?? 0).toFixed(2)}` })),
+  );
+  const scale = { type: "log" } as const;
+  const across = { field: "x", type: "quantitative", scale, title: x } as const;
+  const color = { field: "line", type: "nominal", title: null } as const;
+  return {
+    title: name,
+    width: 480,
+    height: 300,
+    data: { values },
+    layer: [
+      {
+        mark: { type: "errorbar", ticks: true },
+        encoding: {
+          x: across,
+          y: { field: "low", type: "quantitative", scale, title: unit },
+          y2: { field: "high" },
+          color,
+        },
+      },
+      {
+        mark: { type: "line", point: true },
+        encoding: { x: across, y: { field: "median", type: "quantitative", scale }, color },
+      },
+    ],
+  };
+}
+
+async function draw(file: string, specification: TopLevelSpec): Promise<void> {
+  const { spec } = compile({ ...specification, background: "white" });
+  const view = new View(parse(spec), { renderer: "none" });
+  writeFileSync(join(folder, `${file}.svg`), `${await view.toSVG()}\n`);
+}

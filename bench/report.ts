@@ -1,0 +1,40 @@
+/** Records of a shop, so many that their JSON has about this many characters; the same each time. */
+export function reportOf(chars: number): readonly Order[] {
+  const orders: Order[] = [];
+  for (let had = 2; had < chars;) {
+    const order = orderOf(orders.length);
+    had += JSON.stringify(order).length + 1;
+    orders.push(order);
+  }
+  return orders;
+}
+
+export interface Order {
+  readonly id: string;
+  readonly customer: string;
+  readonly city: string;
+  readonly total: number;
+  readonly note: string;
+}
+
+const CITIES = ["Oslo", "Lisbon", "Kyoto", "Lima", "Accra", "Pune", "Quito"];
+const NOTES = ["paid by card", "leave it at the door", "a gift, wrap it please", "call first", ""];
+
+function orderOf(index: number): Order {
+  // A multiplier of a linear congruential generator: no two records alike, no state.
+  const mixed = (index * 1_103_515_245 + 12_345) % 2_147_483_648;
+  return {
+    id: `ord_${String(index).padStart(5, "0")}`,
+    customer: `customer ${mixed % 9_973}`,
+    city: CITIES[mixed % CITIES.length] ?? "",
+    total: (mixed % 100_000) / 100,
+    note: NOTES[mixed % NOTES.length] ?? "",
+  };
+}
+
+/** A tool's large result. */
+export const REPORT_CHARS = 200_000;
+/** A tool's small result. */
+export const KIBIBYTE = "0123456789abcdef".repeat(64);
+/** For the small tool of the rows' budget. */
+export const SMALL = { said: "It is as it was." };

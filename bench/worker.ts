@@ -1,0 +1,73 @@
+import { tool } from "ai";
+import * as z from "zod";
+import { createRuntime } from "../src/byref.ts";
+import type { Bare, Kept } from "./bare-objects.ts";
+import { answerMeter, metered, type MeterEnv } from "./meter.ts";
+import type { Raw, Rows } from "./raw-objects.ts";
+import { KIBIBYTE, REPORT_CHARS, reportOf, SMALL } from "./report.ts";
+import { scriptedModel } from "./scripted-model.ts";
+
+export { Bare, Kept } from "./bare-objects.ts";
+export { Raw, Rows } from "./raw-objects.ts";
+
+/** One Worker, and the objects that answer the same question: ours, and what needs no other packages. */
+
+interface Env extends Cloudflare.Env, MeterEnv {
+  readonly BARE: DurableObjectNamespace<Bare>;
+  readonly KEPT: DurableObjectNamespace<Kept>;
+  readonly RAW: DurableObjectNamespace<Raw>;
+  readonly ROWS: DurableObjectNamespace<Rows>;
+}
+
+const about = z.object({ about: z.string() });
+const instructions = "Say words.";
+
+const runtime = createRuntime({
+  model: scriptedModel,
+  agents: [
+    { name: "bench", description: "Says words.", instructions, tools: {} },
+    {
+      name: "looker",
+      description: "Looks things up, then says words.",
+      instructions,
+      tools: {
+        look_up: tool({
+          description: "Says a kilobyte about a thing.",
+          inputSchema: about,
+          execute: (input) => ({ about: input.about, said: KIBIBYTE }),
+        }),
+      },
+      effects: { look_up: "none" },
+    },
+    {
+      name: "shop",
+      description: "Knows the orders of a shop.",
+      instructions,
+      tools: {
+        check: tool({ description: "Checks a thing.", inputSchema: about, execute: () => SMALL }),
+        fetch_report: tool({
+          description: "All orders.",
+          inputSchema: about,
+          execute: () => reportOf(REPORT_CHARS),
+        }),
+      },
+    },
+  ],
+});
+
+export class Conversation extends runtime.Conversation {
+  constructor(state: DurableObjectState, env: Env) {
+    super(metered(state, env), env);
+  }
+}
+
+export default {
+  fetch(request: Request, env: Env, context: ExecutionContext): Response | Promise<Response> {
+    const answer = answerMeter(request, env);
+    if (answer !== undefined) return answer;
+    const [, kind = "", name = ""] = new URL(request.url).pathname.split("/");
+    const namespace = { bare: env.BARE, kept: env.KEPT, raw: env.RAW, rows: env.ROWS }[kind];
+    if (namespace === undefined) return runtime.worker.fetch(request, env, context);
+    return namespace.get(namespace.idFromName(name)).fetch(request);
+  },
+};

@@ -1,0 +1,90 @@
+/**
+ * Rows that a turn writes, alarms counted in: `npm run bench -- written-rows`. Four kinds of turn, each in a
+ * workerd of its own, all at the same time: nothing here depends on speed, as long as a turn takes eight
+ * seconds.
+ */
+import { requireExact } from "./ask.ts";
+import type { Load } from "./load.ts";
+import type { Metered } from "./meter.ts";
+import { plainRow, report, type Row } from "./results.ts";
+import { type Contest, present, type Side, startContest, urlOf } from "./sides.ts";
+import { spreadOf } from "./statistics.ts";
+
+const SIDES = present(["ours", "kept", "rows", "ai-chat", "think"]);
+const TURN: Load = { deltas: 400, gapMs: 20 };
+/** For what is written after the answer's end. */
+const SETTLES_MS = 2_000;
+
+const kinds: readonly { readonly name: string; readonly goal: number; readonly load: Load }[] = [
+  { name: "turn of 400 deltas", goal: 12, load: TURN },
+  { name: "with 3 small tools in parallel", goal: 17, load: { ...TURN, calls: 3, tool: "check" } },
+  {
+    name: "with 3 small tools one after the other",
+    goal: 21,
+    load: { ...TURN, calls: 3, tool: "check", isSerial: true },
+  },
+];
+
+interface Cost {
+  readonly first: number;
+  readonly second: number;
+  readonly alarms: number;
+}
+
+async function costOf(contest: Contest, side: Side, load: Load): Promise<Cost> {
+  const talk = contest.talk(side, "c1");
+  const turn = async (word: string) => {
+    requireExact(side, await talk.ask({ ...load, word }));
+    await new Promise((resolve) => setTimeout(resolve, SETTLES_MS));
+    return meterOf(contest, side);
+  };
+  const first = await turn("first");
+  const second = await turn("second");
+  talk.close();
+  return { first: first.rowsWritten, second: second.rowsWritten, alarms: second.alarms };
+}
+
+async function meterOf(contest: Contest, side: Side): Promise<Metered> {
+  const response = await fetch(`${urlOf(contest.server, side)}/bench/meter`);
+  return (await response.json()) as Metered;
+}
+
+const costs = await Promise.all(
+  kinds.map(async ({ load }) => {
+    // The object that only writes rows has no tools.
+    const able = SIDES.filter((side) => load.tool === undefined || side !== "rows");
+    const contest = await startContest(able, { METER: "on", TOOLS: "on" });
+    try {
+      const found = able.map(async (side): Promise<[Side, Cost]> => [
+        side,
+        await costOf(contest, side, load),
+      ]);
+      return new Map(await Promise.all(found));
+    } finally {
+      contest.stop();
+    }
+  }),
+);
+
+function rowOf(
+  name: string,
+  of: (cost: Cost) => number,
+  place: { kind: number; goal: number | null },
+): Row {
+  const all = [...(costs[place.kind] ?? [])].map(([side, cost]): [Side, number] => [
+    side,
+    of(cost),
+  ]);
+  const value = new Map(all).get("ours") ?? Number.NaN;
+  const sides = Object.fromEntries(all.map(([side, rows]) => [side, spreadOf([rows])]));
+  return plainRow({ name: `rows written: ${name}`, value, unit: "rows", sides }, place.goal);
+}
+
+report({
+  rows: [
+    // Of the first turn what the second does not need.
+    rowOf("first touch", ({ first, second }) => first - second, { kind: 0, goal: 14 }),
+    ...kinds.map(({ name, goal }, kind) => rowOf(name, ({ second }) => second, { kind, goal })),
+    rowOf("alarms in a turn", ({ alarms }) => alarms, { kind: 0, goal: null }),
+  ],
+});
