@@ -144,14 +144,35 @@ async function tokenRows(sent: ReadonlyMap<Side, Sent>): Promise<readonly Row[]>
   const path = join(import.meta.dirname, "peers/tokens.ts");
   if (!existsSync(join(import.meta.dirname, "peers/node_modules"))) return [];
   const { countTokens } = (await import(pathToFileURL(path).href)) as Tokenizer;
-  const counts = Array.from(sent, ([side, { prompts }]): [Side, number] => [
-    side,
-    prompts.reduce(
-      (sum, prompt) => sum + countTokens(prompt.messages) + countTokens(prompt.tools),
-      0,
-    ),
-  ]);
-  return [told(`${SCENARIO}: tokens of all calls`, "tokens", new Map(counts))];
+  const counts = (textsOf: (prompts: readonly Prompt[]) => readonly string[]) =>
+    new Map(
+      Array.from(sent, ([side, { prompts }]): [Side, number] => [
+        side,
+        textsOf(prompts).reduce((sum, text) => sum + countTokens(text), 0),
+      ]),
+    );
+  const whole = (prompts: readonly Prompt[]) => prompts.map(wholeOf);
+  return [
+    told(`${SCENARIO}: tokens of all calls`, "tokens", counts(whole)),
+    told(`${SCENARIO}: tokens that no call before had`, "tokens", counts(newIn)),
+  ];
+}
+
+/** As providers order it for their caches: tools come first. */
+function wholeOf({ tools, messages }: Prompt): string {
+  return `${tools}\n${messages}`;
+}
+
+/** Of each prompt what does not begin as the one before it did: the rest a provider may have cached. */
+function newIn(prompts: readonly Prompt[]): readonly string[] {
+  let before = "";
+  return prompts.map((prompt) => {
+    const text = wholeOf(prompt);
+    let same = 0;
+    while (same < text.length && text[same] === before[same]) same++;
+    before = text;
+    return text.slice(same);
+  });
 }
 
 const contest = await startContest(SIDES, { METER: "on", TOOLS: "on" });
