@@ -16,7 +16,7 @@ const peers = join(folder, "peers");
 const resultsPath = join(folder, "results.json");
 
 const QUICK = ["bundle", "references", "prompt", "written-rows", "loop"];
-const FULL = [...QUICK, "many", "memory", "growth", "profile", "proofs", "dollars"];
+const FULL = [...QUICK, "many", "scale", "memory", "growth", "profile", "proofs", "dollars"];
 /** They only print, and take gigabytes of writes and minutes. */
 const OTHERS = ["turns-memory"];
 

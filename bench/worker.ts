@@ -24,6 +24,8 @@ const instructions = "Say words.";
 
 const runtime = createRuntime({
   model: scriptedModel,
+  // For the bench of a gigabyte; plain workerd has no bucket, so that it lies in SQLite.
+  retention: { quotaBytes: 2 * 2 ** 30 },
   agents: [
     { name: "bench", description: "Says words.", instructions, tools: {} },
     {

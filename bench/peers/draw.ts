@@ -52,41 +52,34 @@ function dotsOf(begins: readonly string[]): readonly Dot[] {
   );
 }
 
-function dotPlot(values: readonly Dot[]): TopLevelSpec {
+/** A panel for each row: their units differ. */
+function dotPlot(dots: readonly Dot[]): TopLevelSpec {
   const scale = { type: "log" } as const;
-  return {
-    data: { values: [...values] },
-    facet: {
-      row: {
-        field: "what",
-        title: null,
-        sort: null,
-        header: { labelAngle: 0, labelAlign: "left", labelOrient: "top" },
+  const y = { field: "side", type: "nominal", title: null, sort: null } as const;
+  const panels = [...new Set(dots.map(({ what }) => what))].map((what) => ({
+    title: { text: what, anchor: "start" as const },
+    width: 480,
+    data: { values: dots.filter((dot) => dot.what === what) },
+    layer: [
+      {
+        mark: { type: "errorbar" as const, ticks: true },
+        encoding: {
+          y,
+          x: { field: "low", type: "quantitative" as const, scale, title: null },
+          x2: { field: "high" },
+        },
       },
-    },
-    resolve: { scale: { x: "independent", y: "independent" } },
-    spec: {
-      width: 480,
-      layer: [
-        {
-          mark: { type: "errorbar", ticks: true },
-          encoding: {
-            y: { field: "side", type: "nominal", title: null },
-            x: { field: "low", type: "quantitative", scale, title: null },
-            x2: { field: "high" },
-          },
+      {
+        mark: { type: "point" as const, filled: true, size: 60 },
+        encoding: {
+          y,
+          x: { field: "median", type: "quantitative" as const, scale },
+          color: { field: "side", type: "nominal" as const, legend: null },
         },
-        {
-          mark: { type: "point", filled: true, size: 60 },
-          encoding: {
-            y: { field: "side", type: "nominal", title: null },
-            x: { field: "median", type: "quantitative", scale },
-            color: { field: "side", type: "nominal", legend: null },
-          },
-        },
-      ],
-    },
-  };
+      },
+    ],
+  }));
+  return { vconcat: panels };
 }
 
 function linePlot({ name, x, unit, lines, exponents }: Curve): TopLevelSpec {
@@ -120,7 +113,11 @@ function linePlot({ name, x, unit, lines, exponents }: Curve): TopLevelSpec {
 }
 
 async function draw(file: string, specification: TopLevelSpec): Promise<void> {
-  const { spec } = compile({ ...specification, background: "white" });
+  const { spec } = compile({
+    ...specification,
+    background: "white",
+    config: { legend: { labelLimit: 0 } },
+  });
   const view = new View(parse(spec), { renderer: "none" });
   writeFileSync(join(folder, `${file}.svg`), `${await view.toSVG()}\n`);
 }
