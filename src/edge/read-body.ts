@@ -1,9 +1,10 @@
-import { ByrefError, limitExceeded, messageOf } from "../errors.ts";
+import { ByrefError, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { requireJson } from "../value/require-json.ts";
 import type { Json } from "../value/json.ts";
 import { ByteBuffer } from "./byte-buffer.ts";
 import { type Holding, LastMessage } from "./last-message.ts";
+import { requireMessageSize } from "./requests.ts";
 
 /** The body as JSON. Throws `unsupported_media_type`, `bad_json` or `limit_exceeded`. */
 export async function readJson(request: Request): Promise<Json> {
@@ -23,10 +24,8 @@ export async function readText(
   held: Holding = new ByteBuffer(limits.maxMessageBytes),
 ): Promise<string> {
   for await (const bytes of body ?? []) held.add(bytes);
-  const maximum = limits.maxMessageBytes;
-  if (held.size <= maximum) return held.text();
-  const advice = "Put long data into a variable.";
-  throw limitExceeded("maxMessageBytes", { maximum, actual: held.size, advice });
+  requireMessageSize(held.size);
+  return held.text();
 }
 
 /** Throws `unsupported_media_type`. */

@@ -171,9 +171,14 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
 /** As it goes to the conversation. Throws `limit_exceeded` where more would be kept than may be. */
 export function textOf(asked: TurnRequest | ProposalRequest | RunRequest): string {
   const text = JSON.stringify(asked);
+  requireMessageSize(byteLength(text));
+  return text;
+}
+
+/** Throws `limit_exceeded` for more bytes than one message may have. */
+export function requireMessageSize(actual: number): void {
   const maximum = limits.maxMessageBytes;
-  const actual = byteLength(text);
-  if (actual <= maximum) return text;
+  if (actual <= maximum) return;
   const advice = "Put long data into a variable.";
   throw limitExceeded("maxMessageBytes", { maximum, actual, advice });
 }
