@@ -6,8 +6,9 @@ import { plainRow, readResults, report, type Row, shown } from "./results.ts";
 import { spreadOf } from "./statistics.ts";
 
 /**
- * Dollars, beyond what a plan includes; developers.cloudflare.com/durable-objects/platform/pricing and
- * /workers/platform/pricing, read in November 2026.
+ * Dollars, beyond what a plan includes. Requests to objects and their duration are as
+ * developers.cloudflare.com/durable-objects/platform/pricing had them in November 2026; rows and the
+ * Worker's requests are to be compared with that page and /workers/platform/pricing before they are used.
  */
 const PRICES = {
   rowWritten: 1 / 1e6,

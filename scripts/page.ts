@@ -9,7 +9,7 @@ const built = join(root, "dist/web");
 const HEADERS = "_headers";
 
 /** What the page is made of. */
-const sources = ["src", "vite.config.ts", "package-lock.json"];
+const sources = ["src", "scripts/api-page.ts", "vite.config.ts", "package-lock.json"];
 
 /** Throws what Vite says if it cannot be made. */
 export function buildPage(): void {

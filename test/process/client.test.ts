@@ -1,54 +1,20 @@
-import { createServer, type Server as Listener, connect, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "../../src/client.ts";
-import { freePort } from "../../scripts/local-worker.ts";
+import { type Line, startLine } from "../support/line.ts";
 import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
 import { textOf } from "../support/turn-client.ts";
 
-/** A wire to a server, which can be cut. */
-interface Wire {
-  readonly url: string;
-  readonly connections: () => number;
-  /** All connections, at once. */
-  cut(): void;
-  close(): void;
-}
-
-async function wireTo(port: number): Promise<Wire> {
-  const ends = new Set<Socket>();
-  let connections = 0;
-  const listener: Listener = createServer((near) => {
-    connections++;
-    const far = connect(port, "127.0.0.1");
-    for (const end of [near, far]) {
-      ends.add(end);
-      end.on("error", () => undefined).on("close", () => ends.delete(end));
-    }
-    near.pipe(far).pipe(near);
-  });
-  const own = await freePort();
-  await new Promise<void>((done) => listener.listen(own, "127.0.0.1", done));
-  const cut = () => {
-    for (const end of ends) end.destroy();
-  };
-  const close = () => {
-    listener.close();
-    cut();
-  };
-  return { url: `http://localhost:${own}`, connections: () => connections, cut, close };
-}
-
 describe("the client, with what npm start runs", () => {
   let scripted: ScriptedServer;
-  let wire: Wire;
+  let line: Line;
 
   beforeAll(async () => {
     scripted = await startScriptedServer();
-    wire = await wireTo(scripted.server.port);
+    line = await startLine(scripted.server.url);
   });
 
   afterAll(async () => {
-    wire?.close();
+    await line?.down();
     await scripted?.stop();
   });
 
@@ -56,7 +22,7 @@ describe("the client, with what npm start runs", () => {
     const gate = Promise.withResolvers<void>();
     const text = "A long answer, of which nothing is missing.";
     scripted.endpoint.play([{ kind: "text", text, hold: gate.promise }]);
-    const conversation = createClient(wire.url).conversation("cut");
+    const conversation = createClient(line.url).conversation("cut");
     let told = "";
     let cuts = 0;
     const turn = conversation.send("Tell me.");
@@ -64,13 +30,14 @@ describe("the client, with what npm start runs", () => {
       if (chunk.type !== "text-delta") continue;
       told += chunk.delta;
       if (cuts++ > 0) continue;
-      wire.cut();
+      line.cut();
+      line.mend();
       gate.resolve();
     }
     expect(told).toBe(text);
     expect(await turn.text()).toBe(text);
     expect(scripted.endpoint.requests).toHaveLength(1);
-    expect(wire.connections()).toBeGreaterThan(1);
+    expect(line.connections()).toBeGreaterThan(1);
     const { messages } = await conversation.messages();
     expect(messages.map(textOf)).toEqual(["Tell me.", text]);
   });
@@ -78,7 +45,7 @@ describe("the client, with what npm start runs", () => {
   it("stops reading when it is told to, and the turn goes on", async () => {
     const gate = Promise.withResolvers<void>();
     scripted.endpoint.play([{ kind: "text", text: "Still here.", hold: gate.promise }]);
-    const conversation = createClient(wire.url).conversation("left");
+    const conversation = createClient(line.url).conversation("left");
     const leaving = new AbortController();
     const reading = (async () => {
       for await (const { type } of conversation.send("Wait.", leaving)) {
@@ -96,7 +63,7 @@ describe("the client, with what npm start runs", () => {
   });
 
   it("reads events while they happen, and a value as it was put", async () => {
-    const conversation = createClient(wire.url).conversation("events");
+    const conversation = createClient(line.url).conversation("events");
     const bytes = new Uint8Array(100_000).map((_, index) => index);
     await conversation.variables.put("raw", new Blob([bytes], { type: "image/png" }));
     const names: (string | undefined)[] = [];

@@ -4,6 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 /** A way to a local server, which can be cut and mended. */
 export interface Line {
   readonly url: string;
+  /** So many have been made. */
+  connections(): number;
   /** Breaks what is connected, and lets nobody through. */
   cut(): void;
   mend(): void;
@@ -14,8 +16,10 @@ export async function startLine(to: string): Promise<Line> {
   const port = Number(new URL(to).port);
   const open = new Set<Socket>();
   let isCut = false;
+  let connections = 0;
   const server = createServer((near) => {
     if (isCut) return void near.destroy();
+    connections++;
     const far = connect(port, "127.0.0.1");
     for (const [from, into] of [
       [near, far],
@@ -39,6 +43,7 @@ export async function startLine(to: string): Promise<Line> {
   };
   return {
     url: `http://localhost:${(server.address() as AddressInfo).port}`,
+    connections: () => connections,
     cut,
     mend: () => {
       isCut = false;
