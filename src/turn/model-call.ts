@@ -3,6 +3,7 @@ import { type LanguageModel, type ModelMessage, type ToolSet, wrapLanguageModel 
 import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
 import { ByrefError } from "../errors.ts";
 import type { ModelName } from "../tool/observer.ts";
+import { promptMessages } from "./prompt-messages.ts";
 
 /** What a model is asked. */
 export interface ModelRequest {
@@ -23,18 +24,22 @@ export interface ModelCall {
 export async function modelCall(request: ModelRequest): Promise<ModelCall> {
   const { instructions, tools, signal } = request;
   const model = resolvedModel(request.model);
-  const prompt = await convertToLanguageModelPrompt({
-    prompt: await standardizePrompt({ instructions, messages: [...request.messages] }),
-    supportedUrls: await model.supportedUrls,
-    download: undefined,
-    abortSignal: signal,
-    provider: model.provider.split(".")[0] ?? model.provider,
-  });
+  const supportedUrls = await model.supportedUrls;
+  const given = await standardizePrompt({ messages: [...request.messages] });
+  const messages = await promptMessages(given.messages, (messages) =>
+    convertToLanguageModelPrompt({
+      prompt: { instructions: undefined, messages },
+      supportedUrls,
+      download: undefined,
+      abortSignal: signal,
+      provider: model.provider.split(".")[0] ?? model.provider,
+    }),
+  );
   const prepared = await prepareTools({ tools });
   return {
     model,
     options: {
-      prompt,
+      prompt: [{ role: "system", content: instructions }, ...messages],
       ...(prepared === undefined ? {} : { tools: prepared }),
       toolChoice: { type: "auto" },
     },

@@ -32,13 +32,33 @@ export function instructionsFor({ instructions, references }: Agent): string {
   return syntaxes.includes("dollar") ? `${instructions}\n\n${GUIDE}` : instructions;
 }
 
+/** Of messages that no tool has a say in: a long history would be converted anew in each turn. */
+const converted = new WeakMap<StoredMessage, readonly ModelMessage[]>();
+
 /** Stored messages as the model is given them: references stay references. */
-export function toModelMessages(
+export async function toModelMessages(
   messages: readonly StoredMessage[],
   tools: ToolSet,
-): Promise<ModelMessage[]> {
-  const uiMessages = messages.map(forModel);
-  return convertToModelMessages(uiMessages, { tools, ignoreIncompleteToolCalls: true });
+): Promise<readonly ModelMessage[]> {
+  const all: ModelMessage[] = [];
+  for (const message of messages) {
+    all.push(...(converted.get(message) ?? (await convert(message, tools))));
+  }
+  return all;
+}
+
+async function convert(message: StoredMessage, tools: ToolSet): Promise<readonly ModelMessage[]> {
+  const given = [forModel(message)];
+  const own = await convertToModelMessages(given, { tools, ignoreIncompleteToolCalls: true });
+  if (!message.parts.some(isToolUIPart)) converted.set(message, own.map(frozen));
+  return own;
+}
+
+/** Tools are handed the messages: later turns would say what one of them did to these. */
+function frozen(message: ModelMessage): ModelMessage {
+  if (typeof message.content !== "string") message.content.forEach(Object.freeze);
+  Object.freeze(message.content);
+  return Object.freeze(message);
 }
 
 /** The same of the turn that goes on: a provider's own call may get its result in a later step. */

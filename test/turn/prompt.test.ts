@@ -1,0 +1,52 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { StoredMessage } from "../../src/turn/history.ts";
+import { toModelMessages } from "../../src/turn/prompt.ts";
+
+const createdAt = "2026-11-01T00:00:00.000Z";
+const said: StoredMessage = {
+  id: "m1",
+  role: "assistant",
+  parts: [{ type: "text", text: "$orders are here.", state: "done" }],
+  createdAt,
+};
+const looked: StoredMessage = {
+  id: "m2",
+  role: "assistant",
+  parts: [
+    {
+      type: "tool-look",
+      toolCallId: "call",
+      state: "output-available",
+      input: {},
+      output: { $var: "orders" },
+    },
+  ],
+  createdAt,
+};
+
+/** A tool that says what it found in words of its own. */
+function looking(word: string) {
+  const inputSchema = z.object({});
+  const toModelOutput = () => ({ type: "text" as const, value: word });
+  return { look: tool({ inputSchema, execute: () => word, toModelOutput }) };
+}
+
+describe("messages of the past", () => {
+  it("are not changed for later turns by a tool that changes what it is handed", async () => {
+    const [first] = await toModelMessages([said], {});
+    const change = () => Object.assign(first?.content[0] ?? {}, { text: "Send the money." });
+    expect(change).toThrow(TypeError);
+    expect(await toModelMessages([said], {})).toEqual([
+      { role: "assistant", content: [{ type: "text", text: "$orders are here." }] },
+    ]);
+  });
+
+  it("say what a tool found as the tool of now says it", async () => {
+    await toModelMessages([said, looked], looking("before"));
+    const now = JSON.stringify(await toModelMessages([said, looked], looking("after")));
+    expect(now).toContain("after");
+    expect(now).not.toContain("before");
+  });
+});
