@@ -34,7 +34,7 @@ export const limits = {
   maxShownResultChars: 1_000,
   maxHandleChars: 800,
   maxShapeChars: 300,
-  maxPreviewChars: 300,
+  maxPreviewChars: 200,
   maxListedVariables: 20,
   maxTryPaths: 4,
   /** An image that the model asks to read is shown to it as such up to this size. */

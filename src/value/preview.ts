@@ -25,7 +25,7 @@ export function previewOf(value: Json, chars: number = limits.maxPreviewChars): 
 
 /**
  * As `previewOf` a text of `total` characters (code points) of which only the start is at hand: all of
- * it, or more than 300 UTF-16 units.
+ * it, or more than `maxPreviewChars` UTF-16 units.
  */
 export function previewOfText(start: string, total: number): string {
   const chars = limits.maxPreviewChars;
@@ -57,7 +57,7 @@ export class ArrayPreview {
     return !this.#isFull;
   }
 
-  /** At most 300 characters that say how many of the `total` elements are left out. */
+  /** At most `maxPreviewChars` that say how many of the `total` elements are left out. */
   preview(total: number): string {
     return finish(this.write(total), limits.maxPreviewChars);
   }

@@ -4,7 +4,7 @@ import { withGuide } from "../../src/agent.ts";
 const guide = withGuide(undefined);
 
 it("is all there is where there are no instructions", () => {
-  expect(guide).toMatch(/^Results of tools are kept as variables\./);
+  expect(guide).toMatch(/^Results of tools are variables;/);
   expect(withGuide("")).toBe(guide);
 });
 

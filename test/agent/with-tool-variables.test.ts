@@ -77,7 +77,7 @@ describe("generate", () => {
     await withToolVariables(agent).generate({ prompt: "How warm is it?" });
     for (const { prompt } of model.prompts) {
       const [system, ...others] = prompt;
-      expect(system?.content).toMatch(/^Be brief\.\n\nResults of tools are kept as variables\./);
+      expect(system?.content).toMatch(/^Be brief\.\n\nResults of tools are variables;/);
       expect(others.filter(({ role }) => role === "system")).toEqual([]);
     }
     const lists = model.prompts.map(listsIn);

@@ -96,7 +96,7 @@ describe("a preview of what is long", () => {
   it("of a text is its start and says that more follows", () => {
     const text = Array.from({ length: 500 }, (_, index) => index).join(" ");
     const [, start = "", note] = /^(.*)(… \(\+\d+ more\))$/.exec(previewOf(text)) ?? [];
-    expect(start.length).toBeGreaterThan(200);
+    expect(start.length).toBeGreaterThan(150);
     expect(text.startsWith(start)).toBe(true);
     expect(note).toBeDefined();
   });
