@@ -6,18 +6,17 @@ import { plainRow, readResults, report, type Row, shown } from "./results.ts";
 import { spreadOf } from "./statistics.ts";
 
 /**
- * Dollars, beyond what a plan includes. Requests to objects and their duration are as
- * developers.cloudflare.com/durable-objects/platform/pricing had them in November 2026; rows and the
- * Worker's requests are to be compared with that page and /workers/platform/pricing before they are used.
+ * Dollars, beyond what a plan includes: developers.cloudflare.com/durable-objects/platform/pricing and
+ * /workers/platform/pricing, and what copies of OpenAI's list had for GPT-5.2, as they stood in 2026.
  */
 const PRICES = {
   rowWritten: 1 / 1e6,
   objectRequest: 0.15 / 1e6,
   workerRequest: 0.3 / 1e6,
   gigabyteSecond: 12.5 / 1e6,
-  /** Of one typical model. Providers take about a tenth for what they have in their caches. */
-  inputToken: 2 / 1e6,
-  cachedToken: 0.2 / 1e6,
+  inputToken: 1.75 / 1e6,
+  /** Of what a prompt begins with and the provider has in its cache. */
+  cachedToken: 0.175 / 1e6,
 } as const;
 
 const TURN_SECONDS = 8;
@@ -45,7 +44,7 @@ const FORMULA = `**Dollars for a million turns**, of what the platform and a mod
     input    = 10⁶ × tokens of the ${TURNS_OF_PROMPTS} turns / ${TURNS_OF_PROMPTS} × $${shown(PRICES.inputToken * MILLION)} / 10⁶
     cached   = the same with what an earlier prompt began with at $${PRICES.cachedToken * MILLION}
 
-Rows are those of a turn of 400 deltas, alarms counted in. Object requests are the question (over a socket a twentieth) and each alarm; Worker requests are the question over HTTP, none over a socket that is open. A turn takes ${TURN_SECONDS} s and its object 128 MB, whoever runs it. The model's price is one typical one; what it writes costs all the same here, but where a reference stands for data.`;
+Rows are those of a turn of 400 deltas, alarms counted in. Object requests are the question (over a socket a twentieth) and each alarm; Worker requests are the question over HTTP, none over a socket that is open. A turn takes ${TURN_SECONDS} s and its object 128 MB, whoever runs it. The model's price is that of GPT-5.2; what it writes costs all the same here, but where a reference stands for data.`;
 
 const path = process.env.BENCH_RESULTS;
 if (path === undefined) {
