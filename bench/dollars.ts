@@ -39,10 +39,10 @@ const sides: Readonly<Record<string, { readonly rowsOf: string; readonly hasSock
 
 const FORMULA = `**Dollars for a million turns**, of what the platform and a model's input cost beyond free allowances:
 
-    platform = 10⁶ × (rows × $${shown(PRICES.rowWritten * MILLION)} + object requests × $${PRICES.objectRequest * MILLION} + Worker requests × $${PRICES.workerRequest * MILLION}
-             + ${TURN_SECONDS} s × ${OBJECT_GIGABYTES} GB × $${PRICES.gigabyteSecond * MILLION}) / 10⁶
+    platform = 10⁶ × (rows × $${shown(PRICES.rowWritten * MILLION)} + object requests × $${shown(PRICES.objectRequest * MILLION)} + Worker requests × $${shown(PRICES.workerRequest * MILLION)}
+             + ${TURN_SECONDS} s × ${OBJECT_GIGABYTES} GB × $${shown(PRICES.gigabyteSecond * MILLION)}) / 10⁶
     input    = 10⁶ × tokens of the ${TURNS_OF_PROMPTS} turns / ${TURNS_OF_PROMPTS} × $${shown(PRICES.inputToken * MILLION)} / 10⁶
-    cached   = the same with what an earlier prompt began with at $${PRICES.cachedToken * MILLION}
+    cached   = the same with what an earlier prompt began with at $${shown(PRICES.cachedToken * MILLION)}
 
 Rows are those of a turn of 400 deltas, alarms counted in. Object requests are the question (over a socket a twentieth) and each alarm; Worker requests are the question over HTTP, none over a socket that is open. A turn takes ${TURN_SECONDS} s and its object 128 MB, whoever runs it. The model's price is that of GPT-5.2; what it writes costs all the same here, but where a reference stands for data.`;
 

@@ -37,7 +37,7 @@ export function pace({ gapMs }: Load): (delta: number) => Promise<void> | undefi
 }
 
 /** What a provider is sent, as far as it counts as input: text as it is, other parts and tools as JSON. */
-function sentIn({ prompt, tools = [] }: LanguageModelV4CallOptions): Prompt {
+export function sentIn({ prompt, tools = [] }: LanguageModelV4CallOptions): Prompt {
   const messages = prompt.map(({ content }) => {
     if (typeof content === "string") return content;
     return content

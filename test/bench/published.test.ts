@@ -1,0 +1,74 @@
+import { join } from "node:path";
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { type Load, questionFor } from "../../bench/load.ts";
+import { REPORT_CHARS, reportOf, SMALL } from "../../bench/report.ts";
+import { readResults } from "../../bench/results.ts";
+import { scriptedModel, sentIn } from "../../bench/scripted-model.ts";
+import { Conversation, shownText } from "../support/turn.ts";
+
+const { rows } = readResults(join(import.meta.dirname, "../../bench/results.json"));
+
+/** As the newest whole run of the benchmarks found it. */
+function published(name: string): number | undefined {
+  return rows.find((row) => row.name === name)?.value;
+}
+
+/** As `bench/worker.ts` has it. */
+const about = z.object({ about: z.string() });
+const shop = {
+  name: "shop",
+  description: "Knows the orders of a shop.",
+  instructions: "Say words.",
+  tools: {
+    check: tool({ description: "Checks a thing.", inputSchema: about, execute: () => SMALL }),
+    fetch_report: tool({
+      description: "All orders.",
+      inputSchema: about,
+      execute: () => reportOf(REPORT_CHARS),
+    }),
+  },
+};
+
+/** A conversation with that agent, and what its model is sent. */
+function startTalk() {
+  const conversation = new Conversation({ agent: shop });
+  const sent: ReturnType<typeof sentIn>[] = [];
+  const doStream = (options: LanguageModelV4CallOptions) => {
+    sent.push(sentIn(options));
+    return scriptedModel.doStream(options);
+  };
+  const model = { ...scriptedModel, doStream };
+  const ask = (load: Load) => {
+    return conversation.say({ steps: [], model, question: questionFor(load) });
+  };
+  return { conversation, sent, ask };
+}
+
+describe("a figure that is published is what the code does:", () => {
+  it("what the model is sent after a large result, call by call", async () => {
+    const { sent, ask } = startTalk();
+    const load: Load = { deltas: 20, gapMs: 0, tool: "fetch_report" };
+    await ask({ ...load, calls: 1, word: "fetch" });
+    for (let index = 0; index < 6; index++) await ask({ ...load, word: `follow-${index}` });
+    const messages = sent.reduce((sum, prompt) => sum + prompt.messages.length, 0);
+    const tools = sent.reduce((sum, prompt) => sum + prompt.tools.length, 0);
+    const name = "prompt after a large result";
+    expect({ calls: sent.length, messages, all: messages + tools }).toEqual({
+      calls: published(`${name}: model calls`),
+      messages: published(`${name}: characters of messages`),
+      all: published(`${name}: characters of messages and tools`),
+    });
+  });
+
+  it("what the model writes for a stored report in its answer", async () => {
+    const { conversation, ask } = startTalk();
+    const report = "All of it is as it was. ".repeat(40_000);
+    await conversation.store.save({ name: "report", value: report });
+    const { chunks } = await ask({ deltas: 1, gapMs: 0, say: "$report" });
+    expect(shownText(chunks)).toBe(report);
+    expect("$report").toHaveLength(published("answer from data") ?? 0);
+  });
+});
