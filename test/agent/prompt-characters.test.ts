@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { type ModelMessage, tool, ToolLoopAgent, type ToolSet } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
@@ -264,4 +265,8 @@ it("carries at most a tenth of the characters where the data is large", async ()
   expect(small.full.written).toBeLessThan(small.byValue.written);
   expect(small.minimal.prompts).toBeLessThan(small.full.prompts);
   expect(small.full.answers).toEqual(small.byValue.answers);
+
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  for (const { prompts } of [small.byValue, small.full, small.minimal, large.byValue, large.full])
+    expect(readme).toContain(prompts.toLocaleString("en-US"));
 });
