@@ -75,7 +75,10 @@ function finish(): void {
     return;
   }
   run(process.execPath, [join(peers, "draw.ts"), resultsPath, join(folder, "charts")], folder);
-  writeTables(join(folder, "README.md"), whole);
+  writeTables(whole, {
+    all: join(folder, "README.md"),
+    headlines: join(folder, "../README.md"),
+  });
 }
 
 function run(program: string, parameters: readonly string[], cwd: string): void {

@@ -4,13 +4,36 @@ import { type Curve, type Results, type Row, shown, shownSpread } from "./result
 const BEGIN = "<!-- figures: written by npm run bench:peers -->";
 const END = "<!-- end of figures -->";
 
-/** Puts the tables between the markers of this file. */
-export function writeTables(path: string, results: Results): void {
-  const text = readFileSync(path, "utf8");
-  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
+/** Of all rows, and of whom they are beside, what a reader of the README looks for first. */
+const HEADLINES = [
+  "prompt after a large result: characters of messages",
+  "prompt after a large result: tokens of all calls",
+  "rows written: turn of 400 deltas",
+  "first part",
+  "whole turn",
+  "many at once",
+  "many conversations, wall",
+];
+const HEADLINE_SIDES = ["ours", "bare", "ai-chat", "think"];
+
+/** Puts what is measured between the markers of these files. */
+export function writeTables(
+  results: Results,
+  paths: { readonly all: string; readonly headlines: string },
+): void {
+  writeBetweenMarkers(paths.all, markdownOf(results));
+  const isHeadline = (row: Row) => HEADLINES.includes(baseName(row));
+  writeBetweenMarkers(
+    paths.headlines,
+    besideTable(results.rows.filter(isHeadline), HEADLINE_SIDES),
+  );
+}
+
+function writeBetweenMarkers(path: string, text: string): void {
+  const whole = readFileSync(path, "utf8");
+  const [begin, end] = [whole.indexOf(BEGIN), whole.indexOf(END)];
   if (begin === -1 || end < begin) throw new Error(`${path} has no place for the figures.`);
-  const tables = `${BEGIN}\n\n${markdownOf(results)}\n\n`;
-  writeFileSync(path, text.slice(0, begin) + tables + text.slice(end));
+  writeFileSync(path, `${whole.slice(0, begin)}${BEGIN}\n\n${text}\n\n${whole.slice(end)}`);
 }
 
 export function markdownOf(results: Results): string {
@@ -40,11 +63,12 @@ function goalCells({ name, value, unit, low, high, goal, met }: Row): readonly s
 }
 
 /** What each side had; one line for all ratios that were made of it. */
-function besideTable(rows: readonly Row[]): string {
+function besideTable(rows: readonly Row[], chosen?: readonly string[]): string {
   const beside = new Map(
     rows.filter(({ sides }) => sides !== undefined).map((row) => [baseName(row), row]),
   );
-  const names = new Set([...beside.values()].flatMap(({ sides = {} }) => Object.keys(sides)));
+  const present = [...beside.values()].flatMap(({ sides = {} }) => Object.keys(sides));
+  const names = chosen ?? new Set(present);
   const lines = Array.from(beside, ([name, { sides = {}, sidesUnit, unit }]) => [
     `${name}, ${sidesUnit ?? unit}`,
     ...Array.from(names, (side) => {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { type ModelMessage, tool, ToolLoopAgent, type ToolSet } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
@@ -266,7 +267,7 @@ it("carries at most a tenth of the characters where the data is large", async ()
   expect(small.minimal.prompts).toBeLessThan(small.full.prompts);
   expect(small.full.answers).toEqual(small.byValue.answers);
 
-  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
   for (const { prompts } of [small.byValue, small.full, small.minimal, large.byValue, large.full])
     expect(readme).toContain(prompts.toLocaleString("en-US"));
 });
