@@ -6,10 +6,12 @@
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
 import { type Comparison, ratioRows, report } from "./results.ts";
-import { isQuick, present, type Side, startContest } from "./sides.ts";
+import { isQuick, present, type Side, startContest, withPeers } from "./sides.ts";
 import { interleave } from "./statistics.ts";
 
-const SIDES = present(["bare", "ours", "raw", "ai-chat", "think"]);
+/** The peers have a socket as well. */
+const BY_SOCKET: readonly Side[] = withPeers ? ["ours, by socket"] : [];
+const SIDES = present(["bare", "ours", ...BY_SOCKET, "raw", "ai-chat", "think"]);
 const WHOLE: Load = { deltas: 400, gapMs: 0 };
 const PACED: Load = { deltas: 400, gapMs: 2.15 };
 const SHORT: Load = { deltas: 1, gapMs: 0 };

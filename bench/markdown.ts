@@ -5,7 +5,7 @@ const BEGIN = "<!-- figures: written by npm run bench:peers -->";
 const END = "<!-- end of figures -->";
 
 /** Of all rows, and of whom they are beside, what a reader of the README looks for first. */
-const HEADLINES = [
+const HEADLINES = new Set([
   "prompt after a large result: characters of messages",
   "prompt after a large result: tokens of all calls",
   "rows written: turn of 400 deltas",
@@ -13,7 +13,7 @@ const HEADLINES = [
   "whole turn",
   "many at once",
   "many conversations, wall",
-];
+]);
 const HEADLINE_SIDES = ["ours", "bare", "ai-chat", "think"];
 
 /** Puts what is measured between the markers of these files. */
@@ -22,7 +22,7 @@ export function writeTables(
   paths: { readonly all: string; readonly headlines: string },
 ): void {
   writeBetweenMarkers(paths.all, markdownOf(results));
-  const isHeadline = (row: Row) => HEADLINES.includes(baseName(row));
+  const isHeadline = (row: Row) => HEADLINES.has(baseName(row));
   writeBetweenMarkers(
     paths.headlines,
     besideTable(results.rows.filter(isHeadline), HEADLINE_SIDES),

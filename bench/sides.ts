@@ -7,11 +7,13 @@ import {
   type Service,
   startWorkerd,
 } from "./plain-workerd.ts";
-import { type Begin, type Talk, talkOver, talkToAgent, talkToOurs } from "./talk.ts";
+import { type Begin, type Talk, talkOver, talkToOurs } from "./talk.ts";
+import { talkToAgent, talkToOursOverSocket } from "./talk-socket.ts";
 
 /** Who is measured: ours, objects that need no other packages, and the peers. */
 export const sides = {
   ours: { begin: talkToOurs, peer: false },
+  "ours, by socket": { begin: talkToOursOverSocket, peer: false },
   bare: { begin: talkOver("bare"), peer: false },
   kept: { begin: talkOver("kept"), peer: false },
   raw: { begin: talkOver("raw"), peer: false },

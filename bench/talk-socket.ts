@@ -1,0 +1,147 @@
+import { randomUUID } from "node:crypto";
+import type { UIMessageChunk, WebSocketChatTransportResponse } from "ai";
+import { type Asked, checked, Times } from "./ask.ts";
+import { type Load, questionFor } from "./load.ts";
+import { agentFor, type Begin } from "./talk.ts";
+
+/** How a server is asked over a socket. */
+interface Dialect {
+  readonly url: string;
+  /** What was said before, if the client says it again with each question. */
+  earlier?(): Promise<readonly object[]>;
+  /** A frame that asks; the newest of the messages is the question. */
+  question(id: string, messages: readonly object[], load: Load): object;
+  /** What a frame says of this question. */
+  read(data: string, id: string): Heard;
+}
+
+interface Heard {
+  readonly chunk?: UIMessageChunk;
+  readonly isEnd?: boolean;
+  readonly error?: string;
+}
+
+/** With a conversation of ours, as the AI SDK's `WebSocketChatTransport` talks to it. */
+export const talkToOursOverSocket: Begin = (url, name) =>
+  talkOverSocket({
+    url: `${url}/conversations/${name}/socket`,
+    question: (requestId, messages, load) => ({
+      type: "send",
+      requestId,
+      id: name,
+      messages,
+      trigger: "submit-message",
+      headers: {},
+      body: { agent: agentFor(load) },
+    }),
+    read: (data, id) => {
+      const frame = JSON.parse(data) as WebSocketChatTransportResponse;
+      if (frame.requestId !== id) return {};
+      if (frame.type === "chunk") return { chunk: frame.chunk };
+      return frame.type === "error" ? { error: data } : { isEnd: frame.type === "end" };
+    },
+  });
+
+interface AgentFrame {
+  readonly type?: string;
+  readonly id?: string;
+  readonly body?: string;
+  readonly done?: boolean;
+  readonly error?: boolean;
+}
+
+/** With a chat agent of the package `agents`, as its own client does: all messages with each question. */
+export function talkToAgent(kind: string): Begin {
+  return (server, name) => {
+    const url = `${server}/agents/${kind}/${name}`;
+    let isNew = true;
+    return talkOverSocket({
+      url,
+      earlier: async () => {
+        const earlier = isNew ? [] : await messagesAt(url);
+        isNew = false;
+        return earlier;
+      },
+      question: (id, messages) => {
+        const body = JSON.stringify({ messages, trigger: "submit-message" });
+        return { type: "cf_agent_use_chat_request", id, init: { method: "POST", body } };
+      },
+      read: (data, id) => {
+        const frame = JSON.parse(data) as AgentFrame;
+        if (frame.type !== "cf_agent_use_chat_response" || frame.id !== id) return {};
+        if (frame.error === true) return { error: frame.body ?? "" };
+        const isChunk = frame.body !== undefined && frame.body.trim() !== "";
+        return {
+          ...(isChunk ? { chunk: JSON.parse(frame.body) as UIMessageChunk } : {}),
+          isEnd: frame.done === true,
+        };
+      },
+    });
+  };
+}
+
+async function messagesAt(url: string): Promise<readonly object[]> {
+  const response = await fetch(`${url}/get-messages`);
+  return (await response.json()) as readonly object[];
+}
+
+/** One socket for the whole conversation. Reading what was said before is not in the times. */
+function talkOverSocket(dialect: Dialect): ReturnType<Begin> {
+  let opened: Promise<WebSocket> | undefined;
+  return {
+    ask: async (load) => {
+      const earlier = (await dialect.earlier?.()) ?? [];
+      const times = new Times();
+      opened ??= openSocket(dialect.url.replace("http", "ws"));
+      return askOver(await opened, dialect, { earlier, load, times });
+    },
+    close: () => void opened?.then((socket) => socket.close()),
+  };
+}
+
+function openSocket(url: string): Promise<WebSocket> {
+  const socket = new WebSocket(url);
+  return new Promise((resolve, reject) => {
+    socket.addEventListener("open", () => resolve(socket), { once: true });
+    socket.addEventListener("error", () => reject(new Error(`No socket at ${url}`)), {
+      once: true,
+    });
+  });
+}
+
+interface Asking {
+  readonly earlier: readonly object[];
+  readonly load: Load;
+  readonly times: Times;
+}
+
+function askOver(
+  socket: WebSocket,
+  dialect: Dialect,
+  { earlier, load, times }: Asking,
+): Promise<Asked> {
+  const id = randomUUID();
+  const parts = [{ type: "text", text: questionFor(load) }];
+  const messages = [...earlier, { id: randomUUID(), role: "user", parts }];
+  const chunks: UIMessageChunk[] = [];
+  let bytes = 0;
+  return new Promise((resolve, reject) => {
+    const stop = new AbortController();
+    const { signal } = stop;
+    const hear = (event: MessageEvent) => {
+      const data = String(event.data);
+      const { chunk, isEnd, error } = dialect.read(data, id);
+      if (error !== undefined) return reject(new Error(error));
+      if (chunk === undefined && isEnd !== true) return;
+      bytes += data.length;
+      if (chunk !== undefined) chunks.push(chunk);
+      times.heard(chunk?.type === "text-delta");
+      if (isEnd !== true) return;
+      stop.abort();
+      resolve({ ...times.ended(), bytes, ...checked(chunks, load) });
+    };
+    socket.addEventListener("message", hear, { signal });
+    socket.addEventListener("close", () => reject(new Error("The socket is closed.")), { signal });
+    socket.send(JSON.stringify(dialect.question(id, messages, load)));
+  });
+}
