@@ -3,7 +3,7 @@ import { Hono } from "hono/tiny";
 import { cors } from "hono/cors";
 import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
-import { limitBody } from "./body-limits.ts";
+import { type ClientBody, limitBody } from "./body-limits.ts";
 import type { Door } from "./doors.ts";
 import { entrance } from "./entrance.ts";
 import { coreApi } from "./openapi/core.ts";
@@ -36,6 +36,7 @@ export interface AppEnv {
   Variables: {
     /** Whose request it is, as the door said. */
     tenant: string;
+    body: ClientBody;
   };
 }
 

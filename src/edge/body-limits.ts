@@ -4,46 +4,42 @@ import { limits } from "../limits.ts";
 import type { AppEnv } from "./app.ts";
 import { problem } from "./problem.ts";
 
+/** What is read of a body at once. The same memory serves for all of it. */
+const PIECE_BYTES = 16_384;
+
 /**
- * Gives up a request whose body is too large, stops, or trickles: whoever reads it fails, and the answer is
- * `body_too_large` or `body_timeout`. Only waiting for the client counts, not how long it takes to do
- * something with what came. Nothing is held here.
+ * Gives up a request whose body is too large, stops, or trickles: whoever reads it (`context.var.body`)
+ * fails, and the answer is `body_too_large` or `body_timeout`. Only waiting for the client counts, not how
+ * long it takes to do something with what came. Nothing is held here.
  */
 export const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
   const { req } = context;
-  const { body, method } = req.raw;
-  if (body === null) return next();
   // Values, and parts of an import, have bounds of their own (`receive.ts`).
-  const isStreamedIn = method === "PUT" || req.path === "/conversations/import";
+  const isStreamedIn = req.raw.method === "PUT" || req.path === "/conversations/import";
   const maxBytes = isStreamedIn ? Number.POSITIVE_INFINITY : limits.maxChatBodyBytes;
   if (Number(req.header("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
-  const heard = new HeardBody(body, maxBytes);
-  req.raw = new Request(req.raw, { method, body: heard.stream });
+  const body = new ClientBody(req.raw.body, maxBytes);
+  context.set("body", body);
   await next();
-  heard.letGo();
+  body.letGo();
   // Whatever it was that this has spoiled.
-  if (heard.error !== undefined) context.res = problem(heard.error);
+  if (body.error !== undefined) context.res = problem(body.error);
 };
 
-class HeardBody {
-  readonly stream: ReadableStream<Uint8Array>;
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
+/** A body as its client sends it. */
+export class ClientBody {
+  readonly #body: ReadableStream<Uint8Array> | null;
   readonly #maxBytes: number;
+  #cancel: (reason?: unknown) => Promise<void>;
   #error: ByrefError | undefined;
   #allBytes = 0;
   #waitedMs = 0;
   #bytes = 0;
 
-  constructor(body: ReadableStream<Uint8Array>, maxBytes: number) {
+  constructor(body: ReadableStream<Uint8Array> | null, maxBytes: number) {
+    this.#body = body;
     this.#maxBytes = maxBytes;
-    this.#reader = body.getReader();
-    this.stream = new ReadableStream<Uint8Array>(
-      {
-        pull: (controller) => this.#pull(controller),
-        cancel: (reason) => this.#reader.cancel(reason),
-      },
-      { highWaterMark: 0 },
-    );
+    this.#cancel = async (reason) => body?.cancel(reason);
   }
 
   /** Set once it has been given up. */
@@ -51,28 +47,38 @@ class HeardBody {
     return this.#error;
   }
 
-  /** Nobody wants more of it: what is left unread stops a local server for seconds now and then. */
-  letGo(): void {
-    this.#reader.cancel().catch(() => undefined);
+  /** Once, one after the other: each is overwritten by the next. */
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    if (this.#body === null) return;
+    const read = this.#reading(reusing(this.#body) ?? this.#body.getReader());
+    for (let piece = await read(); piece !== undefined; piece = await read()) yield piece;
   }
 
-  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    const startMs = Date.now();
-    const silence = Promise.withResolvers<never>();
-    const giveUp = () => silence.reject((this.#error = tooSilent()));
-    const timer = setTimeout(giveUp, limits.bodySilenceMs - this.#waitedMs);
-    try {
-      const read = await Promise.race([this.#reader.read(), silence.promise]);
-      if (read.done) return controller.close();
-      this.#note(read.value.byteLength, Date.now() - startMs);
-      if (this.#allBytes > this.#maxBytes) throw (this.#error = tooLarge(this.#maxBytes));
-      controller.enqueue(read.value);
-    } catch (error) {
-      controller.error(error);
-      this.#reader.cancel(error).catch(() => undefined);
-    } finally {
-      clearTimeout(timer);
-    }
+  /** Nobody wants more of it: what is left unread stops a local server for seconds now and then. */
+  letGo(reason?: unknown): void {
+    this.#cancel(reason).catch(() => undefined);
+  }
+
+  #reading(reader: PieceReader): () => Promise<Uint8Array | undefined> {
+    this.#cancel = (reason) => reader.cancel(reason);
+    return async () => {
+      const startMs = Date.now();
+      const silence = Promise.withResolvers<never>();
+      const giveUp = () => silence.reject((this.#error = tooSilent()));
+      const timer = setTimeout(giveUp, limits.bodySilenceMs - this.#waitedMs);
+      try {
+        const { value } = await Promise.race([reader.read(), silence.promise]);
+        if (value === undefined) return undefined;
+        this.#note(value.byteLength, Date.now() - startMs);
+        if (this.#allBytes > this.#maxBytes) throw (this.#error = tooLarge(this.#maxBytes));
+        return value;
+      } catch (error) {
+        this.letGo(error);
+        throw error;
+      } finally {
+        clearTimeout(timer);
+      }
+    };
   }
 
   #note(bytes: number, waitedMs: number): void {
@@ -83,6 +89,31 @@ class HeardBody {
     this.#bytes = 0;
     this.#waitedMs = 0;
   }
+}
+
+interface PieceReader {
+  read(): Promise<{ readonly value?: Uint8Array | undefined }>;
+  cancel(reason?: unknown): Promise<void>;
+}
+
+/** Reads into the same memory again and again; undefined for a stream that hands out memory of its own. */
+function reusing(body: ReadableStream<Uint8Array>): PieceReader | undefined {
+  let reader: ReadableStreamBYOBReader;
+  try {
+    reader = body.getReader({ mode: "byob" });
+  } catch {
+    return undefined;
+  }
+  let buffer: ArrayBufferLike = new ArrayBuffer(PIECE_BYTES);
+  return {
+    read: async () => {
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      if (done) return {};
+      buffer = value.buffer;
+      return { value };
+    },
+    cancel: (reason) => reader.cancel(reason),
+  };
 }
 
 function tooLarge(maxBytes: number): ByrefError {

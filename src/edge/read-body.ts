@@ -1,29 +1,33 @@
+import type { Context } from "hono";
 import { ByrefError, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { requireJson } from "../value/require-json.ts";
 import type { Json } from "../value/json.ts";
+import type { AppEnv } from "./app.ts";
 import { ByteBuffer } from "./byte-buffer.ts";
 import { type Holding, LastMessage } from "./last-message.ts";
 import { requireMessageSize } from "./requests.ts";
 
+type Posted = Context<AppEnv>;
+
 /** The body as JSON. Throws `unsupported_media_type`, `bad_json` or `limit_exceeded`. */
-export async function readJson(request: Request): Promise<Json> {
-  requireJsonType(request);
-  return parseJson(await readText(request));
+export async function readJson(context: Posted): Promise<Json> {
+  requireJsonType(context.req.raw);
+  return parseJson(await readText(context));
 }
 
 /** The same for what `useChat` sends: of its messages the last alone. */
-export async function readChat(request: Request): Promise<Json> {
-  requireJsonType(request);
-  return parseJson(await readText(request, new LastMessage(limits.maxMessageBytes)));
+export async function readChat(context: Posted): Promise<Json> {
+  requireJsonType(context.req.raw);
+  return parseJson(await readText(context, new LastMessage(limits.maxMessageBytes)));
 }
 
 /** Throws `limit_exceeded` where more would have to be held than one message may be. */
 export async function readText(
-  { body }: Request,
+  { var: { body } }: Posted,
   held: Holding = new ByteBuffer(limits.maxMessageBytes),
 ): Promise<string> {
-  for await (const bytes of body ?? []) held.add(bytes);
+  for await (const bytes of body.pieces()) held.add(bytes);
   requireMessageSize(held.size);
   return held.text();
 }

@@ -6,27 +6,23 @@ const END_HEADER = "x-byref-end";
 /**
  * What the Worker sends to the object of a body that a client sends. Of one that breaks off the object would
  * read what has come as if it were all: it takes a body for whole only with these last bytes, which are new
- * for each. The platform's own pipe carries the rest.
+ * for each.
  */
-export function withEnd(body: ReadableStream<Uint8Array> | null): {
+export function withEnd(pieces: AsyncIterable<Uint8Array>): {
   readonly header: readonly [name: string, value: string];
   readonly body: ReadableStream<Uint8Array>;
 } {
   const end = crypto.randomUUID();
   const { readable, writable } = new IdentityTransformStream();
+  const writer = writable.getWriter();
   const send = async () => {
-    const options = { preventClose: true, preventAbort: true };
-    const isWhole = await body?.pipeTo(writable, options).then(
-      () => true,
-      () => false,
-    );
-    const writer = writable.getWriter();
-    // What broke off has no end: that is how the object knows.
-    if (isWhole !== false) await writer.write(new TextEncoder().encode(end));
-    await writer.close();
+    // Each is with its reader when the next one overwrites it.
+    for await (const piece of pieces) await writer.write(piece);
+    await writer.write(new TextEncoder().encode(end));
   };
-  // The object wants no more of it.
-  void send().catch(() => undefined);
+  // What broke off has no end: that is how the object knows. Or it wants no more of it.
+  const close = () => writer.close().catch(() => undefined);
+  void send().then(close, close);
   return { header: [END_HEADER, end], body: readable };
 }
 

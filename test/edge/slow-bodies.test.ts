@@ -159,14 +159,12 @@ describe("a body that trickles", () => {
     const app = new Hono<AppEnv>();
     app.use(limitBody);
     app.post("/", async (context) => {
-      const reader = context.req.raw.body?.getReader();
       let bytes = 0;
-      for (;;) {
-        const read = await reader?.read();
-        if (read?.done !== false) return context.text(String(bytes));
-        bytes += read.value.byteLength;
+      for await (const piece of context.var.body.pieces()) {
+        bytes += piece.byteLength;
         vi.advanceTimersByTime(10 * limits.bodySilenceMs);
       }
+      return context.text(String(bytes));
     });
     const { body, push, end } = slowBody();
     for (let piece = 0; piece < 5; piece++) push("x");

@@ -16,7 +16,7 @@ export function conversationRoutes() {
 
   routes.patch("/:id", async (context) => {
     const id = context.req.param("id");
-    const { title } = parse(titleBody, await readJson(context.req.raw));
+    const { title } = parse(titleBody, await readJson(context));
     return context.json({ id, ...(await conversationOf(context, id).setTitle(title)) });
   });
 

@@ -25,19 +25,19 @@ export function messageRoutes() {
   const routes = new Hono<AppEnv>();
 
   routes.post("/", async (context) => {
-    const body = parse(chatBody, await readChat(context.req.raw));
+    const body = parse(chatBody, await readChat(context));
     return runTurn(context, body.id, turnIn(body));
   });
 
   routes.post("/:id/messages", async (context) => {
-    const body = parse(messageBody, await readJson(context.req.raw));
+    const body = parse(messageBody, await readJson(context));
     const { agent, input } = body;
     const turn = { agent, input, message: parseMessage(body.message) };
     return runTurn(context, context.req.param("id"), turn);
   });
 
   routes.post("/:id/approvals/:approval", async (context) => {
-    const decision = parse(approvalBody, await readJson(context.req.raw));
+    const decision = parse(approvalBody, await readJson(context));
     const approvals = [approvalOf(context.req.param("approval"), decision)];
     return runTurn(context, context.req.param("id"), { approvals, run: decision.run });
   });

@@ -13,12 +13,11 @@ export function planRoutes(frontEnds: readonly FrontEnd[]) {
   const routes = new Hono<AppEnv>();
 
   routes.post("/:id/plans", async (context) => {
-    const request = context.req.raw;
-    const type = mediaTypeOf(request);
+    const type = mediaTypeOf(context.req.raw);
     const frontEnd = frontEnds.find(({ mediaTypes }) => mediaTypes.includes(type));
     if (frontEnd === undefined) throw unsupported(type, frontEnds);
     const { format } = frontEnd;
-    const text = await readText(request);
+    const text = await readText(context);
     const { agent } = context.req.query();
     return ask(context, "", { body: textOf({ format, text, agent }) });
   });
@@ -35,7 +34,7 @@ export function planRoutes(frontEnds: readonly FrontEnd[]) {
   );
 
   routes.post("/:id/plans/:plan/run", async (context) => {
-    const asked = parse(runBody, await bodyOf(context.req.raw));
+    const asked = parse(runBody, await bodyOf(context));
     const body = textOf({ ...asked, conversation: requireId(context.req.param("id")) });
     return ask(context, `${planIn(context)}/run`, { body });
   });
@@ -48,10 +47,10 @@ function planIn(context: Context<AppEnv>): string {
 }
 
 /** Without a body: nothing is said. */
-async function bodyOf(request: Request) {
-  const text = await readText(request);
+async function bodyOf(context: Context<AppEnv>) {
+  const text = await readText(context);
   if (text === "") return {};
-  requireJsonType(request);
+  requireJsonType(context.req.raw);
   return parseJson(text);
 }
 

@@ -15,7 +15,7 @@ export function ticketRoutes() {
   const routes = new Hono<AppEnv>();
 
   routes.post("/:id/tickets", async (context) => {
-    const { path } = parse(ticketBody, await readJson(context.req.raw));
+    const { path } = parse(ticketBody, await readJson(context));
     const base = `/conversations/${requireId(context.req.param("id"))}/`;
     // As a request will have it: without dots that lead elsewhere, and without a query.
     const isPath = URL.parse(path, context.req.url)?.pathname === path;

@@ -31,8 +31,7 @@ export function transferRoutes() {
 
   routes.post("/:id/fork", async (context) => {
     const source = context.req.param("id");
-    const body =
-      context.req.header("content-type") === undefined ? {} : await readJson(context.req.raw);
+    const body = context.req.header("content-type") === undefined ? {} : await readJson(context);
     const { id = crypto.randomUUID() } = parse(forkBody, body);
     const target = conversationOf(context, id);
     for (let tries = 1; ; tries++) {
@@ -47,7 +46,7 @@ export function transferRoutes() {
   routes.post("/import", async (context) => {
     const { part, of, upload } = partIn(context);
     const parts = importOf(context, upload);
-    const { header, body } = withEnd(context.req.raw.body);
+    const { header, body } = withEnd(context.var.body.pieces());
     const query = new URLSearchParams({ part: String(part), of: String(of) });
     const kept = await parts.fetch(`http://conversation/transfer/parts?${query}`, {
       method: "PUT",

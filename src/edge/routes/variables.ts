@@ -43,7 +43,7 @@ function addLists(routes: Hono<AppEnv>): void {
   });
 
   routes.post("/:id/interpolate", async (context) => {
-    const { text, syntax } = parse(interpolateBody, await readJson(context.req.raw));
+    const { text, syntax } = parse(interpolateBody, await readJson(context));
     const conversation = conversationOf(context, context.req.param("id"));
     return context.json(await conversation.interpolate(text, syntax));
   });
@@ -74,7 +74,7 @@ function addValues(routes: Hono<AppEnv>): void {
     // An empty header does not reach the object: whoever sent it would be without the guard that they meant.
     requireReadable(conditionsIn(context.req.raw.headers));
     requireSmallEnough(context.req.header("content-length"));
-    const { header, body } = withEnd(context.req.raw.body);
+    const { header, body } = withEnd(context.var.body.pieces());
     const given = pick(context.req.raw.headers, ["content-type", "if-match", "if-none-match"]);
     given.set(...header);
     const response = await conversationOf(context, id).fetch(addressOf(name, search), {
@@ -95,7 +95,7 @@ function addValues(routes: Hono<AppEnv>): void {
 function addChanges(routes: Hono<AppEnv>): void {
   routes.patch("/:id/variables/:name", async (context) => {
     const { id, name } = context.req.param();
-    const { ttl, pinned, description } = parse(changesBody, await readJson(context.req.raw));
+    const { ttl, pinned, description } = parse(changesBody, await readJson(context));
     const changes = {
       ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
       ...(pinned === undefined ? {} : { pinned }),
