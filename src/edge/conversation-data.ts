@@ -46,6 +46,12 @@ export interface ConversationInfo extends ConversationSummary {
   readonly bytes: number;
 }
 
+interface Meta {
+  /** If somebody gave it one. */
+  readonly title: string | undefined;
+  readonly created: number;
+}
+
 /** All that a conversation keeps: messages, variables, events, its title. */
 export class ConversationData {
   readonly store: VariableStore;
@@ -57,29 +63,32 @@ export class ConversationData {
   readonly #sql: Sql;
   readonly #idleMs: number;
   readonly #variableIdleMs: number;
+  /** Once it was read. */
+  #known: Meta | undefined;
 
   constructor({ sql, bucket, retention, onAccess, onEvents }: DataOptions) {
-    migrate(sql);
+    const nowMs = Date.now();
+    const isNew = migrate(sql, nowMs);
     const { quotaBytes, variableIdleMs, conversationIdleMs } = retention;
     this.#sql = sql;
     this.#idleMs = conversationIdleMs ?? limits.conversationIdleMs;
     this.#variableIdleMs = variableIdleMs ?? limits.variableIdleMs;
     this.store = new SqlStore(sql, {
+      isNew,
       onAccess,
       ...(bucket === undefined ? {} : { bucket }),
       ...(quotaBytes === undefined ? {} : { quotaBytes }),
       ...(variableIdleMs === undefined ? {} : { idleMs: variableIdleMs }),
     });
-    this.history = new History(sql);
-    this.journal = new Journal(sql);
+    this.history = new History(sql, { isNew });
+    this.journal = new Journal(sql, { isNew });
     this.postKeys = new PostKeys(sql);
     this.plans = new PlanStore(sql);
-    this.events = new EventLog(sql);
+    this.events = new EventLog(sql, { isNew });
     this.events.watch(onEvents);
     this.store.observe((change) => this.events.addChange(change));
-    this.#endRuns();
-    this.#sweepLeftovers();
-    this.#holdWhatWaits();
+    if (isNew) this.#known = { title: undefined, created: nowMs };
+    else this.#tidyUp();
   }
 
   get info(): ConversationInfo {
@@ -92,7 +101,7 @@ export class ConversationData {
   }
 
   get summary(): ConversationSummary {
-    const { title, created } = this.#meta();
+    const { title, created } = this.#meta;
     const [newest] = this.store.list({ last: 1 });
     const writtenMs = newest === undefined ? 0 : Date.parse(newest.updatedAt);
     const updatedMs = Math.max(created, this.#lastMessageMs(), writtenMs);
@@ -110,7 +119,7 @@ export class ConversationData {
 
   /** Undefined if nobody gave it one. */
   get givenTitle(): string | undefined {
-    return this.#meta().title;
+    return this.#meta.title;
   }
 
   setTitle(title: string): void {
@@ -124,7 +133,7 @@ export class ConversationData {
 
   /** When somebody last asked, wrote or read something here, in milliseconds since 1970. */
   get lastActiveMs(): number {
-    const { created } = this.#meta();
+    const { created } = this.#meta;
     const lastAccessMs = this.store.lastAccessMs() ?? 0;
     return Math.max(created, this.#lastMessageMs(), lastAccessMs, this.events.lastActiveMs);
   }
@@ -145,6 +154,13 @@ export class ConversationData {
 
   isIdle(nowMs: number): boolean {
     return this.lastActiveMs + this.#idleMs <= nowMs;
+  }
+
+  /** What the end of the process has left. */
+  #tidyUp(): void {
+    this.#endRuns();
+    this.#sweepLeftovers();
+    this.#holdWhatWaits();
   }
 
   /** What was a run's ends, unless the run goes on or waits: its variables are held for it. */
@@ -176,21 +192,27 @@ export class ConversationData {
   }
 
   #firstWords(): string | undefined {
-    const first = this.history.following(0);
-    return first && titleOf(first.message);
+    const first = this.history.first();
+    return first && titleOf(first);
   }
 
   #lastMessageMs(): number {
     return this.history.lastMs() ?? 0;
   }
 
-  #meta(): { readonly title: string | undefined; readonly created: number } {
+  get #meta(): Meta {
+    this.#known ??= this.#readMeta();
+    return this.#known;
+  }
+
+  #readMeta(): Meta {
     const rows = this.#sql.all(`SELECT key, value FROM meta WHERE key IN ('title', 'created')`);
     const values = new Map(rows.map((row) => [textIn(row, "key"), textIn(row, "value")]));
     return { title: values.get("title"), created: Number(values.get("created") ?? 0) };
   }
 
   #setMeta(key: string, value: string): void {
+    this.#known = undefined;
     this.#sql.run(
       `INSERT INTO meta (key, value) VALUES (?, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value`,

@@ -12,6 +12,15 @@ export type RemoteDirectory = {
   ) => Promise<ReturnType<DirectoryObject[Method]>>;
 };
 
+interface Bindings {
+  readonly DIRECTORY?: DurableObjectNamespace;
+}
+
+/** Is there anybody to be told? */
+export function hasDirectory(env: object): boolean {
+  return (env as Bindings).DIRECTORY !== undefined;
+}
+
 /**
  * The tenant's directory, in this jurisdiction; by default in the one that is set. Without the binding there
  * is none: nothing is listed, all else works.
@@ -21,7 +30,7 @@ export function directoryOf(
   tenant: string,
   jurisdiction?: string,
 ): RemoteDirectory | undefined {
-  const { DIRECTORY } = env as { readonly DIRECTORY?: DurableObjectNamespace };
+  const { DIRECTORY } = env as Bindings;
   if (DIRECTORY === undefined) return undefined;
   // A namespace of its own, so that nothing that names a conversation names it.
   const name = JSON.stringify([tenant, "directory"]);

@@ -1,7 +1,7 @@
 import type { ConversationData } from "./conversation-data.ts";
 import { conversationIn } from "./conversation-name.ts";
 import type { DirectoryEntry } from "./directory.ts";
-import { askDirectory, type Inside, type RemoteDirectory } from "./directory-of.ts";
+import { askDirectory, hasDirectory, type Inside, type RemoteDirectory } from "./directory-of.ts";
 import { soon } from "./soon.ts";
 
 export interface ListingOptions extends Inside {
@@ -16,18 +16,21 @@ export interface ListingOptions extends Inside {
  */
 export class Listing {
   readonly #options: ListingOptions;
+  /** Undefined if nobody is told. */
   readonly #id: string | undefined;
   #told: (DirectoryEntry & { readonly toldMs: number }) | undefined;
+  /** The same as `tell`, out of the way of a turn's first words. */
+  readonly tellSoon: () => void;
   /** One after the other: a removal must not be overtaken. */
   #sent: Promise<void> = Promise.resolve();
 
   constructor(options: ListingOptions) {
     this.#options = options;
-    this.#id = conversationIn(options.state.id.name)?.id;
+    const { env, state } = options;
+    this.#id = hasDirectory(env) ? conversationIn(state.id.name)?.id : undefined;
+    const tellSoon = soon(ASIDE_MS, () => this.tell());
+    this.tellSoon = this.#id === undefined ? () => undefined : tellSoon;
   }
-
-  /** The same as `tell`, out of the way of a turn's first words. */
-  readonly tellSoon = soon(ASIDE_MS, () => this.tell());
 
   /** What is news: that it is there, another title, or, once a minute, that something happens. Does not throw. */
   tell(): void {

@@ -72,22 +72,28 @@ const steps: readonly ((sql: Sql, nowMs: number) => void)[] = [
 
 const VERSION = steps.length + 1;
 
-/** Brings the schema to its newest version. Cost when there is nothing to do: one row read. */
-export function migrate(sql: Sql, nowMs: number = Date.now()): void {
+/**
+ * Brings the schema to its newest version; true if the tables have been made, and nothing is in them. Cost
+ * when there is nothing to do: one row read.
+ */
+export function migrate(sql: Sql, nowMs: number = Date.now()): boolean {
   const version = schemaVersion(sql);
   // A newer version of this code may have been here.
-  if (version >= VERSION) return;
+  if (version >= VERSION) return false;
   sql.transaction(() => {
-    if (version === 0) for (const statement of schema) sql.run(statement);
-    else for (const step of steps.slice(version - 1)) step(sql, nowMs);
-    sql.run(
-      `INSERT INTO meta (key, value) VALUES ('schema', ?)
-       ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
-      String(VERSION),
-    );
-    if (version > 0) return;
-    sql.run(`INSERT INTO meta (key, value) VALUES ('created', ?)`, String(nowMs));
+    if (version === 0) return create(sql, nowMs);
+    for (const step of steps.slice(version - 1)) step(sql, nowMs);
+    sql.run(`UPDATE meta SET value = ? WHERE key = 'schema'`, String(VERSION));
   });
+  return version === 0;
+}
+
+function create(sql: Sql, nowMs: number): void {
+  for (const statement of schema) sql.run(statement);
+  sql.run(
+    `INSERT INTO meta (key, value) VALUES ('schema', '${VERSION}'), ('created', ?)`,
+    String(nowMs),
+  );
 }
 
 /** True if anything was ever written here. */

@@ -65,6 +65,12 @@ export type EventVariable = Pick<
 /** Events of one row: far below what a row may hold. */
 const MAX_ROW_EVENTS = 500;
 
+export interface EventLogOptions {
+  readonly now?: () => number;
+  /** Nothing was ever written here. */
+  readonly isNew?: boolean;
+}
+
 /**
  * The audit log of one conversation. Events wait in memory until `flush`, which writes all of them as one
  * row: a turn costs one, whatever happens in it.
@@ -76,9 +82,10 @@ export class EventLog {
   #waiting: ConversationEvent[] = [];
   #newest: Newest | undefined;
 
-  constructor(sql: Sql, { now = Date.now }: { readonly now?: () => number } = {}) {
+  constructor(sql: Sql, { now = Date.now, isNew = false }: EventLogOptions = {}) {
     this.#sql = sql;
     this.#now = now;
+    if (isNew) this.#newest = NONE;
   }
 
   add(event: NewEvent): void {
@@ -202,9 +209,11 @@ interface Newest {
   readonly activeMs: number;
 }
 
+const NONE: Newest = { id: 0, activeMs: 0 };
+
 function newestIn(sql: Sql): Newest {
   const row = firstRow(sql, `SELECT seq, at, data FROM event ORDER BY seq DESC LIMIT 1`);
-  if (row === undefined) return { id: 0, activeMs: 0 };
+  if (row === undefined) return NONE;
   return { id: numberIn(row, "seq") + eventsIn(row).length - 1, activeMs: numberIn(row, "at") };
 }
 

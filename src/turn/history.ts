@@ -34,19 +34,31 @@ const SIZES_AT_ONCE = 50;
 /** Characters of a page's messages together, so that it fits into one answer of the object. */
 const MAX_PAGE_CHARS = 8_388_608;
 
+export interface HistoryOptions {
+  /** Of the parts, as JSON, that `window` has together. */
+  readonly maxPromptChars?: number;
+  /** Nothing was ever written here. */
+  readonly isNew?: boolean;
+}
+
 /** The messages of one conversation, in the order in which they were written. */
 export class History {
   readonly #sql: Sql;
   readonly #chunks: SqlChunks;
   readonly #maxPromptChars: number;
-  /** The newest messages, if they were read: the next turn needs them again. */
+  /** The newest messages, if they were read: the next turn needs them again. Empty: there are none at all. */
   #recent: Recent | undefined;
+  /** The oldest, once it was read. */
+  #first: StoredMessage | undefined;
 
-  /** `maxPromptChars`: of the parts, as JSON, that `window` has together. */
-  constructor(sql: Sql, maxPromptChars: number = limits.maxHistoryChars) {
+  constructor(
+    sql: Sql,
+    { maxPromptChars = limits.maxHistoryChars, isNew = false }: HistoryOptions = {},
+  ) {
     this.#sql = sql;
     this.#maxPromptChars = maxPromptChars;
     this.#chunks = new SqlChunks(sql);
+    if (isNew) this.#recent = [];
   }
 
   /** One row written; a message of over a megabyte takes a row more for each. */
@@ -60,8 +72,7 @@ export class History {
     // An id may be used again after an edit: a key of its own, so that nothing is overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
     const chars = JSON.stringify(parts).length;
-    this.#atomically(() => {
-      if (chunks !== null) writeText(this.#chunks, chunks, body);
+    const insert = () =>
       this.#sql.run(
         `INSERT INTO message (id, role, created_at, chars, body_chars, chunks, body)
          VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -73,8 +84,15 @@ export class History {
         chunks,
         isLarge ? null : body,
       );
-    });
+    // One statement needs no transaction of its own.
+    if (chunks === null) insert();
+    else
+      this.#atomically(() => {
+        writeText(this.#chunks, chunks, body);
+        insert();
+      });
     if (this.#recent === undefined) return;
+    if (this.#recent.length === 0) this.#first = message;
     const recent = [...this.#recent, { chars, message: forPrompt({ ...message, id }) }];
     const fitting = newestThatFit(recent.map((one) => one.chars).reverse(), this.#maxPromptChars);
     this.#recent = recent.slice(-fitting);
@@ -82,8 +100,13 @@ export class History {
 
   /** What is in memory is read again: a transaction around this history's calls was rolled back. */
   forget(): void {
-    this.#recent = undefined;
+    this.#forgetMessages();
     this.#chunks.forget();
+  }
+
+  #forgetMessages(): void {
+    this.#recent = undefined;
+    this.#first = undefined;
   }
 
   /** In the place of the newest, which has the same id. */
@@ -223,6 +246,12 @@ export class History {
     return row && { seq: numberIn(row, "seq"), message: this.#messageFrom(row) };
   }
 
+  /** The oldest: what the conversation began with. */
+  first(): StoredMessage | undefined {
+    this.#first ??= this.following(0)?.message;
+    return this.#first;
+  }
+
   /** Grows with each message. */
   lastSeq(): number {
     const row = firstRow(this.#sql, `SELECT max(seq) AS seq FROM message`);
@@ -236,6 +265,8 @@ export class History {
 
   /** When the newest message was written, in milliseconds since 1970. */
   lastMs(): number | undefined {
+    const newest = this.#recent?.at(-1)?.message;
+    if (newest !== undefined) return Date.parse(newest.createdAt);
     const row = firstRow(this.#sql, `SELECT created_at FROM message ORDER BY seq DESC LIMIT 1`);
     return row === undefined ? undefined : numberIn(row, "created_at");
   }
@@ -247,7 +278,7 @@ export class History {
   }
 
   #removeAfter(seq: number): void {
-    this.#recent = undefined;
+    this.#forgetMessages();
     this.#atomically(() => {
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
         if (typeof chunks === "string") this.#chunks.remove(chunks);
@@ -260,14 +291,14 @@ export class History {
     try {
       this.#sql.transaction(work);
     } catch (error) {
-      this.#chunks.forget();
-      this.#recent = undefined;
+      this.forget();
       throw error;
     }
   }
 
   /** 0 for an unknown one: nothing stands before it. */
   #seqOf(id: string): number {
+    if (this.#recent?.length === 0) return 0;
     const row = firstRow(
       this.#sql,
       `SELECT seq FROM message WHERE id = ? ORDER BY seq DESC LIMIT 1`,

@@ -83,21 +83,22 @@ const MAX_HEAD_CHARS = 2_000;
  */
 export class Journal {
   readonly #sql: Sql;
-  #head: TurnHead | undefined;
+  /** Null if there was no turn; undefined until that is known. */
+  #head: TurnHead | null | undefined;
   /** The row that is appended to, and what it holds. */
   #end: { part: number; chars: number } | undefined;
 
-  constructor(sql: Sql) {
+  constructor(sql: Sql, { isNew = false }: { readonly isNew?: boolean } = {}) {
     this.#sql = sql;
+    if (!isNew) return;
+    this.#head = null;
+    this.#end = { part: 0, chars: 0 };
   }
 
   /** Of the newest turn, if there was one. */
   head(): TurnHead | undefined {
-    if (this.#head !== undefined) return this.#head;
-    const row = firstRow(this.#sql, `SELECT head FROM turn WHERE part = 0`);
-    // `begin` and `append` wrote it.
-    if (row !== undefined) this.#head = JSON.parse(textIn(row, "head")) as TurnHead;
-    return this.#head;
+    if (this.#head === undefined) this.#head = this.#readHead();
+    return this.#head ?? undefined;
   }
 
   /** In the place of the turn before. `text`: less than a row. */
@@ -178,6 +179,12 @@ export class Journal {
       this.#sql.run(`UPDATE turn SET log = log || ? WHERE part = ?`, text, end.part);
     }
     end.chars += text.length;
+  }
+
+  #readHead(): TurnHead | null {
+    const row = firstRow(this.#sql, `SELECT head FROM turn WHERE part = 0`);
+    // `begin` and `append` wrote it.
+    return row === undefined ? null : (JSON.parse(textIn(row, "head")) as TurnHead);
   }
 
   #readEnd(): { part: number; chars: number } {

@@ -52,7 +52,7 @@ export class TurnState {
   }
 
   get hasWaiting(): boolean {
-    return waitingCalls(this.message(this.parts.parts, 0)).size > 0;
+    return waitingCalls({ parts: this.parts.parts, waiting: this.waiting }).size > 0;
   }
 
   /** As it was when these were written. */

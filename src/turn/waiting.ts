@@ -5,7 +5,9 @@ import type { StoredMessage } from "./history.ts";
 import type { Approval, WaitingCall } from "./tool-calls.ts";
 
 /** The calls of a message that wait for a person, by approval. */
-export function waitingCalls(message: StoredMessage | undefined): ReadonlyMap<string, WaitingCall> {
+export function waitingCalls(
+  message: Pick<StoredMessage, "parts" | "waiting"> | undefined,
+): ReadonlyMap<string, WaitingCall> {
   const calls = new Map<string, WaitingCall>();
   for (const part of message?.parts ?? []) {
     if (!isToolUIPart(part) || part.state !== "approval-requested") continue;

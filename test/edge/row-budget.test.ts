@@ -31,6 +31,28 @@ const looks = (...numbers: readonly number[]): Step => [
   finish("tool-calls"),
 ];
 
+describe("a new conversation", () => {
+  it("looks for nothing in the tables that it has just made", async () => {
+    const model = scriptedModel([[text("Hello"), finish()].flat()]);
+    await withRuntime({ agents: [agent], model }, async (own) => {
+      const { sql } = own.state.storage;
+      const exec = vi.spyOn(sql, "exec");
+      vi.spyOn(own.state.storage, "sql", "get").mockReturnValue(sql);
+      await (await own.call("POST", "/conversations/c/messages", json({ message: "?" }))).text();
+      const statements = () =>
+        exec.mock.calls.map(([statement]) => statement.trim().split(/[ (]+/u));
+      // The last that a turn does.
+      const last = ["INSERT", "INTO", "event"];
+      await vi.waitFor(() =>
+        expect(statements().map((words) => words.slice(0, 3))).toContainEqual(last),
+      );
+      const reads = statements().filter(([first]) => first === "SELECT");
+      // Is it new?
+      expect(reads.map((words) => words.at(words.indexOf("FROM") + 1))).toEqual(["sqlite_master"]);
+    });
+  });
+});
+
 /** Goals of the project, alarms counted in. */
 describe("rows written by a turn of 400 deltas", () => {
   it.each<{ name: string; budget: number; steps: readonly Step[] }>([

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
-import { closeAll, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
+import { closeAll, fails, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);
 const now = () => START_MS;
@@ -11,6 +11,23 @@ const large = (letter: string) => letter.repeat(1_100_000);
 const chunkRows = "(SELECT count(*) FROM chunk)";
 
 afterEach(closeAll);
+
+it("a store of tables that were just made reads nothing, and all that is there after a failure", async () => {
+  const sql = migratedSql();
+  const store = new SqlStore(sql, { now, isNew: true });
+  expect(statementsOf(sql, () => [store.list(), store.count(), store.hasGarbage()])).toBe(0);
+  store.save({ name: "a", value: 1 });
+  store.save({ name: "large", value: large("x") });
+  expect(store.list().map(({ name }) => name)).toEqual(["a", "large"]);
+  // What is being read is swept later.
+  store.open("large");
+  store.delete("large");
+  expect(store.hasGarbage()).toBe(true);
+  sql.statementsLeft = 0;
+  expect(await fails(() => store.save({ name: "b", value: 1 }))).toBe(true);
+  expect(store.list().map(({ name }) => name)).toEqual(["a"]);
+  expect(store.hasGarbage()).toBe(true);
+});
 
 describe("what a call costs", () => {
   it("a save of a small value writes one row, new or not, named or not", () => {

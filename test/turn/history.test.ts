@@ -153,7 +153,7 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
   ): readonly StoredMessage[] {
     const sql = new NodeSql();
     migrate(sql);
-    const history = new History(sql, maxChars);
+    const history = new History(sql, maxChars === undefined ? {} : { maxPromptChars: maxChars });
     for (const one of messages) {
       if (when !== "read anew") history.window();
       history.add(one);
@@ -206,6 +206,33 @@ it("keeps a prompt's window up with what is removed", () => {
   expect(ids(history.window())).toEqual(["q1", "a1"]);
   history.removeAnswers("q1");
   expect(ids(history.window())).toEqual(["q1"]);
+});
+
+describe.each([true, false])("the oldest message, new: %s", (isNew) => {
+  it("is what the conversation begins with now, also when what was written is undone", () => {
+    const sql = new NodeSql();
+    migrate(sql);
+    const history = new History(sql, { isNew });
+    expect(history.first()).toBeUndefined();
+    const undo = () => {
+      throw new Error("undone");
+    };
+    expect(() =>
+      sql.transaction(() => {
+        history.add(userMessage("q0", "Never"));
+        return undo();
+      }),
+    ).toThrow("undone");
+    history.forget();
+    expect([history.first(), history.lastMs()]).toEqual([undefined, undefined]);
+    history.add(userMessage("q1", "First"));
+    history.add(answer("a1", "!"));
+    expect(history.first()?.id).toBe("q1");
+    history.removeFrom("q1");
+    history.add(userMessage("q2", "Another"));
+    expect(history.first()?.id).toBe("q2");
+    expect(history.lastMs()).toBe(START_MS);
+  });
 });
 
 it.each([10, limits.maxChunkBytes - 500, limits.maxChunkBytes * 2.5])(
