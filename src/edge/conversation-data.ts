@@ -192,8 +192,8 @@ export class ConversationData {
   }
 
   #firstWords(): string | undefined {
-    const first = this.history.first();
-    return first && titleOf(first);
+    const first = this.history.following(0);
+    return first && titleOf(first.message);
   }
 
   #lastMessageMs(): number {

@@ -19,8 +19,6 @@ export class Listing {
   /** Undefined if nobody is told. */
   readonly #id: string | undefined;
   #told: (DirectoryEntry & { readonly toldMs: number }) | undefined;
-  /** The same as `tell`, out of the way of a turn's first words. */
-  readonly tellSoon: () => void;
   /** One after the other: a removal must not be overtaken. */
   #sent: Promise<void> = Promise.resolve();
 
@@ -28,9 +26,10 @@ export class Listing {
     this.#options = options;
     const { env, state } = options;
     this.#id = hasDirectory(env) ? conversationIn(state.id.name)?.id : undefined;
-    const tellSoon = soon(ASIDE_MS, () => this.tell());
-    this.tellSoon = this.#id === undefined ? () => undefined : tellSoon;
   }
+
+  /** The same as `tell`, out of the way of a turn's first words. */
+  readonly tellSoon = soon(ASIDE_MS, () => this.tell());
 
   /** What is news: that it is there, another title, or, once a minute, that something happens. Does not throw. */
   tell(): void {

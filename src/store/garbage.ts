@@ -47,11 +47,6 @@ export class SqlGarbage implements Garbage {
     }));
   }
 
-  /** Nothing was ever written here: nobody has to look. */
-  startEmpty(): void {
-    this.#hasTable = false;
-  }
-
   /** A rolled back transaction may have taken the table with it. */
   forget(): void {
     this.#hasTable = undefined;

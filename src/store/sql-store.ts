@@ -19,11 +19,6 @@ export class SqlStore extends Variables {
 class NewRows extends SqlRows {
   #wasAsked = false;
 
-  constructor(sql: Sql) {
-    super(sql);
-    this.garbage.startEmpty();
-  }
-
   /** The store asks before it writes, and again after a transaction that was rolled back. */
   override entries(): readonly Entry[] {
     if (this.#wasAsked) return super.entries();

@@ -48,8 +48,6 @@ export class History {
   readonly #maxPromptChars: number;
   /** The newest messages, if they were read: the next turn needs them again. Empty: there are none at all. */
   #recent: Recent | undefined;
-  /** The oldest, once it was read. */
-  #first: StoredMessage | undefined;
 
   constructor(
     sql: Sql,
@@ -72,7 +70,8 @@ export class History {
     // An id may be used again after an edit: a key of its own, so that nothing is overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
     const chars = JSON.stringify(parts).length;
-    const insert = () =>
+    const write = () => {
+      if (chunks !== null) writeText(this.#chunks, chunks, body);
       this.#sql.run(
         `INSERT INTO message (id, role, created_at, chars, body_chars, chunks, body)
          VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -84,15 +83,11 @@ export class History {
         chunks,
         isLarge ? null : body,
       );
+    };
     // One statement needs no transaction of its own.
-    if (chunks === null) insert();
-    else
-      this.#atomically(() => {
-        writeText(this.#chunks, chunks, body);
-        insert();
-      });
+    if (isLarge) this.#atomically(write);
+    else write();
     if (this.#recent === undefined) return;
-    if (this.#recent.length === 0) this.#first = message;
     const recent = [...this.#recent, { chars, message: forPrompt({ ...message, id }) }];
     const fitting = newestThatFit(recent.map((one) => one.chars).reverse(), this.#maxPromptChars);
     this.#recent = recent.slice(-fitting);
@@ -100,13 +95,8 @@ export class History {
 
   /** What is in memory is read again: a transaction around this history's calls was rolled back. */
   forget(): void {
-    this.#forgetMessages();
-    this.#chunks.forget();
-  }
-
-  #forgetMessages(): void {
     this.#recent = undefined;
-    this.#first = undefined;
+    this.#chunks.forget();
   }
 
   /** In the place of the newest, which has the same id. */
@@ -246,12 +236,6 @@ export class History {
     return row && { seq: numberIn(row, "seq"), message: this.#messageFrom(row) };
   }
 
-  /** The oldest: what the conversation began with. */
-  first(): StoredMessage | undefined {
-    this.#first ??= this.following(0)?.message;
-    return this.#first;
-  }
-
   /** Grows with each message. */
   lastSeq(): number {
     const row = firstRow(this.#sql, `SELECT max(seq) AS seq FROM message`);
@@ -278,7 +262,7 @@ export class History {
   }
 
   #removeAfter(seq: number): void {
-    this.#forgetMessages();
+    this.#recent = undefined;
     this.#atomically(() => {
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
         if (typeof chunks === "string") this.#chunks.remove(chunks);

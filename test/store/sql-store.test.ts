@@ -15,18 +15,11 @@ afterEach(closeAll);
 it("a store of tables that were just made reads nothing, and all that is there after a failure", async () => {
   const sql = migratedSql();
   const store = new SqlStore(sql, { now, isNew: true });
-  expect(statementsOf(sql, () => [store.list(), store.count(), store.hasGarbage()])).toBe(0);
+  expect(statementsOf(sql, () => [store.list(), store.count(), store.runs()])).toBe(0);
   store.save({ name: "a", value: 1 });
-  store.save({ name: "large", value: large("x") });
-  expect(store.list().map(({ name }) => name)).toEqual(["a", "large"]);
-  // What is being read is swept later.
-  store.open("large");
-  store.delete("large");
-  expect(store.hasGarbage()).toBe(true);
   sql.statementsLeft = 0;
   expect(await fails(() => store.save({ name: "b", value: 1 }))).toBe(true);
   expect(store.list().map(({ name }) => name)).toEqual(["a"]);
-  expect(store.hasGarbage()).toBe(true);
 });
 
 describe("what a call costs", () => {

@@ -208,30 +208,28 @@ it("keeps a prompt's window up with what is removed", () => {
   expect(ids(history.window())).toEqual(["q1"]);
 });
 
-describe.each([true, false])("the oldest message, new: %s", (isNew) => {
-  it("is what the conversation begins with now, also when what was written is undone", () => {
+describe.each([true, false])("a history, new: %s", (isNew) => {
+  it("knows what there is, also when what was written is undone", () => {
     const sql = new NodeSql();
     migrate(sql);
     const history = new History(sql, { isNew });
-    expect(history.first()).toBeUndefined();
+    const known = () => [ids(history.window()), history.has("q0"), history.lastMs()];
+    const nothing = [[], false, undefined];
+    expect(known()).toEqual(nothing);
     const undo = () => {
       throw new Error("undone");
     };
-    expect(() =>
-      sql.transaction(() => {
-        history.add(userMessage("q0", "Never"));
-        return undo();
-      }),
-    ).toThrow("undone");
+    const write = () => {
+      history.add(userMessage("q0", "?"));
+      return undo();
+    };
+    expect(() => sql.transaction(write)).toThrow("undone");
     history.forget();
-    expect([history.first(), history.lastMs()]).toEqual([undefined, undefined]);
-    history.add(userMessage("q1", "First"));
-    history.add(answer("a1", "!"));
-    expect(history.first()?.id).toBe("q1");
-    history.removeFrom("q1");
-    history.add(userMessage("q2", "Another"));
-    expect(history.first()?.id).toBe("q2");
-    expect(history.lastMs()).toBe(START_MS);
+    expect(known()).toEqual(nothing);
+    history.add(userMessage("q0", "?"));
+    expect(known()).toEqual([["q0"], true, START_MS]);
+    history.removeFrom("q0");
+    expect(known()).toEqual(nothing);
   });
 });
 
