@@ -165,6 +165,8 @@ export class ConversationData {
 
   /** What was a run's ends, unless the run goes on or waits: its variables are held for it. */
   #endRuns(): void {
+    // Asked first: which variables are a run's is known by going through all of them.
+    if (!this.plans.isUsed) return;
     const runs = this.store.runs();
     if (runs.length === 0) return;
     const head = this.journal.head();

@@ -5,7 +5,7 @@ import { limits } from "../limits.ts";
 import { interpolate, type Interpolation } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { Bucket } from "../store/bodies.ts";
-import { MemoryStore } from "../store/memory-store.ts";
+import { SqlStore } from "../store/sql-store.ts";
 import { hasSchema } from "../store/migrations.ts";
 import type {
   Changes,
@@ -332,4 +332,8 @@ export class ConversationObject extends DurableObject {
 }
 
 /** What a conversation in which nothing was written yet has. */
-const NOTHING = new MemoryStore();
+const NOTHING = new SqlStore({
+  run: () => undefined,
+  all: () => [],
+  transaction: (work) => work(),
+});

@@ -50,6 +50,11 @@ export class PlanStore {
     this.#sql = sql;
   }
 
+  /** Was there ever a plan, and so perhaps a run? */
+  get isUsed(): boolean {
+    return hasTable(this.#sql, "plan");
+  }
+
   /** Throws `limit_exceeded`. Of many plans the oldest goes that is over. */
   add(record: PlanRecord): void {
     requireSmall(JSON.stringify(record));
@@ -65,7 +70,7 @@ export class PlanStore {
   }
 
   get(id: string): PlanRecord | undefined {
-    if (!this.#hasTables()) return undefined;
+    if (!this.isUsed) return undefined;
     return planIn(firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, id));
   }
 
@@ -78,7 +83,7 @@ export class PlanStore {
 
   /** Oldest first. */
   list(): readonly PlanRecord[] {
-    if (!this.#hasTables()) return [];
+    if (!this.isUsed) return [];
     return this.#sql.all(`SELECT data FROM plan ORDER BY seq`).flatMap((row) => planIn(row) ?? []);
   }
 
@@ -117,14 +122,14 @@ export class PlanStore {
   }
 
   run(id: string): StoredRun | undefined {
-    if (!this.#hasTables()) return undefined;
+    if (!this.isUsed) return undefined;
     const row = firstRow(this.#sql, `SELECT input, data, state FROM plan_run WHERE id = ?`, id);
     return row === undefined ? undefined : runIn(row);
   }
 
   /** Of the newest run. */
   newestRun(plan: string): RunRecord | undefined {
-    if (!this.#hasTables()) return undefined;
+    if (!this.isUsed) return undefined;
     const newest = `SELECT data FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1`;
     const row = firstRow(this.#sql, newest, plan);
     return row === undefined ? undefined : recordIn(row);
@@ -132,7 +137,7 @@ export class PlanStore {
 
   /** Oldest first; what is over so many characters, counted from the newest, comes without values. */
   runsOf(plan: string, maxChars: number): readonly ShownRun[] {
-    if (!this.#hasTables()) return [];
+    if (!this.isUsed) return [];
     const rows = this.#sql.all(
       `SELECT id, data, length(input) + length(coalesce(state, '')) AS chars
        FROM plan_run WHERE plan = ? ORDER BY seq DESC`,
@@ -149,7 +154,7 @@ export class PlanStore {
 
   /** Those that go on, or wait for a person; oldest first. */
   openRuns(): readonly RunRecord[] {
-    if (!this.#hasTables()) return [];
+    if (!this.isUsed) return [];
     return this.#sql.all(`SELECT data FROM plan_run WHERE open = 1 ORDER BY seq`).map(recordIn);
   }
 
@@ -176,10 +181,6 @@ export class PlanStore {
     }
     this.#sql.run(`DELETE FROM plan_run WHERE plan = ?`, oldest.id);
     this.#sql.run(`DELETE FROM plan WHERE id = ?`, oldest.id);
-  }
-
-  #hasTables(): boolean {
-    return hasTable(this.#sql, "plan");
   }
 
   #makeTables(): void {

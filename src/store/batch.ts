@@ -1,7 +1,7 @@
 import { ByrefError, codeOf } from "../errors.ts";
 import type { Json } from "../value/json.ts";
 import { isStored } from "./bodies.ts";
-import type { Entry } from "./catalog.ts";
+import type { Entry } from "./entry.ts";
 import { Content, jsonContent, type StoredBody, valueIn } from "./content.ts";
 import { requireName } from "./names.ts";
 import { readWhole, whenRead } from "./read-part.ts";

@@ -1,172 +1,249 @@
-import type { VariableInfo, Visibility } from "./variable-store.ts";
+import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./entry.ts";
+import { dueMsOf } from "./expiry.ts";
+import { highestNumberIn } from "./names.ts";
+import type { Rows } from "./rows.ts";
 
-/** What is kept in memory of each variable, to find it, to order it and to evict it. */
-export interface Entry {
-  readonly name: string;
-  /** Orders the variables: the greatest was written last. */
-  readonly seq: number;
-  readonly version: number;
-  readonly type: VariableInfo["type"];
-  readonly bytes: number;
-  readonly chars: number;
-  readonly createdAtMs: number;
-  readonly accessedAtMs: number;
-  /** The same as its row has it. */
-  readonly writtenAccessMs: number;
-  readonly expiresAtMs: number | undefined;
-  readonly pinned: boolean;
-  readonly visibility: Visibility;
-  readonly run: string | undefined;
-  readonly tool: string | undefined;
-  readonly inputDigest: string | undefined;
+export interface CatalogOptions {
+  readonly rows: Rows;
+  readonly idleMs: number;
+  /** Entries as they were when they were last read: their rows may not have that yet. */
+  readonly read: ReadonlyMap<string, Entry>;
+  /** Every seq that is given is greater. */
+  readonly newestSeq: number;
 }
 
 /** Writes of one moment stay behind those of the next, and a seq has at most 15 digits. */
 const SEQS_PER_MS = 100;
 
-/** All variables of a conversation by name and by age. Some 200 bytes of memory for each. */
+/** Asked for at once: a conversation that has fewer variables is known as a whole by one statement. */
+const FEW = 50;
+
+/**
+ * All variables of a conversation by name and by age. Of many only those that are asked for are read from
+ * the rows, once, and kept up to date from then on: some 200 bytes of memory for each that is known. Told
+ * of a change before its row is changed.
+ */
 export class Catalog {
-  /** Oldest first: a Map keeps the order of insertion. */
-  readonly #entries: Map<string, Entry>;
-  /** Made when somebody first asks: most conversations never do. */
-  #sortedNames: SortedNames | undefined;
-  /** The entries as an array, until one changes. */
+  readonly #options: CatalogOptions;
+  readonly #known = new Map<string, Entry>();
+  /** `#all`, until one changes. */
   #ordered: readonly Entry[] | undefined;
-  #bytes = 0;
+  /** From this seq on all are known: 0 if that is so of all there are. */
+  #fromSeq = Infinity;
+  /** All that are due before this are known. */
+  #untilMs = -Infinity;
+  /** So many were asked for to know that. */
+  #soonest = FEW / 2;
+  #knowsRuns = false;
+  #sums: Sums | undefined;
   #newestSeq: number;
 
-  /** The entries come in any order; every seq that is given is greater than `newestSeq`. */
-  constructor(entries: Iterable<Entry>, newestSeq = 0) {
-    const ordered = [...entries].sort((one, other) => one.seq - other.seq);
-    this.#entries = new Map();
-    for (const entry of ordered) {
-      this.#entries.set(entry.name, entry);
-      this.#bytes += entry.bytes;
-    }
-    this.#newestSeq = Math.max(newestSeq, ordered.at(-1)?.seq ?? 0);
-    this.#ordered = ordered;
-  }
-
-  get #names(): SortedNames {
-    this.#sortedNames ??= new SortedNames(this.#entries.keys());
-    return this.#sortedNames;
+  constructor(options: CatalogOptions) {
+    this.#options = options;
+    this.#newestSeq = options.newestSeq;
+    if (options.rows.isNew) this.#fromSeq = 0;
+    if (options.rows.lookups === undefined) this.values();
   }
 
   get size(): number {
-    return this.#entries.size;
+    return this.#totals.count;
   }
 
   /** All values together. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#totals.bytes;
   }
 
+  /** Of those that are known. */
   get newestSeq(): number {
     return this.#newestSeq;
   }
 
+  /** When any of them was last read or written; not less when that one has gone. */
+  get lastAccessMs(): number {
+    return this.#totals.lastAccessMs;
+  }
+
   /** Greater than every other; by the clock, so that it is so after deletes and a new start as well. */
   nextSeq(nowMs: number): number {
+    this.newest(1);
     this.#newestSeq = Math.max(this.#newestSeq + 1, Math.trunc(nowMs) * SEQS_PER_MS);
     return this.#newestSeq;
   }
 
   get(name: string): Entry | undefined {
-    return this.#entries.get(name);
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const entry = this.#lookups?.entry(name);
+    if (entry !== undefined) this.#adopt([entry]);
+    return this.#known.get(name);
+  }
+
+  /** Those that exist, in the order of the names. */
+  named(names: Iterable<string>): readonly Entry[] {
+    return Array.from(names, (name) => this.get(name)).filter((entry) => entry !== undefined);
   }
 
   /** Oldest first. */
   values(): readonly Entry[] {
-    this.#ordered ??= [...this.#entries.values()];
-    return this.#ordered;
+    return this.newest(Infinity);
   }
 
-  /** The last `count` of those that are accepted, oldest first. */
-  newest(count: number, accepts: (entry: Entry) => boolean): readonly Entry[] {
-    const entries = this.values();
-    const found: Entry[] = [];
-    for (let index = entries.length - 1; index >= 0 && found.length < count; index--) {
-      const entry = entries[index];
-      if (entry !== undefined && accepts(entry)) found.push(entry);
+  /** The last `count`, oldest first. */
+  newest(count: number): readonly Entry[] {
+    const known = () =>
+      this.#all
+        .slice(Math.max(this.#known.size - count, 0))
+        .filter(({ seq }) => seq >= this.#fromSeq);
+    const newest = known();
+    if (newest.length >= count || this.#fromSeq === 0) return newest;
+    const { rows } = this.#options;
+    const limit = Math.max(count, FEW);
+    const found = limit > MAX_FOUND ? undefined : rows.lookups?.newest(limit);
+    this.#adopt(found ?? rows.entries());
+    this.#fromSeq = found?.length === limit ? (found.at(-1)?.seq ?? 0) : 0;
+    return known();
+  }
+
+  /** At least so many of those with a greater seq, oldest first; fewer if these are all. */
+  following(after: number, count: number): readonly Entry[] {
+    const limit = Math.max(count, FEW);
+    const found = limit > MAX_FOUND ? undefined : this.#lookups?.following(after, limit);
+    if (found === undefined) return this.values().filter(({ seq }) => seq > after);
+    if (after <= 0 && found.length < limit) this.#fromSeq = 0;
+    this.#adopt(found);
+    return this.named(found.map(({ name }) => name));
+  }
+
+  /** Those that runs have, oldest first. */
+  ofRuns(): readonly Entry[] {
+    if (this.#totals.ofRuns === 0) return [];
+    if (!this.#knowsRuns) this.#adopt(this.#lookups?.ofRuns() ?? []);
+    this.#knowsRuns = true;
+    return this.#all.filter(({ run }) => run !== undefined);
+  }
+
+  /** All that are due at `nowMs`, and some others, oldest first. */
+  dueBy(nowMs: number): readonly Entry[] {
+    if (this.#totals.dueMs > nowMs) return [];
+    while (this.#untilMs <= nowMs) this.#findSoonest();
+    return this.#all;
+  }
+
+  /** The least of what `dueMs` says, which for none is earlier than when it is due. */
+  nextDueMs(dueMs: (entry: Entry) => number): number {
+    for (;;) {
+      let next = Infinity;
+      for (const entry of this.#known.values()) next = Math.min(next, dueMs(entry));
+      if (next <= this.#untilMs) return next;
+      this.#findSoonest();
     }
-    return found.reverse();
   }
 
   /** A new entry, or one that moves to newest. */
   put(entry: Entry): void {
     this.delete(entry.name);
-    this.#entries.set(entry.name, entry);
-    this.#ordered = undefined;
-    this.#sortedNames?.add(entry.name);
-    this.#bytes += entry.bytes;
+    this.#know(entry);
+    this.#count(entry, 1);
   }
 
-  /** Keeps its place; the bytes stay as they are. */
-  change(name: string, changes: Partial<Omit<Entry, "name" | "seq" | "bytes">>): void {
-    const entry = this.#entries.get(name);
+  /** Keeps its place, its run and its bytes. */
+  change(name: string, changes: Partial<Omit<Entry, "name" | "seq" | "bytes" | "run">>): void {
+    const entry = this.get(name);
     if (entry === undefined) return;
-    this.#entries.set(name, { ...entry, ...changes });
-    this.#ordered = undefined;
+    const changed = { ...entry, ...changes };
+    this.#know(changed);
+    this.#noteTimes(changed);
   }
 
   delete(name: string): void {
-    const entry = this.#entries.get(name);
+    const entry = this.get(name);
     if (entry === undefined) return;
-    this.#entries.delete(name);
+    this.#known.delete(name);
     this.#ordered = undefined;
-    this.#sortedNames?.delete(name);
-    this.#bytes -= entry.bytes;
+    this.#count(entry, -1);
   }
 
   couldBegin(prefix: string): boolean {
-    return this.#names.from(prefix)?.startsWith(prefix) ?? false;
+    const lookups = this.#lookups;
+    if (lookups !== undefined) return lookups.couldBegin(prefix);
+    return [...this.#known.keys()].some((name) => name.startsWith(prefix));
   }
 
-  /** Those whose names start so. */
-  startingWith(prefix: string): readonly Entry[] {
-    return this.#names.startingWith(prefix).flatMap((name) => this.#entries.get(name) ?? []);
-  }
-}
-
-/** Names in order. A change costs one move of what stands behind it, a question two dozen steps. */
-class SortedNames {
-  readonly #names: string[];
-
-  constructor(names: Iterable<string>) {
-    this.#names = [...names].sort();
+  /** All that start so and that the call has made, and some that start otherwise. */
+  ofCall(prefix: string, call: Call): readonly Entry[] {
+    this.#adopt(this.#lookups?.ofCall(prefix, call) ?? []);
+    return this.#all.filter(
+      ({ tool, inputDigest }) => tool === call.tool && inputDigest === call.inputDigest,
+    );
   }
 
-  add(name: string): void {
-    this.#names.splice(this.#indexFrom(name), 0, name);
+  /** Of the names that are the base, an underscore and a number; -1 if there is none. */
+  highestNumber(base: string): number {
+    return this.#lookups?.highestNumber(base) ?? highestNumberIn(this.#known.keys(), base);
   }
 
-  delete(name: string): void {
-    this.#names.splice(this.#indexFrom(name), 1);
+  /** Undefined if all there are are known. */
+  get #lookups(): Lookups | undefined {
+    return this.#fromSeq > 0 ? this.#options.rows.lookups : undefined;
   }
 
-  /** The first that is this text or comes after it. */
-  from(text: string): string | undefined {
-    return this.#names[this.#indexFrom(text)];
+  get #totals(): Sums {
+    if (this.#sums !== undefined) return this.#sums;
+    // It may be that these are all.
+    this.newest(1);
+    const none = { count: 0, bytes: 0, ofRuns: 0, lastAccessMs: 0, dueMs: Infinity };
+    const { idleMs, read } = this.#options;
+    const sums = this.#lookups?.sums(idleMs);
+    this.#sums = sums ?? none;
+    if (sums === undefined) for (const entry of this.#known.values()) this.#count(entry, 1);
+    else for (const entry of read.values()) this.#noteTimes(entry);
+    return this.#sums;
   }
 
-  startingWith(prefix: string): readonly string[] {
-    const found: string[] = [];
-    for (let index = this.#indexFrom(prefix); index < this.#names.length; index++) {
-      const name = this.#names[index];
-      if (name === undefined || !name.startsWith(prefix)) break;
-      found.push(name);
+  /** The known ones, oldest first. */
+  get #all(): readonly Entry[] {
+    this.#ordered ??= [...this.#known.values()].sort((one, other) => one.seq - other.seq);
+    return this.#ordered;
+  }
+
+  /** Unless they are known: what is in memory is ahead of the rows. */
+  #adopt(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      if (this.#known.has(entry.name)) continue;
+      const read = this.#options.read.get(entry.name);
+      const { accessedAtMs } = read?.seq === entry.seq ? read : entry;
+      this.#know({ ...entry, accessedAtMs });
+      this.#newestSeq = Math.max(this.#newestSeq, entry.seq);
     }
-    return found;
   }
 
-  #indexFrom(text: string): number {
-    let low = 0;
-    let high = this.#names.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#names[middle] ?? "") < text) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+  #know(entry: Entry): void {
+    this.#known.set(entry.name, entry);
+    this.#ordered = undefined;
+  }
+
+  #findSoonest(): void {
+    const { idleMs } = this.#options;
+    this.#soonest *= 2;
+    const limit = this.#soonest;
+    const found = limit > MAX_FOUND ? undefined : this.#lookups?.soonest(idleMs, limit);
+    this.#adopt(found ?? this.values());
+    const last = found?.length === limit ? found.at(-1) : undefined;
+    this.#untilMs = last === undefined ? Infinity : dueMsOf(last, idleMs);
+  }
+
+  #count(entry: Entry, by: 1 | -1): void {
+    if (this.#sums === undefined) return;
+    this.#sums.count += by;
+    this.#sums.bytes += by * entry.bytes;
+    if (entry.run !== undefined) this.#sums.ofRuns += by;
+    this.#noteTimes(entry);
+  }
+
+  #noteTimes(entry: Entry): void {
+    if (this.#sums === undefined) return;
+    this.#sums.dueMs = Math.min(this.#sums.dueMs, dueMsOf(entry, this.#options.idleMs));
+    this.#sums.lastAccessMs = Math.max(this.#sums.lastAccessMs, entry.accessedAtMs);
   }
 }

@@ -1,12 +1,15 @@
+import type { Call } from "./entry.ts";
 import { automaticBase, MAX_BASE_CHARS, MAX_NUMBER, requireName, splitNumber } from "./names.ts";
 import type { Write } from "./variable-store.ts";
 import { newName } from "./write-mode.ts";
 
-/** A variable, or an evicted one, whose name starts so, and the call that made it. */
-export interface Sibling {
-  readonly name: string;
-  readonly tool: string | undefined;
-  readonly inputDigest: string | undefined;
+/** The names of variables, and of evicted ones. */
+export interface TakenNames {
+  has(name: string): boolean;
+  /** Those that start so, and others, which this call has made. */
+  ofCall(base: string, call: Call): readonly string[];
+  /** The highest number that was ever used between the base and the ending; -1 if none was. */
+  highestNumber(base: string, ending: string): number;
 }
 
 /**
@@ -16,79 +19,71 @@ export interface Sibling {
  */
 export function chooseName(
   write: Pick<Write, "name" | "tool" | "mode" | "run">,
-  siblingsOf: (base: string) => readonly Sibling[],
-  highestNumber: (base: string) => number,
+  taken: TakenNames,
 ): string {
   const { name = { base: "variable", numbered: true, inputDigest: "" }, tool } = write;
   if (typeof name === "string") {
     requireName(name);
-    if (write.mode !== "new") return name;
-    const used = siblingsOf(name).map((sibling) => numberOf(sibling.name, name));
-    return requireName(newName(name, Math.max(highestNumber(name), ...used)));
+    return write.mode === "new" ? requireName(newName(name, taken.highestNumber(name, ""))) : name;
   }
   const ending = write.run === undefined ? "" : `_${write.run}`;
   const base = automaticBase(name.base).slice(0, Math.max(MAX_BASE_CHARS - ending.length, 1));
-  const siblings = siblingsOf(base).flatMap((sibling) => withoutEnding(sibling, ending, base));
-  const same = siblings.find(
-    (sibling) =>
-      sibling.isOwn &&
-      tool !== undefined &&
-      sibling.tool === tool &&
-      sibling.inputDigest === name.inputDigest,
-  );
-  if (same !== undefined) return `${same.name}${ending}`;
-  const isTaken = siblings.some((sibling) => sibling.name === base);
+  const { inputDigest } = name;
+  const ofCall = tool === undefined ? [] : taken.ofCall(base, { tool, inputDigest });
+  const same = ofCall.find((other) => isOf(base, other, ending));
+  if (same !== undefined) return same;
+  const isTaken = taken.has(base) || taken.has(base + ending);
   if (!name.numbered && !isTaken) return `${base}${ending}`;
   // The one without a number counts as the first: what follows is `_2`.
-  const used = siblings.map((sibling) => numberOf(sibling.name, base));
-  const highest = Math.max(name.numbered ? 0 : 1, highestNumber(base), ...used);
+  const used = ["", ending].map((end) => taken.highestNumber(base, end));
+  let highest = Math.max(name.numbered ? 0 : 1, ...used);
+  // It may be that somebody took a name of the run by hand.
+  while (taken.has(`${base}_${highest + 1}${ending}`)) highest++;
   if (highest < MAX_NUMBER) return `${base}_${highest + 1}${ending}`;
   // Somebody took the last number by hand.
   const next = { ...name, base: `${base.slice(0, MAX_CONTINUED_CHARS)}_next` };
-  return chooseName({ ...write, name: next }, siblingsOf, highestNumber);
+  return chooseName({ ...write, name: next }, taken);
 }
 
 const MAX_CONTINUED_CHARS = 40;
 
-/** By the name that its run calls it by; none if it is no sibling. */
-function withoutEnding(
-  sibling: Sibling,
-  ending: string,
-  base: string,
-): readonly (Sibling & { readonly isOwn: boolean })[] {
-  const isOwn = sibling.name.endsWith(ending);
-  const end = isOwn ? sibling.name.length - ending.length : sibling.name.length;
-  const name = sibling.name.slice(0, end);
-  const isSibling = name === base || splitNumber(name)?.base === base;
-  return isSibling ? [{ ...sibling, name, isOwn }] : [];
+/** Is the name the base, with a number behind it or not, and the ending? */
+function isOf(base: string, name: string, ending: string): boolean {
+  if (!name.endsWith(ending)) return false;
+  const stem = name.slice(0, name.length - ending.length);
+  return stem === base || splitNumber(stem)?.base === base;
 }
 
 const NO_NUMBER = -1;
 
-function numberOf(name: string, base: string): number {
-  const split = splitNumber(name);
-  return split?.base === base ? split.number : NO_NUMBER;
-}
-
 /** The numbers that names used, by base, so that none is given twice: after deletes as well. */
 export class UsedNumbers {
   readonly #highest: Map<string, number>;
+  readonly #highestInUse: (base: string) => number;
+  readonly #counted = new Set<string>();
 
-  constructor(highest: Readonly<Record<string, number>> = {}) {
+  /** `highestInUse`: of the names that there are, whatever is noted; asked once of each base. */
+  constructor(highest: Readonly<Record<string, number>>, highestInUse: (base: string) => number) {
     this.#highest = new Map(Object.entries(highest));
+    this.#highestInUse = highestInUse;
   }
 
   /** -1 if none was used. */
   highest(base: string): number {
+    if (!this.#counted.has(base)) {
+      this.#counted.add(base);
+      this.#raise(base, this.#highestInUse(base));
+    }
     return this.#highest.get(base) ?? NO_NUMBER;
   }
 
-  /** True if that was news. */
-  note(name: string): boolean {
+  note(name: string): void {
     const split = splitNumber(name);
-    if (split === undefined || split.number <= this.highest(split.base)) return false;
-    this.#highest.set(split.base, split.number);
-    return true;
+    if (split !== undefined) this.#raise(split.base, split.number);
+  }
+
+  #raise(base: string, number: number): void {
+    if (number > (this.#highest.get(base) ?? NO_NUMBER)) this.#highest.set(base, number);
   }
 
   toJSON(): Record<string, number> {

@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
 import { byteLength } from "../value/utf8.ts";
-import type { Entry } from "./catalog.ts";
+import type { Entry } from "./entry.ts";
 import { MemoryChunks } from "./chunks.ts";
 import { MemoryGarbage } from "./garbage.ts";
 import type { Row, Rows, Stored } from "./rows.ts";

@@ -13,8 +13,8 @@ const schema: readonly string[] = [
   `CREATE TABLE message (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL, role TEXT NOT NULL, created_at INTEGER NOT NULL,
     chars INTEGER NOT NULL, body_chars INTEGER NOT NULL, chunks TEXT, body TEXT)`,
-  // What is read of every variable when an object wakes stands first, the value last: SQLite does not
-  // touch what stands behind the columns that are asked for.
+  // What is asked of all variables (`sql-lookups.ts`) stands first, the value last: SQLite does not touch
+  // what stands behind the columns that are asked for.
   variableTable("variable"),
   `CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`,
   // The newest turn: what it is in the first row, and its log in as many as that needs.

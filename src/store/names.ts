@@ -106,3 +106,14 @@ export function splitNumber(name: string): { base: string; number: number } | un
   if (!isNumber || start < 2 || name[start - 1] !== "_") return undefined;
   return { base: name.slice(0, start - 1), number: Number(name.slice(start)) };
 }
+
+/** Of the names that are the base, an underscore, a number and the ending; -1 if there is none. */
+export function highestNumberIn(names: Iterable<string>, base: string, ending = ""): number {
+  let highest = -1;
+  for (const name of names) {
+    if (!name.endsWith(ending)) continue;
+    const split = splitNumber(name.slice(0, name.length - ending.length));
+    if (split?.base === base) highest = Math.max(highest, split.number);
+  }
+  return highest;
+}

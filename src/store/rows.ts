@@ -1,7 +1,7 @@
 import type { Mark } from "../value/marks.ts";
-import type { Entry } from "./catalog.ts";
 import type { Chunks } from "./chunks.ts";
 import type { StoredBody } from "./content.ts";
+import type { Entry, Lookups } from "./entry.ts";
 import type { Garbage } from "./garbage.ts";
 import type { Tombstone, VariableInfo } from "./variable-store.ts";
 
@@ -31,6 +31,10 @@ export interface Rows {
   readonly garbage: Garbage;
   /** In any order; reads no value. */
   entries(): readonly Entry[];
+  /** Without them all entries are read at once. */
+  readonly lookups?: Lookups;
+  /** Nothing was ever written here, until `forget`: whoever asks before it writes need not ask. */
+  readonly isNew?: boolean;
   info(name: string): VariableInfo | undefined;
   /** Those that exist, in any order, without an input of more than `maxListedInputBytes`; reads no value. */
   listed(names: readonly string[]): readonly VariableInfo[];

@@ -1,9 +1,9 @@
 import { limits } from "../limits.ts";
 import { deepFreeze, type Json } from "../value/json.ts";
 import type { Mark } from "../value/marks.ts";
-import type { Entry } from "./catalog.ts";
 import { SqlChunks } from "./chunks.ts";
 import type { StoredBody } from "./content.ts";
+import type { Entry } from "./entry.ts";
 import { SqlGarbage } from "./garbage.ts";
 import { toIso } from "./provenance.ts";
 import type { Row, Rows, Stored } from "./rows.ts";
@@ -18,15 +18,12 @@ import {
   type SqlValue,
   textIn,
 } from "./sql.ts";
+import { ENTRY_COLUMNS, SqlLookups } from "./sql-lookups.ts";
 import type { Location, Tombstone, VariableInfo, Visibility } from "./variable-store.ts";
 
-const ENTRY_COLUMNS = `name, seq, version, type, bytes, chars, created_at, accessed_at, expires_at, pinned,
-  visibility, run, tool, input_digest`;
 const INFO_COLUMNS = `${ENTRY_COLUMNS}, updated_at, count, media_type, location, sources,
   trusted, shape, preview, description, tool_call_id`;
 const NUMBERS_KEY = "numbers";
-/** Some 200 bytes each, and at most 2 MB in what SQLite hands out. */
-const ENTRIES_PER_ROW = 500;
 /** Names in one binding, which may have `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
 
@@ -34,30 +31,23 @@ const MAX_NAMES = 10_000;
 export class SqlRows implements Rows {
   readonly chunks: SqlChunks;
   readonly garbage: SqlGarbage;
+  readonly lookups: SqlLookups;
   readonly #sql: Sql;
   #hasTombstones: boolean | undefined;
 
-  constructor(sql: Sql) {
+  isNew: boolean;
+
+  constructor(sql: Sql, isNew = false) {
+    this.isNew = isNew;
     this.#sql = sql;
     this.chunks = new SqlChunks(sql);
     this.garbage = new SqlGarbage(sql);
+    this.lookups = new SqlLookups(sql);
+    if (isNew) this.garbage.startEmpty();
   }
 
   entries(): readonly Entry[] {
-    const entries: Entry[] = [];
-    for (let last = ""; ;) {
-      // As JSON: a row that comes out of SQLite costs more than all that is in it.
-      const [row = {}] = this.#sql.all(
-        `SELECT json_group_array(json_array(${ENTRY_COLUMNS})) AS entries, max(name) AS last
-         FROM (SELECT ${ENTRY_COLUMNS} FROM variable WHERE name > ? ORDER BY name LIMIT ?)`,
-        last,
-        ENTRIES_PER_ROW,
-      );
-      const part = JSON.parse(textIn(row, "entries")) as EntryValues[];
-      for (const values of part) entries.push(entryOf(values));
-      if (part.length < ENTRIES_PER_ROW) return entries;
-      last = textIn(row, "last");
-    }
+    return this.lookups.entries();
   }
 
   info(name: string): VariableInfo | undefined {
@@ -202,6 +192,7 @@ export class SqlRows implements Rows {
   }
 
   forget(): void {
+    this.isNew = false;
     this.#hasTombstones = undefined;
     this.chunks.forget();
     this.garbage.forget();
@@ -211,46 +202,6 @@ export class SqlRows implements Rows {
 function inlineValue(body: string | Uint8Array): SqlValue {
   // A copy of its own: a view may belong to a larger buffer.
   return typeof body === "string" ? body : body.slice().buffer;
-}
-
-/** What `put` wrote, in the order of `ENTRY_COLUMNS`. */
-type EntryValues = readonly [
-  name: string,
-  seq: number,
-  version: number,
-  type: VariableInfo["type"],
-  bytes: number,
-  chars: number,
-  createdAtMs: number,
-  accessedAtMs: number,
-  expiresAtMs: number | null,
-  pinned: number,
-  visibility: Visibility,
-  run: string | null,
-  tool: string | null,
-  inputDigest: string | null,
-];
-
-function entryOf(values: EntryValues): Entry {
-  const [name, seq, version, type, bytes, chars, createdAtMs, accessedAtMs, ...more] = values;
-  const [expiresAtMs, pinned, visibility, run, tool, inputDigest] = more;
-  return {
-    name,
-    seq,
-    version,
-    type,
-    bytes,
-    chars,
-    createdAtMs,
-    accessedAtMs,
-    writtenAccessMs: accessedAtMs,
-    expiresAtMs: expiresAtMs ?? undefined,
-    pinned: pinned === 1,
-    visibility,
-    run: run ?? undefined,
-    tool: tool ?? undefined,
-    inputDigest: inputDigest ?? undefined,
-  };
 }
 
 function infoFrom(row: SqlRow): VariableInfo {

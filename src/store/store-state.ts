@@ -1,7 +1,8 @@
 import { limits } from "../limits.ts";
 import type { Bodies } from "./bodies.ts";
-import { Catalog, type Entry } from "./catalog.ts";
+import { Catalog } from "./catalog.ts";
 import { UsedNumbers } from "./choose-name.ts";
+import type { Entry } from "./entry.ts";
 import { dueMsOf } from "./expiry.ts";
 import type { Holds } from "./holds.ts";
 import { splitNumber } from "./names.ts";
@@ -31,8 +32,10 @@ export class StoreState {
   readonly #options: StateOptions;
   /** Entries that were read since they were written: no rollback undoes that. */
   readonly #read = new Map<string, Entry>();
-  /** Writes, by seq, that were found to be due: a clock that is set back brings none of them back. */
-  readonly #due = new Set<number>();
+  /** Names by seq of writes that were found to be due: a clock that is set back brings none of them back. */
+  readonly #due = new Map<number, string>();
+  /** When the last of them was found. */
+  #foundDueMs = 0;
   /** Of all writes, also of those that were rolled back. */
   #newestSeq = 0;
   #catalog: Catalog | undefined;
@@ -49,17 +52,13 @@ export class StoreState {
   }
 
   get catalog(): Catalog {
-    this.#catalog ??= this.#loadCatalog();
+    this.#catalog ??= new Catalog({
+      rows: this.rows,
+      idleMs: this.#options.idleMs,
+      read: this.#read,
+      newestSeq: this.#newestSeq,
+    });
     return this.#catalog;
-  }
-
-  #loadCatalog(): Catalog {
-    const catalog = new Catalog(this.rows.entries(), this.#newestSeq);
-    for (const [name, { seq, accessedAtMs }] of this.#read) {
-      if (catalog.get(name)?.seq === seq) catalog.change(name, { accessedAtMs });
-      else this.#read.delete(name);
-    }
-    return catalog;
   }
 
   /** Oldest first. */
@@ -71,7 +70,9 @@ export class StoreState {
   }
 
   get numbers(): UsedNumbers {
-    this.#numbers ??= new UsedNumbers(this.rows.numbers());
+    this.#numbers ??= new UsedNumbers(this.rows.numbers(), (base) =>
+      this.catalog.highestNumber(base),
+    );
     return this.#numbers;
   }
 
@@ -97,8 +98,64 @@ export class StoreState {
   /** The same for whoever is told so: it stays so, whatever the clock says. */
   isOver(entry: Entry, nowMs: number): boolean {
     const isDue = this.isDue(entry, nowMs);
-    if (isDue) this.#due.add(entry.seq);
+    if (isDue) {
+      this.#due.set(entry.seq, entry.name);
+      this.#foundDueMs = Math.max(this.#foundDueMs, nowMs);
+    }
     return isDue;
+  }
+
+  /** All whose time is over, oldest first. Nobody is told. */
+  due(nowMs: number): readonly Entry[] {
+    const found = nowMs < this.#foundDueMs ? this.catalog.named(this.#due.values()) : [];
+    return [...new Set([...this.catalog.dueBy(nowMs), ...found])]
+      .filter((entry) => this.isDue(entry, nowMs))
+      .sort((one, other) => one.seq - other.seq);
+  }
+
+  /** At least the last `count` of those whose time is not over, oldest first; fewer if these are all. */
+  newest(count: number): readonly Entry[] {
+    for (let asked = count; ; asked *= 2) {
+      const entries = this.catalog.newest(asked);
+      const living = this.living(entries);
+      if (living.length >= count || entries.length < asked) return living;
+    }
+  }
+
+  /** The first `count` of them with a greater seq; fewer if these are all. */
+  following(seq: number, count: number): readonly Entry[] {
+    const nowMs = this.now();
+    const living: Entry[] = [];
+    for (let after = seq; ;) {
+      const entries = this.catalog.following(after, count);
+      for (const entry of entries) {
+        if (!this.isOver(entry, nowMs)) living.push(entry);
+        if (living.length === count) return living;
+        after = entry.seq;
+      }
+      if (entries.length < count) return living;
+    }
+  }
+
+  /** Without those whose time is over. */
+  count(): number {
+    const nowMs = this.now();
+    const over = this.due(nowMs).filter((entry) => this.isOver(entry, nowMs));
+    return this.catalog.size - over.length;
+  }
+
+  living(entries: readonly Entry[]): readonly Entry[] {
+    const nowMs = this.now();
+    return entries.filter((entry) => !this.isOver(entry, nowMs));
+  }
+
+  /** The entries that were read since they were written. */
+  read(): readonly Entry[] {
+    const entries = this.catalog.named(this.#read.keys());
+    const current = entries.filter(({ name, seq }) => this.#read.get(name)?.seq === seq);
+    this.#read.clear();
+    for (const entry of current) this.#read.set(entry.name, entry);
+    return current;
   }
 
   /** Infinity for what is pinned or held. */
@@ -172,8 +229,8 @@ export class StoreState {
   remove(name: string): void {
     const stored = this.rows.stored(name);
     if (stored !== undefined) this.bodies.release(stored.body);
-    this.rows.remove(name);
     this.catalog.delete(name);
+    this.rows.remove(name);
     this.cache.delete(name);
     this.numbers.note(name);
   }

@@ -195,7 +195,7 @@ export interface VariableStore {
   readPath(name: string, path: Path): Awaitable<Reading | undefined>;
   /** The stored bytes of a value. Close it. */
   open(name: string): OpenValue | undefined;
-  /** From memory: costs no row. */
+  /** From memory; the first time at the cost of reading one row. */
   glance(name: string): Glance | undefined;
   info(name: string): VariableInfo | undefined;
   /** Set if the variable was evicted and has not been saved again. */

@@ -3,7 +3,7 @@ import type { Json } from "../value/json.ts";
 import { type Path, type Reading, readPath } from "../value/path.ts";
 import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket, isStored } from "./bodies.ts";
-import type { Entry } from "./catalog.ts";
+import type { Entry } from "./entry.ts";
 import type { Content } from "./content.ts";
 import { Holds } from "./holds.ts";
 import { splitNumber } from "./names.ts";
@@ -145,27 +145,24 @@ export class Variables implements VariableStore {
     return this.#state.alive(name) === undefined ? this.#state.tombstoneOf(entry) : undefined;
   }
 
-  list({ last, names }: ListOptions = {}): readonly VariableInfo[] {
-    const chosen = names === undefined ? undefined : new Set(names);
-    const count = last === undefined ? Infinity : wholeCount(last);
-    const now = this.#state.now();
-    const newest = this.#state.catalog.newest(
-      count,
-      (entry) => (chosen?.has(entry.name) ?? true) && !this.#state.isOver(entry, now),
-    );
-    return this.#state.listed(newest.map(({ name }) => name));
+  list({ last = Infinity, names }: ListOptions = {}): readonly VariableInfo[] {
+    const count = wholeCount(last);
+    const entries = names === undefined ? this.#state.newest(count) : this.#named(names);
+    const listed = entries.slice(Math.max(entries.length - count, 0));
+    return this.#state.listed(listed.map(({ name }) => name));
   }
 
   page({ after = 0, limit }: PageOptions): Page {
-    const entries = this.#alive().filter(({ seq }) => seq > after);
-    const shown = entries.slice(0, wholeCount(limit));
-    const next = entries.length > shown.length ? shown.at(-1)?.seq : undefined;
+    const count = wholeCount(limit);
+    const entries = this.#state.following(after, count + 1);
+    const shown = entries.slice(0, count);
+    const next = entries.length > count ? shown.at(-1)?.seq : undefined;
     const variables = this.#state.listed(shown.map(({ name }) => name));
     return { variables, ...(next === undefined ? {} : { next }) };
   }
 
   count(): number {
-    return this.#alive().length;
+    return this.#state.count();
   }
 
   bytes(): number {
@@ -188,7 +185,9 @@ export class Variables implements VariableStore {
   }
 
   reset(keepLast: number): readonly string[] {
-    const loose = this.#alive().filter(({ pinned, run }) => !pinned && run === undefined);
+    const loose = this.#state
+      .newest(Infinity)
+      .filter(({ pinned, run }) => !pinned && run === undefined);
     const count = Math.max(loose.length - wholeCount(keepLast), 0);
     const names = loose.slice(0, count).map(({ name }) => name);
     this.#state.atomically(() => this.#remove(names));
@@ -196,24 +195,21 @@ export class Variables implements VariableStore {
   }
 
   endRun(run: string): readonly Tombstone[] {
-    const ended = this.#state.catalog.values().filter((entry) => entry.run === run);
+    const ended = this.#state.catalog.ofRuns().filter((entry) => entry.run === run);
     if (ended.length === 0) return [];
     return this.#state.atomically(() => this.#state.evict(ended, () => "run_ended"));
   }
 
   runs(): readonly string[] {
-    return [...new Set(this.#state.catalog.values().flatMap(({ run }) => run ?? []))];
+    return [...new Set(this.#state.catalog.ofRuns().flatMap(({ run }) => run ?? []))];
   }
 
   ofRun(run: string): readonly string[] {
-    return this.#state.catalog.values().flatMap((entry) => (entry.run === run ? entry.name : []));
+    return this.#state.catalog.ofRuns().flatMap((entry) => (entry.run === run ? entry.name : []));
   }
 
   evictDue(nowMs: number, limit: number): readonly Tombstone[] {
-    const due = this.#state.catalog
-      .values()
-      .filter((entry) => this.#state.isDue(entry, nowMs))
-      .slice(0, wholeCount(limit));
+    const due = this.#state.due(nowMs).slice(0, wholeCount(limit));
     if (due.length === 0) return [];
     return this.#state.atomically(() =>
       this.#state.evict(due, (entry) => this.#state.dueReason(entry)),
@@ -221,18 +217,13 @@ export class Variables implements VariableStore {
   }
 
   nextDueMs(): number | undefined {
-    let next = Infinity;
-    for (const entry of this.#state.catalog.values())
-      next = Math.min(next, this.#state.dueMs(entry));
+    const next = this.#state.catalog.nextDueMs((entry) => this.#state.dueMs(entry));
     return next === Infinity ? undefined : next;
   }
 
   lastAccessMs(): number | undefined {
-    let last: number | undefined;
-    for (const { accessedAtMs } of this.#state.catalog.values()) {
-      last = Math.max(last ?? 0, accessedAtMs);
-    }
-    return last;
+    const { size, lastAccessMs } = this.#state.catalog;
+    return size === 0 ? undefined : lastAccessMs;
   }
 
   discard({ body }: Content): void {
@@ -242,7 +233,7 @@ export class Variables implements VariableStore {
   flushAccess(): void {
     const { catalog, rows } = this.#state;
     const times = new Map<string, number>();
-    for (const entry of catalog.values())
+    for (const entry of this.#state.read())
       if (this.#isUnwritten(entry)) times.set(entry.name, entry.accessedAtMs);
     if (times.size === 0) return;
     this.#state.atomically(() => rows.touch(times));
@@ -267,9 +258,9 @@ export class Variables implements VariableStore {
   }
 
   /** Oldest first, without those whose time is over. */
-  #alive(): readonly Entry[] {
-    const now = this.#state.now();
-    return this.#state.catalog.values().filter((entry) => !this.#state.isOver(entry, now));
+  #named(names: readonly string[]): readonly Entry[] {
+    const entries = this.#state.catalog.named(new Set(names));
+    return this.#state.living(entries).toSorted((one, other) => one.seq - other.seq);
   }
 
   #readPath(entry: Entry, path: Path): Awaitable<Reading | undefined> {

@@ -1,10 +1,11 @@
 import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { isStored } from "./bodies.ts";
-import type { Entry } from "./catalog.ts";
-import { chooseName, type Sibling } from "./choose-name.ts";
+import { chooseName, type TakenNames } from "./choose-name.ts";
 import type { Content } from "./content.ts";
+import type { Entry } from "./entry.ts";
 import { dueAt, firstToGo } from "./expiry.ts";
+import { highestNumberIn } from "./names.ts";
 import { provenanceOf, toIso } from "./provenance.ts";
 import type { Row, Stored } from "./rows.ts";
 import type { StoreState } from "./store-state.ts";
@@ -28,17 +29,13 @@ export class Writer {
     const { catalog, numbers, bodies, rows, cache } = this.#state;
     const nowMs = this.#state.now();
     const write = this.#completed(given, nowMs);
-    const name = chooseName(
-      write,
-      (base) => this.#siblings(base),
-      (base) => numbers.highest(base),
-    );
+    const name = chooseName(write, this.#taken);
     this.#makeRoom(name, content.about.bytes, kept);
     const before = catalog.get(name) === undefined ? undefined : rows.stored(name);
     if (before !== undefined) bodies.release(before.body);
     const row = this.#rowOf(name, write, { content, nowMs });
-    rows.put(row);
     catalog.put(row.entry);
+    rows.put(row);
     this.#state.unbury(name);
     numbers.note(name);
     cache.delete(name);
@@ -80,8 +77,8 @@ export class Writer {
       scope: run === undefined ? "conversation" : "run",
       location: isStored(stored.body) ? stored.body.location : "row",
     };
-    rows.put({ entry, info: restored, stored });
     catalog.put(entry);
+    rows.put({ entry, info: restored, stored });
     numbers.note(name);
     return restored;
   }
@@ -186,14 +183,23 @@ export class Writer {
     this.#state.evict(going, (entry) => (isDue(entry) ? this.#state.dueReason(entry) : "quota"));
   }
 
-  #siblings(base: string): readonly Sibling[] {
-    const { catalog, tombstones } = this.#state;
-    const evicted = [...tombstones.values()].filter(({ name }) => name.startsWith(base));
-    return [...catalog.startingWith(base), ...evicted].map(({ name, tool, inputDigest }) => ({
-      name,
-      tool,
-      inputDigest,
-    }));
+  /** By variables, and by those that were evicted. */
+  get #taken(): TakenNames {
+    const { catalog, tombstones, numbers } = this.#state;
+    return {
+      has: (name) => catalog.get(name) !== undefined || tombstones.has(name),
+      ofCall: (base, { tool, inputDigest }) => {
+        const evicted = [...tombstones.values()].filter(
+          (tombstone) => tombstone.tool === tool && tombstone.inputDigest === inputDigest,
+        );
+        return [...catalog.ofCall(base, { tool, inputDigest }), ...evicted].map(({ name }) => name);
+      },
+      highestNumber: (base, ending) => {
+        if (ending === "") return numbers.highest(base);
+        const names = [...catalog.ofRuns().map(({ name }) => name), ...tombstones.keys()];
+        return highestNumberIn(names, base, ending);
+      },
+    };
   }
 }
 

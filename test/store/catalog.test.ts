@@ -1,0 +1,336 @@
+import fc from "fast-check";
+import { afterEach, describe, expect, it } from "vitest";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { migrate } from "../../src/store/migrations.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { VariableStore, Write } from "../../src/store/variable-store.ts";
+import { NodeSql } from "../support/node-sql.ts";
+import { closeAll, migratedSql, type WatchedSql } from "./watched-sql.ts";
+
+const START_MS = Date.UTC(2026, 0, 1);
+const HOUR_MS = 3_600_000;
+const now = () => START_MS;
+
+afterEach(closeAll);
+
+describe("what is read of two thousand variables", () => {
+  const COUNT = 2_000;
+  /** Of all entries it is more than 200,000. */
+  const FEW_UNITS = 20_000;
+  const call = { tool: "look_up", name: { base: "v", numbered: true, inputDigest: "c" } };
+
+  function filled(value = "one"): WatchedSql {
+    const sql = migratedSql();
+    new SqlStore(sql, { now }).save({ name: "v_1", value });
+    const columns = sql
+      .all(`SELECT name FROM pragma_table_info('variable')`)
+      .map(({ name }) => String(name));
+    const values = columns.map((column) => {
+      if (column === "name") return "'v_' || i";
+      return column === "seq" ? "seq + i * 7 % 1999" : column;
+    });
+    sql.run(
+      `INSERT INTO variable (${columns.join(", ")})
+       WITH RECURSIVE numbers(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM numbers WHERE i < ${COUNT})
+       SELECT ${values.join(", ")} FROM variable, numbers`,
+    );
+    sql.unitsRead = 0;
+    return sql;
+  }
+
+  /** What it comes to in a store that knows all; nothing stays of it. */
+  function expected(sql: WatchedSql, work: (store: VariableStore) => unknown): unknown {
+    const found: unknown[] = [];
+    const undone = new Error("Undone.");
+    const attempt = () =>
+      sql.transaction(() => {
+        const store = new SqlStore(sql, { now });
+        store.list();
+        found.push(work(store), store.count(), store.bytes(), store.nextDueMs());
+        throw undone;
+      });
+    expect(attempt).toThrow(undone);
+    sql.unitsRead = 0;
+    return found;
+  }
+
+  const calls: Readonly<Record<string, (store: VariableStore) => unknown>> = {
+    "the newest": (store) => store.list({ last: 20 }).map(({ name }) => name)[19],
+    "the oldest": (store) => store.page({ limit: 20 }).variables[0]?.name,
+    "some by name": (store) => store.list({ names: ["v_5", "v_6", "w"] }).length,
+    "how many": (store) => [store.count(), store.bytes()],
+    "one of them": (store) => [store.read("v_77"), store.glance("v_78")?.version, store.info("w")],
+    "what could begin": (store) => [store.couldBegin("v_19"), store.couldBegin("v_19x")],
+    "runs that are none": (store) => [store.runs(), store.ofRun("r"), store.endRun("r")],
+    times: (store) => [store.nextDueMs(), store.lastAccessMs()],
+    "what is due": (store) => store.evictDue(START_MS, 10),
+    "an access": (store) => [store.read("v_3"), store.flushAccess()],
+    "a save": (store) => store.save({ name: "w", value: 1 }),
+    "another version": (store) => store.save({ name: "v_9", value: "s", mode: "append" }),
+    "a save that needs a number": (store) => store.save({ ...call, value: 1 }),
+    "several saves": (store) =>
+      store.saveAll([
+        { ...call, value: 1 },
+        { name: "v", value: 2, mode: "new" },
+      ]),
+    "a change": (store) => store.update("v_4", { pinned: true }),
+    "a delete": (store) => store.delete("v_4"),
+  };
+
+  it.each(Object.keys(calls))("few: %s", (title) => {
+    const sql = filled();
+    const work = calls[title] ?? (() => undefined);
+    const wanted = expected(sql, work);
+    const store = new SqlStore(sql, { now });
+    const found = work(store);
+    expect(sql.unitsRead).toBeLessThan(FEW_UNITS);
+    expect([found, store.count(), store.bytes(), store.nextDueMs()]).toEqual(wanted);
+    expect(sql.unitsRead).toBeLessThan(2 * FEW_UNITS);
+    // What has been read is not read again.
+    const { statements } = sql;
+    expect([store.count(), store.bytes(), store.nextDueMs()]).toEqual([wanted].flat().slice(1));
+    expect(sql.statements).toBe(statements);
+  });
+
+  it("no value, where all of them are gone through", () => {
+    const sql = filled("x".repeat(3_000));
+    const store = new SqlStore(sql, { now });
+    expect([store.count(), store.list({ last: 20 }).length, store.runs()]).toEqual([COUNT, 20, []]);
+    expect(sql.unitsRead).toBeLessThan(FEW_UNITS);
+  });
+
+  it("a run's variables, and not the others", () => {
+    const sql = filled();
+    for (const name of ["w_2", "w_1"])
+      new SqlStore(sql, { now }).save({ name, value: 1, run: "r" });
+    const store = new SqlStore(sql, { now });
+    sql.unitsRead = 0;
+    expect([store.runs(), store.ofRun("r")]).toEqual([["r"], ["w_2", "w_1"]]);
+    expect(store.endRun("r").map(({ name }) => name)).toEqual(["w_2", "w_1"]);
+    expect([store.runs(), store.count()]).toEqual([[], COUNT]);
+    expect(sql.unitsRead).toBeLessThan(FEW_UNITS);
+  });
+});
+
+/** A store of which few are known at a time, and one that knows all, on the same clock. */
+class Pair {
+  nowMs = START_MS;
+  readonly lazy: VariableStore;
+  readonly whole: VariableStore;
+  readonly #sql = new NodeSql();
+
+  constructor() {
+    migrate(this.#sql, START_MS);
+    const options = { now: () => this.nowMs, idleMs: HOUR_MS, quotaBytes: 20_000 };
+    this.lazy = new SqlStore(this.#sql, options);
+    this.whole = new MemoryStore(options);
+  }
+
+  /** Does the same to both, with the same outcome. */
+  same(work: (store: VariableStore) => unknown): void {
+    expect(outcomeOf(() => work(this.lazy))).toEqual(outcomeOf(() => work(this.whole)));
+  }
+
+  /** What is in memory is what the rows have, and what no rollback undoes. */
+  forget(): void {
+    for (const store of [this.lazy, this.whole]) {
+      const facts = () => [
+        store.count(),
+        store.bytes(),
+        store.nextDueMs(),
+        store.runs(),
+        store.list(),
+      ];
+      const before = facts();
+      store.forget();
+      expect(facts()).toEqual(before);
+      store.forget();
+    }
+  }
+
+  close(): void {
+    this.#sql.close();
+  }
+}
+
+function outcomeOf(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error instanceof Error ? error.message : error;
+  }
+}
+
+type Step = (pair: Pair) => void;
+
+const anyName = fc
+  .tuple(fc.constantFrom("v", "w", "v_r"), fc.integer({ min: 1, max: 9 }))
+  .map(([base, number]) => `${base}_${number}`);
+const anyTimes = fc.record({
+  ttlMs: fc.constantFrom(undefined, undefined, 1_000, HOUR_MS / 2, 9 * HOUR_MS),
+  pinned: fc.boolean(),
+});
+const anyWrite = fc
+  .record({
+    name: fc.oneof(
+      anyName,
+      fc.record({
+        base: fc.constantFrom("v", "w", "x_1", "long"),
+        numbered: fc.boolean(),
+        inputDigest: fc.constantFrom("a", "b", "c"),
+      }),
+    ),
+    value: fc.integer({ min: 1, max: 400 }).map((length) => "x".repeat(length)),
+    tool: fc.constantFrom(undefined, "t", "u"),
+    run: fc.constantFrom(undefined, undefined, undefined, "r", "7"),
+    mode: fc.constantFrom("replace" as const, "append" as const, "new" as const),
+    times: anyTimes,
+  })
+  .map(({ times, tool, run, ...write }): Write => {
+    const { ttlMs, pinned } = times;
+    const name = typeof write.name === "string" ? { name: write.name } : { name: write.name };
+    return {
+      ...write,
+      ...name,
+      pinned,
+      ...(ttlMs === undefined ? {} : { ttlMs }),
+      ...(tool === undefined ? {} : { tool }),
+      ...(run === undefined ? {} : { run }),
+    };
+  });
+
+/** Asked one at a time: each makes other entries known. */
+const anyQuestion: fc.Arbitrary<Step> = fc.oneof(
+  fc.nat(130).map(
+    (last): Step =>
+      (pair) =>
+        pair.same((store) => store.list({ last })),
+  ),
+  fc.array(anyName).map(
+    (names): Step =>
+      (pair) =>
+        pair.same((store) => store.list({ names })),
+  ),
+  fc.nat(130).map(
+    (limit): Step =>
+      (pair) =>
+        pair.same((store) => {
+          const first = store.page({ limit: limit + 1 });
+          const next = first.next === undefined ? {} : { after: first.next };
+          return [first, store.page({ limit: 30, ...next })];
+        }),
+  ),
+  anyName.map(
+    (name): Step =>
+      (pair) =>
+        pair.same((store) => [
+          store.glance(name)?.version,
+          store.info(name),
+          store.tombstone(name),
+        ]),
+  ),
+  fc.constantFrom("", "v", "v_1", "f_119", "w_", "x", "long_", "é", "~").map(
+    (prefix): Step =>
+      (pair) =>
+        pair.same((store) => store.couldBegin(prefix)),
+  ),
+  ...[
+    (store: VariableStore) => [store.count(), store.bytes()],
+    (store: VariableStore) => [store.runs(), store.ofRun("r")],
+    (store: VariableStore) => store.nextDueMs(),
+    (store: VariableStore) => store.transfer.names(),
+  ].map((ask) => fc.constant<Step>((pair) => pair.same(ask))),
+);
+
+const anyStep: fc.Arbitrary<Step> = fc.oneof(
+  { arbitrary: anyQuestion, weight: 6 },
+  {
+    arbitrary: anyWrite.map(
+      (write): Step =>
+        (pair) =>
+          pair.same((store) => store.save(write)),
+    ),
+    weight: 5,
+  },
+  fc.array(anyName, { minLength: 1, maxLength: 4 }).map(
+    (names): Step =>
+      (pair) =>
+        pair.same((store) => names.map((name) => store.read(name))),
+  ),
+  anyName.map(
+    (name): Step =>
+      (pair) =>
+        pair.same((store) => store.delete(name)),
+  ),
+  fc.tuple(anyName, anyTimes).map(
+    ([name, { ttlMs = null, pinned }]): Step =>
+      (pair) =>
+        pair.same((store) => store.update(name, { ttlMs, pinned })),
+  ),
+  fc.tuple(anyWrite, anyName).map(
+    ([write, name]): Step =>
+      (pair) =>
+        pair.same((store) => {
+          const stop = store.observe(() => {
+            throw new Error("No.");
+          });
+          try {
+            return [outcomeOf(() => store.save(write)), outcomeOf(() => store.delete(name))];
+          } finally {
+            stop();
+          }
+        }),
+  ),
+  anyName.map(
+    (name): Step =>
+      (pair) =>
+        pair.same((store) => store.holds.hold("turn", name)),
+  ),
+  fc.constant<Step>((pair) => pair.same((store) => store.holds.release("turn"))),
+  fc.nat(40).map(
+    (limit): Step =>
+      (pair) =>
+        pair.same((store) => store.evictDue(pair.nowMs, limit)),
+  ),
+  fc.constantFrom("r", "7").map(
+    (run): Step =>
+      (pair) =>
+        pair.same((store) => store.endRun(run)),
+  ),
+  fc.nat(100).map(
+    (keepLast): Step =>
+      (pair) =>
+        pair.same((store) => store.reset(keepLast + 40)),
+  ),
+  fc.constant<Step>((pair) => pair.same((store) => store.flushAccess())),
+  { arbitrary: fc.constant<Step>((pair) => pair.forget()), weight: 4 },
+  {
+    arbitrary: fc.integer({ min: -HOUR_MS / 4, max: HOUR_MS / 3 }).map((ms): Step => (pair) => {
+      pair.nowMs += ms;
+    }),
+    weight: 3,
+  },
+);
+
+it("a store that reads what it is asked for answers as one that knows all", () => {
+  fc.assert(
+    fc.property(fc.array(anyStep, { minLength: 20, maxLength: 60, size: "max" }), (steps) => {
+      const pair = new Pair();
+      try {
+        for (let index = 0; index < 120; index++) {
+          // Those that the steps are about are neither the newest nor the oldest.
+          const name = index < 50 || index >= 70 ? `f_${index}` : `${"vw"[index % 2]}_${index % 9}`;
+          pair.nowMs += 1;
+          const times = index % 4 === 0 ? { ttlMs: 60_000 * index } : {};
+          pair.same((store) => store.save({ name, value: index, ...times }));
+        }
+        pair.forget();
+        for (const step of steps) step(pair);
+        pair.same((store) => store.list());
+      } finally {
+        pair.close();
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
