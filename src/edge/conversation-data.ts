@@ -1,7 +1,5 @@
 import { limits } from "../limits.ts";
 import type { Bucket } from "../store/bodies.ts";
-import { PlanStore } from "../plan/plan-store.ts";
-import { namesOfRun } from "../plan/run-record.ts";
 import { migrate } from "../store/migrations.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../store/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
@@ -26,6 +24,8 @@ export interface DataOptions {
   readonly sql: Sql;
   readonly bucket: Bucket | undefined;
   readonly retention: Retention;
+  /** Where the application has plans: their runs may have been cut off. */
+  readonly endRuns?: ((data: ConversationData) => void) | undefined;
   readonly onAccess: () => void;
   /** Receives events as they are written. */
   readonly onEvents: (events: readonly ConversationEvent[]) => void;
@@ -59,18 +59,17 @@ export class ConversationData {
   readonly events: EventLog;
   readonly journal: Journal;
   readonly postKeys: PostKeys;
-  readonly plans: PlanStore;
-  readonly #sql: Sql;
+  readonly sql: Sql;
   readonly #idleMs: number;
   readonly #variableIdleMs: number;
   /** Once it was read. */
   #known: Meta | undefined;
 
-  constructor({ sql, bucket, retention, onAccess, onEvents }: DataOptions) {
+  constructor({ sql, bucket, retention, endRuns, onAccess, onEvents }: DataOptions) {
     const nowMs = Date.now();
     const isNew = migrate(sql, nowMs);
     const { quotaBytes, variableIdleMs, conversationIdleMs } = retention;
-    this.#sql = sql;
+    this.sql = sql;
     this.#idleMs = conversationIdleMs ?? limits.conversationIdleMs;
     this.#variableIdleMs = variableIdleMs ?? limits.variableIdleMs;
     this.store = new SqlStore(sql, {
@@ -83,12 +82,11 @@ export class ConversationData {
     this.history = new History(sql, { isNew });
     this.journal = new Journal(sql, { isNew });
     this.postKeys = new PostKeys(sql);
-    this.plans = new PlanStore(sql);
     this.events = new EventLog(sql, { isNew });
     this.events.watch(onEvents);
     this.store.observe((change) => this.events.addChange(change));
     if (isNew) this.#known = { title: undefined, created: nowMs };
-    else this.#tidyUp();
+    else this.#tidyUp(endRuns);
   }
 
   get info(): ConversationInfo {
@@ -157,27 +155,10 @@ export class ConversationData {
   }
 
   /** What the end of the process has left. */
-  #tidyUp(): void {
-    this.#endRuns();
+  #tidyUp(endRuns: DataOptions["endRuns"]): void {
+    endRuns?.(this);
     this.#sweepLeftovers();
     this.#holdWhatWaits();
-  }
-
-  /** What was a run's ends, unless the run goes on or waits: its variables are held for it. */
-  #endRuns(): void {
-    // Asked first: which variables are a run's is known by going through all of them.
-    if (!this.plans.isUsed) return;
-    const runs = this.store.runs();
-    if (runs.length === 0) return;
-    const head = this.journal.head();
-    const open = new Set(head?.isOpen === true ? [head.id] : []);
-    for (const { id, plan, needs } of this.plans.openRuns()) {
-      open.add(id);
-      const runNames = this.plans.get(plan)?.plan.runNames ?? [];
-      const names = [...namesOfRun(id, runNames), ...this.store.ofRun(id), ...needs];
-      for (const name of names) this.store.holds.hold(id, name);
-    }
-    for (const run of runs) if (!open.has(run)) this.store.endRun(run);
   }
 
   /** What a crash left goes when somebody next asks; nobody waits for it, and the alarm tries again. */
@@ -208,14 +189,14 @@ export class ConversationData {
   }
 
   #readMeta(): Meta {
-    const rows = this.#sql.all(`SELECT key, value FROM meta WHERE key IN ('title', 'created')`);
+    const rows = this.sql.all(`SELECT key, value FROM meta WHERE key IN ('title', 'created')`);
     const values = new Map(rows.map((row) => [textIn(row, "key"), textIn(row, "value")]));
     return { title: values.get("title"), created: Number(values.get("created") ?? 0) };
   }
 
   #setMeta(key: string, value: string): void {
     this.#known = undefined;
-    this.#sql.run(
+    this.sql.run(
       `INSERT INTO meta (key, value) VALUES (?, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
       key,

@@ -299,11 +299,12 @@ export class ConversationObject extends DurableObject {
   }
 
   #newData(): ConversationData {
-    const { retention } = this.#setup;
+    const { retention, plans } = this.#setup;
     return new ConversationData({
       sql: this.#sql,
       bucket: this.#bucket,
       retention: this.#transfer?.retention(retention) ?? retention,
+      endRuns: plans?.endRuns,
       onAccess: this.#flushAccessSoon,
       onEvents: (events) => this.#eventStreams.show(events),
     });

@@ -2,6 +2,7 @@ import { ByrefError, codeOf, publicMessageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { toBase64 } from "../value/utf8.ts";
 import type { ConversationData } from "./conversation-data.ts";
+import { plansOf } from "./plans-of.ts";
 import type { TransferFiles } from "./transfer-files.ts";
 import { TRANSFER_VERSION, type TransferOf, type TransferRecord } from "./transfer-format.ts";
 import { transferLines } from "./transfer-lines.ts";
@@ -135,7 +136,8 @@ function* names({ store }: ConversationData): Generator<TransferRecord> {
   yield { type: "numbers", numbers: { ...numbers } };
 }
 
-function* plans({ plans }: ConversationData): Generator<TransferRecord> {
+function* plans(data: ConversationData): Generator<TransferRecord> {
+  const plans = plansOf(data);
   for (const plan of plans.list()) {
     yield { type: "plan", plan: writable<TransferOf<"plan">["plan"]>(plan) };
     // Their values one after the other.

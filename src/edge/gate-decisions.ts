@@ -3,6 +3,7 @@ import { waitsFor } from "../plan/gates.ts";
 import type { GateDecision, RunRecord } from "../plan/run-record.ts";
 import type { Approval } from "../turn/tool-calls.ts";
 import type { ConversationData } from "./conversation-data.ts";
+import { plansOf } from "./plans-of.ts";
 import type { TurnRequest } from "./requests.ts";
 
 /** What a person has decided of one run. */
@@ -36,10 +37,11 @@ export function decidedGates(
 
 /** The run that waits for this gate; `wanted`: its id, where several do. */
 export function runFor(
-  { plans }: ConversationData,
+  data: ConversationData,
   gate: string,
   wanted: string | undefined,
 ): RunRecord | undefined {
+  const plans = plansOf(data);
   const waiting = plans.openRuns().filter((record) => {
     const plan = plans.get(record.plan)?.plan;
     return plan !== undefined && waitsFor(plan, record, gate);

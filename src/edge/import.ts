@@ -11,6 +11,7 @@ import type { StoredMessage } from "../turn/history.ts";
 import type { TurnHead } from "../turn/journal.ts";
 import { fromBase64 } from "../value/utf8.ts";
 import type { ConversationData } from "./conversation-data.ts";
+import { plansOf } from "./plans-of.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
 import type { TransferOf, TransferRecord } from "./transfer-format.ts";
 import { badImport, TransferReader } from "./transfer-lines.ts";
@@ -145,14 +146,14 @@ class Import {
   }
 
   #takePlan(plan: PlanRecord): void {
-    const { plans } = this.#data;
+    const plans = plansOf(this.#data);
     if (plans.get(plan.id) !== undefined) throw badImport("A plan is in it twice.");
     plans.add(plan);
   }
 
   /** What was running is not, here: nobody knows what its calls have done meanwhile. */
   #takeRun({ record, input, state }: StoredRun): void {
-    const { plans } = this.#data;
+    const plans = plansOf(this.#data);
     const plan = plans.get(record.plan);
     if (plan === undefined || plans.run(record.id) !== undefined) {
       throw badImport("A run is in it without its plan, or twice.");

@@ -1,6 +1,11 @@
 import { ByrefError } from "../errors.ts";
 import { requireInput } from "../plan/plan-input.ts";
-import { planNotFound, type PlanRecord, type StoredRun } from "../plan/plan-store.ts";
+import {
+  planNotFound,
+  type PlanRecord,
+  type PlanStore,
+  type StoredRun,
+} from "../plan/plan-store.ts";
 import type { PlanRun } from "../plan/run-plan.ts";
 import type { RunRecord } from "../plan/run-record.ts";
 import type { VariableStore } from "../store/variable-store.ts";
@@ -18,6 +23,7 @@ import type { ConversationData } from "./conversation-data.ts";
 import type { Deletion } from "./deletion.ts";
 import { decidedGates, nothingWaits, runFor } from "./gate-decisions.ts";
 import type { Lane, Lined } from "./lane.ts";
+import { plansOf } from "./plans-of.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { playAgain, playOn, playRun, type RunTurn } from "./play-run.ts";
 import type { TurnRun } from "./play.ts";
@@ -65,9 +71,15 @@ export class Plans {
     return running !== undefined && [...this.#live].some(({ log }) => log === running);
   }
 
+  /** Undefined in a conversation in which nothing was written yet. */
+  get #records(): PlanStore | undefined {
+    const data = this.#options.data();
+    return data && plansOf(data);
+  }
+
   /** Does a run wait for a person? */
   get isWaiting(): boolean {
-    return this.#options.data()?.plans.openRuns().some(isWaitingRun) === true;
+    return this.#records?.openRuns().some(isWaitingRun) === true;
   }
 
   /** `POST /plans`, `GET /plans`, `GET /plans/:plan`, `POST /plans/:plan/approve|run|cancel`. */
@@ -122,7 +134,7 @@ export class Plans {
 
   /** Oldest first, without values and runs. */
   list(): { readonly plans: readonly ListedPlan[] } {
-    const plans = this.#options.data()?.plans;
+    const plans = this.#records;
     const records = plans?.list() ?? [];
     return { plans: records.map((record) => listedOf(record, plans?.newestRun(record.id))) };
   }
@@ -151,9 +163,10 @@ export class Plans {
     await Promise.allSettled(live.flatMap(({ run, result }) => (run === undefined ? [] : result)));
     await deletion.stoppably(async (signal) => {
       const data = this.#options.data();
-      for (const record of data?.plans.openRuns() ?? []) {
+      for (const record of this.#records?.openRuns() ?? []) {
         if (record.plan !== id || data === undefined || signal.aborted) continue;
-        await cancelRun(data, record);
+        const { store, journal } = data;
+        await cancelRun({ plans: plansOf(data), store, journal }, record);
         data.events.add({ type: "run.cancelled", run: record.id, plan: id });
       }
     });
@@ -171,11 +184,11 @@ export class Plans {
     const plan = this.#required(id);
     requireApproved(plan);
     requireInput(plan.plan, input);
-    this.#options.data()?.plans.requireRoom(id);
+    this.#records?.requireRoom(id);
     const run = `r${crypto.randomUUID().replaceAll("-", "").slice(0, RUN_ID_CHARS)}`;
     const live = this.#take(plan, (data, turn) => {
       // It has waited for others: somebody may have cancelled it.
-      requireApproved(data.plans.required(id));
+      requireApproved(plansOf(data).required(id));
       const traceparent = headers.get("traceparent");
       return playRun(data, { plan, id: run, input, keep, conversation }, { ...turn, traceparent });
     });
@@ -191,7 +204,7 @@ export class Plans {
     const decided = data === undefined ? undefined : decidedGates(data, turn);
     if (decided === undefined || data === undefined) return undefined;
     const { record, decisions } = decided;
-    const plan = data.plans.required(record.plan);
+    const plan = plansOf(data).required(record.plan);
     const live = [...this.#live].find((one) => one.run?.record.id === record.id);
     if (live?.run !== undefined) {
       const first = live.log.length;
@@ -214,8 +227,8 @@ export class Plans {
 
   /** Goes on with the run that the end of a process has cut off. */
   recover({ id, agent }: TurnHead): void {
-    const { data, lane, company, settings } = this.#options;
-    const plan = data()?.plans.run(id)?.record.plan ?? "";
+    const { lane, company, settings } = this.#options;
+    const plan = this.#records?.run(id)?.record.plan ?? "";
     const castNow = () => castOrStranger(company, settings(), agent);
     const work = async (data: ConversationData, turn: RunTurn) => {
       const remains = turn.log.recover(data.journal);
@@ -273,13 +286,13 @@ export class Plans {
   }
 
   #keepPlan(record: PlanRecord): void {
-    const { plans, events } = this.#options.wake();
-    plans.add(record);
-    events.add({ type: "plan.proposed", plan: record.id });
+    const data = this.#options.wake();
+    plansOf(data).add(record);
+    data.events.add({ type: "plan.proposed", plan: record.id });
   }
 
   #required(id: string): PlanRecord {
-    const plans = this.#options.data()?.plans;
+    const plans = this.#records;
     if (plans !== undefined) return plans.required(id);
     throw planNotFound(id);
   }
@@ -287,12 +300,12 @@ export class Plans {
   #view(record: PlanRecord): Promise<PlanView> {
     const data = this.#options.data();
     if (data === undefined) throw planNotFound(record.id);
-    return viewOf(record, data.plans, data.store);
+    return viewOf(record, plansOf(data), data.store);
   }
 
   async #note(id: string, type: "plan.approved" | "plan.cancelled"): Promise<void> {
     const { data, settle } = this.#options;
-    data()?.plans.setStatus(id, type === "plan.approved" ? "approved" : "cancelled");
+    this.#records?.setStatus(id, type === "plan.approved" ? "approved" : "cancelled");
     data()?.events.add({ type, plan: id });
     await settle();
   }

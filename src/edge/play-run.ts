@@ -15,6 +15,7 @@ import {
 } from "../turn/plan-turn.ts";
 import type { TurnOptions } from "../turn/turn-options.ts";
 import type { ConversationData } from "./conversation-data.ts";
+import { plansOf } from "./plans-of.ts";
 import { play, type TurnRun } from "./play.ts";
 import type { Watched } from "./telemetry/telemetry.ts";
 import { recordTools } from "./tool-events.ts";
@@ -79,7 +80,8 @@ function playIn(
   { run, onRun, ...turn }: Played,
   work: (options: Omit<PlanTurnOptions, "onBegin">) => Promise<StoredRun>,
 ): Promise<StoredRun> {
-  const { events, plans } = data;
+  const { events } = data;
+  const plans = plansOf(data);
   const emit = recordCalls(run, (event) => events.add(event));
   const ended = ({ record }: StoredRun): NewEvent => {
     const { id, plan, status } = record;

@@ -32,10 +32,9 @@ export class SqlRows implements Rows {
   readonly chunks: SqlChunks;
   readonly garbage: SqlGarbage;
   readonly lookups: SqlLookups;
+  isNew: boolean;
   readonly #sql: Sql;
   #hasTombstones: boolean | undefined;
-
-  isNew: boolean;
 
   constructor(sql: Sql, isNew = false) {
     this.isNew = isNew;
@@ -43,7 +42,6 @@ export class SqlRows implements Rows {
     this.chunks = new SqlChunks(sql);
     this.garbage = new SqlGarbage(sql);
     this.lookups = new SqlLookups(sql);
-    if (isNew) this.garbage.startEmpty();
   }
 
   entries(): readonly Entry[] {
