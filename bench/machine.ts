@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
+import { availableParallelism, cpus, loadavg, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Results } from "./results.ts";
 
@@ -25,6 +25,7 @@ export function describeMachine(): Results["machine"] {
     cores: availableParallelism(),
     processor: cpus()[0]?.model ?? "",
     memoryGiB: Math.round(totalmem() / 2 ** 30),
+    objects: tmpdir().startsWith("/dev/shm") ? "in memory" : "on disk",
     system: `${process.platform} ${process.arch}`,
     date: new Date().toISOString().slice(0, 10),
     loadAtStart: Number(load.toFixed(1)),
