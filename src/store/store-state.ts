@@ -39,6 +39,8 @@ export class StoreState {
   /** Of all writes, also of those that were rolled back. */
   #newestSeq = 0;
   #catalog: Catalog | undefined;
+  /** What was listed last, by name: each call of a model asks for the same list. */
+  #listed = new Map<string, { readonly seq: number; readonly info: VariableInfo }>();
   #tombstones: Map<string, Tombstone> | undefined;
   #numbers: UsedNumbers | undefined;
   /** Of the transaction that runs. */
@@ -170,8 +172,26 @@ export class StoreState {
 
   /** Metadata as it is now, without inputs that are long: many of them would not fit into one answer. */
   listed(names: readonly string[]): readonly VariableInfo[] {
-    const found = this.rows.listed(names).map((info) => this.#withAccess(info));
-    return found.sort((one, other) => this.#seqOf(one) - this.#seqOf(other));
+    const isKnown = (name: string) => this.#listed.get(name)?.seq === this.catalog.get(name)?.seq;
+    const known = names.filter(isKnown).flatMap((name) => this.#listed.get(name)?.info ?? []);
+    const missing = known.length === names.length ? [] : names.filter((name) => !isKnown(name));
+    const infos = missing.length === 0 ? known : [...known, ...this.rows.listed(missing)];
+    if (names.length <= limits.maxListedVariables) {
+      this.#listed = new Map(infos.map((info) => [info.name, { seq: this.#seqOf(info), info }]));
+    }
+    return infos
+      .map((info) => this.#withAccess(info))
+      .sort((one, other) => this.#seqOf(one) - this.#seqOf(other));
+  }
+
+  /** In a transaction: what is not its value. */
+  change(info: VariableInfo): void {
+    const { name, pinned, expiresAt } = info;
+    this.rows.change(info);
+    this.#listed.delete(name);
+    const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
+    this.catalog.change(name, { pinned, expiresAtMs });
+    this.tell({ kind: "updated", info });
   }
 
   info(name: string): VariableInfo | undefined {
@@ -202,6 +222,7 @@ export class StoreState {
   /** What is in memory is read again when it is next needed. */
   forget(): void {
     this.cache.clear();
+    this.#listed.clear();
     this.#newestSeq = this.#catalog?.newestSeq ?? this.#newestSeq;
     this.#catalog = undefined;
     this.#tombstones = undefined;

@@ -98,13 +98,8 @@ export class Variables implements VariableStore {
     const before = this.info(name);
     if (before === undefined) return undefined;
     const info = changed(before, changes, this.#state.now());
-    return this.#state.atomically(() => {
-      this.#state.rows.change(info);
-      const expiresAtMs = info.expiresAt === undefined ? undefined : Date.parse(info.expiresAt);
-      this.#state.catalog.change(name, { pinned: info.pinned, expiresAtMs });
-      this.#state.tell({ kind: "updated", info });
-      return info;
-    });
+    this.#state.atomically(() => this.#state.change(info));
+    return info;
   }
 
   read(name: string): Awaitable<Json | undefined> {
