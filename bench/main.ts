@@ -1,9 +1,9 @@
 /**
  * `npm run bench`: what needs no other packages, with few samples, in under three minutes.
- * `npm run bench:peers`: everything, beside the peers, which it installs; forty minutes, on a machine that does
- * nothing else. Both write `bench/results.json`; the second also the charts and the tables in
- * `bench/README.md`. `npm run bench -- loop many` runs those, with all of their samples, and only prints;
- * so does `--only` behind the second. `--quick` takes few samples.
+ * `npm run bench:peers`: everything, beside the peers, which it installs; forty minutes, on a machine that
+ * does nothing else. Both write `bench/results.json`; the second also the charts and the tables in
+ * `bench/README.md`. `npm run bench -- loop many` runs those, with all of their samples, and only prints.
+ * `--quick` takes few samples.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { join } from "node:path";
