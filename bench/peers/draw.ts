@@ -9,6 +9,9 @@ const [, , resultsPath = "", folder = ""] = process.argv;
 const results = JSON.parse(readFileSync(resultsPath, "utf8")) as Results;
 mkdirSync(folder, { recursive: true });
 
+const OURS = "#0f766e";
+const OTHERS = "#9ca3af";
+
 /** What is worth a picture: times of whole turns and parts, rows, characters. */
 const charts: readonly { readonly file: string; readonly begins: readonly string[] }[] = [
   { file: "times", begins: ["first part", "whole turn", "many at once"] },
@@ -42,7 +45,7 @@ function dotsOf(begins: readonly string[]): readonly Dot[] {
   const once = new Map(rows.map((row) => [row.name.replace(/: against .*$/u, ""), row]));
   return Array.from(once).flatMap(([name, { sides = {}, sidesUnit, unit }]) =>
     Object.entries(sides).map(([side, { median, low, high }]) => ({
-      what: `${name}, ${sidesUnit ?? unit}`,
+      what: name.endsWith(sidesUnit ?? unit) ? name : `${name}, ${sidesUnit ?? unit}`,
       side,
       // A logarithm has no zero.
       median: Math.max(median, 0.5),
@@ -74,7 +77,10 @@ function dotPlot(dots: readonly Dot[]): TopLevelSpec {
         encoding: {
           y,
           x: { field: "median", type: "quantitative" as const, scale },
-          color: { field: "side", type: "nominal" as const, legend: null },
+          color: {
+            condition: { test: "indexof(datum.side, 'ours') === 0", value: OURS },
+            value: OTHERS,
+          },
         },
       },
     ],
