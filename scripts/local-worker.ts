@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { createServer } from "node:net";
@@ -8,6 +8,10 @@ import { startFront } from "./local-front.ts";
 import { ensurePage } from "./page.ts";
 import { Supervisor } from "./supervisor.ts";
 import { startWrangler } from "./wrangler-process.ts";
+
+/** Below those that a system gives to connections: one of these could be taken before somebody listens. */
+const FIRST_PORT = 10_000;
+const END_OF_PORTS = 32_768;
 
 export interface LocalWorkerOptions {
   readonly port: number;
@@ -88,16 +92,15 @@ function requireFree(port: number, ip: string): Promise<void> {
 }
 
 /** A port of the loopback address that nobody listens on. */
-export function freePort(): Promise<number> {
-  return new Promise((done, fail) => {
-    const server = createServer();
-    server.once("error", fail);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" && address !== null ? address.port : 0;
-      server.close(() => done(port));
-    });
-  });
+export async function freePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(FIRST_PORT, END_OF_PORTS);
+    const isFree = await requireFree(port, "127.0.0.1").then(
+      () => true,
+      () => false,
+    );
+    if (isFree) return port;
+  }
 }
 
 /** Readable by the owner alone: command lines, where `--var` would put keys, are not. */
