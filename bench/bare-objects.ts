@@ -4,14 +4,12 @@ import {
   createUIMessageStreamResponse,
   isStepCount,
   streamText,
-  tool,
   toUIMessageStream,
   type UIMessage,
 } from "ai";
-import * as z from "zod";
 import { metered, type MeterEnv } from "./meter.ts";
-import { REPORT_CHARS, reportOf, SMALL } from "./report.ts";
 import { scriptedModel } from "./scripted-model.ts";
+import { INSTRUCTIONS, shopTools as tools } from "./shop.ts";
 
 /** What an application has without Byref: the SDK's loop in an object that keeps nothing. */
 export class Bare extends DurableObject {
@@ -21,16 +19,6 @@ export class Bare extends DurableObject {
     return createUIMessageStreamResponse({ stream: toUIMessageStream({ stream }) });
   }
 }
-
-const about = z.object({ about: z.string() });
-const tools = {
-  check: tool({ description: "Checks a thing.", inputSchema: about, execute: () => SMALL }),
-  fetch_report: tool({
-    description: "All orders.",
-    inputSchema: about,
-    execute: () => reportOf(REPORT_CHARS),
-  }),
-};
 
 /** The same with a history, as the SDK's documentation has it: all messages are kept at the turn's end. */
 export class Kept extends DurableObject<MeterEnv> {
@@ -51,7 +39,7 @@ export class Kept extends DurableObject<MeterEnv> {
     const messages = [...kept, asked];
     const { stream } = streamText({
       model: scriptedModel,
-      instructions: "Say words.",
+      instructions: INSTRUCTIONS,
       messages: await convertToModelMessages(messages, { tools }),
       tools,
       stopWhen: isStepCount(10),

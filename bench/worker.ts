@@ -4,8 +4,9 @@ import { createRuntime } from "../src/byref.ts";
 import type { Bare, Kept } from "./bare-objects.ts";
 import { answerMeter, metered, type MeterEnv } from "./meter.ts";
 import type { Raw, Rows } from "./raw-objects.ts";
-import { KIBIBYTE, REPORT_CHARS, reportOf, SMALL } from "./report.ts";
+import { KIBIBYTE } from "./report.ts";
 import { scriptedModel } from "./scripted-model.ts";
+import { INSTRUCTIONS, shop } from "./shop.ts";
 
 export { Bare, Kept } from "./bare-objects.ts";
 export { Raw, Rows } from "./raw-objects.ts";
@@ -19,41 +20,26 @@ interface Env extends Cloudflare.Env, MeterEnv {
   readonly ROWS: DurableObjectNamespace<Rows>;
 }
 
-const about = z.object({ about: z.string() });
-const instructions = "Say words.";
-
 const runtime = createRuntime({
   model: scriptedModel,
   // For the bench of a gigabyte; plain workerd has no bucket, so that it lies in SQLite.
   retention: { quotaBytes: 2 * 2 ** 30 },
   agents: [
-    { name: "bench", description: "Says words.", instructions, tools: {} },
+    { name: "bench", description: "Says words.", instructions: INSTRUCTIONS, tools: {} },
     {
       name: "looker",
       description: "Looks things up, then says words.",
-      instructions,
+      instructions: INSTRUCTIONS,
       tools: {
         look_up: tool({
           description: "Says a kilobyte about a thing.",
-          inputSchema: about,
+          inputSchema: z.object({ about: z.string() }),
           execute: (input) => ({ about: input.about, said: KIBIBYTE }),
         }),
       },
       effects: { look_up: "none" },
     },
-    {
-      name: "shop",
-      description: "Knows the orders of a shop.",
-      instructions,
-      tools: {
-        check: tool({ description: "Checks a thing.", inputSchema: about, execute: () => SMALL }),
-        fetch_report: tool({
-          description: "All orders.",
-          inputSchema: about,
-          execute: () => reportOf(REPORT_CHARS),
-        }),
-      },
-    },
+    shop,
   ],
 });
 

@@ -1,12 +1,10 @@
 import { join } from "node:path";
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { tool } from "ai";
 import { describe, expect, it } from "vitest";
-import * as z from "zod";
 import { type Load, questionFor } from "../../bench/load.ts";
-import { REPORT_CHARS, reportOf, SMALL } from "../../bench/report.ts";
 import { readResults } from "../../bench/results.ts";
 import { scriptedModel, sentIn } from "../../bench/scripted-model.ts";
+import { shop } from "../../bench/shop.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 
 const { rows } = readResults(join(import.meta.dirname, "../../bench/results.json"));
@@ -16,23 +14,7 @@ function published(name: string): number | undefined {
   return rows.find((row) => row.name === name)?.value;
 }
 
-/** As `bench/worker.ts` has it. */
-const about = z.object({ about: z.string() });
-const shop = {
-  name: "shop",
-  description: "Knows the orders of a shop.",
-  instructions: "Say words.",
-  tools: {
-    check: tool({ description: "Checks a thing.", inputSchema: about, execute: () => SMALL }),
-    fetch_report: tool({
-      description: "All orders.",
-      inputSchema: about,
-      execute: () => reportOf(REPORT_CHARS),
-    }),
-  },
-};
-
-/** A conversation with that agent, and what its model is sent. */
+/** A conversation with the agent that is measured, and what its model is sent. */
 function startTalk() {
   const conversation = new Conversation({ agent: shop });
   const sent: ReturnType<typeof sentIn>[] = [];
