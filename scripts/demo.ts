@@ -2,14 +2,11 @@
  * Holds a conversation with a server of its own and shows what passes by reference: `npm run demo`. What
  * a tool receives is found as the server finds it: the same engine, the same variables, read over HTTP.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from "ai";
 import type { VariableInfo } from "../src/byref.ts";
 import { type Json, type Lookup, readPath, resolveReferences } from "../src/references.ts";
 import type { Savings } from "../src/turn/savings.ts";
-import { freePort, startLocalWorker } from "./local-worker.ts";
+import { startDemoWorker } from "./local-worker.ts";
 
 const MAX_SHOWN_CHARS = 110;
 
@@ -21,14 +18,8 @@ const conversations = [
   { agent: "orders", questions: ["Summarize my orders."] },
 ];
 
-const stateDir = mkdtempSync(join(tmpdir(), "byref-demo-"));
 console.log("Starting a local Worker …");
-const worker = await startLocalWorker({
-  port: await freePort(),
-  stateDir,
-  settings: { AUTH: "none", MODEL: "demo" },
-  listen: "loopback",
-});
+const worker = await startDemoWorker();
 try {
   for (const { agent, questions } of conversations) {
     console.log(`\n=== The ${agent} agent ===`);
@@ -39,7 +30,6 @@ try {
   }
 } finally {
   await worker.stop();
-  rmSync(stateDir, { recursive: true, force: true });
 }
 
 async function ask(agent: string, question: string): Promise<Savings | undefined> {

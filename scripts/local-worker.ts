@@ -1,7 +1,8 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { settingNames } from "../src/edge/settings.ts";
 import { startFront } from "./local-front.ts";
@@ -81,6 +82,22 @@ function closeFront(front: Server): void {
 }
 
 /** Another server on the port would answer in our place. */
+/** With the demo model, on a state of its own, which goes when it stops. */
+export async function startDemoWorker(): Promise<LocalWorker> {
+  const stateDir = mkdtempSync(join(tmpdir(), "byref-demo-"));
+  const worker = await startLocalWorker({
+    port: await freePort(),
+    stateDir,
+    settings: { AUTH: "none", MODEL: "demo" },
+    listen: "loopback",
+  });
+  const stop = async () => {
+    await worker.stop();
+    rmSync(stateDir, { recursive: true, force: true });
+  };
+  return { ...worker, stop };
+}
+
 function requireFree(port: number, ip: string): Promise<void> {
   return new Promise((done, fail) => {
     const server = createServer();

@@ -2,13 +2,12 @@
  * Pictures of the page for the README: `npm run screenshots`. A Worker with a fresh state and the demo
  * model, a real Chromium, and what a person would press.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { type PageOptions, startBrowser } from "../test/support/browser.ts";
 import { createClient } from "../src/client.ts";
-import { freePort, startLocalWorker } from "./local-worker.ts";
+import { startDemoWorker } from "./local-worker.ts";
 
 /** What a README can show without being slow. */
 const MAX_BYTES = 200_000;
@@ -39,20 +38,13 @@ const pictures: readonly Picture[] = [
 
 const folder = join(import.meta.dirname, "../docs/images");
 mkdirSync(folder, { recursive: true });
-const stateDir = mkdtempSync(join(tmpdir(), "byref-screenshots-"));
 const browser = await startBrowser();
-const worker = await startLocalWorker({
-  port: await freePort(),
-  stateDir,
-  settings: { AUTH: "none", MODEL: "demo" },
-  listen: "loopback",
-});
+const worker = await startDemoWorker();
 try {
   for (const picture of pictures) await take(picture);
 } finally {
   await browser.stop();
   await worker.stop();
-  rmSync(stateDir, { recursive: true, force: true });
 }
 
 async function take({ name, options, pose }: Picture): Promise<void> {
