@@ -167,7 +167,8 @@ export class Catalog {
   couldBegin(prefix: string): boolean {
     const lookups = this.#lookups;
     if (lookups !== undefined) return lookups.couldBegin(prefix);
-    return [...this.#known.keys()].some((name) => name.startsWith(prefix));
+    for (const name of this.#known.keys()) if (name.startsWith(prefix)) return true;
+    return false;
   }
 
   /** All that start so and that the call has made, and some that start otherwise. */

@@ -172,9 +172,8 @@ export class StoreState {
 
   /** Metadata as it is now, without inputs that are long: many of them would not fit into one answer. */
   listed(names: readonly string[]): readonly VariableInfo[] {
-    const isKnown = (name: string) => this.#listed.get(name)?.seq === this.catalog.get(name)?.seq;
-    const known = names.filter(isKnown).flatMap((name) => this.#listed.get(name)?.info ?? []);
-    const missing = known.length === names.length ? [] : names.filter((name) => !isKnown(name));
+    const known = names.flatMap((name) => this.#listedBefore(name) ?? []);
+    const missing = names.filter((name) => this.#listedBefore(name) === undefined);
     const infos = missing.length === 0 ? known : [...known, ...this.rows.listed(missing)];
     if (names.length <= limits.maxListedVariables) {
       this.#listed = new Map(infos.map((info) => [info.name, { seq: this.#seqOf(info), info }]));
@@ -182,6 +181,11 @@ export class StoreState {
     return infos
       .map((info) => this.#withAccess(info))
       .sort((one, other) => this.#seqOf(one) - this.#seqOf(other));
+  }
+
+  #listedBefore(name: string): VariableInfo | undefined {
+    const listed = this.#listed.get(name);
+    return listed?.seq === this.catalog.get(name)?.seq ? listed?.info : undefined;
   }
 
   /** In a transaction: what is not its value. */
