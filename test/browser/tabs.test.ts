@@ -1,18 +1,27 @@
+import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
 import { comparison } from "../support/page-answers.ts";
-import { ask, idIn, it } from "../support/page-test.ts";
+import { ask, idIn, it, type OpenOptions } from "../support/page-test.ts";
+
+type Open = (url: string, options?: OpenOptions) => Promise<Page>;
+
+/** Two tabs on one conversation, which show the answer to this question: "Here." */
+async function openTwice(open: Open, url: string, question: string) {
+  const first = await open(url);
+  await ask(first, question);
+  await first.getByText("Here.", { exact: true }).waitFor();
+  const second = await open(first.url(), { beside: first });
+  await second.getByText("Here.", { exact: true }).waitFor();
+  return [first, second] as const;
+}
 
 describe("two tabs on one conversation", () => {
   it("show what is asked and answered elsewhere", async ({ open, scripted }) => {
     scripted.answer("From the first.", { kind: "text", text: "Here." });
     scripted.answer("Told to both.", { kind: "text", text: "To both." });
     scripted.answer("A program", { kind: "text", text: "There." });
-    const first = await open(scripted.url);
-    await ask(first, "From the first.");
-    await first.getByText("Here.", { exact: true }).waitFor();
-    const second = await open(first.url(), { beside: first });
-    await second.getByText("Here.", { exact: true }).waitFor();
+    const [first, second] = await openTwice(open, scripted.url, "From the first.");
     await ask(first, "Told to both.");
     for (const page of [first, second]) await page.getByText("To both.", { exact: true }).waitFor();
     await createClient(scripted.url).conversation(idIn(first)).send("A program").text();
@@ -86,11 +95,7 @@ describe("two tabs on one conversation", () => {
     const text = "Half of it, and the rest.";
     scripted.answer("Streamed to both.", { kind: "text", text, hold: held.promise });
     scripted.answer("By a program", { kind: "text", text: "There." });
-    const first = await open(scripted.url);
-    await ask(first, "Asked in the first.");
-    await first.getByText("Here.", { exact: true }).waitFor();
-    const second = await open(first.url(), { beside: first });
-    await second.getByText("Here.", { exact: true }).waitFor();
+    const [first, second] = await openTwice(open, scripted.url, "Asked in the first.");
 
     await ask(first, "Streamed to both.");
     await first.getByText("Half of").waitFor();
