@@ -1,7 +1,7 @@
 import type { Plugin } from "vite";
 import { createApp } from "../src/edge/app.ts";
-import { planSupport } from "../src/edge/plan-support.ts";
-import { transfers } from "../src/edge/transfer.ts";
+import { planSupport } from "../src/edge/plans/plan-support.ts";
+import { transfers } from "../src/edge/transfer/transfer.ts";
 
 interface Schema {
   readonly $ref?: string;

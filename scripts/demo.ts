@@ -5,7 +5,7 @@
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from "ai";
 import type { VariableInfo } from "../src/byref.ts";
 import { type Json, type Lookup, readPath, resolveReferences } from "../src/references.ts";
-import type { Savings } from "../src/turn/savings.ts";
+import type { Savings } from "../src/turn/spend/savings.ts";
 import { startDemoWorker } from "./local-worker.ts";
 
 const MAX_SHOWN_CHARS = 110;

@@ -1,5 +1,5 @@
 import type { Instructions } from "ai";
-import { instructionsFor } from "../turn/prompt.ts";
+import { instructionsFor } from "../turn/history/prompt.ts";
 
 /** `full`: all that references can do; `minimal`: one sentence, for models that know or short prompts. */
 export type InstructionStyle = "full" | "minimal";

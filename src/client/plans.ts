@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import type { callPart, runPart } from "../edge/plan-schemas.ts";
-import type { PlanView, RunView } from "../edge/plan-view.ts";
+import type { callPart, runPart } from "../edge/plans/plan-schemas.ts";
+import type { PlanView, RunView } from "../edge/plans/plan-view.ts";
 import type { jsonPlan } from "../plan/json-plan.ts";
 import type { Json } from "../value/json.ts";
 import type { Connection } from "./connection.ts";

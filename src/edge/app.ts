@@ -3,22 +3,22 @@ import { Hono } from "hono/tiny";
 import { cors } from "hono/cors";
 import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
-import { type ClientBody, limitBody } from "./body-limits.ts";
-import type { Door } from "./doors.ts";
-import { entrance } from "./entrance.ts";
+import { type ClientBody, limitBody } from "./http/body-limits.ts";
+import type { Door } from "./doors/doors.ts";
+import { entrance } from "./doors/entrance.ts";
 import { coreApi } from "./openapi/core.ts";
 import { openApiOf } from "./openapi/document.ts";
-import type { PlanSupport } from "./plan-support.ts";
-import { problem, problemOf } from "./problem.ts";
+import type { PlanSupport } from "./plans/plan-support.ts";
+import { problem, problemOf } from "./http/problem.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
 import { directoryRoutes } from "./routes/directory.ts";
 import { messageRoutes } from "./routes/messages.ts";
 import { socketRoutes } from "./routes/socket.ts";
 import { ticketRoutes } from "./routes/tickets.ts";
 import { variableRoutes } from "./routes/variables.ts";
-import { secure } from "./security-headers.ts";
+import { secure } from "./http/security-headers.ts";
 import { settingsOf } from "./settings.ts";
-import type { Transfers } from "./transfer.ts";
+import type { Transfers } from "./transfer/transfer.ts";
 
 /** The bindings that the Worker needs; settings are read from the rest (`settings.ts`). */
 export interface Bindings {

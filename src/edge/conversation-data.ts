@@ -1,14 +1,14 @@
 import { limits } from "../limits.ts";
-import type { Bucket } from "../store/bodies.ts";
-import { migrate } from "../store/migrations.ts";
-import { firstRow, numberIn, type Sql, textIn } from "../store/sql.ts";
+import type { Bucket } from "../store/bytes/bodies.ts";
+import { migrate } from "../store/rows/migrations.ts";
+import { firstRow, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { type ConversationEvent, EventLog } from "../turn/event-log.ts";
-import { History } from "../turn/history.ts";
-import { Journal } from "../turn/journal.ts";
-import { PostKeys } from "../turn/post.ts";
-import { titleOf } from "../turn/title.ts";
+import { type ConversationEvent, EventLog } from "../turn/log/event-log.ts";
+import { History } from "../turn/history/history.ts";
+import { Journal } from "../turn/log/journal.ts";
+import { PostKeys } from "../turn/history/post.ts";
+import { titleOf } from "../turn/history/title.ts";
 
 /** How much a conversation's variables may be, and how long things stay. */
 export interface Retention {

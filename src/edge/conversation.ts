@@ -4,9 +4,9 @@ import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { interpolate, type Interpolation } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
-import type { Bucket } from "../store/bodies.ts";
+import type { Bucket } from "../store/bytes/bodies.ts";
 import { SqlStore } from "../store/sql-store.ts";
-import { hasSchema } from "../store/migrations.ts";
+import { hasSchema } from "../store/rows/migrations.ts";
 import type {
   Changes,
   ListOptions,
@@ -15,38 +15,38 @@ import type {
   VariableInfo,
   VariableStore,
 } from "../store/variable-store.ts";
-import type { MakeCodeTool } from "../tool/code-tool.ts";
+import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import { lookupFor, storeFor } from "../tool/store-for.ts";
-import type { EventPage } from "../turn/event-log.ts";
-import { type MessageForm, toUIMessage } from "../turn/history.ts";
-import type { CapabilityTags } from "../turn/capability-tags.ts";
-import type { SpendLimits } from "../turn/spend.ts";
+import type { EventPage } from "../turn/log/event-log.ts";
+import { type MessageForm, toUIMessage } from "../turn/history/history.ts";
+import type { CapabilityTags } from "../turn/model/capability-tags.ts";
+import type { SpendLimits } from "../turn/spend/spend.ts";
 import { waitingCalls } from "../turn/waiting.ts";
-import { AlarmClock } from "./alarm-clock.ts";
+import { AlarmClock } from "./platform/alarm-clock.ts";
 import type { Company } from "./cast.ts";
-import { type Conditions, requireConditions } from "./conditions.ts";
+import { type Conditions, requireConditions } from "./http/conditions.ts";
 import { ConversationData, type ConversationInfo, type Retention } from "./conversation-data.ts";
 import { Deletion } from "./deletion.ts";
-import { spendingOf } from "./directory-leases.ts";
-import { DurableSql } from "./durable-sql.ts";
-import { afterIn, EventStreams } from "./event-response.ts";
-import { problem } from "./problem.ts";
+import { spendingOf } from "./directory/directory-leases.ts";
+import { DurableSql } from "./platform/durable-sql.ts";
+import { afterIn, EventStreams } from "./http/event-response.ts";
+import { problem } from "./http/problem.ts";
 import { bucketOf, facilitiesOf } from "./facilities.ts";
-import { etagOf } from "./serve-value.ts";
+import { etagOf } from "./variables/serve-value.ts";
 import { settingsOf } from "./settings.ts";
-import { Sockets } from "./socket.ts";
-import { soon } from "./soon.ts";
-import { Lane } from "./lane.ts";
-import { Listing } from "./listing.ts";
-import type { Plans } from "./plans.ts";
-import type { PlanSupport } from "./plan-support.ts";
-import type { Transfers } from "./transfer.ts";
-import type { TransferRequests } from "./transfer-requests.ts";
+import { Sockets } from "./sockets/socket.ts";
+import { soon } from "./platform/soon.ts";
+import { Lane } from "./turns/lane.ts";
+import { Listing } from "./directory/listing.ts";
+import type { Plans } from "./plans/plans.ts";
+import type { PlanSupport } from "./plans/plan-support.ts";
+import type { Transfers } from "./transfer/transfer.ts";
+import type { TransferRequests } from "./transfer/transfer-requests.ts";
 import { Telemetry } from "./telemetry/telemetry.ts";
-import { Turns } from "./turns.ts";
+import { Turns } from "./turns/turns.ts";
 import { Upkeep } from "./upkeep.ts";
-import { missingVariable } from "./variable-errors.ts";
-import { VariableRequests } from "./variable-requests.ts";
+import { missingVariable } from "./variables/variable-errors.ts";
+import { VariableRequests } from "./variables/variable-requests.ts";
 
 /** What an application gives a conversation to work with. */
 export interface ConversationSetup extends Company {

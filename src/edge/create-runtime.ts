@@ -1,19 +1,19 @@
 import type { LanguageModel } from "ai";
-import type { MakeCodeTool } from "../tool/code-tool.ts";
+import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { Agent } from "../turn/agent.ts";
-import type { SpendLimits } from "../turn/spend.ts";
+import type { SpendLimits } from "../turn/spend/spend.ts";
 import type { Equip } from "./cast.ts";
 import type { Retention } from "./conversation-data.ts";
 import { ByrefError } from "../errors.ts";
-import type { PlanSupport } from "./plan-support.ts";
-import type { CapabilityTags } from "../turn/capability-tags.ts";
+import type { PlanSupport } from "./plans/plan-support.ts";
+import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationSetup } from "./conversation.ts";
-import { DirectoryObject } from "./directory.ts";
-import { requireDirectory } from "./directory-leases.ts";
-import { type Door, doorBySettings } from "./doors.ts";
+import { DirectoryObject } from "./directory/directory.ts";
+import { requireDirectory } from "./directory/directory-leases.ts";
+import { type Door, doorBySettings } from "./doors/doors.ts";
 import type { Settings } from "./settings.ts";
-import type { Transfers } from "./transfer.ts";
+import type { Transfers } from "./transfer/transfer.ts";
 
 export interface RuntimeOptions {
   /** The first answers when neither the request nor `AGENT` names one. */

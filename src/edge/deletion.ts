@@ -1,8 +1,8 @@
 import { ByrefError } from "../errors.ts";
-import type { Bucket } from "../store/bodies.ts";
-import type { AlarmClock } from "./alarm-clock.ts";
+import type { Bucket } from "../store/bytes/bodies.ts";
+import type { AlarmClock } from "./platform/alarm-clock.ts";
 import { isMarkedDeleted, markArrived, markArriving, markDeleted } from "./conversation-data.ts";
-import type { DurableSql } from "./durable-sql.ts";
+import type { DurableSql } from "./platform/durable-sql.ts";
 
 export interface DeletionOptions {
   readonly storage: DurableObjectStorage;

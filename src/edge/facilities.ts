@@ -1,12 +1,12 @@
-import type { Bucket } from "../store/bodies.ts";
+import type { Bucket } from "../store/bytes/bodies.ts";
 import type { Files } from "../tool/files.ts";
-import type { MakeCodeTool } from "../tool/code-tool.ts";
-import type { CapabilityTags } from "../turn/capability-tags.ts";
+import type { MakeCodeTool } from "../tool/code/code-tool.ts";
+import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import type { Facilities } from "../turn/toolbox.ts";
-import type { PlanSupport } from "./plan-support.ts";
+import type { PlanSupport } from "./plans/plan-support.ts";
 import { castOf, type Company } from "./cast.ts";
-import { R2Blobs } from "./r2-blobs.ts";
-import { R2Files } from "./r2-files.ts";
+import { R2Blobs } from "./platform/r2-blobs.ts";
+import { R2Files } from "./platform/r2-files.ts";
 import { settingsOf } from "./settings.ts";
 
 /** What a conversation can do without. */

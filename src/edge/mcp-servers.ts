@@ -1,6 +1,6 @@
-import { variableCapability } from "../plan/variable-capability.ts";
-import { runtimeToolNames } from "../tool/variable-tools.ts";
-import { McpDirectory } from "../tool/mcp-tools.ts";
+import { variableCapability } from "../plan/capability/variable-capability.ts";
+import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
+import { McpDirectory } from "../tool/mcp/mcp-tools.ts";
 import type { ToolPolicy } from "../tool/tool-policy.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { Equip } from "./cast.ts";

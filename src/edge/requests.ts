@@ -3,7 +3,7 @@ import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { PlanFormat } from "../plan/plan.ts";
 import { anyJson } from "../tool/any-json.ts";
-import type { IncomingPart } from "../turn/take-in.ts";
+import type { IncomingPart } from "../turn/history/take-in.ts";
 import type { Approval } from "../turn/tool-calls.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { LOCATIONS } from "./placement.ts";

@@ -1,8 +1,8 @@
-import type { AlarmClock } from "./alarm-clock.ts";
+import type { AlarmClock } from "./platform/alarm-clock.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import type { Deletion } from "./deletion.ts";
-import type { Lane } from "./lane.ts";
-import type { Turns } from "./turns.ts";
+import type { Lane } from "./turns/lane.ts";
+import type { Turns } from "./turns/turns.ts";
 
 export interface UpkeepOptions {
   readonly alarmClock: AlarmClock;

@@ -8,7 +8,7 @@ import {
   type Sql,
   type SqlRow,
   textIn,
-} from "../store/sql.ts";
+} from "../store/rows/sql.ts";
 import type { Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 import type { Plan } from "./plan.ts";

@@ -1,10 +1,10 @@
 import { ByrefError, codeOf } from "../errors.ts";
 import type { Json } from "../value/json.ts";
-import { isStored } from "./bodies.ts";
-import type { Entry } from "./entry.ts";
-import { Content, jsonContent, type StoredBody, valueIn } from "./content.ts";
+import { isStored } from "./bytes/bodies.ts";
+import type { Entry } from "./rows/entry.ts";
+import { Content, jsonContent, type StoredBody, valueIn } from "./bytes/content.ts";
 import { requireName } from "./names.ts";
-import { readWhole, whenRead } from "./read-part.ts";
+import { readWhole, whenRead } from "./bytes/read-part.ts";
 import type { StoreState } from "./store-state.ts";
 import type { Awaitable, VariableInfo, Write } from "./variable-store.ts";
 import { isExtension, valueWithin } from "./write-mode.ts";

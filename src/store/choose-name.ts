@@ -1,4 +1,4 @@
-import type { Call } from "./entry.ts";
+import type { Call } from "./rows/entry.ts";
 import { automaticBase, MAX_BASE_CHARS, MAX_NUMBER, requireName, splitNumber } from "./names.ts";
 import type { Write } from "./variable-store.ts";
 import { newName } from "./write-mode.ts";

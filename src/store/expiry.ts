@@ -1,4 +1,4 @@
-import type { Entry } from "./entry.ts";
+import type { Entry } from "./rows/entry.ts";
 
 /** When a variable goes: at the end of its ttl, or when nobody has used it for `idleMs`. */
 export function dueMsOf(entry: Entry, idleMs: number): number {

@@ -1,4 +1,4 @@
-import { MemoryRows } from "./memory-rows.ts";
+import { MemoryRows } from "./rows/memory-rows.ts";
 import { type StoreOptions, Variables } from "./variables.ts";
 
 /** Variables in this process's memory: for Node, for tests, for `withToolVariables`. */

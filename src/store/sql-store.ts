@@ -1,5 +1,5 @@
-import type { Sql } from "./sql.ts";
-import { SqlRows } from "./sql-rows.ts";
+import type { Sql } from "./rows/sql.ts";
+import { SqlRows } from "./rows/sql-rows.ts";
 import { type StoreOptions, Variables } from "./variables.ts";
 
 export interface SqlStoreOptions extends StoreOptions {

@@ -1,13 +1,13 @@
 import { limits } from "../limits.ts";
-import type { Bodies } from "./bodies.ts";
-import { Catalog } from "./catalog.ts";
+import type { Bodies } from "./bytes/bodies.ts";
+import { Catalog } from "./rows/catalog.ts";
 import { UsedNumbers } from "./choose-name.ts";
-import type { Entry } from "./entry.ts";
+import type { Entry } from "./rows/entry.ts";
 import { dueMsOf } from "./expiry.ts";
 import type { Holds } from "./holds.ts";
 import { splitNumber } from "./names.ts";
 import { tombstoneOf, toIso } from "./provenance.ts";
-import type { Rows } from "./rows.ts";
+import type { Rows } from "./rows/rows.ts";
 import { ValueCache } from "./value-cache.ts";
 import type { Change, EvictionReason, Tombstone, VariableInfo } from "./variable-store.ts";
 

@@ -1,5 +1,5 @@
-import { isStored } from "./bodies.ts";
-import type { About, Content } from "./content.ts";
+import { isStored } from "./bytes/bodies.ts";
+import type { About, Content } from "./bytes/content.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
 import type { Awaitable, Tombstone, VariableInfo } from "./variable-store.ts";

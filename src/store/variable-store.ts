@@ -1,6 +1,6 @@
 import type { Json, JsonType } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
-import type { Content } from "./content.ts";
+import type { Content } from "./bytes/content.ts";
 import type { Holds } from "./holds.ts";
 import type { Transfer } from "./transfer.ts";
 import type { WriteMode } from "./write-mode.ts";

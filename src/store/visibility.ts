@@ -1,4 +1,4 @@
-import type { About } from "./content.ts";
+import type { About } from "./bytes/content.ts";
 import type { Visibility } from "./variable-store.ts";
 
 const order: readonly Visibility[] = ["model", "sealed", "secret"];

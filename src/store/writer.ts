@@ -1,13 +1,13 @@
 import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isStored } from "./bodies.ts";
+import { isStored } from "./bytes/bodies.ts";
 import { chooseName, type TakenNames } from "./choose-name.ts";
-import type { Content } from "./content.ts";
-import type { Entry } from "./entry.ts";
+import type { Content } from "./bytes/content.ts";
+import type { Entry } from "./rows/entry.ts";
 import { dueAt, firstToGo } from "./expiry.ts";
 import { highestNumberIn } from "./names.ts";
 import { provenanceOf, toIso } from "./provenance.ts";
-import type { Row, Stored } from "./rows.ts";
+import type { Row, Stored } from "./rows/rows.ts";
 import type { StoreState } from "./store-state.ts";
 import type { VariableRecord } from "./transfer.ts";
 import type { VariableInfo, Write } from "./variable-store.ts";

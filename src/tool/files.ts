@@ -1,6 +1,6 @@
 import type { Awaitable, Write } from "../store/variable-store.ts";
 import { guardOf } from "../store/visibility.ts";
-import type { FileContent } from "./file-content.ts";
+import type { FileContent } from "./variables/file-content.ts";
 
 /** Who may see what is in a file, and where it comes from. */
 export type FileLabels = Required<Pick<Write, "visibility" | "sources" | "trusted">>;

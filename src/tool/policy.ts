@@ -1,6 +1,6 @@
 import type { Visibility } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
-import { fitsName } from "./name-pattern.ts";
+import { fitsName } from "./variables/name-pattern.ts";
 
 /** A variable that went into a call, as it was then. */
 export interface Consumed {

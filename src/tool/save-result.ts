@@ -1,7 +1,7 @@
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import { Content, valueIn } from "../store/content.ts";
+import { Content, valueIn } from "../store/bytes/content.ts";
 import { nameForCall } from "../store/names.ts";
 import type {
   AutomaticName,

@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import { Content } from "../store/content.ts";
+import { Content } from "../store/bytes/content.ts";
 import type { VariableInfo, Write } from "../store/variable-store.ts";
 import {
   countOf,

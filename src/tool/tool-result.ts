@@ -1,4 +1,4 @@
-import { bytesContent, type Content } from "../store/content.ts";
+import { bytesContent, type Content } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";

@@ -17,7 +17,7 @@ import { chosenPlaces, requireOpen, type SaveTarget } from "./save-target.ts";
 import { nameFor, storeFor } from "./store-for.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
-import { nameIn } from "./variable-target.ts";
+import { nameIn } from "./variables/variable-target.ts";
 import type {
   AnyTool,
   CallOptions,

@@ -5,7 +5,7 @@ import { lookupFor, storeFor } from "../tool/store-for.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
 import { Answer } from "./answer.ts";
-import type { TurnState } from "./turn-state.ts";
+import type { TurnState } from "./log/turn-state.ts";
 
 /** Who answers, and with which variables. */
 export interface Speaker {

@@ -11,10 +11,10 @@ import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import type { Awaitable } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
 import { clip, type Json } from "../value/json.ts";
-import { type ModelCall, modelCall, nameOf } from "./model-call.ts";
-import { failureOf, pause, retryDelayMs } from "./model-failure.ts";
-import { ModelTry, NotTaken } from "./model-try.ts";
-import type { SavingsCounter } from "./savings.ts";
+import { type ModelCall, modelCall, nameOf } from "./model/model-call.ts";
+import { failureOf, pause, retryDelayMs } from "./model/model-failure.ts";
+import { ModelTry, NotTaken } from "./model/model-try.ts";
+import type { SavingsCounter } from "./spend/savings.ts";
 
 /** What a step needs of its turn. */
 export interface StepContext {

@@ -5,17 +5,22 @@ import type { Change } from "../store/variable-store.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Answer } from "./answer.ts";
 import { answerOf } from "./answer-of.ts";
-import type { StoredMessage } from "./history.ts";
+import type { StoredMessage } from "./history/history.ts";
 import { changeChunk } from "./change-chunk.ts";
-import type { JournalCall, JournalEntry } from "./journal.ts";
-import { instructionsFor, toModelMessages, toOwnMessages, withVariables } from "./prompt.ts";
+import type { JournalCall, JournalEntry } from "./log/journal.ts";
+import {
+  instructionsFor,
+  toModelMessages,
+  toOwnMessages,
+  withVariables,
+} from "./history/prompt.ts";
 import { callModel, type StepContext, type StepResult } from "./step.ts";
 import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
-import type { Remains } from "./log-lines.ts";
-import type { TurnLog } from "./turn-log.ts";
+import type { Remains } from "./log/log-lines.ts";
+import type { TurnLog } from "./log/turn-log.ts";
 import type { TurnOptions } from "./turn-options.ts";
-import type { TurnState } from "./turn-state.ts";
+import type { TurnState } from "./log/turn-state.ts";
 import { wrapOptionsFor } from "./wrap-options.ts";
 import type { Decided } from "./waiting.ts";
 

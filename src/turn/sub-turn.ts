@@ -6,17 +6,17 @@ import { resolveReferences } from "../reference/resolve.ts";
 import { Labels } from "../tool/labels.ts";
 import type { Observed } from "../tool/observer.ts";
 import { failed } from "../tool/run-tool.ts";
-import { runtimeToolNames } from "../tool/variable-tools.ts";
+import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
-import type { Account } from "./account.ts";
+import type { Account } from "./spend/account.ts";
 import type { Agent } from "./agent.ts";
 import { lookupOf } from "./answer-of.ts";
 import { type AskColleague, type Colleague, DELEGATE } from "./delegate.ts";
-import { nameOf } from "./model-call.ts";
+import { nameOf } from "./model/model-call.ts";
 import { Steps } from "./steps.ts";
 import type { TurnOptions } from "./turn-options.ts";
-import { TurnState } from "./turn-state.ts";
+import { TurnState } from "./log/turn-state.ts";
 
 /** The turn, or the plan's run, in which an agent is asked. */
 export interface SubTurnOptions extends Pick<

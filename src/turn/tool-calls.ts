@@ -10,7 +10,7 @@ import type {
   Saved,
   ToolRun,
 } from "../tool/wrapped-tool.ts";
-import type { JournalCall } from "./journal.ts";
+import type { JournalCall } from "./log/journal.ts";
 import type { ToolCall } from "./step.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { Decided } from "./waiting.ts";

@@ -1,19 +1,19 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Awaitable, VariableStore } from "../store/variable-store.ts";
-import type { MakeCodeTool } from "../tool/code-tool.ts";
+import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import type { FrontEnd } from "../plan/front-end.ts";
-import { variableTools } from "../tool/variable-tools.ts";
+import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
 import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate.ts";
-import { hasListed } from "./prompt.ts";
-import type { CapabilityTags } from "./capability-tags.ts";
+import { hasListed } from "./history/prompt.ts";
+import type { CapabilityTags } from "./model/capability-tags.ts";
 
 /** What the runtime's own tools need of where they run. */
 export interface Facilities {

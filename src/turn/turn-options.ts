@@ -3,17 +3,17 @@ import type { ErrorCode } from "../errors.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
 import type { Agent } from "./agent.ts";
-import type { Cost } from "./cost.ts";
-import type { History } from "./history.ts";
-import type { Journal } from "./journal.ts";
-import type { LeaseOffice } from "./lease.ts";
-import type { Post } from "./post.ts";
-import type { SpendLimits } from "./spend.ts";
-import type { Savings } from "./savings.ts";
+import type { Cost } from "./spend/cost.ts";
+import type { History } from "./history/history.ts";
+import type { Journal } from "./log/journal.ts";
+import type { LeaseOffice } from "./spend/lease.ts";
+import type { Post } from "./history/post.ts";
+import type { SpendLimits } from "./spend/spend.ts";
+import type { Savings } from "./spend/savings.ts";
 import type { StepContext } from "./step.ts";
 import type { Facilities } from "./toolbox.ts";
-import type { TurnLog } from "./turn-log.ts";
-import type { Usage } from "./usage.ts";
+import type { TurnLog } from "./log/turn-log.ts";
+import type { Usage } from "./spend/usage.ts";
 
 /** What a turn is run with. */
 export interface TurnOptions {

@@ -1,22 +1,22 @@
 import type { FinishReason, UIMessage } from "ai";
 import { ByrefError, codeOf, type ErrorCode, publicMessageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { Account } from "./account.ts";
-import type { Cost } from "./cost.ts";
-import { type StoredMessage, toUIMessage } from "./history.ts";
-import type { TurnHead } from "./journal.ts";
-import { spendFor } from "./lease.ts";
-import type { Post } from "./post.ts";
-import type { Savings } from "./savings.ts";
-import { spentBefore } from "./spend.ts";
-import { nextAttempt } from "./recovery.ts";
+import { Account } from "./spend/account.ts";
+import type { Cost } from "./spend/cost.ts";
+import { type StoredMessage, toUIMessage } from "./history/history.ts";
+import type { TurnHead } from "./log/journal.ts";
+import { spendFor } from "./spend/lease.ts";
+import type { Post } from "./history/post.ts";
+import type { Savings } from "./spend/savings.ts";
+import { spentBefore } from "./spend/spend.ts";
+import { nextAttempt } from "./log/recovery.ts";
 import { Steps } from "./steps.ts";
 import { askerFor } from "./sub-turn.ts";
 import type { Approval } from "./tool-calls.ts";
-import type { Remains } from "./log-lines.ts";
+import type { Remains } from "./log/log-lines.ts";
 import type { TurnEnd, TurnOptions } from "./turn-options.ts";
-import { TurnState } from "./turn-state.ts";
-import type { Usage } from "./usage.ts";
+import { TurnState } from "./log/turn-state.ts";
+import type { Usage } from "./spend/usage.ts";
 import { decidedIn } from "./waiting.ts";
 
 /** What is asked, and what it stands in for. */

@@ -1,7 +1,7 @@
 import { isToolUIPart, getToolName } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
-import type { StoredMessage } from "./history.ts";
+import type { StoredMessage } from "./history/history.ts";
 import type { Approval, WaitingCall } from "./tool-calls.ts";
 
 /** The calls of a message that wait for a person, by approval. */

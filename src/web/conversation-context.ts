@@ -1,6 +1,6 @@
 import { createContext, useContext } from "react";
 import type { VariableInfo } from "../store/variable-store.ts";
-import type { ConversationEvent } from "../turn/event-log.ts";
+import type { ConversationEvent } from "../turn/log/event-log.ts";
 import type { Session } from "./session.ts";
 
 /** What every part of a conversation may want to know of it. */

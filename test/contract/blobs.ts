@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import type { Blobs, BlobUpload } from "../../src/store/blobs.ts";
+import type { Blobs, BlobUpload } from "../../src/store/bytes/blobs.ts";
 
 const PART = limits.uploadPartBytes;
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
-import { MemoryBlobs } from "../../src/store/memory-blobs.ts";
+import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/migrations.ts";
-import type { Sql, SqlRow, SqlValue } from "../../src/store/sql.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import type { Sql, SqlRow, SqlValue } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Awaitable, VariableInfo, VariableStore } from "../../src/store/variable-store.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import type { Content } from "../../src/store/content.ts";
+import type { Content } from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
 import {
   cutAt,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { jsonContent } from "../../src/store/content.ts";
+import { jsonContent } from "../../src/store/bytes/content.ts";
 import type { Departure } from "../../src/store/transfer.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { expectFailure, Ground, KIB, MIB, seen } from "./store-fixture.ts";

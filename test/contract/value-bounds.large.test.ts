@@ -1,5 +1,5 @@
 import { describe } from "vitest";
-import { MemoryBlobs } from "../../src/store/memory-blobs.ts";
+import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { valueBoundsContract } from "./variable-store.ts";
 import { contractOnSql } from "./variable-store-on-sql.ts";

@@ -1,6 +1,6 @@
 import type fc from "fast-check";
 import { expect } from "vitest";
-import { bytesContent } from "../../src/store/content.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
 import { summaryOf } from "../../src/store/summary.ts";
 import type {
   Change,

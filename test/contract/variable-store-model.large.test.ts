@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { MemoryBlobs } from "../../src/store/memory-blobs.ts";
+import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";

@@ -1,5 +1,5 @@
-import { migrate } from "../../src/store/migrations.ts";
-import type { Sql } from "../../src/store/sql.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import type { Sql } from "../../src/store/rows/sql.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { type StoreContract, type StoreOptions, variableStoreContract } from "./variable-store.ts";

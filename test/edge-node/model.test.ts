@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type ModelProvider, modelFromSettings } from "../../src/edge/model.ts";
+import { type ModelProvider, modelFromSettings } from "../../src/edge/models/model.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { scriptedModel } from "../support/scripted-model.ts";

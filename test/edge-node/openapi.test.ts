@@ -1,8 +1,8 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/edge/app.ts";
-import { planSupport } from "../../src/edge/plan-support.ts";
-import { transfers } from "../../src/edge/transfer.ts";
+import { planSupport } from "../../src/edge/plans/plan-support.ts";
+import { transfers } from "../../src/edge/transfer/transfer.ts";
 import { type OpenApi, openApiFrom } from "../support/openapi.ts";
 
 const whole = createApp({

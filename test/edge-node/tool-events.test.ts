@@ -1,9 +1,9 @@
 import type { UIMessageChunk } from "ai";
 import { expect, it } from "vitest";
-import { recordRemains } from "../../src/edge/tool-events.ts";
+import { recordRemains } from "../../src/edge/turns/tool-events.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/migrations.ts";
-import { EventLog } from "../../src/turn/event-log.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import { EventLog } from "../../src/turn/log/event-log.ts";
 import { NodeSql } from "../support/node-sql.ts";
 
 it("notes what an attempt that was cut off has done, and nothing twice", async () => {

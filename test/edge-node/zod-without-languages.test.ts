@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { describe, expect, it } from "vitest";
 import * as zod from "zod";
-import { z } from "../../src/edge/no-zod-languages.ts";
+import { z } from "../../src/edge/platform/no-zod-languages.ts";
 import { codeOf } from "../../src/errors.ts";
 
 const leftOut = new Set(["locales", "core", "z", "fromJSONSchema", "compile", "withParser"]);

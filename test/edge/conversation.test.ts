@@ -2,7 +2,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { DurableSql } from "../../src/edge/durable-sql.ts";
+import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableInfo } from "../../src/store/variable-store.ts";

@@ -1,8 +1,8 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { markDeleted } from "../../src/edge/conversation-data.ts";
-import { DurableSql } from "../../src/edge/durable-sql.ts";
-import { R2Blobs } from "../../src/edge/r2-blobs.ts";
+import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
+import { R2Blobs } from "../../src/edge/platform/r2-blobs.ts";
 import {
   ask,
   call,

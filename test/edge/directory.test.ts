@@ -4,7 +4,7 @@ import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { ConversationObject } from "../../src/edge/conversation.ts";
-import { DirectoryObject } from "../../src/edge/directory.ts";
+import { DirectoryObject } from "../../src/edge/directory/directory.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import worker from "../../src/index.ts";
 import { limits } from "../../src/limits.ts";

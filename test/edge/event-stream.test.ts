@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { EventStreams } from "../../src/edge/event-response.ts";
-import type { ConversationEvent } from "../../src/turn/event-log.ts";
+import { EventStreams } from "../../src/edge/http/event-response.ts";
+import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
 import { ask, call, newId, objectOf, put } from "../support/edge.ts";
 import { EventReader, eventsOf, fill, idsOf, said, watchEvents } from "../support/event-reader.ts";
 

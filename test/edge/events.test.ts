@@ -1,10 +1,10 @@
 import { evictDurableObject } from "cloudflare:test";
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
-import { recordTools } from "../../src/edge/tool-events.ts";
-import { DurableSql } from "../../src/edge/durable-sql.ts";
+import { recordTools } from "../../src/edge/turns/tool-events.ts";
+import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import { limits } from "../../src/limits.ts";
-import { type ConversationEvent, EventLog } from "../../src/turn/event-log.ts";
+import { type ConversationEvent, EventLog } from "../../src/turn/log/event-log.ts";
 import { ask, call, get, json, newId, objectOf, problemIn, put } from "../support/edge.ts";
 import { eventPage, eventsOf, fill, idsOf, said, watchEvents } from "../support/event-reader.ts";
 import { withRuntime } from "../support/own-runtime.ts";

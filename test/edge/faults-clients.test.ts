@@ -1,9 +1,9 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { eventStream, textStream } from "../../src/edge/frame-stream.ts";
+import { eventStream, textStream } from "../../src/edge/http/frame-stream.ts";
 import { limits } from "../../src/limits.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { TurnLog } from "../../src/turn/turn-log.ts";
+import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import { json, problemIn, textOf } from "../support/edge.ts";
 import { ask, gate, halting, said } from "../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";

@@ -1,9 +1,9 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { filesOf } from "../../src/edge/facilities.ts";
-import { R2Files } from "../../src/edge/r2-files.ts";
+import { R2Files } from "../../src/edge/platform/r2-files.ts";
 import { limits } from "../../src/limits.ts";
-import { writeFile, type Writing } from "../../src/plan/template-files.ts";
+import { writeFile, type Writing } from "../../src/plan/template/template-files.ts";
 import type { Files } from "../../src/tool/files.ts";
 
 /** A folder of a conversation's own. */

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import type { PlanView } from "../../src/edge/plan-view.ts";
+import type { PlanView } from "../../src/edge/plans/plan-view.ts";
 import { json } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { planning, planOf, runOf, statusesOf, variable } from "../support/planning.ts";

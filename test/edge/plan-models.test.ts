@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { json } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
-import { planSupport } from "../../src/edge/plan-support.ts";
-import type { PlanView } from "../../src/edge/plan-view.ts";
+import { planSupport } from "../../src/edge/plans/plan-support.ts";
+import type { PlanView } from "../../src/edge/plans/plan-view.ts";
 import { planning, planOf, planTools, runOf } from "../support/planning.ts";
 import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
 import { chunksIn } from "../support/turn-client.ts";

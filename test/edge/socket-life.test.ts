@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { SocketLine } from "../../src/edge/socket-line.ts";
+import { SocketLine } from "../../src/edge/sockets/socket-line.ts";
 import { limits } from "../../src/limits.ts";
 import { call, newId, objectOf, problemIn, put } from "../support/edge.ts";
 import { haltedTurn } from "../support/halted-turn.ts";

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { expect, it } from "vitest";
 import { weather } from "../../src/agents/weather.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import { modelFromSettings } from "../../src/edge/model.ts";
+import { modelFromSettings } from "../../src/edge/models/model.ts";
 import { workersAiModels } from "../../src/edge/models/workers-ai.ts";
 import { json, type TurnJson } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";

@@ -2,8 +2,11 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { CapabilityScanner, type WrittenCall } from "../../src/plan/capability-scanner.ts";
-import { readCapabilities } from "../../src/plan/capability-xml.ts";
+import {
+  CapabilityScanner,
+  type WrittenCall,
+} from "../../src/plan/capability/capability-scanner.ts";
+import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
 import { limits } from "../../src/limits.ts";
 import { manner, wantedCall, written, xmlFragment } from "./workflow-xml.ts";
 

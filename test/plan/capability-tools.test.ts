@@ -1,8 +1,8 @@
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { withKnownTools } from "../../src/plan/capability-tools.ts";
-import { readCapabilities } from "../../src/plan/capability-xml.ts";
+import { withKnownTools } from "../../src/plan/capability/capability-tools.ts";
+import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { Workflows } from "../support/workflows.ts";
 

@@ -7,7 +7,7 @@ import {
   matchesGlob,
   prefixOf,
   unknownPlaceholder,
-} from "../../src/plan/file-target.ts";
+} from "../../src/plan/template/file-target.ts";
 
 describe("a pattern of files", () => {
   it.each([

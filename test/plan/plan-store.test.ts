@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { type PlanRecord, PlanStore } from "../../src/plan/plan-store.ts";
 import type { RunRecord } from "../../src/plan/run-record.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { planOf } from "../support/plans.ts";
 

@@ -1,5 +1,9 @@
-import { readTemplate, type TemplateStep } from "../../src/plan/template.ts";
-import { renderStep, type Shown, type StepSources } from "../../src/plan/template-render.ts";
+import { readTemplate, type TemplateStep } from "../../src/plan/template/template.ts";
+import {
+  renderStep,
+  type Shown,
+  type StepSources,
+} from "../../src/plan/template/template-render.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Json } from "../../src/value/json.ts";
 

@@ -6,9 +6,9 @@ import {
   PROMPT_TOOL,
   templateFindings,
   variablesRead,
-} from "../../src/plan/template-plan.ts";
-import { templateStep } from "../../src/plan/template-schema.ts";
-import { readTemplate } from "../../src/plan/template.ts";
+} from "../../src/plan/template/template-plan.ts";
+import { templateStep } from "../../src/plan/template/template-schema.ts";
+import { readTemplate } from "../../src/plan/template/template.ts";
 import { planOf } from "./template-run.ts";
 
 const findingsOf = (text: string) => planFromTemplate(text).findings;

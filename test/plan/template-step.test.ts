@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { effectsOfStep } from "../../src/plan/template-step.ts";
+import { effectsOfStep } from "../../src/plan/template/template-step.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
 import { step, today } from "./template-asked.ts";
 import { planOf, runRecord, TemplateRuns } from "./template-run.ts";

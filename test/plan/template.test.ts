@@ -1,6 +1,10 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readTemplate, type Template, type TemplateStep } from "../../src/plan/template.ts";
+import {
+  readTemplate,
+  type Template,
+  type TemplateStep,
+} from "../../src/plan/template/template.ts";
 
 function read(text: string): Template {
   const { template, findings } = readTemplate(text);

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { variableCapability } from "../../src/plan/variable-capability.ts";
-import { bytesContent } from "../../src/store/content.ts";
+import { variableCapability } from "../../src/plan/capability/variable-capability.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";

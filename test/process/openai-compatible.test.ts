@@ -1,4 +1,4 @@
-import { runtimeToolNames } from "../../src/tool/variable-tools.ts";
+import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type ChatCompletions,

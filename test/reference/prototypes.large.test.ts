@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { codeOf } from "../../src/errors.ts";
-import { parseJson } from "../../src/edge/read-body.ts";
+import { parseJson } from "../../src/edge/http/read-body.ts";
 import { Expander } from "../../src/reference/expand.ts";
 import { interpolate, resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
-import { type Sql, textIn } from "../../src/store/sql.ts";
+import { type Sql, textIn } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableInfo, VariableStore } from "../../src/store/variable-store.ts";
 import { variableIn } from "../../src/tool/tool-output.ts";
-import { History, type StoredMessage, toUIMessage } from "../../src/turn/history.ts";
-import { Journal } from "../../src/turn/journal.ts";
-import { TurnLog } from "../../src/turn/turn-log.ts";
+import { History, type StoredMessage, toUIMessage } from "../../src/turn/history/history.ts";
+import { Journal } from "../../src/turn/log/journal.ts";
+import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import { chunkOf, type Client, messageFrom, must } from "./client.ts";
 import { callsIn, committedCalls } from "./committed.ts";
 import { answerId, type Request, type SimulatedObject } from "./object.ts";

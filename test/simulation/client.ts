@@ -1,5 +1,5 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
-import type { Frame, TurnLog } from "../../src/turn/turn-log.ts";
+import type { Frame, TurnLog } from "../../src/turn/log/turn-log.ts";
 
 /** A promise that was not kept. */
 export class Broken extends Error {}

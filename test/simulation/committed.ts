@@ -1,7 +1,7 @@
 import { isToolUIPart } from "ai";
-import type { Sql } from "../../src/store/sql.ts";
-import { History, type StoredMessage } from "../../src/turn/history.ts";
-import { Journal, type JournalEntry } from "../../src/turn/journal.ts";
+import type { Sql } from "../../src/store/rows/sql.ts";
+import { History, type StoredMessage } from "../../src/turn/history/history.ts";
+import { Journal, type JournalEntry } from "../../src/turn/log/journal.ts";
 
 type ToolPart = Extract<StoredMessage["parts"][number], { readonly toolCallId: string }>;
 

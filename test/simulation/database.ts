@@ -1,5 +1,5 @@
-import { migrate } from "../../src/store/migrations.ts";
-import { type Sql, type SqlRow, type SqlValue, textIn } from "../../src/store/sql.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import { type Sql, type SqlRow, type SqlValue, textIn } from "../../src/store/rows/sql.ts";
 import type { Random } from "../chaos/random.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { START_MS } from "../support/turn.ts";

@@ -1,13 +1,13 @@
 import { ByrefError } from "../../src/errors.ts";
-import type { Sql } from "../../src/store/sql.ts";
+import type { Sql } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import { History } from "../../src/turn/history.ts";
-import { Journal } from "../../src/turn/journal.ts";
-import { recoveryDelayMs } from "../../src/turn/recovery.ts";
+import { History } from "../../src/turn/history/history.ts";
+import { Journal } from "../../src/turn/log/journal.ts";
+import { recoveryDelayMs } from "../../src/turn/log/recovery.ts";
 import type { Approval } from "../../src/turn/tool-calls.ts";
 import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
-import { TurnLog } from "../../src/turn/turn-log.ts";
+import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import type { TurnOptions } from "../../src/turn/turn-options.ts";
 import { userMessage } from "../support/turn.ts";
 import { agentOf, modelOf, questionText } from "./actors.ts";

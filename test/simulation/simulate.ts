@@ -32,7 +32,7 @@
 
 import type { Approval } from "../../src/turn/tool-calls.ts";
 import type { TurnResult } from "../../src/turn/turn.ts";
-import { TurnLog } from "../../src/turn/turn-log.ts";
+import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import { waitingCalls } from "../../src/turn/waiting.ts";
 import { Random } from "../chaos/random.ts";
 import { checkEnd, checkMemory, type Outcome, outcomeOf } from "./checks.ts";

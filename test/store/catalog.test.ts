@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
 import { NodeSql } from "../support/node-sql.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { jsonContent } from "../../src/store/content.ts";
+import { jsonContent } from "../../src/store/bytes/content.ts";
 
 describe("jsonContent", () => {
   it("takes a text of just maxValueBytes and refuses one byte more", () => {

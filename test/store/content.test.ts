@@ -9,7 +9,7 @@ import {
   jsonContent,
   RECORDS_TYPE,
   TEXT_TYPE,
-} from "../../src/store/content.ts";
+} from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
 import { byteLength, decodeUtf8 } from "../../src/value/utf8.ts";
 

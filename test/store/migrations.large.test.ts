@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { hasSchema, migrate } from "../../src/store/migrations.ts";
-import type { Sql } from "../../src/store/sql.ts";
+import { hasSchema, migrate } from "../../src/store/rows/migrations.ts";
+import type { Sql } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Tombstone } from "../../src/store/variable-store.ts";
-import { History, toUIMessage } from "../../src/turn/history.ts";
+import { History, toUIMessage } from "../../src/turn/history/history.ts";
 import type { Json } from "../../src/value/json.ts";
 import { infoOf, type OldMessage, type OldVariable, storedText, Version1 } from "./version-1.ts";
 import {

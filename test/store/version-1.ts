@@ -1,4 +1,4 @@
-import type { SqlValue } from "../../src/store/sql.ts";
+import type { SqlValue } from "../../src/store/rows/sql.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { NodeSql } from "../support/node-sql.ts";
 

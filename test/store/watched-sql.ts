@@ -1,6 +1,12 @@
 import { expect } from "vitest";
-import { migrate } from "../../src/store/migrations.ts";
-import { firstRow, numberIn, type Sql, type SqlRow, type SqlValue } from "../../src/store/sql.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import {
+  firstRow,
+  numberIn,
+  type Sql,
+  type SqlRow,
+  type SqlValue,
+} from "../../src/store/rows/sql.ts";
 import type { Awaitable, VariableStore } from "../../src/store/variable-store.ts";
 import { NodeSql } from "../support/node-sql.ts";
 

@@ -4,10 +4,10 @@ import { ByrefError } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { CallOptions } from "../../src/tool/wrapped-tool.ts";
-import { Account } from "../../src/turn/account.ts";
+import { Account } from "../../src/turn/spend/account.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import type { Colleague, FindColleague } from "../../src/turn/delegate.ts";
-import { Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend.ts";
+import { Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 import { askModelOf, type SubTurnOptions } from "../../src/turn/sub-turn.ts";
 import {
   finish,

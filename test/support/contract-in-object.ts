@@ -1,9 +1,9 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { aroundEach } from "vitest";
-import { DurableSql } from "../../src/edge/durable-sql.ts";
-import { R2Blobs } from "../../src/edge/r2-blobs.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
+import { R2Blobs } from "../../src/edge/platform/r2-blobs.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { type StoreContract, variableStoreContract } from "../contract/variable-store.ts";
 

@@ -10,7 +10,7 @@ import type {
 import type { ToolSet } from "ai";
 import { orders } from "../../src/agents/orders.ts";
 import { createWeather } from "../../src/agents/weather.ts";
-import { demoModel } from "../../src/edge/demo-model.ts";
+import { demoModel } from "../../src/edge/models/demo-model.ts";
 
 export const weather = createWeather({ now: () => new Date("2025-07-15T00:00:00Z") });
 export const everyTool: ToolSet = { ...weather.tools, ...orders.tools };

@@ -7,7 +7,7 @@ import {
   type ByteRange,
   unreadable,
   uploadIsOver,
-} from "../../src/store/blobs.ts";
+} from "../../src/store/bytes/blobs.ts";
 import { messageOf } from "../../src/errors.ts";
 
 /** A file's name has at most 255 bytes. */

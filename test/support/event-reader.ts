@@ -1,7 +1,7 @@
 import { evictDurableObject } from "cloudflare:test";
 import { expect } from "vitest";
-import { DurableSql } from "../../src/edge/durable-sql.ts";
-import { type ConversationEvent, EventLog } from "../../src/turn/event-log.ts";
+import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
+import { type ConversationEvent, EventLog } from "../../src/turn/log/event-log.ts";
 import { call, newId, objectOf } from "./edge.ts";
 import { inStorage } from "./storage.ts";
 

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { History } from "../../src/turn/history.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { History } from "../../src/turn/history/history.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";

@@ -1,6 +1,6 @@
-import { TenantSpend } from "../../src/edge/tenant-spend.ts";
-import type { Claim, Grant, LeaseOffice } from "../../src/turn/lease.ts";
-import type { Spent, TenantLimits } from "../../src/turn/spend.ts";
+import { TenantSpend } from "../../src/edge/directory/tenant-spend.ts";
+import type { Claim, Grant, LeaseOffice } from "../../src/turn/spend/lease.ts";
+import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { NodeSql } from "./node-sql.ts";
 
 /** A tenant's leases in this process's memory, as its directory keeps them. */

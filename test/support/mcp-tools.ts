@@ -1,5 +1,5 @@
 import { afterEach } from "vitest";
-import type { McpDirectory, McpServer, McpTools } from "../../src/tool/mcp-tools.ts";
+import type { McpDirectory, McpServer, McpTools } from "../../src/tool/mcp/mcp-tools.ts";
 import type { Json } from "../../src/value/json.ts";
 import {
   type McpServerOptions,

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../src/errors.ts";
-import { filePathIn } from "../../src/tool/file-content.ts";
+import { filePathIn } from "../../src/tool/variables/file-content.ts";
 import type { FileInfo, Files, FileWrite, StoredFile } from "../../src/tool/files.ts";
 
 /** A conversation's folder in memory, for tests in plain Node. */

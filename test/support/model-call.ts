@@ -1,7 +1,7 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { LanguageModel, ModelMessage, ToolSet, UIMessageChunk } from "ai";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { SavingsCounter } from "../../src/turn/savings.ts";
+import { SavingsCounter } from "../../src/turn/spend/savings.ts";
 import { callModel, type StepContext, type StepResult } from "../../src/turn/step.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
 

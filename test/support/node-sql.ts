@@ -1,6 +1,6 @@
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
 import { limits } from "../../src/limits.ts";
-import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../src/store/sql.ts";
+import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../src/store/rows/sql.ts";
 
 /** Cloudflare's bounds for one statement. */
 const MAX_BINDINGS = 100;

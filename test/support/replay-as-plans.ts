@@ -5,7 +5,7 @@ import { readJsonPlan } from "../../src/plan/json-plan.ts";
 import { runPlan } from "../../src/plan/run-plan.ts";
 import { nameInRun, type RunRecord } from "../../src/plan/run-record.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";

@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { loaderSandbox } from "../../src/edge/loader-sandbox.ts";
-import type { Sandbox } from "../../src/tool/sandbox.ts";
+import { loaderSandbox } from "../../src/edge/platform/loader-sandbox.ts";
+import type { Sandbox } from "../../src/tool/code/sandbox.ts";
 import { type CodeCall, type CodeOutcome, runCode } from "./run-code.ts";
 
 /** Inside of an object, where a turn would run it. */

@@ -1,13 +1,16 @@
 import * as z from "zod";
 import { resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { Labels } from "../../src/tool/labels.ts";
 import type { RuntimeTool } from "../../src/tool/runtime-tool.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
-import { variableTools, type VariableToolsOptions } from "../../src/tool/variable-tools.ts";
+import {
+  variableTools,
+  type VariableToolsOptions,
+} from "../../src/tool/variables/variable-tools.ts";
 import type { Json } from "../../src/value/json.ts";
 import { NodeSql } from "./node-sql.ts";
 

@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxJob, SandboxRun } from "../../src/tool/sandbox.ts";
+import type { Sandbox, SandboxJob, SandboxRun } from "../../src/tool/code/sandbox.ts";
 
 export interface ScriptedSandbox extends Sandbox {
   /** What it was given, oldest first. */

@@ -3,7 +3,7 @@ import { tool } from "ai";
 import { expect } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import type { SpendLimits, Spent } from "../../src/turn/spend.ts";
+import type { SpendLimits, Spent } from "../../src/turn/spend/spend.ts";
 import { directoryOf, eventually } from "./directory.ts";
 import { json, newId } from "./edge.ts";
 import { type OwnRuntime, withRuntime } from "./own-runtime.ts";

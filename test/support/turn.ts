@@ -6,19 +6,19 @@ import {
   type UIMessage,
   type UIMessageChunk,
 } from "ai";
-import { migrate } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { Naming } from "../../src/tool/prepared-call.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { capabilityTags } from "../../src/turn/capability-tags.ts";
-import { History, type StoredMessage } from "../../src/turn/history.ts";
-import { Journal } from "../../src/turn/journal.ts";
-import type { LeaseOffice } from "../../src/turn/lease.ts";
+import { capabilityTags } from "../../src/turn/model/capability-tags.ts";
+import { History, type StoredMessage } from "../../src/turn/history/history.ts";
+import { Journal } from "../../src/turn/log/journal.ts";
+import type { LeaseOffice } from "../../src/turn/spend/lease.ts";
 import { resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
-import type { SpendLimits } from "../../src/turn/spend.ts";
+import type { SpendLimits } from "../../src/turn/spend/spend.ts";
 import type { Facilities } from "../../src/turn/toolbox.ts";
-import { TurnLog } from "../../src/turn/turn-log.ts";
+import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import type { TurnOptions } from "../../src/turn/turn-options.ts";
 import { waitingCalls } from "../../src/turn/waiting.ts";
 import { NodeSql } from "./node-sql.ts";

@@ -1,12 +1,12 @@
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
-import { withKnownTools } from "../../src/plan/capability-tools.ts";
-import { readCapabilities } from "../../src/plan/capability-xml.ts";
+import { withKnownTools } from "../../src/plan/capability/capability-tools.ts";
+import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
 import { checkPlan } from "../../src/plan/check-plan.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { runPlan } from "../../src/plan/run-plan.ts";
 import type { RunRecord } from "../../src/plan/run-record.ts";
-import { variableCapability } from "../../src/plan/variable-capability.ts";
+import { variableCapability } from "../../src/plan/capability/variable-capability.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";

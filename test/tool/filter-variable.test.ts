@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { bytesContent } from "../../src/store/content.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import { filterVariable } from "../../src/tool/filter-variable.ts";
+import { filterVariable } from "../../src/tool/variables/filter-variable.ts";
 import { type SaveTarget, saveTargetIn } from "../../src/tool/save-target.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";

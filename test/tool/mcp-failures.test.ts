@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, vi } from "vitest";
-import { McpDirectory } from "../../src/tool/mcp-tools.ts";
+import { McpDirectory } from "../../src/tool/mcp/mcp-tools.ts";
 import { failure, type OfferedTool, textResult } from "../support/mcp-server.ts";
 import { endServersAfterEach, offering, open, run, start } from "../support/mcp-tools.ts";
 

@@ -1,6 +1,6 @@
 import { asSchema } from "ai";
 import { describe, expect, it } from "vitest";
-import { McpDirectory } from "../../src/tool/mcp-tools.ts";
+import { McpDirectory } from "../../src/tool/mcp/mcp-tools.ts";
 import {
   failure,
   type Result,

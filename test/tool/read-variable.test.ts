@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { bytesContent } from "../../src/store/content.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Json } from "../../src/value/json.ts";
 import { CountedSql, MIB } from "../contract/store-fixture.ts";

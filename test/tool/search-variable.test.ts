@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parsePath } from "../../src/reference/grammar.ts";
-import { bytesContent } from "../../src/store/content.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/migrations.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import { matcherFor } from "../../src/tool/matcher.ts";
+import { matcherFor } from "../../src/tool/variables/matcher.ts";
 import type { Json } from "../../src/value/json.ts";
 import { CountedSql, MIB } from "../contract/store-fixture.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";

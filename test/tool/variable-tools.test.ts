@@ -1,10 +1,10 @@
 import { asSchema } from "ai";
 import { describe, expect, it } from "vitest";
-import { bytesContent } from "../../src/store/content.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { FileWriter as Files } from "../../src/tool/files.ts";
-import type { FileContent } from "../../src/tool/file-content.ts";
-import { runtimeToolNames, variableTools } from "../../src/tool/variable-tools.ts";
+import type { FileContent } from "../../src/tool/variables/file-content.ts";
+import { runtimeToolNames, variableTools } from "../../src/tool/variables/variable-tools.ts";
 import type { Json } from "../../src/value/json.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MessageParts } from "../../src/turn/message-parts.ts";
+import { MessageParts } from "../../src/turn/history/message-parts.ts";
 import { answers, asked, calls, failures, oneCall, tools } from "../support/conformance-cases.ts";
 import { askBoth, askUs } from "../support/model-conformance.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../support/scripted-model.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { migrate } from "../../src/store/migrations.ts";
-import type { SqlValue } from "../../src/store/sql.ts";
-import { History, type StoredMessage, toUIMessage } from "../../src/turn/history.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import type { SqlValue } from "../../src/store/rows/sql.ts";
+import { History, type StoredMessage, toUIMessage } from "../../src/turn/history/history.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { emptyHistory, START_MS, userMessage } from "../support/turn.ts";
 

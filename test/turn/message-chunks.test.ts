@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { describe, expect, it } from "vitest";
-import { chunksOf } from "../../src/turn/message-chunks.ts";
+import { chunksOf } from "../../src/turn/history/message-chunks.ts";
 import { readMessage } from "../support/turn.ts";
 
 const input = { a: 1 };

@@ -1,7 +1,7 @@
 import { APICallError, InvalidResponseDataError } from "@ai-sdk/provider";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ByrefError } from "../../src/errors.ts";
-import { BrokenOff, isRetryable, pause, retryDelayMs } from "../../src/turn/model-failure.ts";
+import { BrokenOff, isRetryable, pause, retryDelayMs } from "../../src/turn/model/model-failure.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { Plan, PlanOutput } from "../../src/plan/plan.ts";
 import type { RunRecord } from "../../src/plan/run-record.ts";
-import { bytesContent } from "../../src/store/content.ts";
-import { MemoryBlobs } from "../../src/store/memory-blobs.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
+import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { RunOutcome } from "../../src/turn/run-outcome.ts";
+import { RunOutcome } from "../../src/turn/plans/run-outcome.ts";
 import type { Json } from "../../src/value/json.ts";
 
 const planWith = (outputs: readonly PlanOutput[]): Plan => ({

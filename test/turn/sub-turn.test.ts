@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { bytesContent } from "../../src/store/content.ts";
+import { bytesContent } from "../../src/store/bytes/content.ts";
 import { Labels } from "../../src/tool/labels.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { Taint } from "../../src/tool/taint.ts";

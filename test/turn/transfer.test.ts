@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { migrate } from "../../src/store/migrations.ts";
-import { type ConversationEvent, EventLog } from "../../src/turn/event-log.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import { type ConversationEvent, EventLog } from "../../src/turn/log/event-log.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { emptyHistory, userMessage } from "../support/turn.ts";
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { limits } from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { SpendLimits } from "../../src/turn/spend.ts";
+import type { SpendLimits } from "../../src/turn/spend/spend.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import { Conversation, dataOf, promptOf } from "../support/turn.ts";
 

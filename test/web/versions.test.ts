@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ConversationEvent } from "../../src/turn/event-log.ts";
+import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
 import { callOf, endOf, versionAt } from "../../src/web/references/versions.ts";
 
 const variable = {

@@ -1,5 +1,5 @@
 import { AnthropicLanguageModel } from "@ai-sdk/anthropic/internal";
-import { type ModelProvider, withoutTrailingSlash } from "../model.ts";
+import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
 
 const BASE_URL = "https://api.anthropic.com/v1";
 

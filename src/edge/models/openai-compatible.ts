@@ -1,5 +1,5 @@
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import type { ModelProvider } from "../model.ts";
+import type { ModelProvider } from "./model.ts";
 
 /** `openai-compatible:<model>`: any endpoint that speaks chat completions, at `MODEL_BASE_URL`. */
 export const openaiCompatibleModels: ModelProvider = {

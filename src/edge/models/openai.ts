@@ -1,6 +1,6 @@
 import { OpenAIResponsesLanguageModel } from "@ai-sdk/openai/internal";
 import { defaultSettingsMiddleware, wrapLanguageModel } from "ai";
-import { type ModelProvider, withoutTrailingSlash } from "../model.ts";
+import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
 
 const BASE_URL = "https://api.openai.com/v1";
 

@@ -1,6 +1,6 @@
 import { createWorkersAI, type WorkersAISettings } from "workers-ai-provider";
 import { ByrefError } from "../../errors.ts";
-import type { ModelProvider } from "../model.ts";
+import type { ModelProvider } from "./model.ts";
 
 /**
  * `workers-ai:<model>`: Cloudflare's own, through the binding `AI`. The binding is not declared in our

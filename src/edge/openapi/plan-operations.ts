@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { jsonPlan } from "../../plan/json-plan.ts";
-import { planList, planView, runView } from "../plan-schemas.ts";
+import { planList, planView, runView } from "../plans/plan-schemas.ts";
 import { location, runBody } from "../requests.ts";
 import { conversationOperations } from "./conversation-operations.ts";
 import type { Described } from "./document.ts";

@@ -3,7 +3,7 @@ import { Hono } from "hono/tiny";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { pageSize, parse, titleBody, wholeNumberIn } from "../requests.ts";
-import { readJson } from "../read-body.ts";
+import { readJson } from "../http/read-body.ts";
 
 /** A conversation as a whole, and its events. */
 export function conversationRoutes() {

@@ -3,8 +3,8 @@ import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
-import type { DirectoryEntry, DirectoryPlace } from "../directory.ts";
-import { directoryOf } from "../directory-of.ts";
+import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
+import { directoryOf } from "../directory/directory-of.ts";
 import { pageSize } from "../requests.ts";
 
 /** The list of a tenant's conversations. */

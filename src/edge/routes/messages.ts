@@ -17,7 +17,7 @@ import {
   turnIn,
   type TurnRequest,
 } from "../requests.ts";
-import { readChat, readJson } from "../read-body.ts";
+import { readChat, readJson } from "../http/read-body.ts";
 import { traceHeaders } from "../telemetry/trace-parent.ts";
 
 /** Turns and messages. */

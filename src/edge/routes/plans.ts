@@ -4,7 +4,7 @@ import { ByrefError } from "../../errors.ts";
 import type { FrontEnd } from "../../plan/front-end.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { mediaTypeOf, parseJson, readText, requireJsonType } from "../read-body.ts";
+import { mediaTypeOf, parseJson, readText, requireJsonType } from "../http/read-body.ts";
 import { parse, requireId, runBody, textOf } from "../requests.ts";
 import { traceHeaders } from "../telemetry/trace-parent.ts";
 

@@ -2,7 +2,7 @@ import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { isAllowedOrigin } from "../doors.ts";
+import { isAllowedOrigin } from "../doors/doors.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 
 /** Where the AI SDK's `WebSocketChatTransport` connects. */

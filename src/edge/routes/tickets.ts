@@ -2,10 +2,10 @@ import { Hono } from "hono/tiny";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app.ts";
-import { readJson } from "../read-body.ts";
+import { readJson } from "../http/read-body.ts";
 import { parse, requireId } from "../requests.ts";
 import { settingsOf } from "../settings.ts";
-import { newTicket } from "../tickets.ts";
+import { newTicket } from "../doors/tickets.ts";
 
 /** `POST …/tickets`. */
 export const ticketBody = z.strictObject({ path: z.string().max(2_048) });

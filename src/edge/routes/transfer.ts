@@ -5,9 +5,9 @@ import { ByrefError, codeOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf, importOf, type RemoteConversation } from "../conversation-of.ts";
-import { readJson } from "../read-body.ts";
+import { readJson } from "../http/read-body.ts";
 import { parse, requireId, wholeNumberIn } from "../requests.ts";
-import { withEnd } from "../whole-body.ts";
+import { withEnd } from "../http/whole-body.ts";
 
 /** `POST …/fork`. */
 export const forkBody = z.strictObject({ id: z.string().optional() });

@@ -4,11 +4,11 @@ import { limits } from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
 import { summaryOf } from "../../store/summary.ts";
 import type { AppEnv } from "../app.ts";
-import { conditionsIn, requireReadable } from "../conditions.ts";
+import { conditionsIn, requireReadable } from "../http/conditions.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { putOptionsIn } from "../put-variable.ts";
-import { readJson } from "../read-body.ts";
-import { withEnd } from "../whole-body.ts";
+import { putOptionsIn } from "../variables/put-variable.ts";
+import { readJson } from "../http/read-body.ts";
+import { withEnd } from "../http/whole-body.ts";
 import { changesBody, interpolateBody, parse, wholeNumberIn } from "../requests.ts";
 
 /** The variables of a conversation. */

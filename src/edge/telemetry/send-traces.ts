@@ -1,5 +1,5 @@
 import { limits } from "../../limits.ts";
-import { withoutTrailingSlash } from "../model.ts";
+import { withoutTrailingSlash } from "../models/model.ts";
 
 export interface Collector {
   /** Of all signals; the path of traces is put behind it. */

@@ -1,8 +1,8 @@
 import type { Observer } from "../../tool/observer.ts";
-import { nameOf } from "../../turn/model-call.ts";
+import { nameOf } from "../../turn/model/model-call.ts";
 import type { Cast } from "../cast.ts";
 import { conversationIn } from "../conversation-name.ts";
-import type { Inside } from "../directory-of.ts";
+import type { Inside } from "../directory/directory-of.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 import { dataPointOf } from "./data-point.ts";
 import { tracesRequest } from "./otlp.ts";

@@ -1,4 +1,4 @@
-import type { ConversationEvent } from "../../turn/event-log.ts";
+import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import { bytesInWords } from "../words.ts";
 import type { Events } from "./use-events.ts";
 import "./events-panel.css";

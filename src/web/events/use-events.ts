@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import type { ConversationEvent } from "../../turn/event-log.ts";
+import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import type { Session } from "../session.ts";
 
 /** Kept of a long conversation. */

@@ -1,4 +1,4 @@
-import type { PlanView, RunView } from "../../edge/plan-view.ts";
+import type { PlanView, RunView } from "../../edge/plans/plan-view.ts";
 
 export type PlannedCall = PlanView["calls"][number];
 export type CallState = RunView["calls"][number];

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { PlanView as Plan } from "../../edge/plan-view.ts";
+import type { PlanView as Plan } from "../../edge/plans/plan-view.ts";
 import type { Session } from "../session.ts";
 import { Confirm } from "../shell/confirm.tsx";
 import { icons } from "../variables/icons.tsx";

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "react";
-import type { PlanView } from "../../edge/plan-view.ts";
+import type { PlanView } from "../../edge/plans/plan-view.ts";
 import type { Chunk, RunData } from "../../client.ts";
 import type { Session } from "../session.ts";
 import { problemWords } from "../variables/problem-words.ts";

@@ -1,4 +1,4 @@
-import type { ConversationEvent } from "../../turn/event-log.ts";
+import type { ConversationEvent } from "../../turn/log/event-log.ts";
 
 /** Is this event the moment that is meant? */
 export type Moment = (event: ConversationEvent) => boolean;

@@ -7,7 +7,7 @@ import type { Loaded } from "../chat/load-messages.ts";
 import { type Chatting, useChatting } from "../chat/use-chatting.ts";
 import { useWritten } from "../chat/use-written.ts";
 import { ConversationContext } from "../conversation-context.ts";
-import type { ConversationEvent } from "../../turn/event-log.ts";
+import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import { type Events, useEvents } from "../events/use-events.ts";
 import type { Session } from "../session.ts";
 import { useVariableInfos } from "../use-variable-infos.ts";

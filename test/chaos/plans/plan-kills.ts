@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as textOf } from "node:stream/consumers";
-import type { PlanView } from "../../../src/edge/plan-view.ts";
+import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../worker.ts";
 
 /** Where in a call the process ends: its tool is asked, has done its work, has answered. */

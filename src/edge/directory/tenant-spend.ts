@@ -1,0 +1,101 @@
+import { limits } from "../../limits.ts";
+import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
+import type { Claim, Grant, LeaseOffice } from "../../turn/spend/lease.ts";
+import type { Spent } from "../../turn/spend/spend.ts";
+
+/**
+ * What a tenant has spent, and what its turns have on lease, which counts as spent until it is given back:
+ * what is granted is never more than the limit. Tokens may be more by what the calls take that are under way
+ * when the limit is reached. A lease that nobody gives back stays spent until its window ends. The table is
+ * made when a limit is first asked about.
+ */
+export class TenantSpend {
+  readonly #sql: Sql;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  take(claim: Claim): Grant {
+    this.#sql.run(TABLE);
+    return this.#sql.transaction(() => this.#take(claim));
+  }
+
+  settle({ key, spent }: Parameters<LeaseOffice["settle"]>[0]): void {
+    this.#sql.run(TABLE);
+    this.#sql.transaction(() => {
+      for (const row of this.#sql.all(`SELECT * FROM spend WHERE key = ?`, key)) {
+        // `set` wrote it.
+        const what = textIn(row, "what") as keyof Spent;
+        const all = [ALL, textIn(row, "window"), what] as const;
+        this.#set(all, (this.#get(all) ?? 0) + spent[what] - numberIn(row, "amount"));
+      }
+      this.#sql.run(`DELETE FROM spend WHERE key = ?`, key);
+    });
+  }
+
+  /** All that is wanted, or nothing. */
+  #take({ key, window, spent, wants }: Claim): Grant {
+    const looked = wants.map(({ what, count, maximum }) => {
+      const all = [ALL, window, what] as const;
+      const lease = [key, window, what] as const;
+      const had = this.#get(lease) ?? spent[what];
+      const upTo = Math.max(had, spent[what]);
+      const used = (this.#get(all) ?? this.#begin(window)) + upTo - had;
+      const grant = (more: number) => {
+        this.#set(all, used + more);
+        this.#set(lease, upTo + more);
+        return upTo + more;
+      };
+      const free = maximum - used;
+      const missing = spent[what] + count - upTo;
+      const isRefused = missing > Math.max(free, 0);
+      // What it has on lease itself is not spent.
+      const refused = { what, count, maximum, spent: used - upTo + spent[what] };
+      return { what, isRefused, refused, grant, more: moreFor(what, missing, free) };
+    });
+    const refused = looked.find(({ isRefused }) => isRefused)?.refused;
+    const upTo = looked.map(({ what, grant, more }) => [what, grant(refused ? 0 : more)]);
+    return refused ? { refused } : { upTo: Object.fromEntries(upTo) as Partial<Spent> };
+  }
+
+  #get(place: Place): number | undefined {
+    const select = `SELECT amount FROM spend WHERE key = ? AND window = ? AND what = ?`;
+    const row = firstRow(this.#sql, select, ...place);
+    return row && numberIn(row, "amount");
+  }
+
+  #set(place: Place, amount: number): void {
+    this.#sql.run(`REPLACE INTO spend VALUES (?, ?, ?, ?)`, ...place, amount);
+  }
+
+  /**
+   * Windows that are over go, but for the last: others may have asked in it a moment ago, and without it would
+   * find all of the limit again.
+   */
+  #begin(window: string): number {
+    const isBefore = (bound: string) => `length(window) = length(?1) AND window < ${bound}`;
+    const last = `(SELECT max(window) FROM spend WHERE ${isBefore("?1")})`;
+    this.#sql.run(`DELETE FROM spend WHERE ${isBefore(last)}`, window);
+    return 0;
+  }
+}
+
+/** Of a lease, or of all that the tenant has spent. */
+type Place = readonly [key: string, window: string, what: keyof Spent];
+
+/** No lease has it for a key. */
+const ALL = "";
+
+/**
+ * Beyond what is needed, so that others find enough too. Of tokens a call may take more than there are on
+ * lease: with small leases more calls could begin near the limit, and all of them exceed it.
+ */
+function moreFor(what: keyof Spent, missing: number, free: number): number {
+  const share = what === "tokens" ? free : Math.ceil(free / limits.leaseShare);
+  return missing > 0 ? Math.max(missing, Math.min(limits.lease[what], share)) : 0;
+}
+
+const TABLE = `CREATE TABLE IF NOT EXISTS spend (
+  key TEXT, window TEXT, what TEXT, amount INTEGER NOT NULL, PRIMARY KEY (key, window, what)
+) WITHOUT ROWID`;

@@ -1,0 +1,115 @@
+import { ByrefError } from "../../errors.ts";
+import { isTenant, LOCAL_HOSTS, type Settings } from "../settings.ts";
+
+/**
+ * Lets a request in and says whose it is, or throws. What is no tenant (`undefined`, an empty text, more
+ * than 256 characters) lets nobody in.
+ */
+export type Door = (request: Request, settings: Settings) => Promise<string> | string;
+
+const LOCAL_TENANT = "local";
+
+/** The door that `AUTH` names; `jwt` is the one for `AUTH=jwt`. Unset, nobody comes in. */
+export function doorBySettings(jwt: Door = unknownDoor): Door {
+  return (request, settings) => {
+    switch (settings.AUTH) {
+      case "none":
+        return localDoor(request, settings);
+      case "bearer":
+        return bearerDoor(request, settings);
+      case "jwt":
+        return jwt(request, settings);
+      default:
+        throw unauthorized("AUTH is not set, so nobody may come in; set it to bearer or jwt.");
+    }
+  };
+}
+
+/** The door that `AUTH` names, `jwt` left out. */
+export const settingsDoor: Door = (request, settings) => doorBySettings()(request, settings);
+
+function unknownDoor(): never {
+  const message = "AUTH=jwt needs a door that the application carries: jwt: jwtDoor.";
+  throw new ByrefError("bad_configuration", message);
+}
+
+/** Whose the request is. Throws `unauthorized` for an answer that is no tenant. */
+export async function tenantAt(door: Door, request: Request, settings: Settings): Promise<string> {
+  const tenant: unknown = await door(request, settings);
+  if (isTenant(tenant)) return tenant;
+  throw unauthorized("Nobody was let in.");
+}
+
+/**
+ * No key, but only for programs and pages of this machine: no page on the internet may talk to it, by
+ * another name for this address (DNS rebinding) or from its own origin.
+ */
+export function localDoor(request: Request, settings: Settings): string {
+  const { LOCAL_SECRET } = settings;
+  if (LOCAL_SECRET !== undefined && request.headers.get("x-byref-local") !== LOCAL_SECRET) {
+    throw new ByrefError(
+      "foreign_host",
+      "This port answers to npm start only; use the one it says.",
+    );
+  }
+  const host = request.headers.get("host") ?? new URL(request.url).host;
+  if (!LOCAL_HOSTS.has(hostname(host))) {
+    throw new ByrefError("foreign_host", `AUTH=none answers to localhost only, not to ${host}.`);
+  }
+  const origin = request.headers.get("origin");
+  // Browsers leave Origin out of some requests; this they send with every one.
+  const isForeign = origin === null && request.headers.get("sec-fetch-site") === "cross-site";
+  if (isForeign) throw new ByrefError("foreign_origin", "Pages of other sites may not call this.");
+  if (origin === null || isAllowedOrigin(origin, host, settings)) return LOCAL_TENANT;
+  throw new ByrefError("foreign_origin", `Pages of ${origin} may not call this; see CORS_ORIGINS.`);
+}
+
+/** Is it a page of ours, or of an origin that may call? */
+export function isAllowedOrigin(
+  origin: string,
+  host: string,
+  { CORS_ORIGINS = [] }: Settings,
+): boolean {
+  const isOwn = origin === `http://${host}` || origin === `https://${host}`;
+  return isOwn || CORS_ORIGINS.includes(origin);
+}
+
+function hostname(host: string): string {
+  return host.replace(/:\d{1,5}$/, "").toLowerCase();
+}
+
+const bearerDoor: Door = async (request, { API_KEYS = {} }) => {
+  const header = request.headers.get("authorization") ?? "";
+  const key = /^Bearer (\S{1,512})$/i.exec(header)?.[1];
+  if (key === undefined) throw unauthorized("Send a key: Authorization: Bearer <key>.");
+  const given = await sha256(key);
+  let tenant: string | undefined;
+  // Every key is compared, each in constant time, so that time tells nothing about any of them.
+  for (const [known, owner] of await digestsOf(API_KEYS)) {
+    if (crypto.subtle.timingSafeEqual(given, known)) tenant = owner;
+  }
+  if (tenant === undefined) throw unauthorized("The key is not known here.");
+  return tenant;
+};
+
+type Digests = readonly (readonly [digest: ArrayBuffer, tenant: string])[];
+const knownDigests = new WeakMap<object, Digests>();
+
+async function digestsOf(keys: Readonly<Record<string, string>>): Promise<Digests> {
+  const known = knownDigests.get(keys);
+  if (known !== undefined) return known;
+  const hashed = Object.entries(keys).map(
+    async ([key, tenant]) => [await sha256(key), tenant] as const,
+  );
+  const digests = await Promise.all(hashed);
+  knownDigests.set(keys, digests);
+  return digests;
+}
+
+function sha256(text: string): Promise<ArrayBuffer> {
+  return crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+}
+
+export function unauthorized(message: string): ByrefError {
+  return new ByrefError("unauthorized", message);
+}

@@ -1,0 +1,77 @@
+import { ByrefError } from "../../errors.ts";
+import { toBase64 } from "../../value/utf8.ts";
+import type { Settings } from "../settings.ts";
+
+const TICKET_MS = 60_000;
+const MAX_TICKET_CHARS = 4_096;
+
+/**
+ * A ticket for one GET of this path, as often as wanted within 60 s. It says whose it is, for whoever reads
+ * it, and is signed over that, the path and the time. Throws `bad_configuration` without a secret.
+ */
+export async function newTicket(settings: Settings, tenant: string, path: string): Promise<string> {
+  const key = await ticketKey(settings);
+  if (key === undefined) {
+    const message = "TICKET_SECRET must be set: nothing else here could sign a ticket.";
+    throw new ByrefError("bad_configuration", message);
+  }
+  const claim = toBase64Url(encoder.encode(JSON.stringify([tenant, Date.now() + TICKET_MS])));
+  const signature = await crypto.subtle.sign("HMAC", key, signed(claim, path));
+  return `${claim}.${toBase64Url(new Uint8Array(signature))}`;
+}
+
+/** Whose the ticket is, if it is good for this path now. */
+export async function tenantOfTicket(
+  settings: Settings,
+  ticket: string,
+  path: string,
+): Promise<string | undefined> {
+  const [claim, signature] = /^([\w-]+)\.([\w-]{43})$/.exec(ticket)?.slice(1) ?? [];
+  const key = await ticketKey(settings);
+  if (ticket.length > MAX_TICKET_CHARS || key === undefined) return undefined;
+  if (claim === undefined || signature === undefined) return undefined;
+  const isOurs = await crypto.subtle.verify(
+    "HMAC",
+    key,
+    fromBase64Url(signature),
+    signed(claim, path),
+  );
+  if (!isOurs) return undefined;
+  // What is signed was made above.
+  const text = new TextDecoder().decode(fromBase64Url(claim));
+  const [tenant, endsMs] = JSON.parse(text) as [string, number];
+  return Date.now() < endsMs ? tenant : undefined;
+}
+
+const encoder = new TextEncoder();
+
+function signed(claim: string, path: string): Uint8Array {
+  return encoder.encode(`${claim} ${path}`);
+}
+
+/** Another for each way of coming in: what was let in by one is worth nothing under the next. */
+async function ticketKey({ AUTH, ...settings }: Settings): Promise<CryptoKey | undefined> {
+  const { TICKET_SECRET, API_KEYS, JWT_SECRET, LOCAL_SECRET = "localhost" } = settings;
+  const own = { bearer: JSON.stringify(API_KEYS), jwt: JWT_SECRET, none: LOCAL_SECRET };
+  const secret = TICKET_SECRET ?? (AUTH === undefined ? undefined : own[AUTH]);
+  if (secret === undefined) return undefined;
+  const { subtle } = crypto;
+  const base = await subtle.importKey("raw", encoder.encode(secret), "HKDF", false, ["deriveKey"]);
+  const info = encoder.encode(`byref ticket ${AUTH}`);
+  return subtle.deriveKey(
+    { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info },
+    base,
+    { name: "HMAC", hash: "SHA-256", length: 256 },
+    false,
+    ["sign", "verify"],
+  );
+}
+
+function toBase64Url(bytes: Uint8Array): string {
+  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+}
+
+function fromBase64Url(text: string): Uint8Array {
+  const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return Uint8Array.from(bytes, (unit) => unit.charCodeAt(0));
+}

@@ -1,0 +1,129 @@
+import type { MiddlewareHandler } from "hono";
+import { ByrefError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { AppEnv } from "../app.ts";
+import { problem } from "./problem.ts";
+
+/** What is read of a body at once. The same memory serves for all of it. */
+const PIECE_BYTES = 16_384;
+
+/**
+ * Gives up a request whose body is too large, stops, or trickles: whoever reads it (`context.var.body`)
+ * fails, and the answer is `body_too_large` or `body_timeout`. Only waiting for the client counts, not how
+ * long it takes to do something with what came. Nothing is held here.
+ */
+export const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
+  const { req } = context;
+  // Values, and parts of an import, have bounds of their own (`receive.ts`).
+  const isStreamedIn = req.raw.method === "PUT" || req.path === "/conversations/import";
+  const maxBytes = isStreamedIn ? Number.POSITIVE_INFINITY : limits.maxChatBodyBytes;
+  if (Number(req.header("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const body = new ClientBody(req.raw.body, maxBytes);
+  context.set("body", body);
+  await next();
+  body.letGo();
+  // Whatever it was that this has spoiled.
+  if (body.error !== undefined) context.res = problem(body.error);
+};
+
+/** A body as its client sends it. */
+export class ClientBody {
+  readonly #body: ReadableStream<Uint8Array> | null;
+  readonly #maxBytes: number;
+  #cancel: (reason?: unknown) => Promise<void>;
+  #error: ByrefError | undefined;
+  #allBytes = 0;
+  #waitedMs = 0;
+  #bytes = 0;
+
+  constructor(body: ReadableStream<Uint8Array> | null, maxBytes: number) {
+    this.#body = body;
+    this.#maxBytes = maxBytes;
+    this.#cancel = async (reason) => body?.cancel(reason);
+  }
+
+  /** Set once it has been given up. */
+  get error(): ByrefError | undefined {
+    return this.#error;
+  }
+
+  /** Once, one after the other: each is overwritten by the next. */
+  async *pieces(): AsyncGenerator<Uint8Array> {
+    if (this.#body === null) return;
+    const read = this.#reading(reusing(this.#body) ?? this.#body.getReader());
+    for (let piece = await read(); piece !== undefined; piece = await read()) yield piece;
+  }
+
+  /** Nobody wants more of it: what is left unread stops a local server for seconds now and then. */
+  letGo(reason?: unknown): void {
+    this.#cancel(reason).catch(() => undefined);
+  }
+
+  #reading(reader: PieceReader): () => Promise<Uint8Array | undefined> {
+    this.#cancel = (reason) => reader.cancel(reason);
+    return async () => {
+      const startMs = Date.now();
+      const silence = Promise.withResolvers<never>();
+      const giveUp = () => silence.reject((this.#error = tooSilent()));
+      const timer = setTimeout(giveUp, limits.bodySilenceMs - this.#waitedMs);
+      try {
+        const { value } = await Promise.race([reader.read(), silence.promise]);
+        if (value === undefined) return undefined;
+        this.#note(value.byteLength, Date.now() - startMs);
+        if (this.#allBytes > this.#maxBytes) throw (this.#error = tooLarge(this.#maxBytes));
+        return value;
+      } catch (error) {
+        this.letGo(error);
+        throw error;
+      } finally {
+        clearTimeout(timer);
+      }
+    };
+  }
+
+  #note(bytes: number, waitedMs: number): void {
+    this.#allBytes += bytes;
+    this.#bytes += bytes;
+    this.#waitedMs += waitedMs;
+    if (this.#bytes < limits.minBodyBytes) return;
+    this.#bytes = 0;
+    this.#waitedMs = 0;
+  }
+}
+
+interface PieceReader {
+  read(): Promise<{ readonly value?: Uint8Array | undefined }>;
+  cancel(reason?: unknown): Promise<void>;
+}
+
+/** Reads into the same memory again and again; undefined for a stream that hands out memory of its own. */
+function reusing(body: ReadableStream<Uint8Array>): PieceReader | undefined {
+  let reader: ReadableStreamBYOBReader;
+  try {
+    reader = body.getReader({ mode: "byob" });
+  } catch {
+    return undefined;
+  }
+  let buffer: ArrayBufferLike = new ArrayBuffer(PIECE_BYTES);
+  return {
+    read: async () => {
+      const { done, value } = await reader.read(new Uint8Array(buffer));
+      if (done) return {};
+      buffer = value.buffer;
+      return { value };
+    },
+    cancel: (reason) => reader.cancel(reason),
+  };
+}
+
+function tooLarge(maxBytes: number): ByrefError {
+  return new ByrefError("body_too_large", `A body is at most ${maxBytes} bytes.`);
+}
+
+function tooSilent(): ByrefError {
+  const { bodySilenceMs, minBodyBytes } = limits;
+  return new ByrefError(
+    "body_timeout",
+    `The body stopped: fewer than ${minBodyBytes} bytes of it came in ${bodySilenceMs / 1_000} s.`,
+  );
+}

@@ -1,0 +1,28 @@
+import { codeOf, type ErrorCode, errorCodes, publicMessageOf } from "../../errors.ts";
+
+/** An RFC 9457 problem document. `code` is stable; `details` of the error become members. */
+export function problem(error: unknown): Response {
+  const code = codeOf(error);
+  const detail = publicMessageOf(error);
+  if (code === "internal") console.error(error);
+  return problemOf(code, detail, detailsOf(error));
+}
+
+export function problemOf(
+  code: ErrorCode,
+  detail: string,
+  details: Readonly<Record<string, unknown>> = {},
+): Response {
+  const { status, title } = errorCodes[code];
+  const body = { ...details, type: `urn:byref:${code}`, title, status, detail, code };
+  const headers = new Headers({ "content-type": "application/problem+json" });
+  if (status === 401) headers.set("www-authenticate", "Bearer");
+  if (status === 429 || status === 503) headers.set("retry-after", "5");
+  return new Response(JSON.stringify(body), { status, headers });
+}
+
+function detailsOf(error: unknown): Readonly<Record<string, unknown>> {
+  if (typeof error !== "object" || error === null || !("details" in error)) return {};
+  const { details } = error;
+  return typeof details === "object" && details !== null ? { ...details } : {};
+}

@@ -1,0 +1,92 @@
+import { ByrefError } from "../../errors.ts";
+
+/** Tells the object how the body ends. */
+const END_HEADER = "x-byref-end";
+
+/**
+ * What the Worker sends to the object of a body that a client sends. Of one that breaks off the object would
+ * read what has come as if it were all: it takes a body for whole only with these last bytes, which are new
+ * for each.
+ */
+export function withEnd(pieces: AsyncIterable<Uint8Array>): {
+  readonly header: readonly [name: string, value: string];
+  readonly body: ReadableStream<Uint8Array>;
+} {
+  const end = crypto.randomUUID();
+  const { readable, writable } = new IdentityTransformStream();
+  const writer = writable.getWriter();
+  const send = async () => {
+    // Each is with its reader when the next one overwrites it.
+    for await (const piece of pieces) await writer.write(piece);
+    await writer.write(new TextEncoder().encode(end));
+  };
+  // What broke off has no end: that is how the object knows. Or it wants no more of it.
+  const close = () => writer.close().catch(() => undefined);
+  void send().then(close, close);
+  return { header: [END_HEADER, end], body: readable };
+}
+
+/**
+ * The body without its end. What reads it fails with `bad_request` if that has not come, and with the
+ * signal's reason as soon as that is aborted, also while nothing comes.
+ */
+export function untilEnd(request: Request, signal: AbortSignal): ReadableStream<Uint8Array> {
+  const reader = (request.body ?? emptyStream()).getReader();
+  const body = new Ending(new TextEncoder().encode(request.headers.get(END_HEADER) ?? ""));
+  const cancel = (reason: unknown) => reader.cancel(reason).catch(() => undefined);
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        const stop = () => {
+          controller.error(signal.reason);
+          void cancel(signal.reason);
+        };
+        if (signal.aborted) stop();
+        else signal.addEventListener("abort", stop, { once: true });
+      },
+      async pull(controller) {
+        for (;;) {
+          const read = await reader.read();
+          if (signal.aborted) return;
+          if (read.done) {
+            body.requireEnd();
+            return controller.close();
+          }
+          const bytes = body.take(read.value);
+          if (bytes.length > 0) return controller.enqueue(bytes);
+        }
+      },
+      cancel,
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** Holds back what may be the end. */
+class Ending {
+  readonly #end: Uint8Array;
+  #held = new Uint8Array();
+
+  constructor(end: Uint8Array) {
+    this.#end = end;
+  }
+
+  take(bytes: Uint8Array): Uint8Array {
+    const all = new Uint8Array(this.#held.length + bytes.length);
+    all.set(this.#held);
+    all.set(bytes, this.#held.length);
+    const passed = Math.max(all.length - this.#end.length, 0);
+    this.#held = all.slice(passed);
+    return all.subarray(0, passed);
+  }
+
+  requireEnd(): void {
+    const end = this.#end;
+    if (end.length > 0 && end.every((byte, index) => byte === this.#held[index])) return;
+    throw new ByrefError("bad_request", "The body broke off before its end.");
+  }
+}
+
+function emptyStream(): ReadableStream<Uint8Array> {
+  return new ReadableStream({ start: (controller) => controller.close() });
+}

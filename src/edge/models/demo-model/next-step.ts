@@ -1,0 +1,306 @@
+import type { JSONObject, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { findCity } from "../../../agents/climate-normals.ts";
+import { runtimeToolNames } from "../../../tool/variables/variable-tools.ts";
+import { type Conversation, isObject, type Outcome, type Variable } from "./read-conversation.ts";
+import type { Intent, OrderGoal } from "./understand.ts";
+
+export type ToolCall = { readonly toolName: string; readonly input: JSONObject };
+export type Step =
+  | { readonly kind: "calls"; readonly calls: readonly ToolCall[] }
+  | { readonly kind: "text"; readonly text: string };
+
+export type OfferedTools = NonNullable<LanguageModelV4CallOptions["tools"]>;
+
+/** A result that an answer needs, with the outcome that the prompt already holds. */
+type Need = {
+  readonly toolName: string;
+  readonly outcome: Outcome | undefined;
+  /** Asked only once the stages before are done, so that it can name their variables. */
+  readonly input: () => JSONObject;
+  /** What the answer says of this result alone. */
+  readonly say?: (variable: Variable) => string;
+};
+
+/** The needs of a stage are called in one step; a stage waits for those before it. */
+type Plan = { readonly stages: readonly (readonly Need[])[]; readonly answer: () => string };
+
+type WeatherIntent = Extract<Intent, { kind: "weather" }>;
+type OrdersIntent = Extract<Intent, { kind: "orders" }>;
+
+const examples: Readonly<Record<string, string>> = {
+  get_weather: "What's the weather in NYC?",
+  compare_weather: "Compare London and Paris.",
+  list_orders: "Show my orders.",
+  monthly_totals: "What are the monthly totals?",
+  summarize_orders: "Summarize my orders.",
+  write_report: "Write a report.",
+};
+
+/** The calls that are still missing, or else the answer. */
+export function nextStep(intent: Intent, conversation: Conversation, offered: OfferedTools): Step {
+  if (intent.kind === "introduce") return say(introduction(offered));
+  if (intent.kind === "orders") {
+    return follow(planOrders(intent, conversation), offered);
+  }
+  const plan = planWeather(intent, conversation);
+  return plan === undefined
+    ? say("Which city? I know a hundred, for example New York, London and Tokyo.")
+    : follow(plan, offered);
+}
+
+function follow({ stages, answer }: Plan, offered: OfferedTools): Step {
+  const names = new Set(offered.map((tool) => tool.name));
+  const absent = stages
+    .flat()
+    .find((need) => need.outcome === undefined && !names.has(need.toolName));
+  if (absent !== undefined) return say(inability(absent.toolName, offered));
+  for (const needs of stages) {
+    const missing = needs.filter((need) => need.outcome === undefined);
+    if (missing.length > 0) return call(missing);
+    if (!needs.every((need) => isMet(need))) return say(sayEach(needs));
+  }
+  return say(answer());
+}
+
+function isMet(need: Need): boolean {
+  const result = need.outcome?.result;
+  return result?.kind === "variable" || isProposed(result);
+}
+
+/** A plan that waits for a person. */
+function isProposed(result: Outcome["result"] | undefined): boolean {
+  return result?.kind === "failure" && isObject(result.value) && "plan" in result.value;
+}
+
+function planWeather(intent: WeatherIntent, conversation: Conversation): Plan | undefined {
+  const asked = intent.places.map((place) => weatherNeed(place, conversation));
+  if (!intent.compares) {
+    return asked.length === 0 ? undefined : { stages: [asked], answer: () => sayEach(asked) };
+  }
+  const known = earlierWeather(intent.places, conversation).slice(0, Math.max(0, 2 - asked.length));
+  const [first, ...others] = [...known.toReversed(), ...asked];
+  const done = outcomesOf("compare_weather", conversation.thisTurn);
+  const comparisons = others.map((other, index) => ({
+    toolName: "compare_weather",
+    outcome: done[index],
+    input: () => ({ city1: reference(first), city2: reference(other) }),
+    say: sayComparison,
+  }));
+  const lacking =
+    comparisons.length === 0 ? ["Name two cities to compare, such as NYC and London."] : [];
+  return {
+    stages: [asked, comparisons],
+    answer: () => [sayEach(asked), sayEach(comparisons), ...lacking].filter(isSaid).join("\n\n"),
+  };
+}
+
+function weatherNeed(place: string, { thisTurn }: Conversation): Need {
+  return {
+    toolName: "get_weather",
+    outcome: outcomesOf("get_weather", thisTurn).findLast((one) => placeOf(one) === place),
+    input: () => ({ location: place }),
+    say: sayWeather,
+  };
+}
+
+/** Readings of other cities from earlier turns, newest first, one a city. */
+function earlierWeather(places: readonly string[], { earlier }: Conversation): readonly Need[] {
+  const seen = new Set(places.map((place) => findCity(place)));
+  return outcomesOf("get_weather", earlier).flatMap((outcome) => {
+    const city = findCity(placeOf(outcome));
+    if (outcome.result.kind !== "variable" || seen.has(city)) return [];
+    seen.add(city);
+    return [{ toolName: "get_weather", outcome, input: () => ({}) }];
+  });
+}
+
+function planOrders({ goal, status }: OrdersIntent, conversation: Conversation): Plan {
+  const need = (toolName: string, input: () => JSONObject): Need => ({
+    toolName,
+    outcome: outcomesOf(toolName, conversation.thisTurn).at(-1),
+    input,
+  });
+  const fresh = need("list_orders", () => (status === undefined ? {} : { status }));
+  // Asked to show the orders, a model looks again; to add them up, what is kept will do.
+  const list =
+    goal === "list"
+      ? fresh
+      : { ...fresh, outcome: fresh.outcome ?? keptList(conversation, status) };
+  const totals = need("monthly_totals", () => ({ orders: reference(list) }));
+  const summary = need("summarize_orders", () => summaryInput(list));
+  const report = need("write_report", () => ({
+    title: "Orders in 2025",
+    totals: reference(totals),
+    summary: reference(summary),
+  }));
+  const plans: Readonly<Record<OrderGoal, Plan>> = {
+    list: { stages: [[list]], answer: () => sayOrders(list, status) },
+    totals: { stages: [[list], [totals]], answer: () => sayTotals(totals) },
+    summary: { stages: [[list], [summary]], answer: () => saySummary(summary) },
+    report: { stages: [[list], [totals, summary], [report]], answer: () => reference(report) },
+    plan: proposal(need("propose_plan", () => reportPlan(status))),
+  };
+  return plans[goal];
+}
+
+function proposal(proposed: Need): Plan {
+  const answer = () =>
+    "Here is a plan for the report: nothing of it runs until you approve it. Its calls pass their results on " +
+    "by reference, and those that need nothing of one another run at the same time.";
+  return { stages: [[proposed]], answer };
+}
+
+function reportPlan(status: string | undefined): JSONObject {
+  const call = (tool: string, output: string, input: JSONObject) => ({
+    _id: output,
+    _tool: tool,
+    ...input,
+    _outputPath: `†${output}`,
+  });
+  return {
+    name: "Report on the orders of 2025",
+    calls: [
+      call("list_orders", "orders", status === undefined ? {} : { status }),
+      call("monthly_totals", "totals", { orders: "†orders" }),
+      call("summarize_orders", "summary", { orders: "†orders", currency: "USD" }),
+      call("write_report", "report", {
+        title: "Orders in 2025",
+        totals: "†totals",
+        summary: "†summary",
+      }),
+    ],
+  };
+}
+
+function keptList({ earlier }: Conversation, status: string | undefined): Outcome | undefined {
+  return outcomesOf("list_orders", earlier).find(
+    ({ input, result }) =>
+      result.kind === "variable" && (isObject(input) ? input["status"] : undefined) === status,
+  );
+}
+
+// An empty list has no first order whose currency could be taken.
+function summaryInput(list: Need): JSONObject {
+  const isEmpty = variableOf(list)?.count === 0;
+  const currency = isEmpty ? "USD" : `${reference(list)}[0].currency`;
+  return { orders: reference(list), currency };
+}
+
+function sayWeather(variable: Variable): string {
+  const it = `$${variable.name}`;
+  const shown = ["city", "temperature", "humidity", "conditions"];
+  if (!shown.every((field) => hasField(variable, field))) return `Here is the weather:\n\n${it}`;
+  return `It is ${it}.temperature °C in ${it}.city with ${it}.humidity % humidity: ${it}.conditions.`;
+}
+
+function sayComparison(variable: Variable): string {
+  const it = `$${variable.name}`;
+  return hasField(variable, "summary") ? `${it}.summary` : `Here is the comparison:\n\n${it}`;
+}
+
+function sayOrders(list: Need, status: string | undefined): string {
+  const variable = variableOf(list);
+  const orders = status === undefined ? "orders" : `${status} orders`;
+  if (variable?.count === 0) return `There are no ${orders}.`;
+  const first = `${reference(list)}[0]`;
+  const count =
+    variable?.count === undefined
+      ? `Here are the ${orders}`
+      : `There are ${variable.count} ${orders}`;
+  return `${count}, kept as ${variable?.name ?? ""}. The first is ${first}.id from ${first}.customer, worth ${first}.total ${first}.currency.`;
+}
+
+function sayTotals(totals: Need): string {
+  return `Here are the monthly totals:\n\n${reference(totals)}\n\nAsk for a report to have them written up.`;
+}
+
+function saySummary(summary: Need): string {
+  const it = reference(summary);
+  return (
+    `${it}.count orders come to ${it}.total ${it}.currency, ${it}.average ${it}.currency each on ` +
+    `average. The largest is ${it}.largest.id with ${it}.largest.total ${it}.currency.`
+  );
+}
+
+function introduction(offered: OfferedTools): string {
+  return (
+    "I am the demo model of Byref: a script that stands in for a language model's words. The " +
+    `tools, the variables and the references are real. ${abilities(offered)}`
+  );
+}
+
+function inability(toolName: string, offered: OfferedTools): string {
+  return `I cannot do that here, because the tool ${toolName} is not offered. ${abilities(offered)}`;
+}
+
+function abilities(offered: OfferedTools): string {
+  const able = offered.filter(isKnown);
+  const others = offered.filter((tool) => !isKnown(tool) && !runtimeToolNames.includes(tool.name));
+  const names = others.map((tool) => tool.name).join(", ");
+  const rest = names === "" ? "" : `\n\nAlso offered, but beyond a demo model: ${names}.`;
+  if (able.length === 0)
+    return `I can: only say this, because no tool that I know is offered.${rest}`;
+  return `I can:\n\n${able.map(ability).join("\n")}${rest}`;
+}
+
+function ability(tool: OfferedTools[number]): string {
+  const purpose = tool.type === "function" ? firstSentence(tool.description ?? "") : "";
+  return `- ${tool.name}${purpose && `: ${purpose}`} Try: "${examples[tool.name]}"`;
+}
+
+function isKnown(tool: OfferedTools[number]): boolean {
+  return Object.hasOwn(examples, tool.name);
+}
+
+function firstSentence(text: string): string {
+  const line = text.split("\n")[0] ?? "";
+  const end = line.indexOf(". ");
+  return end === -1 ? line : line.slice(0, end + 1);
+}
+
+function sayEach(needs: readonly Need[]): string {
+  return needs.map(sayOne).filter(isSaid).join("\n\n");
+}
+
+function sayOne({ toolName, outcome, say: speak }: Need): string {
+  if (outcome === undefined) return "";
+  const { result } = outcome;
+  if (result.kind === "variable") return speak?.(result) ?? "";
+  const place = placeOf(outcome);
+  return `I could not use ${toolName}${place && ` for ${place}`}: ${result.message}`;
+}
+
+function outcomesOf(toolName: string, outcomes: readonly Outcome[]): readonly Outcome[] {
+  return outcomes.filter((outcome) => outcome.toolName === toolName);
+}
+
+function placeOf({ input }: Outcome): string {
+  return isObject(input) && typeof input["location"] === "string" ? input["location"] : "";
+}
+
+function hasField({ value, shape }: Variable, field: string): boolean {
+  return isObject(value) ? field in value : shape.includes(`${field}:`);
+}
+
+function variableOf(need: Need | undefined): Variable | undefined {
+  return need?.outcome?.result.kind === "variable" ? need.outcome.result : undefined;
+}
+
+function reference(need: Need | undefined): string {
+  return `$${variableOf(need)?.name ?? ""}`;
+}
+
+function isSaid(text: string): boolean {
+  return text !== "";
+}
+
+function call(needs: readonly Need[]): Step {
+  return {
+    kind: "calls",
+    calls: needs.map(({ toolName, input }) => ({ toolName, input: input() })),
+  };
+}
+
+function say(text: string): Step {
+  return { kind: "text", text };
+}

@@ -1,0 +1,163 @@
+import type {
+  JSONObject,
+  JSONValue,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultOutput,
+} from "@ai-sdk/provider";
+import { VARIABLES_TAG } from "../../../turn/history/prompt.ts";
+
+/** What a tool call in the prompt came to. */
+export type Outcome = {
+  readonly toolName: string;
+  readonly input: unknown;
+  readonly result: Variable | Failure;
+};
+
+/** A kept result: its name, and what the prompt shows of it. */
+export type Variable = {
+  readonly kind: "variable";
+  readonly name: string;
+  /** The value itself when it was small enough to be shown. */
+  readonly value: JSONValue | undefined;
+  /** Elements of an array, keys of an object; undefined where the prompt does not say. */
+  readonly count: number | undefined;
+  /** The type in one line, e.g. `{id: string}[]`; empty where the prompt shows the value. */
+  readonly shape: string;
+};
+
+export type Failure = {
+  readonly kind: "failure";
+  readonly message: string;
+  /** What the tool answered, where that has no name; some tools mean it so. */
+  readonly value?: JSONValue;
+};
+
+export type Conversation = {
+  /** The text of the newest user message; empty without one. */
+  readonly question: string;
+  /** Since the question, oldest first. */
+  readonly thisTurn: readonly Outcome[];
+  /** Before the question, newest first. */
+  readonly earlier: readonly Outcome[];
+  /** Greater than the number in any `call_<number>` of the prompt, and than the count of calls. */
+  readonly nextCallNumber: number;
+};
+
+type Message = LanguageModelV4Prompt[number];
+
+const maxQuotedChars = 300;
+
+/** Everything the demo model knows: it keeps no state between calls. */
+export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
+  const asked = prompt.findLastIndex((message) => isQuestion(message));
+  const outputs = outputsByCall(prompt);
+  const outcomesIn = (messages: LanguageModelV4Prompt) =>
+    callsIn(messages).map((call) => outcomeOf(call, outputs.get(call.toolCallId)));
+  return {
+    question: questionIn(prompt[asked]),
+    thisTurn: outcomesIn(prompt.slice(asked + 1)),
+    earlier: outcomesIn(prompt.slice(0, Math.max(asked, 0))).toReversed(),
+    nextCallNumber: 1 + callsIn(prompt).reduce(highestNumber, 0),
+  };
+}
+
+/** The list of variables behind a prompt is from the runtime, not from the person. */
+function isQuestion(message: Message): boolean {
+  return message.role === "user" && !questionIn(message).startsWith(VARIABLES_TAG);
+}
+
+function questionIn(message: Message | undefined): string {
+  if (message?.role !== "user") return "";
+  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+}
+
+function callsIn(messages: LanguageModelV4Prompt): readonly LanguageModelV4ToolCallPart[] {
+  return messages.flatMap((message) =>
+    message.role === "assistant" ? message.content.filter((part) => part.type === "tool-call") : [],
+  );
+}
+
+function outputsByCall(
+  prompt: LanguageModelV4Prompt,
+): ReadonlyMap<string, LanguageModelV4ToolResultOutput> {
+  const outputs = new Map<string, LanguageModelV4ToolResultOutput>();
+  for (const message of prompt) {
+    if (message.role !== "tool" && message.role !== "assistant") continue;
+    for (const part of message.content) {
+      if (part.type === "tool-result") outputs.set(part.toolCallId, part.output);
+    }
+  }
+  return outputs;
+}
+
+// A shortened history may hold call_7 as its first call: counting alone would give its id again.
+function highestNumber(highest: number, call: LanguageModelV4ToolCallPart, index: number): number {
+  const suffix = call.toolCallId.startsWith("call_") ? Number(call.toolCallId.slice(5)) : 0;
+  return Math.max(highest, index + 1, Number.isSafeInteger(suffix) ? suffix : 0);
+}
+
+function outcomeOf(
+  { toolName, input }: LanguageModelV4ToolCallPart,
+  output: LanguageModelV4ToolResultOutput | undefined,
+): Outcome {
+  return { toolName, input, result: resultOf(output) };
+}
+
+function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable | Failure {
+  if (output === undefined) return failure("it has not answered yet");
+  switch (output.type) {
+    case "json":
+      return (
+        variableIn(output.value) ?? { ...failure(unkeptMessage(output.value)), value: output.value }
+      );
+    case "error-json":
+      return failure(messageIn(output.value));
+    case "execution-denied":
+      return failure(output.reason ?? "the call was denied");
+    case "content":
+      return failure("its result was not kept as a variable");
+    default:
+      return failure(output.value);
+  }
+}
+
+function variableIn(shown: JSONValue): Variable | undefined {
+  if (!isObject(shown) || typeof shown["$var"] !== "string") return undefined;
+  const { value, count, shape } = shown;
+  return {
+    kind: "variable",
+    name: shown["$var"],
+    value,
+    count: typeof count === "number" ? count : Array.isArray(value) ? value.length : undefined,
+    shape: typeof shape === "string" ? shape : "",
+  };
+}
+
+function failure(message: string): Failure {
+  return { kind: "failure", message };
+}
+
+// Without a name there is nothing to refer to, and a good model copies no values by hand.
+function unkeptMessage(value: JSONValue): string {
+  const isProblem = isObject(value) && (value["error"] != null || value["message"] != null);
+  return isProblem ? messageIn(value) : `its result was not kept as a variable: ${excerpt(value)}`;
+}
+
+function messageIn(error: JSONValue): string {
+  if (typeof error === "string") return error;
+  if (isObject(error)) {
+    if (typeof error["message"] === "string") return error["message"];
+    if (error["error"] != null) return messageIn(error["error"]);
+  }
+  return excerpt(error);
+}
+
+function excerpt(value: JSONValue): string {
+  const text = JSON.stringify(value);
+  return text.length > maxQuotedChars ? `${text.slice(0, maxQuotedChars)}…` : text;
+}
+
+export function isObject(value: unknown): value is JSONObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,65 @@
+import { ByrefError } from "../../errors.ts";
+import { waitsFor } from "../../plan/gates.ts";
+import type { GateDecision, RunRecord } from "../../plan/run-record.ts";
+import type { Approval } from "../../turn/tool-calls.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import { plansOf } from "./plans-of.ts";
+import type { TurnRequest } from "../requests.ts";
+
+/** What a person has decided of one run. */
+export interface DecidedGates {
+  readonly record: RunRecord;
+  readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
+}
+
+/**
+ * The decisions of a post that are on gates which a run waits for; undefined if none is. Throws `conflict`
+ * where it is not said which of several runs is meant, and `bad_request` for decisions on several things.
+ */
+export function decidedGates(
+  data: ConversationData,
+  { approvals = [], run }: TurnRequest,
+): DecidedGates | undefined {
+  const decided = approvals.flatMap((approval) => {
+    const record = runFor(data, approval.approvalId, run);
+    return record === undefined ? [] : [{ record, decision: decisionOf(approval) }];
+  });
+  const [first] = decided;
+  if (first === undefined) return undefined;
+  const { record } = first;
+  const isOfOne = decided.every((one) => one.record.id === record.id);
+  if (!isOfOne || decided.length < approvals.length) {
+    const message = "These are not of one run: decide on each in a post of its own.";
+    throw new ByrefError("bad_request", message);
+  }
+  return { record, decisions: decided.map(({ decision }) => decision) };
+}
+
+/** The run that waits for this gate; `wanted`: its id, where several do. */
+export function runFor(
+  data: ConversationData,
+  gate: string,
+  wanted: string | undefined,
+): RunRecord | undefined {
+  const plans = plansOf(data);
+  const waiting = plans.openRuns().filter((record) => {
+    const plan = plans.get(record.plan)?.plan;
+    return plan !== undefined && waitsFor(plan, record, gate);
+  });
+  const isDecided = (record: RunRecord) => Object.hasOwn(record.gates, gate);
+  if (waiting.length === 0 && plans.openRuns().some(isDecided)) throw nothingWaits();
+  const meant = waiting.filter(({ id }) => wanted === undefined || id === wanted);
+  if (meant.length <= 1) return meant[0];
+  const ids = meant.map(({ id }) => id).join(", ");
+  const message = `Several runs wait for ${gate}: say which with {"run": …}, one of ${ids}.`;
+  throw new ByrefError("conflict", message);
+}
+
+export function nothingWaits(): ByrefError {
+  return new ByrefError("approval_not_found", "Nothing waits for this approval any more.");
+}
+
+function decisionOf({ approvalId, approved, reason }: Approval) {
+  const decision = { approved, ...(reason === undefined ? {} : { reason }) };
+  return [approvalId, decision] as const;
+}

@@ -1,0 +1,78 @@
+import * as z from "zod";
+import { anyJson as json } from "../../tool/any-json.ts";
+
+/** What HTTP shows of plans. Only types are taken from here where it is made; nothing is checked on its way out. */
+
+const callStatus = z.enum(["waiting", "running", "done", "failed", "skipped"]);
+
+export const callView = z.strictObject({
+  _id: z.string(),
+  _tool: z.string(),
+  status: callStatus,
+  reason: z.string().optional().describe("Why it waits for a person, failed, or was skipped"),
+  gate: z.string().optional().describe("What has to be opened before it goes on"),
+  asked: z.string().optional().describe("With what it would run: what is approved"),
+});
+
+export const plannedCallView = callView.extend({
+  _outputPath: z.string().optional(),
+  after: z.array(z.string()).describe("Ids of the calls that come before it"),
+  input: json
+    .readonly()
+    .describe("Its parameters, with values for references as far as they are known"),
+});
+
+export const runView = z.strictObject({
+  id: z.string(),
+  status: z.enum(["running", "waiting", "done", "failed", "cancelled"]),
+  createdAt: z.iso.datetime(),
+  input: json,
+  state: json.readonly().describe("What it came to; so far, if it goes on"),
+  calls: z.array(callView),
+  error: z.string().optional(),
+  omitted: z.literal(true).optional().describe("Input and state are left out: ask for this run"),
+});
+
+export const finding = z.strictObject({
+  code: z.string(),
+  call: z.string().optional(),
+  at: z.string().optional().describe("Where in the call"),
+  message: z.string(),
+  line: z.int().min(1).optional(),
+  column: z.int().min(1).optional(),
+});
+
+export const planView = z.strictObject({
+  id: z.string(),
+  status: z.enum(["proposed", "approved", "running", "done", "failed", "cancelled"]),
+  name: z.string().optional(),
+  format: z.enum(["json", "capability-xml", "template"]),
+  agent: z.string(),
+  tainted: z.literal(true).optional().describe("Its writer had read what is not trusted"),
+  createdAt: z.iso.datetime(),
+  calls: z.array(plannedCallView),
+  findings: z.array(finding),
+  runs: z.array(runView).describe("Oldest first"),
+});
+
+export const planListed = planView
+  .omit({ runs: true })
+  .extend({ calls: z.array(plannedCallView.omit({ input: true })) });
+
+export const planList = z.strictObject({ plans: z.array(planListed) });
+
+/** Data of the parts `data-call` and `data-run` in a run's stream. */
+export const callPart = z.strictObject({
+  call: z.string(),
+  tool: z.string(),
+  status: callStatus,
+  reason: z.string().optional(),
+  gate: z.string().optional(),
+  asked: z.string().optional(),
+});
+export const runPart = z.strictObject({
+  run: z.string(),
+  status: runView.shape.status,
+  state: json,
+  error: z.string().optional(),
+});

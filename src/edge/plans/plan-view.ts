@@ -1,0 +1,139 @@
+import type * as z from "zod";
+import type { Lookup } from "../../reference/reference.ts";
+import { resolveReferences } from "../../reference/resolve.ts";
+import type { Plan, PlanCall } from "../../plan/plan.ts";
+import { resultOf, resultParts } from "../../turn/plans/run-result.ts";
+import type { PlanRecord, PlanStore, ShownRun } from "../../plan/plan-store.ts";
+import { isOpenRun, type RunRecord, stateIn } from "../../plan/run-record.ts";
+import { saveTargetIn } from "../../tool/save-target.ts";
+import { lookupInStore } from "../../tool/store-lookup.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import type { Json } from "../../value/json.ts";
+import type { callView, planListed, planView, runView } from "./plan-schemas.ts";
+
+type CallView = z.infer<typeof callView>;
+export type RunView = z.infer<typeof runView>;
+/** A plan in a list. */
+export type ListedPlan = z.infer<typeof planListed>;
+export type PlanView = z.infer<typeof planView>;
+
+/** All values of a plan's view together; what does not fit stays as it is written, or is left out. */
+const MAX_VIEW_CHARS = 4_194_304;
+
+/** A plan with its runs; `status` of a call is that of the newest run. */
+export async function viewOf(
+  record: PlanRecord,
+  plans: PlanStore,
+  store: VariableStore,
+): Promise<PlanView> {
+  const { plan } = record;
+  const runs = plans.runsOf(record.id, MAX_VIEW_CHARS);
+  const lookup = knownIn(store, plan);
+  const listed = listedOf(record, runs.at(-1)?.record);
+  const calls: PlanView["calls"] = [];
+  for (const [index, call] of plan.calls.entries()) {
+    const about = listed.calls[index];
+    if (about !== undefined) calls.push({ ...about, input: await inputOf(call, plan, lookup) });
+  }
+  return {
+    ...listed,
+    calls,
+    runs: await Promise.all(runs.map((run) => runViewOf(plan, run, store))),
+  };
+}
+
+/** The same for a list: without values. */
+export function listedOf(record: PlanRecord, newest: RunRecord | undefined): ListedPlan {
+  const { id, status, plan, agent, after, createdAt, tainted } = record;
+  return {
+    id,
+    status,
+    ...(plan.name === undefined ? {} : { name: plan.name }),
+    format: plan.format,
+    agent,
+    ...(tainted === true ? { tainted } : {}),
+    createdAt,
+    calls: plan.calls.map((call) => {
+      const { outputPath } = call;
+      const before = Object.hasOwn(after, call.id) ? after[call.id] : [];
+      return {
+        ...callViewOf(call, newest),
+        ...(outputPath === undefined ? {} : { _outputPath: outputPath }),
+        after: [...(before ?? [])],
+      };
+    }),
+    findings: [],
+  };
+}
+
+/** Of a run that goes on: its state so far. */
+export async function runViewOf(
+  plan: Plan,
+  { record, input, state }: ShownRun,
+  store: VariableStore,
+): Promise<RunView> {
+  const { id, status, createdAt, error } = record;
+  return {
+    id,
+    status,
+    createdAt,
+    input: input ?? null,
+    state: state ?? (isOpenRun(record) ? resultOf(await resultParts(store, plan, id)) : {}),
+    calls: plan.calls.map((call) => callViewOf(call, record)),
+    ...(error === undefined ? {} : { error }),
+    ...(input === undefined ? { omitted: true } : {}),
+  };
+}
+
+function callViewOf({ id, tool }: PlanCall, run: RunRecord | undefined): CallView {
+  const { status, reason, gate, asked } =
+    run === undefined ? { status: "waiting" as const } : stateIn(run, id);
+  return {
+    _id: id,
+    _tool: tool,
+    status,
+    ...(reason === undefined ? {} : { reason }),
+    ...(gate === undefined ? {} : { gate }),
+    ...(asked === undefined ? {} : { asked }),
+  };
+}
+
+/** What no call writes, and is small enough, and may be seen. */
+function knownIn(store: VariableStore, plan: Plan): Lookup {
+  const own = new Set(["input", "state", "approvals", ...plan.runNames, ...writtenNames(plan)]);
+  const lookup = lookupInStore(store);
+  let left = MAX_KNOWN_CHARS_IN_ALL;
+  return async (reference) => {
+    const { name } = reference;
+    const unknown = { found: false, reason: "unknown", near: [] } as const;
+    if (own.has(name) || store.glance(name)?.visibility !== "model") return unknown;
+    const found = await lookup(reference);
+    const chars = found.found ? JSON.stringify(found.value).length : Infinity;
+    if (chars > Math.min(left, MAX_KNOWN_CHARS)) return unknown;
+    left -= chars;
+    return found;
+  };
+}
+
+const MAX_KNOWN_CHARS = 500;
+const MAX_KNOWN_CHARS_IN_ALL = 100_000;
+
+function writtenNames({ calls }: Plan): readonly string[] {
+  return calls.flatMap(({ outputPath }) =>
+    outputPath === undefined ? [] : saveTargetIn(outputPath).places.map(({ name }) => name),
+  );
+}
+
+/** A reference to what is not known stays as it is written. */
+async function inputOf(
+  { parameters }: PlanCall,
+  { syntaxes }: Plan,
+  lookup: Lookup,
+): Promise<Json> {
+  try {
+    return (await resolveReferences(parameters, lookup, { syntaxes })).value;
+  } catch {
+    // What does not fit together is said when it runs.
+    return parameters;
+  }
+}

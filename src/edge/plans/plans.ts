@@ -1,0 +1,325 @@
+import { ByrefError } from "../../errors.ts";
+import { requireInput } from "../../plan/plan-input.ts";
+import {
+  planNotFound,
+  type PlanRecord,
+  type PlanStore,
+  type StoredRun,
+} from "../../plan/plan-store.ts";
+import type { PlanRun } from "../../plan/run-plan.ts";
+import type { RunRecord } from "../../plan/run-record.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import type { TurnHead } from "../../turn/log/journal.ts";
+import { pause } from "../../turn/model/model-failure.ts";
+import { unlessAborted } from "../../turn/unless-aborted.ts";
+import { cancelRun } from "../../turn/plans/cancel-run.ts";
+import { recoveryDelayMs } from "../../turn/log/recovery.ts";
+import { type Proposal, proposePlan } from "../../turn/plans/propose-plan.ts";
+import { type PlanDesk, proposePlanTool } from "../../turn/plans/propose-plan-tool.ts";
+import type { Agent } from "../../turn/agent.ts";
+import type { Facilities } from "../../turn/toolbox.ts";
+import { castOf, castOrStranger, type Company } from "../cast.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import type { Deletion } from "../deletion.ts";
+import { decidedGates, nothingWaits, runFor } from "./gate-decisions.ts";
+import type { Lane, Lined } from "../turns/lane.ts";
+import { plansOf } from "./plans-of.ts";
+import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
+import { playAgain, playOn, playRun, type RunTurn } from "./play-run.ts";
+import type { TurnRun } from "../turns/play.ts";
+import type { ProposalRequest, RunRequest, TurnRequest } from "../requests.ts";
+import type { Settings } from "../settings.ts";
+import { respond } from "../turns/turn-response.ts";
+
+export interface PlansOptions {
+  readonly company: Company;
+  readonly settings: () => Settings;
+  readonly deletion: Deletion;
+  readonly lane: Lane;
+  readonly facilities: Facilities;
+  /** What is read where nothing was written yet. */
+  readonly store: () => VariableStore;
+  /** Undefined until something is written. */
+  readonly data: () => ConversationData | undefined;
+  /** Makes the tables, and sets the alarm. */
+  readonly wake: () => ConversationData;
+  /** Writes what is to be known of a change. */
+  readonly settle: () => Promise<void>;
+  /** Goes on with what the end of a process has cut off. */
+  readonly recover: () => void;
+}
+
+/** A run that has its place in the lane. */
+interface LiveRun extends Lined<StoredRun> {
+  readonly plan: string;
+  /** Absent until its time has come. */
+  run?: PlanRun;
+}
+
+/** A conversation's plans, and their runs: asked for over HTTP, or left behind by a crash. */
+export class Plans {
+  readonly #options: PlansOptions;
+  readonly #live = new Set<LiveRun>();
+
+  constructor(options: PlansOptions) {
+    this.#options = options;
+  }
+
+  /** Is what the lane runs now a run of a plan? */
+  get isRunning(): boolean {
+    const { running } = this.#options.lane;
+    return running !== undefined && [...this.#live].some(({ log }) => log === running);
+  }
+
+  /** Undefined in a conversation in which nothing was written yet. */
+  get #records(): PlanStore | undefined {
+    const data = this.#options.data();
+    return data && plansOf(data);
+  }
+
+  /** Does a run wait for a person? */
+  get isWaiting(): boolean {
+    return this.#records?.openRuns().some(isWaitingRun) === true;
+  }
+
+  /** `POST /plans`, `GET /plans`, `GET /plans/:plan`, `POST /plans/:plan/approve|run|cancel`. */
+  async fetch(request: Request): Promise<Response> {
+    const [, , plan = "", action] = new URL(request.url).pathname.split("/");
+    if (plan === "") {
+      if (request.method === "GET") return Response.json(this.list());
+      // The Worker made the bodies from what it had validated.
+      const view = await this.propose((await request.json()) as ProposalRequest);
+      return Response.json(view, { status: 201 });
+    }
+    if (action === "approve") return Response.json(await this.approve(plan));
+    if (action === "cancel") return Response.json(await this.cancel(plan));
+    if (action === "run") {
+      const asked = (await request.json()) as RunRequest;
+      return this.run(plan, asked, request.headers);
+    }
+    return Response.json(await this.#view(this.#required(plan)));
+  }
+
+  /** With what models propose plans. */
+  get facilities(): Pick<Facilities, "planTool"> {
+    const desk: PlanDesk = {
+      propose: (agent, proposal) => this.#propose(agent, proposal),
+      keep: (record) => this.#keepPlan(record),
+    };
+    return { planTool: (agent) => proposePlanTool(agent, desk) };
+  }
+
+  /** Throws `invalid_plan` with all findings; then nothing is kept. */
+  async propose({ format, text, agent }: ProposalRequest): Promise<PlanView> {
+    const { company, settings, settle, deletion } = this.#options;
+    const cast = castOf(company, settings(), agent);
+    try {
+      return await deletion.stoppably(async (signal) => {
+        const equipped = await cast.equip(signal);
+        try {
+          const proposing = this.#propose(equipped.agent, { format, text });
+          // An application's rule may take its time.
+          const proposed = await unlessAborted(proposing, signal);
+          signal.throwIfAborted();
+          this.#keepPlan(proposed);
+          return await this.#view(proposed);
+        } finally {
+          void equipped.close();
+        }
+      });
+    } finally {
+      await settle();
+    }
+  }
+
+  /** Oldest first, without values and runs. */
+  list(): { readonly plans: readonly ListedPlan[] } {
+    const plans = this.#records;
+    const records = plans?.list() ?? [];
+    return { plans: records.map((record) => listedOf(record, plans?.newestRun(record.id))) };
+  }
+
+  /** Throws `plan_over` for one that was cancelled. */
+  async approve(id: string): Promise<PlanView> {
+    const { status } = this.#required(id);
+    if (status === "cancelled") {
+      throw new ByrefError("plan_over", "The plan has been cancelled; propose it again.");
+    }
+    if (status === "proposed") await this.#note(id, "plan.approved");
+    return this.#view(this.#required(id));
+  }
+
+  /** Ends what goes on or waits; of a plan that has ended there is nothing to cancel. */
+  async cancel(id: string): Promise<PlanView> {
+    const { lane, deletion } = this.#options;
+    const live = [...this.#live].filter(({ plan }) => plan === id);
+    const { status } = this.#required(id);
+    if ((status === "done" || status === "failed") && live.length === 0) {
+      return this.#view(this.#required(id));
+    }
+    // From here on none of its runs begins.
+    await this.#note(id, "plan.cancelled");
+    for (const { log } of live) lane.stopOne(log);
+    await Promise.allSettled(live.flatMap(({ run, result }) => (run === undefined ? [] : result)));
+    await deletion.stoppably(async (signal) => {
+      const data = this.#options.data();
+      for (const record of this.#records?.openRuns() ?? []) {
+        if (record.plan !== id || data === undefined || signal.aborted) continue;
+        const { store, journal } = data;
+        await cancelRun({ plans: plansOf(data), store, journal }, record);
+        data.events.add({ type: "run.cancelled", run: record.id, plan: id });
+      }
+    });
+    await this.#options.settle();
+    return this.#view(this.#required(id));
+  }
+
+  /** Streams as a turn does. */
+  async run(
+    id: string,
+    { input = {}, keep = true, conversation }: RunRequest,
+    headers: Headers,
+  ): Promise<Response> {
+    await this.#options.deletion.whenDone();
+    const plan = this.#required(id);
+    requireApproved(plan);
+    requireInput(plan.plan, input);
+    this.#records?.requireRoom(id);
+    const run = `r${crypto.randomUUID().replaceAll("-", "").slice(0, RUN_ID_CHARS)}`;
+    const live = this.#take(plan, (data, turn) => {
+      // It has waited for others: somebody may have cancelled it.
+      requireApproved(plansOf(data).required(id));
+      const traceparent = headers.get("traceparent");
+      return playRun(data, { plan, id: run, input, keep, conversation }, { ...turn, traceparent });
+    });
+    return this.#respond(plan, live, { headers });
+  }
+
+  /**
+   * Decisions on gates that runs wait for; undefined if none does. Throws `conflict` where it is not said
+   * which of several runs is meant, and `approval_not_found` for whoever comes second.
+   */
+  async decide(turn: TurnRequest, headers: Headers): Promise<Response | undefined> {
+    const data = this.#options.data();
+    const decided = data === undefined ? undefined : decidedGates(data, turn);
+    if (decided === undefined || data === undefined) return undefined;
+    const { record, decisions } = decided;
+    const plan = plansOf(data).required(record.plan);
+    const live = [...this.#live].find((one) => one.run?.record.id === record.id);
+    if (live?.run !== undefined) {
+      const first = live.log.length;
+      const taken = [];
+      for (const [gate, decision] of decisions) taken.push(await live.run.decide(gate, decision));
+      if (taken.includes(true)) return this.#respond(plan, live, { headers, first });
+    }
+    // Somebody else may have decided while this was looked at.
+    const isLeft = decisions.some(([gate]) => runFor(data, gate, record.id) !== undefined);
+    if (!isLeft) throw nothingWaits();
+    const { conversation = "" } = turn;
+    const traceparent = headers.get("traceparent");
+    const about = { run: record.id, decisions, conversation };
+    return this.#respond(
+      plan,
+      this.#take(plan, (data, turn) => playOn(data, about, { ...turn, traceparent })),
+      { headers },
+    );
+  }
+
+  /** Goes on with the run that the end of a process has cut off. */
+  recover({ id, agent }: TurnHead): void {
+    const { lane, company, settings } = this.#options;
+    const plan = this.#records?.run(id)?.record.plan ?? "";
+    const castNow = () => castOrStranger(company, settings(), agent);
+    const work = async (data: ConversationData, turn: RunTurn) => {
+      const remains = turn.log.recover(data.journal);
+      await pause(recoveryDelayMs(remains, Date.now()), turn.signal);
+      return playAgain(data, remains, turn);
+    };
+    const live = this.#keep(plan, (onRun) =>
+      lane.take(castNow, (data, turn) => work(data, { ...turn, onRun })),
+    );
+    live.result.catch((error: unknown) => console.error(error));
+  }
+
+  #take(
+    { id, agent }: PlanRecord,
+    work: (data: ConversationData, turn: RunTurn) => Promise<StoredRun>,
+  ): LiveRun {
+    const { lane, company, settings, recover } = this.#options;
+    // What could not be written to its end, for want of room, comes first.
+    recover();
+    const castNow = () => castOf(company, settings(), agent);
+    return this.#keep(id, (onRun) =>
+      lane.take(castNow, (data, turn: TurnRun) => work(data, { ...turn, onRun })),
+    );
+  }
+
+  /** Known for as long as it runs, or waits for others. */
+  #keep(plan: string, begin: (onRun: RunTurn["onRun"]) => Lined<StoredRun>): LiveRun {
+    let live: LiveRun | undefined;
+    const lined = begin((run) => {
+      if (live !== undefined) live.run = run;
+    });
+    live = { ...lined, plan };
+    this.#live.add(live);
+    const kept = live;
+    const forget = () => void this.#live.delete(kept);
+    live.result.then(forget, forget);
+    return live;
+  }
+
+  #respond(
+    plan: PlanRecord,
+    live: LiveRun,
+    { headers, first }: { readonly headers: Headers; readonly first?: number },
+  ): Promise<Response> {
+    const { store, data } = this.#options;
+    const result = live.result.then((run) => runViewOf(plan.plan, run, data()?.store ?? store()));
+    const whole = (view: Awaited<typeof result>) => Response.json(view);
+    const from = first === undefined ? {} : { first };
+    return respond(headers.get("accept"), { log: live.log, result, whole, ...from });
+  }
+
+  #propose(agent: Agent, proposal: Proposal): Promise<PlanRecord> {
+    const { data, store, facilities } = this.#options;
+    return proposePlan({ agent, store: data()?.store ?? store(), facilities }, proposal);
+  }
+
+  #keepPlan(record: PlanRecord): void {
+    const data = this.#options.wake();
+    plansOf(data).add(record);
+    data.events.add({ type: "plan.proposed", plan: record.id });
+  }
+
+  #required(id: string): PlanRecord {
+    const plans = this.#records;
+    if (plans !== undefined) return plans.required(id);
+    throw planNotFound(id);
+  }
+
+  #view(record: PlanRecord): Promise<PlanView> {
+    const data = this.#options.data();
+    if (data === undefined) throw planNotFound(record.id);
+    return viewOf(record, plansOf(data), data.store);
+  }
+
+  async #note(id: string, type: "plan.approved" | "plan.cancelled"): Promise<void> {
+    const { data, settle } = this.#options;
+    this.#records?.setStatus(id, type === "plan.approved" ? "approved" : "cancelled");
+    data()?.events.add({ type, plan: id });
+    await settle();
+  }
+}
+
+/** Behind an r; it stands behind the names of a run's own variables. */
+const RUN_ID_CHARS = 8;
+
+function isWaitingRun({ status }: RunRecord): boolean {
+  return status === "waiting";
+}
+
+function requireApproved({ id, status }: PlanRecord): void {
+  if (status !== "proposed" && status !== "cancelled") return;
+  const message = `The plan is ${status}; it runs once somebody has approved it: POST …/plans/${id}/approve.`;
+  throw new ByrefError("plan_not_approved", message);
+}

@@ -1,0 +1,66 @@
+import { limitExceeded } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { byteLength } from "../../value/utf8.ts";
+import type { Cost } from "../../turn/spend/cost.ts";
+import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../store/rows/sql.ts";
+
+/** The platform refuses more than 2 MB in a value; local workerd does not, and would hide it. */
+function requireSqlValue(value: SqlValue): void {
+  const maximum = limits.maxSqlValueBytes;
+  const units = typeof value === "string" ? value.length : 0;
+  const bytes = value instanceof ArrayBuffer ? value.byteLength : units;
+  // Three bytes a character at most: most texts need not be counted.
+  const actual = units * 3 > maximum && typeof value === "string" ? byteLength(value) : bytes;
+  if (actual <= maximum) return;
+  throw limitExceeded("maxSqlValueBytes", { maximum, actual, advice: "Store it in chunks." });
+}
+
+/** A Durable Object's SQLite, with a count of what is read and written. */
+export class DurableSql implements Sql {
+  readonly #storage: DurableObjectStorage;
+  #rowsRead = 0;
+  #rowsWritten = 0;
+  #alarms = 0;
+
+  constructor(storage: DurableObjectStorage) {
+    this.#storage = storage;
+  }
+
+  /** Since the object woke. */
+  get cost(): Cost {
+    return { rowsRead: this.#rowsRead, rowsWritten: this.#rowsWritten, alarms: this.#alarms };
+  }
+
+  run(statement: string, ...bindings: readonly SqlValue[]): void {
+    this.all(statement, ...bindings);
+  }
+
+  all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
+    for (const binding of bindings) requireSqlValue(binding);
+    try {
+      const cursor = this.#storage.sql.exec(statement, ...bindings);
+      const rows = cursor.toArray();
+      this.#rowsRead += cursor.rowsRead;
+      this.#rowsWritten += cursor.rowsWritten;
+      return rows;
+    } catch (error) {
+      throw sqlError(error);
+    }
+  }
+
+  transaction<Result>(work: () => Result): Result {
+    return this.#storage.transactionSync(work);
+  }
+
+  /** Resolves when all that was written survives the end of the process. */
+  sync(): Promise<void> {
+    return this.#storage.sync();
+  }
+
+  /** Sets the object's one alarm; billed as a row written. */
+  async setAlarm(timeMs: number): Promise<void> {
+    this.#alarms++;
+    this.#rowsWritten++;
+    await this.#storage.setAlarm(timeMs);
+  }
+}

@@ -1,0 +1,169 @@
+import { RpcTarget } from "cloudflare:workers";
+import { messageOf } from "../../errors.ts";
+import type {
+  NamedText,
+  Sandbox,
+  SandboxAnswer,
+  SandboxError,
+  SandboxJob,
+  SandboxRun,
+} from "../../tool/code/sandbox.ts";
+import { isObject } from "../../value/json.ts";
+import { CODE_FILE, codeModule, HARNESS, LINES_BEFORE_CODE } from "./sandbox-harness.ts";
+
+/** A fixed one: the sandbox does not change when the Worker around it does. */
+const COMPATIBILITY_DATE = "2026-10-01";
+/** Enforced in production; local workerd ignores it. */
+const CPU_MS = 10_000;
+
+/** A Worker Loader as a sandbox: a new isolate for each run, without network and without bindings. */
+export function loaderSandbox(loader: WorkerLoader): Sandbox {
+  return { run: (job) => runIn(loader, job) };
+}
+
+async function runIn(loader: WorkerLoader, job: SandboxJob): Promise<SandboxRun> {
+  const host = new Host(job);
+  const deadline = new Deadline(job);
+  try {
+    const entrypoint = load(loader, job);
+    const running = entrypoint.run(host, { values: job.values, large: job.large });
+    try {
+      const answer: unknown = await Promise.race([running, deadline.passed]);
+      return runFrom(answer);
+    } finally {
+      // A run that is not waited for any more is cancelled.
+      running[Symbol.dispose]?.();
+    }
+  } catch (error) {
+    return failed(deadline.isOver ? timeout(job) : broken(error));
+  } finally {
+    deadline.end();
+    host.end();
+  }
+}
+
+interface Entrypoint {
+  run(
+    host: Host,
+    job: Pick<SandboxJob, "values" | "large">,
+  ): Promise<unknown> & Partial<Disposable>;
+}
+
+function load(loader: WorkerLoader, { code, values, large }: SandboxJob): Entrypoint {
+  const names = [...values, ...large].map(([name]) => name);
+  const worker = loader.load({
+    compatibilityDate: COMPATIBILITY_DATE,
+    compatibilityFlags: ["no_nodejs_compat", "no_nodejs_compat_v2"],
+    limits: { cpuMs: CPU_MS },
+    mainModule: "main.js",
+    modules: { "main.js": HARNESS, [CODE_FILE]: codeModule(code, names) },
+    env: {},
+    globalOutbound: null,
+  });
+  // What the harness exports; the answer is looked at before it is believed.
+  return worker.getEntrypoint() as unknown as Entrypoint;
+}
+
+/** What the isolate can reach of this run; nothing once the run is over. */
+class Host extends RpcTarget {
+  readonly #job: SandboxJob;
+  #isOver = false;
+
+  constructor(job: SandboxJob) {
+    super();
+    this.#job = job;
+  }
+
+  async call(tool: unknown, input: unknown): Promise<SandboxAnswer> {
+    if (this.#isOver || typeof tool !== "string" || typeof input !== "string") return REFUSED;
+    return this.#job.call(tool, input);
+  }
+
+  async read(name: unknown, path: unknown): Promise<SandboxAnswer> {
+    if (this.#isOver || typeof name !== "string" || typeof path !== "string") return REFUSED;
+    return this.#job.read(name, path);
+  }
+
+  end(): void {
+    this.#isOver = true;
+  }
+}
+
+const REFUSED: SandboxAnswer = { error: "The run is over." };
+
+class Deadline {
+  readonly passed: Promise<never>;
+  isOver = false;
+  readonly #timer: ReturnType<typeof setTimeout>;
+  readonly #signal: AbortSignal;
+  readonly #pass: () => void;
+
+  constructor({ timeMs, signal }: SandboxJob) {
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.passed = promise;
+    promise.catch(() => undefined);
+    this.#pass = () => {
+      this.isOver = true;
+      reject(new Error("The time is over."));
+    };
+    this.#timer = setTimeout(this.#pass, timeMs);
+    this.#signal = signal;
+    signal.addEventListener("abort", this.#pass, { once: true });
+    if (signal.aborted) this.#pass();
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#signal.removeEventListener("abort", this.#pass);
+  }
+}
+
+function failed(error: SandboxError): SandboxRun {
+  return { assigned: [], console: "", error };
+}
+
+function timeout({ timeMs }: SandboxJob): SandboxError {
+  return { kind: "timeout", message: `The code did not finish within ${timeMs} ms.` };
+}
+
+/** Code that is not JavaScript, hangs for ever, uses too much, or puts an end to its own isolate. */
+function broken(error: unknown): SandboxError {
+  const message = messageOf(error);
+  if (message.includes("had hung")) {
+    return { kind: "thrown", message: "The code waits for something that never happens." };
+  }
+  const [, said] = /Uncaught (.+)/.exec(message) ?? [];
+  const line = lineIn(Number(/code\.js:(\d+)/.exec(message)?.[1]));
+  return { kind: "thrown", message: said ?? message, ...line };
+}
+
+/** As the isolate sends it, which is as the code pleases. */
+function runFrom(answer: unknown): SandboxRun {
+  if (!isObject(answer)) return failed(UNREADABLE);
+  const { returned, assigned, console, error } = answer;
+  const isWhole =
+    (returned === undefined || typeof returned === "string") &&
+    Array.isArray(assigned) &&
+    assigned.every(isNamedText) &&
+    typeof console === "string";
+  if (!isWhole) return failed(UNREADABLE);
+  if (error !== undefined) return { ...failed(errorFrom(error)), console };
+  return { ...(returned === undefined ? {} : { returned }), assigned, console };
+}
+
+const UNREADABLE: SandboxError = { kind: "thrown", message: "The run ended without an answer." };
+
+function isNamedText(pair: unknown): pair is NamedText {
+  return Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "string";
+}
+
+function errorFrom(error: unknown): SandboxError {
+  if (!isObject(error) || typeof error.message !== "string") return UNREADABLE;
+  return { kind: "thrown", message: error.message, ...lineIn(error.line) };
+}
+
+/** The line of the model's own code. */
+function lineIn(line: unknown): { readonly line?: number } {
+  const own = typeof line === "number" ? line - LINES_BEFORE_CODE : 0;
+  return Number.isInteger(own) && own > 0 ? { line: own } : {};
+}

@@ -1,0 +1,146 @@
+import { messageOf } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import {
+  type Blobs,
+  type BlobUpload,
+  type ByteRange,
+  unreadable,
+  uploadIsOver,
+} from "../../store/bytes/blobs.ts";
+
+/** What R2 takes in one call. */
+const MAX_DELETED_KEYS = 1_000;
+
+/** Objects in an R2 bucket, which it may share with others: it touches only the keys it is given. */
+export class R2Blobs implements Blobs {
+  readonly #bucket: R2Bucket;
+
+  constructor(bucket: R2Bucket) {
+    this.#bucket = bucket;
+  }
+
+  async put(key: string, bytes: Uint8Array): Promise<void> {
+    await this.#bucket.put(key, bytes);
+  }
+
+  async upload(key: string): Promise<BlobUpload> {
+    return new R2Upload(this.#bucket, key);
+  }
+
+  async read(key: string, from: number, to: number): Promise<Uint8Array> {
+    if (from === to) return new Uint8Array();
+    const range = { from, to };
+    const bytes = await this.#bytesIn(key, range).catch((error: unknown) => {
+      throw unreadable(key, range, messageOf(error));
+    });
+    if (bytes === undefined) throw unreadable(key, range, "It is not there.");
+    // Of a range that only begins inside of the object, R2 gives what there is.
+    if (bytes.length !== to - from)
+      throw unreadable(key, range, `It has ${from + bytes.length} bytes.`);
+    return bytes;
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    for (let start = 0; start < keys.length; start += MAX_DELETED_KEYS)
+      await this.#bucket.delete(keys.slice(start, start + MAX_DELETED_KEYS));
+  }
+
+  async list(prefix: string): Promise<readonly string[]> {
+    const keys: string[] = [];
+    let page = await this.#bucket.list({ prefix });
+    for (;;) {
+      for (const { key } of page.objects) keys.push(key);
+      if (!page.truncated) return keys;
+      page = await this.#bucket.list({ prefix, cursor: page.cursor });
+    }
+  }
+
+  async #bytesIn(key: string, { from, to }: ByteRange): Promise<Uint8Array | undefined> {
+    const range = { offset: from, length: to - from };
+    const object = await this.#bucket.get(key, { range });
+    return object === null ? undefined : object.bytes();
+  }
+}
+
+/** One `put` of what fits in a part; of more, a multipart upload: its parts are of one size but the last. */
+class R2Upload implements BlobUpload {
+  readonly #bucket: R2Bucket;
+  readonly #key: string;
+  readonly #sent: R2UploadedPart[] = [];
+  #multipart: R2MultipartUpload | undefined;
+  #part = new Uint8Array();
+  #heldBytes = 0;
+  #isOver = false;
+
+  constructor(bucket: R2Bucket, key: string) {
+    this.#bucket = bucket;
+    this.#key = key;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    this.#requireOpen();
+    try {
+      for (let rest = bytes; rest.length > 0;) rest = rest.subarray(await this.#take(rest));
+    } catch (error) {
+      await this.abort();
+      throw error;
+    }
+  }
+
+  async complete(): Promise<void> {
+    this.#requireOpen();
+    this.#isOver = true;
+    const last = this.#part.subarray(0, this.#heldBytes);
+    try {
+      if (this.#multipart === undefined) await this.#bucket.put(this.#key, last);
+      else {
+        await this.#send(last);
+        await this.#multipart.complete(this.#sent);
+      }
+    } catch (error) {
+      await this.#discard();
+      throw error;
+    }
+  }
+
+  async abort(): Promise<void> {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    await this.#discard();
+  }
+
+  /** How many bytes were taken. A full part is held until another byte comes: it may be the last. */
+  async #take(bytes: Uint8Array): Promise<number> {
+    const size = limits.uploadPartBytes;
+    if (this.#heldBytes === size) {
+      await this.#send(this.#part);
+      this.#heldBytes = 0;
+    }
+    if (this.#heldBytes === 0 && bytes.length > size) {
+      await this.#send(bytes.subarray(0, size));
+      return size;
+    }
+    if (this.#part.length === 0) this.#part = new Uint8Array(size);
+    const taken = bytes.subarray(0, size - this.#heldBytes);
+    this.#part.set(taken, this.#heldBytes);
+    this.#heldBytes += taken.length;
+    return taken.length;
+  }
+
+  async #send(part: Uint8Array): Promise<void> {
+    this.#multipart ??= await this.#bucket.createMultipartUpload(this.#key);
+    this.#sent.push(await this.#multipart.uploadPart(this.#sent.length + 1, part));
+  }
+
+  async #discard(): Promise<void> {
+    try {
+      await this.#multipart?.abort();
+    } catch {
+      // R2 has ended it, or ends it by itself.
+    }
+  }
+
+  #requireOpen(): void {
+    if (this.#isOver) throw uploadIsOver(this.#key);
+  }
+}

@@ -1,0 +1,136 @@
+import { ByrefError, limitExceeded } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { Visibility } from "../../store/variable-store.ts";
+import { type FileContent, filePathIn } from "../../tool/variables/file-content.ts";
+import type { FileInfo, Files, FileWrite, StoredFile } from "../../tool/files.ts";
+import { isObject, jsonIn } from "../../value/json.ts";
+
+/** Five pages of R2's. */
+const MAX_LISTED_FILES = 5_000;
+
+/** A conversation's folder in the bucket; a file carries the guards of what is in it. */
+export class R2Files implements Files {
+  readonly #bucket: R2Bucket;
+  readonly #folder: string;
+
+  /** `prefix`: what all keys of the conversation begin with. */
+  constructor(bucket: R2Bucket, prefix: string) {
+    this.#bucket = bucket;
+    this.#folder = `${prefix}files/`;
+  }
+
+  async write(path: string, { mediaType, ...content }: FileContent, write: FileWrite) {
+    const body = "text" in content ? new TextEncoder().encode(content.text) : content.bytes;
+    const { expected } = write;
+    const put = await this.#bucket.put(this.#keyOf(path), body, {
+      httpMetadata: { contentType: mediaType },
+      customMetadata: metadataOf(write),
+      ...(expected === undefined ? {} : { onlyIf: conditionFor(expected) }),
+    });
+    if (put !== null) return { path, bytes: body.byteLength };
+    throw overtaken(path);
+  }
+
+  async info(path: string): Promise<FileInfo | undefined> {
+    const object = await this.#bucket.head(this.#keyOf(path));
+    return object === null ? undefined : infoOf(object);
+  }
+
+  async read(path: string): Promise<StoredFile | undefined> {
+    const key = this.#keyOf(path);
+    const head = await this.#bucket.head(key);
+    if (head === null) return undefined;
+    requireReadable(path, head.size);
+    const object = await this.#bucket.get(key, { onlyIf: { etagMatches: head.etag } });
+    if (object === null) return undefined;
+    if (!("body" in object)) throw overtaken(path);
+    return { ...infoOf(object), text: textOf(path, await object.arrayBuffer()) };
+  }
+
+  async list(prefix: string): Promise<readonly string[]> {
+    const paths: string[] = [];
+    const wanted = { prefix: `${this.#folder}${prefix}` };
+    for (let page = await this.#bucket.list(wanted); ;) {
+      for (const { key } of page.objects) paths.push(key.slice(this.#folder.length));
+      requireFew(prefix, paths.length);
+      if (!page.truncated) return paths;
+      page = await this.#bucket.list({ ...wanted, cursor: page.cursor });
+    }
+  }
+
+  #keyOf(path: string): string {
+    return `${this.#folder}${filePathIn(path)}`;
+  }
+}
+
+function overtaken(path: string): ByrefError {
+  return new ByrefError("conflict", `Somebody else has written file:${path} meanwhile.`);
+}
+
+function requireReadable(path: string, actual: number): void {
+  const maximum = limits.maxJsonBytes;
+  if (actual <= maximum) return;
+  const advice = `file:${path} is too large to be read.`;
+  throw limitExceeded("maxJsonBytes", { maximum, actual, advice });
+}
+
+function requireFew(prefix: string, actual: number): void {
+  const maximum = MAX_LISTED_FILES;
+  if (actual <= maximum) return;
+  const advice = `Too many files begin with "${prefix}": name fewer.`;
+  throw limitExceeded("maxListedFiles", { maximum, actual, advice });
+}
+
+/** R2 knows "there is none" by the wildcard alone. */
+function conditionFor(expected: string | null): R2Conditional {
+  return expected === null ? { etagDoesNotMatch: "*" } : { etagMatches: expected };
+}
+
+function metadataOf({ visibility, sources, trusted, addition }: FileWrite): Record<string, string> {
+  return {
+    visibility: visibility ?? "model",
+    trusted: String(trusted ?? true),
+    sources: JSON.stringify(sources ?? []),
+    ...(addition === undefined ? {} : { addition: JSON.stringify(addition) }),
+  };
+}
+
+/** A file that says nothing of itself was put there by somebody else: nobody vouches for it. */
+function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
+  const { visibility, trusted, sources, addition } = customMetadata;
+  const added = additionIn(addition);
+  return {
+    labels: {
+      visibility: visibilityIn(visibility),
+      sources: sourcesIn(sources),
+      trusted: trusted === "true",
+    },
+    version: etag,
+    ...(added === undefined ? {} : { addition: added }),
+  };
+}
+
+function visibilityIn(text = "model"): Visibility {
+  return text === "model" || text === "sealed" ? text : "secret";
+}
+
+function sourcesIn(text: string | undefined): readonly string[] {
+  const sources = jsonIn(text ?? "");
+  const isList = Array.isArray(sources) && sources.every((source) => typeof source === "string");
+  return isList ? sources : ["bucket"];
+}
+
+function additionIn(text: string | undefined): FileInfo["addition"] {
+  const addition = jsonIn(text ?? "");
+  if (!isObject(addition)) return undefined;
+  const { call, from } = addition;
+  return typeof call === "string" && typeof from === "number" ? { call, from } : undefined;
+}
+
+function textOf(path: string, bytes: ArrayBuffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    throw new ByrefError("bad_value", `file:${path} is not text (UTF-8): it cannot be shown.`);
+  }
+}

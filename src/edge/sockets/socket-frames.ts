@@ -1,0 +1,70 @@
+import type { WebSocketChatTransportResponse } from "ai";
+import * as z from "zod";
+import { ByrefError } from "../../errors.ts";
+import { isObject } from "../../value/json.ts";
+import { parseJson } from "../http/read-body.ts";
+import { chatBody, idempotencyKey, parse, textOf, turnIn, type TurnRequest } from "../requests.ts";
+
+/** A request's name, which its client has made up; several run over one socket. */
+const requestId = z.string().min(1).max(128);
+
+const sendFrame = z.object({
+  ...chatBody.pick({ id: true, messages: true, trigger: true, messageId: true }).shape,
+  type: z.literal("send"),
+  requestId,
+  headers: z.record(z.string(), z.string()).default({}),
+  body: z.record(z.string(), z.unknown()).default({}),
+});
+
+const resumeFrame = z.object({
+  type: z.literal("resume"),
+  requestId,
+  id: z.string(),
+  lastSequence: z.int().min(0).optional(),
+});
+
+const abortFrame = z.object({ type: z.literal("abort"), requestId });
+
+/** What the AI SDK's `WebSocketChatTransport` sends, as far as it is read here. */
+const clientFrame = z.discriminatedUnion("type", [sendFrame, resumeFrame, abortFrame]);
+
+/** Any other frame than a chunk, without its name. */
+export type ServerFrame = Nameless<Exclude<WebSocketChatTransportResponse, { type: "chunk" }>>;
+type Nameless<Frame> = Frame extends unknown ? Omit<Frame, "requestId"> : never;
+
+export type ClientFrame = z.infer<typeof clientFrame>;
+type SendFrame = z.infer<typeof sendFrame>;
+export type ResumeFrame = z.infer<typeof resumeFrame>;
+
+/** The frame, or why it is none and whose it may be. */
+export function readFrame(
+  message: string | ArrayBuffer,
+): ClientFrame | { readonly type: "bad"; readonly requestId: string; readonly error: unknown } {
+  let value: unknown;
+  try {
+    if (typeof message !== "string") throw new ByrefError("bad_request", "A frame is text.");
+    value = parseJson(message);
+    return parse(clientFrame, value, "frame");
+  } catch (error) {
+    const named = isObject(value) ? requestId.safeParse(value.requestId) : undefined;
+    return { type: "bad", requestId: named?.data ?? "", error };
+  }
+}
+
+/** What is asked for, under the same rules as over HTTP: only the last message counts. */
+export function turnOf(frame: SendFrame): TurnRequest {
+  const { body, id, messages, trigger, messageId, headers } = frame;
+  const turn = {
+    ...turnIn(parse(chatBody, { ...body, id, messages, trigger, messageId }, "frame")),
+    conversation: id,
+    idempotencyKey: parse(idempotencyKey, headers["idempotency-key"], "Idempotency-Key"),
+  };
+  textOf(turn);
+  return turn;
+}
+
+/** `chunk` is JSON already. */
+export function chunkFrame(requestId: string, sequence: number, chunk: string): string {
+  const name = JSON.stringify(requestId);
+  return `{"type":"chunk","requestId":${name},"sequence":${sequence},"chunk":${chunk}}`;
+}

@@ -1,0 +1,160 @@
+import { codeOf, publicTextOf } from "../../errors.ts";
+import type { TurnLog } from "../../turn/log/turn-log.ts";
+import { chunkFrame, type ServerFrame } from "./socket-frames.ts";
+
+/** What the platform keeps of a socket while the object is not there; 2 KB at most. */
+interface Note {
+  readonly conversation: string;
+  /** Of all that came: what was no frame. */
+  readonly badFrames: number;
+  readonly sentChars: number;
+  /** Does it watch a turn? */
+  readonly isBusy: boolean;
+}
+
+/** One request of a client, and what is told of it. */
+export interface Watch {
+  readonly requestId: string;
+  /** Somebody else may have begun the turn. */
+  readonly isResumed: boolean;
+  /** Once somebody has aborted it, or the socket has gone, nothing is told any more. */
+  state: "open" | "aborted" | "gone";
+  /** Of the turn, as soon as that is known. */
+  log?: TurnLog;
+}
+
+/** Errors of a client that cannot be helped. */
+const MAX_BAD_FRAMES = 8;
+
+/**
+ * What one socket carries in its life. Nothing tells whether a client reads: the platform keeps what was sent
+ * until it does, and does not say how much that is. A socket that is idle is closed at half of this already,
+ * which the stock client does not notice. One answer is less, unless it is megabytes by reference.
+ */
+const MAX_SENT_CHARS = 33_554_432;
+
+/** A socket on which something is said. */
+export class SocketLine {
+  readonly #socket: WebSocket;
+  readonly #watches = new Map<string, Watch>();
+  #note: Note;
+
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    this.#note = noteOf(socket);
+  }
+
+  get conversation(): string {
+    return this.#note.conversation;
+  }
+
+  get isIdle(): boolean {
+    return this.#watches.size === 0;
+  }
+
+  get size(): number {
+    return this.#watches.size;
+  }
+
+  has(requestId: string): boolean {
+    return this.#watches.has(requestId);
+  }
+
+  begin(requestId: string, about: Pick<Watch, "isResumed">): Watch {
+    const watch: Watch = { ...about, requestId, state: "open" };
+    this.#watches.set(requestId, watch);
+    this.#keep({ isBusy: true });
+    return watch;
+  }
+
+  /** The request that nobody waits for any more. */
+  abort(requestId: string): Watch | undefined {
+    const watch = this.#watches.get(requestId);
+    if (watch === undefined) return undefined;
+    watch.state = "aborted";
+    this.finish(watch);
+    return watch;
+  }
+
+  /** Called when all is said. */
+  finish(watch: Watch): void {
+    // Aborted, it made room for another of its name.
+    if (this.#watches.get(watch.requestId) !== watch) return;
+    this.#watches.delete(watch.requestId);
+    if (!this.isIdle) return;
+    this.#keep({ isBusy: false });
+    if (this.#note.sentChars > MAX_SENT_CHARS / 2) this.#close(1013, "Connect again.");
+  }
+
+  /** Nobody listens any more. */
+  hangUp(): void {
+    for (const watch of this.#watches.values()) watch.state = "gone";
+    this.#watches.clear();
+  }
+
+  send(watch: Watch, frame: ServerFrame): void {
+    if (watch.state === "open") this.#send({ ...frame, requestId: watch.requestId });
+  }
+
+  /** A chunk, as JSON. */
+  sendChunk({ requestId, state }: Watch, sequence: number, chunk: string): void {
+    if (state === "open") this.#sendText(chunkFrame(requestId, sequence, chunk));
+  }
+
+  fail(watch: Watch, error: unknown): void {
+    if (codeOf(error) === "internal") console.error(error);
+    this.send(watch, { type: "error", errorText: publicTextOf(error) });
+  }
+
+  /** What came is no frame; `requestId` is what it may have been about. */
+  refuse(requestId: string, error: unknown): void {
+    const badFrames = this.#note.badFrames + 1;
+    this.#keep({ badFrames });
+    if (badFrames > MAX_BAD_FRAMES) return this.#close(1008, "Too much that is no frame.");
+    this.#send({ type: "error", requestId, errorText: publicTextOf(error) });
+  }
+
+  #send(frame: ServerFrame & { readonly requestId: string }): void {
+    this.#sendText(JSON.stringify(frame));
+  }
+
+  #sendText(text: string): void {
+    const sentChars = this.#note.sentChars + text.length;
+    this.#note = { ...this.#note, sentChars };
+    if (sentChars > MAX_SENT_CHARS) return this.#close(1013, "Too much for one socket: resume.");
+    try {
+      this.#socket.send(text);
+    } catch {
+      // It is closed, and that has not been told yet.
+      this.hangUp();
+    }
+  }
+
+  #close(code: number, reason: string): void {
+    this.hangUp();
+    closeSocket(this.#socket, code, reason);
+  }
+
+  #keep(changes: Partial<Note>): void {
+    this.#note = { ...this.#note, ...changes };
+    this.#socket.serializeAttachment(this.#note);
+  }
+}
+
+export function newNote(conversation: string): Note {
+  return { conversation, badFrames: 0, sentChars: 0, isBusy: false };
+}
+
+export function noteOf(socket: WebSocket): Note {
+  // `open` gave it one.
+  return socket.deserializeAttachment() as Note;
+}
+
+/** Closes it unless it is closed. */
+export function closeSocket(socket: WebSocket, code: number, reason: string): void {
+  try {
+    socket.close(code, reason);
+  } catch {
+    // So it is.
+  }
+}

@@ -1,0 +1,175 @@
+import { ByrefError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { TurnLog } from "../../turn/log/turn-log.ts";
+import { framesOf } from "../http/frame-stream.ts";
+import type { Lane } from "../turns/lane.ts";
+import { closeSocket, newNote, noteOf, SocketLine, type Watch } from "./socket-line.ts";
+import { type ClientFrame, readFrame, type ResumeFrame, turnOf } from "./socket-frames.ts";
+import type { Turns } from "../turns/turns.ts";
+
+export interface SocketsOptions {
+  readonly state: Pick<
+    DurableObjectState,
+    "acceptWebSocket" | "getWebSockets" | "setWebSocketAutoResponse"
+  >;
+  readonly turns: Pick<Turns, "begin">;
+  readonly lane: Pick<Lane, "running" | "stopOne">;
+}
+
+/** Sockets of one conversation: what a client does not read is kept for each of them. */
+const MAX_SOCKETS = 16;
+
+/** Requests that one socket may have open: as many turns as can wait, and those who watch them. */
+const MAX_WATCHES = 2 * limits.maxQueuedTurns;
+
+/**
+ * A client that resumes anew aborts what it had resumed before, which is no wish to stop: so long the server
+ * waits whether it does.
+ */
+const RESUMES_WITHIN_MS = 250;
+
+/**
+ * The server's side of the AI SDK's `WebSocketChatTransport`. The platform holds the sockets, also while it
+ * lets go of the object because nobody says anything: what is to be known of a socket then is its note, and
+ * what is kept here is only of turns that it watches. A socket that goes stops no turn.
+ */
+export class Sockets {
+  readonly #options: SocketsOptions;
+  readonly #lines = new Map<WebSocket, SocketLine>();
+  readonly #stops = new WeakMap<WebSocket, ReturnType<typeof setTimeout>>();
+
+  constructor(options: SocketsOptions) {
+    this.#options = options;
+    for (const socket of options.state.getWebSockets()) {
+      // The object that it watched a turn in has ended before the turn, and nobody knows what it has had.
+      if (noteOf(socket).isBusy) closeSocket(socket, 1012, "The turn was interrupted: resume it.");
+    }
+  }
+
+  /** A socket to this conversation, which need not be there yet: nothing is written. */
+  open(conversation: string): Response {
+    const { state } = this.#options;
+    if (state.getWebSockets().length >= MAX_SOCKETS) {
+      const message = `A conversation has at most ${MAX_SOCKETS} sockets; close one of them.`;
+      throw new ByrefError("too_many_sockets", message);
+    }
+    const { 0: client, 1: server } = new WebSocketPair();
+    // Answered without waking the object.
+    state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
+    state.acceptWebSocket(server);
+    server.serializeAttachment(newNote(conversation));
+    return new Response(null, { status: 101, webSocket: client });
+  }
+
+  /** Does not throw, and does not wait for what it begins. */
+  receive(socket: WebSocket, message: string | ArrayBuffer): void {
+    // Its client is about to hear that nothing more is taken here.
+    if (socket.readyState !== WebSocket.OPEN) return;
+    const line = this.#lines.get(socket) ?? new SocketLine(socket);
+    const frame = readFrame(message);
+    if (frame.type === "bad") return line.refuse(frame.requestId, frame.error);
+    if (frame.type === "abort") return this.#abort(socket, line.abort(frame.requestId));
+    if (frame.type === "resume") clearTimeout(this.#stops.get(socket));
+    if (line.has(frame.requestId)) {
+      return line.refuse(frame.requestId, new ByrefError("bad_request", "It is in use already."));
+    }
+    this.#lines.set(socket, line);
+    void this.#serve(line, frame).finally(() => {
+      if (line.isIdle) this.#lines.delete(socket);
+    });
+  }
+
+  /** Its client has gone. What runs goes on. */
+  close(socket: WebSocket): void {
+    this.#hangUp(socket);
+    closeSocket(socket, 1000, "");
+  }
+
+  /** There is nothing any more to talk about. */
+  end(): void {
+    for (const socket of this.#options.state.getWebSockets()) {
+      this.#hangUp(socket);
+      closeSocket(socket, 1000, "The conversation was deleted.");
+    }
+  }
+
+  /** The transport's way to stop: it sends this when its chat is stopped, and not when it goes. */
+  #abort(socket: WebSocket, watch: Watch | undefined): void {
+    if (watch?.log === undefined) return;
+    const { log, isResumed } = watch;
+    const stop = () => this.#options.lane.stopOne(log);
+    if (isResumed) this.#stops.set(socket, setTimeout(stop, RESUMES_WITHIN_MS));
+    else stop();
+  }
+
+  #hangUp(socket: WebSocket): void {
+    this.#lines.get(socket)?.hangUp();
+    this.#lines.delete(socket);
+  }
+
+  async #serve(line: SocketLine, frame: Exclude<ClientFrame, { type: "abort" }>): Promise<void> {
+    const { requestId, id, type } = frame;
+    const watch = line.begin(requestId, { isResumed: type === "resume" });
+    try {
+      if (id !== line.conversation) {
+        const message = `This socket is for ${line.conversation} and no other conversation.`;
+        throw new ByrefError("bad_request", message);
+      }
+      if (line.size > MAX_WATCHES) {
+        const message = `${MAX_WATCHES} requests are open on this socket; try again later.`;
+        throw new ByrefError("too_many_turns", message);
+      }
+      const span =
+        frame.type === "send" ? await this.#ask(watch, turnOf(frame)) : this.#find(frame);
+      if (span !== undefined) await stream(line, watch, span);
+      line.send(watch, { type: span === undefined ? "no-active" : "end" });
+    } catch (error) {
+      line.fail(watch, error);
+    }
+    line.finish(watch);
+  }
+
+  async #ask(watch: Watch, turn: ReturnType<typeof turnOf>): Promise<Span> {
+    const { turns, lane } = this.#options;
+    const { log, result, first } = await turns.begin(turn);
+    // It has said so in its log.
+    result.catch((error: unknown) => console.error(error));
+    watch.log = log;
+    if (watch.state === "aborted") lane.stopOne(log);
+    return { log, first, lastSequence: -1 };
+  }
+
+  /** The running turn from its first part, or from where the client says. */
+  #find({ lastSequence = -1 }: ResumeFrame): Span | undefined {
+    const log = this.#options.lane.running;
+    if (log === undefined) return undefined;
+    if (lastSequence < log.count) return { log, first: 0, lastSequence };
+    throw new ByrefError("bad_request", "There is no such chunk; resume without lastSequence.");
+  }
+}
+
+/** Which chunks of a turn a client is to have. */
+interface Span {
+  readonly log: TurnLog;
+  /** The index of the frame that is number 0; without it, the first of what the turn itself says. */
+  readonly first?: number | undefined;
+  /** Chunks up to this number are left out. */
+  readonly lastSequence: number;
+}
+
+/** Resolves when the turn has ended, or nobody listens any more. */
+async function stream(line: SocketLine, watch: Watch, span: Span): Promise<void> {
+  const { log, first, lastSequence } = span;
+  watch.log = log;
+  line.send(watch, { type: "start" });
+  let sequence = 0;
+  for await (const frames of framesOf(log, first)) {
+    if (watch.state !== "open") return;
+    // It says nothing new, but proxies take it for life.
+    if (frames.length === 0) line.send(watch, { type: "start" });
+    for (const { data } of frames) {
+      if (sequence > lastSequence) line.sendChunk(watch, sequence, data);
+      sequence++;
+    }
+  }
+}

@@ -1,0 +1,205 @@
+import { limitExceeded } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { closedCalls, OUTCOME_UNKNOWN } from "../../plan/close-calls.ts";
+import type { PlanRecord, StoredRun } from "../../plan/plan-store.ts";
+import type { RunRecord } from "../../plan/run-record.ts";
+import { tombstoneOf } from "../../store/provenance.ts";
+import type { VariableRecord } from "../../store/transfer.ts";
+import type { Tombstone } from "../../store/variable-store.ts";
+import type { ConversationEvent } from "../../turn/log/event-log.ts";
+import type { StoredMessage } from "../../turn/history/history.ts";
+import type { TurnHead } from "../../turn/log/journal.ts";
+import { fromBase64 } from "../../value/utf8.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import { plansOf } from "../plans/plans-of.ts";
+import { requireFew, type TransferFiles } from "./transfer-files.ts";
+import type { TransferOf, TransferRecord } from "./transfer-format.ts";
+import { badImport, TransferReader } from "./transfer-lines.ts";
+
+export interface ImportOptions {
+  /** A new one, in which nothing was written. */
+  readonly data: ConversationData;
+  /** Without a bucket there are none. */
+  readonly files: TransferFiles | undefined;
+  /** What the conversation is called here. */
+  readonly id: string;
+}
+
+/**
+ * All that a file says, into a new conversation. Whoever calls gives up what was written when this rejects:
+ * with `bad_import`, `unsupported_version`, or what a value is refused for. The file is believed as its
+ * sender is: what it says of guards, of trust and of what was said is taken over.
+ */
+export async function importInto(
+  options: ImportOptions,
+  body: ReadableStream<Uint8Array>,
+): Promise<void> {
+  const reader = new TransferReader(body);
+  try {
+    await new Import(options, reader).run();
+  } finally {
+    await reader.close();
+  }
+}
+
+class Import {
+  readonly #data: ConversationData;
+  readonly #files: TransferFiles | undefined;
+  readonly #id: string;
+  readonly #reader: TransferReader;
+  readonly #tombstones: Tombstone[] = [];
+  #numbers: Readonly<Record<string, number>> = {};
+  #formerId = "";
+  #writtenFiles = 0;
+
+  constructor({ data, files, id }: ImportOptions, reader: TransferReader) {
+    this.#data = data;
+    this.#files = files;
+    this.#id = id;
+    this.#reader = reader;
+  }
+
+  async run(): Promise<void> {
+    for (;;) {
+      const record = await this.#reader.next();
+      if (record.type === "end") break;
+      await this.#take(record);
+    }
+    const tombstones = this.#tombstones;
+    this.#data.store.transfer.restoreNames({ tombstones, numbers: this.#numbers });
+  }
+
+  // The casts below take away what the schemas have said: that what is absent may be undefined.
+  async #take(record: TransferRecord): Promise<void> {
+    switch (record.type) {
+      case "byref":
+        return this.#begin(record);
+      case "message":
+        return this.#data.history.add(this.#atHome(record.message as StoredMessage));
+      case "variable":
+        return this.#takeVariable(record as VariableRecord & TransferOf<"variable">);
+      case "tombstone":
+        return this.#bury(record.tombstone as Tombstone);
+      case "numbers":
+        this.#numbers = record.numbers;
+        return;
+      case "file":
+        return this.#takeFile(record);
+      case "plan":
+        return this.#takePlan(record.plan as unknown as PlanRecord);
+      case "run":
+        return this.#takeRun(record as unknown as StoredRun);
+      case "turn":
+        return this.#takeTurn(record.head as unknown as TurnHead);
+      case "events":
+        return this.#data.events.restore(record.events as unknown as ConversationEvent[]);
+      default:
+        throw badImport(`A record of type ${record.type} stands where none may.`);
+    }
+  }
+
+  #begin({ id, title, createdAt }: TransferOf<"byref">): void {
+    this.#formerId = id;
+    this.#data.setCreated(Date.parse(createdAt));
+    if (title !== null) this.#data.setTitle(title);
+  }
+
+  /** Files in it are variables of this conversation now. */
+  #atHome(message: StoredMessage): StoredMessage {
+    const former = variablesOf(this.#formerId);
+    const parts = message.parts.map((part) => {
+      if (part.type !== "file" || !part.url.startsWith(former)) return part;
+      return { ...part, url: variablesOf(this.#id) + part.url.slice(former.length) };
+    });
+    return { ...message, parts };
+  }
+
+  async #takeVariable(record: VariableRecord & TransferOf<"variable">): Promise<void> {
+    const { visibility, bytes, mediaType } = record.info;
+    if (visibility === "secret") {
+      const { inputDigest } = record;
+      const eviction = { inputDigest, reason: "left_out", atMs: Date.now() } as const;
+      return this.#bury(tombstoneOf(record.info, eviction));
+    }
+    const { store } = this.#data;
+    const content = await store.receive(this.#bytes(bytes), mediaType);
+    await store.transfer.restore(record, content);
+  }
+
+  #bury(tombstone: Tombstone): void {
+    this.#tombstones.push(tombstone);
+    const actual = this.#tombstones.length;
+    const maximum = limits.maxTombstones;
+    // Each secret adds one to those that there were.
+    if (actual > maximum) this.#tombstones.shift();
+  }
+
+  async #takeFile(record: TransferOf<"file">): Promise<void> {
+    if (this.#files === undefined) throw badImport("It has files, and no bucket is bound.");
+    requireFew(++this.#writtenFiles);
+    const maximum = limits.maxValueBytes;
+    if (record.bytes > maximum) {
+      const advice = "No file is as long.";
+      throw limitExceeded("maxValueBytes", { maximum, actual: record.bytes, advice });
+    }
+    await this.#files.write(record, this.#bytes(record.bytes));
+  }
+
+  #takePlan(plan: PlanRecord): void {
+    const plans = plansOf(this.#data);
+    if (plans.get(plan.id) !== undefined) throw badImport("A plan is in it twice.");
+    plans.add(plan);
+  }
+
+  /** What was running is not, here: nobody knows what its calls have done meanwhile. */
+  #takeRun({ record, input, state }: StoredRun): void {
+    const plans = plansOf(this.#data);
+    const plan = plans.get(record.plan);
+    if (plan === undefined || plans.run(record.id) !== undefined) {
+      throw badImport("A run is in it without its plan, or twice.");
+    }
+    const { code, message } = OUTCOME_UNKNOWN;
+    const calls = closedCalls(plan.plan, record, message);
+    const cutOff: RunRecord = { ...record, status: "failed", calls, error: `${code}: ${message}` };
+    const isCutOff = record.status === "running";
+    plans.addRun(record, input);
+    plans.saveRun(isCutOff ? cutOff : record);
+    if (isCutOff) plans.setStatus(plan.id, "failed");
+    if (state !== undefined) plans.saveState(record.id, state);
+  }
+
+  #takeTurn(head: TurnHead): void {
+    this.#data.journal.begin({ ...head, isOpen: false, conversation: this.#id }, "");
+  }
+
+  /** So many bytes of the records that follow, and not one more. */
+  #bytes(length: number): ReadableStream<Uint8Array> {
+    let left = length;
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          if (left === 0) return controller.close();
+          const bytes = dataIn(await this.#reader.next());
+          left -= bytes.length;
+          if (bytes.length === 0 || left < 0)
+            throw badImport("A value has other bytes than it says.");
+          controller.enqueue(bytes);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+}
+
+function variablesOf(id: string): string {
+  return `/conversations/${id}/variables/`;
+}
+
+function dataIn(record: TransferRecord): Uint8Array {
+  if (record.type !== "data") throw badImport("A value ends too early.");
+  try {
+    return fromBase64(record.base64);
+  } catch {
+    throw badImport("A value is not in base64.");
+  }
+}

@@ -1,0 +1,102 @@
+import { ByrefError, limitExceeded } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { filePathIn } from "../../tool/variables/file-content.ts";
+import type { FileInfo } from "../../tool/files.ts";
+import { R2Files } from "../platform/r2-files.ts";
+import type { TransferOf } from "./transfer-format.ts";
+
+type FileRecord = TransferOf<"file">;
+
+/** A file that leaves. */
+export interface LeavingFile {
+  readonly record: FileRecord;
+  /** The bytes from `from` to before `to`. Rejects with `conflict` if the file is another one by now. */
+  read(from: number, to: number): Promise<Uint8Array>;
+}
+
+/** The files of a conversation, out of its folder in the bucket and into another one. */
+export class TransferFiles {
+  readonly #bucket: R2Bucket;
+  readonly #folder: string;
+  readonly #files: R2Files;
+
+  /** `prefix`: what all keys of the conversation begin with. */
+  constructor(bucket: R2Bucket, prefix: string) {
+    this.#bucket = bucket;
+    this.#folder = `${prefix}files/`;
+    this.#files = new R2Files(bucket, prefix);
+  }
+
+  /** Throws `limit_exceeded`. */
+  async paths(): Promise<readonly string[]> {
+    const paths = await this.#files.list("");
+    requireFew(paths.length);
+    return [...paths].sort();
+  }
+
+  /** Undefined for what is not there any more, and for what is secret. */
+  async open(path: string): Promise<LeavingFile | undefined> {
+    const info = await this.#files.info(path);
+    const head = info === undefined ? null : await this.#bucket.head(this.#keyOf(path));
+    if (head === null || info === undefined || info.labels.visibility === "secret")
+      return undefined;
+    const { addition } = info;
+    const record: FileRecord = {
+      type: "file",
+      path,
+      bytes: head.size,
+      mediaType: head.httpMetadata?.contentType ?? "application/octet-stream",
+      ...info.labels,
+      sources: [...info.labels.sources],
+      ...(addition === undefined ? {} : { addition: { ...addition } }),
+    };
+    return {
+      record,
+      read: (from, to) => this.#read(path, info, { offset: from, length: to - from }),
+    };
+  }
+
+  /** Takes in the record's bytes, all of them; rejects with what the stream throws. */
+  async write(record: FileRecord, body: ReadableStream<Uint8Array>): Promise<void> {
+    const { path, bytes, mediaType, visibility, sources, trusted, addition } = record;
+    const key = this.#keyOf(path);
+    const { readable, writable } = new FixedLengthStream(bytes);
+    const sent = body.pipeTo(writable);
+    const put = this.#bucket.put(key, readable, {
+      httpMetadata: { contentType: mediaType },
+      customMetadata: {
+        visibility,
+        trusted: String(trusted),
+        sources: JSON.stringify(sources),
+        ...(addition === undefined ? {} : { addition: JSON.stringify(addition) }),
+      },
+    });
+    const [outcome] = await Promise.allSettled([sent, put]);
+    if (outcome.status === "rejected") throw outcome.reason;
+    await put;
+  }
+
+  async #read(path: string, { version }: FileInfo, range: R2Range): Promise<Uint8Array> {
+    const options = { range, onlyIf: { etagMatches: version } };
+    const object = await this.#bucket.get(this.#keyOf(path), options);
+    if (object !== null && "body" in object) return object.bytes();
+    throw new ByrefError("conflict", `file:${path} was written meanwhile; try again.`);
+  }
+
+  #keyOf(path: string): string {
+    return `${this.#folder}${filePathIn(path)}`;
+  }
+}
+
+export function requireFew(actual: number): void {
+  const maximum = limits.maxTransferFiles;
+  if (actual <= maximum) return;
+  const advice = "Delete some of the conversation's files.";
+  throw limitExceeded("maxTransferFiles", { maximum, actual, advice });
+}
+
+/** Without a bucket there are none. */
+export function transferFilesOf(env: Cloudflare.Env, prefix: string): TransferFiles | undefined {
+  const { BLOBS: bucket } = env as { readonly BLOBS?: R2Bucket };
+  return bucket === undefined ? undefined : new TransferFiles(bucket, prefix);
+}

@@ -1,0 +1,197 @@
+import * as z from "zod";
+import { anyJson } from "../../tool/any-json.ts";
+import { limits } from "../../limits.ts";
+
+/**
+ * A conversation as a file: NDJSON, a record a line. The first is the header, the last counts and digests
+ * those before it. Bytes follow the record that they belong to, as `data` in base64.
+ */
+export const TRANSFER_VERSION = 1;
+
+const text = z.string();
+const time = text.refine((value) => !Number.isNaN(Date.parse(value)), "must be a time");
+const count = z.int().min(0);
+const name = text.min(1).max(255);
+const names = z.array(text);
+// What is compared with nothing of ours, and shown as it came.
+const any = z.looseObject({});
+
+const labels = {
+  visibility: z.enum(["model", "sealed", "secret"]),
+  sources: z.array(name).max(1_000),
+  trusted: z.boolean(),
+};
+
+const header = z.object({
+  type: z.literal("byref"),
+  version: z.literal(TRANSFER_VERSION),
+  id: text.regex(/^[\w.-]{1,128}$/u),
+  title: text.max(limits.maxTitleChars).nullable(),
+  createdAt: time,
+});
+
+/** By a part's type: texts that whoever reads it expects. Tools' and data's begin so. */
+const partFields: ReadonlyMap<string, readonly string[]> = new Map([
+  ["text", ["text"]],
+  ["reasoning", ["text"]],
+  ["step-start", []],
+  ["file", ["mediaType", "url"]],
+  ["source-url", ["sourceId", "url"]],
+  ["source-document", ["sourceId", "mediaType", "title"]],
+  ["dynamic-tool", ["toolName", "toolCallId", "state"]],
+  ["tool-", ["toolCallId", "state"]],
+  ["data-", []],
+]);
+
+const TOOL_STATE =
+  /^(?:input-available|approval-(?:requested|responded)|output-(?:available|error|denied))$/u;
+
+const part = z.looseObject({ type: text }).refine((given) => {
+  const fields = partFields.get(given.type) ?? partFields.get(given.type.slice(0, 5));
+  if (fields?.every((field) => typeof given[field] === "string") !== true) return false;
+  const { state, approval, url } = given;
+  if (fields.includes("state") && !TOOL_STATE.test(String(state))) return false;
+  // Nothing is fetched: a file is in the part, or a variable.
+  if (given.type === "file" && !/^(?:data:|\/conversations\/)/iu.test(String(url))) return false;
+  return state !== "approval-requested" || z.object({ id: text }).safeParse(approval).success;
+}, "is not a part that a message has");
+
+// What is kept is kept whole, also what a later version of the code writes beside it.
+const message = z.looseObject({
+  id: name,
+  role: z.enum(["user", "assistant"]),
+  parts: z.array(part),
+  display: names.optional(),
+  metadata: z.unknown().optional(),
+  tainted: z.boolean().optional(),
+  waiting: z.record(text, text).optional(),
+  agent: text.optional(),
+  finishReason: text.optional(),
+  createdAt: time,
+});
+
+const call = { name, tool: text.optional(), input: anyJson.optional() };
+
+const info = z.object({
+  ...call,
+  ...labels,
+  version: z.int().min(1),
+  bytes: count,
+  mediaType: name,
+  description: text.optional(),
+  toolCallId: text.optional(),
+  createdAt: time,
+  updatedAt: time,
+  expiresAt: time.optional(),
+  pinned: z.boolean(),
+});
+
+const tombstone = z.object({
+  ...call,
+  version: z.int().min(1),
+  inputDigest: text.optional(),
+  evictedAt: time,
+  reason: z.enum(["expired", "idle", "quota", "run_ended", "left_out"]),
+});
+
+const plan = z.looseObject({
+  id: name,
+  status: z.enum(["proposed", "approved", "running", "done", "failed", "cancelled"]),
+  plan: z.looseObject({
+    name: text.optional(),
+    format: z.enum(["json", "capability-xml", "template"]),
+    input: any.optional(),
+    calls: z.array(
+      z.object({
+        id: text,
+        tool: text,
+        parameters: z.record(text, anyJson),
+        outputPath: text.optional(),
+      }),
+    ),
+    syntaxes: z.array(z.enum(["dollar", "mustache", "dagger"])),
+    runNames: names,
+    outputs: z.array(z.object({ name: text, mode: z.enum(["replace", "append", "merge", "new"]) })),
+    order: z.enum(["data", "written"]),
+  }),
+  agent: text,
+  tainted: z.boolean().optional(),
+  after: z.record(text, names),
+  createdAt: time,
+});
+
+const run = z.looseObject({
+  id: name,
+  plan: name,
+  status: z.enum(["running", "waiting", "done", "failed", "cancelled"]),
+  calls: z.record(
+    text,
+    z.looseObject({ status: z.enum(["waiting", "running", "done", "failed", "skipped"]) }),
+  ),
+  gates: z.record(text, z.looseObject({ approved: z.boolean() })),
+  keep: z.boolean(),
+  needs: names,
+  createdAt: time,
+});
+
+const spent = z.object({ modelCalls: count, toolCalls: count, tokens: count });
+const pause = {
+  id: name,
+  needs: names.optional(),
+  counts: z
+    .looseObject({
+      spent,
+      usage: any,
+      savings: any,
+      tainted: z.boolean(),
+      waiting: z.record(text, text),
+    })
+    .optional(),
+};
+
+/** Of a turn that has ended, or waits: what the next one goes on from. */
+const turn = z.object({
+  ...pause,
+  kind: z.literal("run").optional(),
+  paused: z.object(pause).optional(),
+  attempt: count,
+  agent: text,
+  ended: z.enum(["failed", "stopped"]).optional(),
+  spent,
+});
+
+const event = z.looseObject({ id: z.int().min(1), at: time, type: name });
+
+export const transferRecord = z.discriminatedUnion("type", [
+  header,
+  z.object({ type: z.literal("message"), message }),
+  z.object({
+    type: z.literal("variable"),
+    info,
+    run: name.optional(),
+    inputDigest: text.optional(),
+  }),
+  z.object({ type: z.literal("data"), base64: text }),
+  z.object({ type: z.literal("tombstone"), tombstone }),
+  z.object({ type: z.literal("numbers"), numbers: z.record(text, count) }),
+  z.object({
+    type: z.literal("file"),
+    path: text,
+    bytes: count,
+    mediaType: name,
+    ...labels,
+    addition: z.object({ call: text, from: count }).optional(),
+  }),
+  z.object({ type: z.literal("plan"), plan }),
+  z.object({ type: z.literal("run"), record: run, input: anyJson, state: anyJson.optional() }),
+  z.object({ type: z.literal("turn"), head: turn }),
+  z.object({ type: z.literal("events"), events: z.array(event) }),
+  z.object({ type: z.literal("error"), code: text, message: text }),
+  z.object({ type: z.literal("end"), records: count, sha256: text }),
+]);
+
+export type TransferRecord = z.infer<typeof transferRecord>;
+export type TransferOf<Type extends TransferRecord["type"]> = Extract<
+  TransferRecord,
+  { readonly type: Type }
+>;

@@ -1,0 +1,209 @@
+import { ByrefError, limitExceeded } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { isObject } from "../../value/json.ts";
+import {
+  TRANSFER_VERSION,
+  type TransferOf,
+  type TransferRecord,
+  transferRecord,
+} from "./transfer-format.ts";
+
+const LINE_BREAK = 10;
+/** What is sent at once, at least. */
+const SENT_BYTES = 65_536;
+
+/** SHA-256 of bytes that come one after the other. */
+class Digest {
+  readonly #stream = new crypto.DigestStream("SHA-256");
+  readonly #writer = this.#stream.getWriter();
+
+  add(bytes: Uint8Array): Promise<void> {
+    return this.#writer.write(bytes);
+  }
+
+  async end(): Promise<string> {
+    await this.#writer.close();
+    const bytes = new Uint8Array(await this.#stream.digest);
+    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+}
+
+/**
+ * Records as lines, and behind them the one that counts and digests them. What `records` throws becomes a
+ * line too, in the place of the end. Nothing is made before somebody reads; a reader that goes away ends it.
+ */
+export function transferLines(
+  records: AsyncGenerator<TransferRecord>,
+  publicError: (error: unknown) => TransferOf<"error">,
+): ReadableStream<Uint8Array> {
+  return streamOf(bytesOf(records, publicError));
+}
+
+/** What is not read is not made. */
+export function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await parts.next();
+        if (done === true) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await parts.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function* bytesOf(
+  records: AsyncGenerator<TransferRecord>,
+  publicError: (error: unknown) => TransferOf<"error">,
+): AsyncGenerator<Uint8Array, undefined> {
+  const encoder = new TextEncoder();
+  const digest = new Digest();
+  let count = 0;
+  let held = "";
+  const lineOf = (record: TransferRecord) => `${JSON.stringify(record)}\n`;
+  try {
+    for await (const record of records) {
+      held += lineOf(record);
+      count++;
+      if (held.length < SENT_BYTES) continue;
+      const bytes = encoder.encode(held);
+      held = "";
+      await digest.add(bytes);
+      yield bytes;
+    }
+  } catch (error) {
+    yield encoder.encode(held + lineOf(publicError(error)));
+    return undefined;
+  }
+  const bytes = encoder.encode(held);
+  await digest.add(bytes);
+  yield bytes;
+  yield encoder.encode(lineOf({ type: "end", records: count, sha256: await digest.end() }));
+  return undefined;
+}
+
+/** Lines of bytes, their breaks included, that what is behind the last break is a line of. */
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
+  let held: Uint8Array[] = [];
+  let heldBytes = 0;
+  const hold = (bytes: Uint8Array) => {
+    heldBytes += bytes.length;
+    requireShort(heldBytes);
+    held.push(bytes);
+  };
+  const whole = () => {
+    const line = joined(held, heldBytes);
+    held = [];
+    heldBytes = 0;
+    return line;
+  };
+  for await (const chunk of stream) {
+    let from = 0;
+    for (let at = chunk.indexOf(LINE_BREAK); at >= 0; at = chunk.indexOf(LINE_BREAK, from)) {
+      hold(chunk.subarray(from, at + 1));
+      yield whole();
+      from = at + 1;
+    }
+    if (from < chunk.length) hold(chunk.slice(from));
+  }
+  if (heldBytes > 0) yield whole();
+  return undefined;
+}
+
+function requireShort(actual: number): void {
+  const maximum = limits.maxTransferLineBytes;
+  if (actual <= maximum) return;
+  const advice = "No line of an export is as long.";
+  throw limitExceeded("maxTransferLineBytes", { maximum, actual, advice });
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const part of parts) {
+    bytes.set(part, offset);
+    offset += part.length;
+  }
+  return bytes;
+}
+
+/** The records of a file, each checked as it comes; the last is taken for granted only if count and digest fit. */
+export class TransferReader {
+  readonly #lines: AsyncGenerator<Uint8Array, undefined>;
+  readonly #digest = new Digest();
+  #count = 0;
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#lines = linesOf(stream);
+  }
+
+  /** Throws `bad_import`, `unsupported_version`, `limit_exceeded`, or what went wrong where the file was made. */
+  async next(): Promise<Exclude<TransferRecord, TransferOf<"error">>> {
+    const { done, value: line } = await this.#lines.next();
+    if (done === true) throw badImport("It has no end: it was cut off.");
+    this.#count++;
+    const record = recordIn(line, this.#count);
+    if (record.type === "error") throw failed(record);
+    if (record.type === "end") await this.#check(record);
+    else await this.#digest.add(line);
+    return record;
+  }
+
+  /** What is left is not read. */
+  async close(): Promise<void> {
+    await this.#lines.return(undefined);
+  }
+
+  async #check({ records, sha256 }: TransferOf<"end">): Promise<void> {
+    const found = this.#count - 1;
+    if (records !== found)
+      throw badImport(`It has ${found} records before its end, not ${records}.`);
+    if (sha256 !== (await this.#digest.end())) throw badImport("Its digest does not fit.");
+    if ((await this.#lines.next()).done !== true) throw badImport("Something follows its end.");
+  }
+}
+
+/** Throws `bad_import` or `unsupported_version`. Values are not quoted: they may be anybody's. */
+export function recordIn(line: Uint8Array, number: number): TransferRecord {
+  const given = jsonIn(line, number);
+  if (number === 1) requireVersion(given);
+  const { data, error } = transferRecord.safeParse(given);
+  if (data === undefined) {
+    const { path = [], message = "" } = error?.issues[0] ?? {};
+    throw badImport(`Line ${number}: ${path.map(String).join(".")} ${message}`);
+  }
+  if ((data.type === "byref") !== (number === 1)) {
+    throw badImport(`Line ${number}: the header is the first line, and no other.`);
+  }
+  return data;
+}
+
+function jsonIn(line: Uint8Array, number: number): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(line));
+  } catch {
+    throw badImport(`Line ${number} is not JSON.`);
+  }
+}
+
+function requireVersion(given: unknown): void {
+  if (!isObject(given) || given.type !== "byref") throw badImport("Line 1 is no header.");
+  if (given.version === TRANSFER_VERSION) return;
+  const message = `This is version ${String(given.version).slice(0, 20)}; known is ${TRANSFER_VERSION}.`;
+  throw new ByrefError("unsupported_version", message);
+}
+
+function failed({ code, message }: TransferOf<"error">): ByrefError {
+  if (code === "conflict") return new ByrefError("conflict", message);
+  return badImport(`It was not finished where it was made: ${code}.`);
+}
+
+export function badImport(message: string): ByrefError {
+  return new ByrefError("bad_import", message);
+}

@@ -1,0 +1,77 @@
+import type { NewEvent } from "../../turn/log/event-log.ts";
+import type { Remains } from "../../turn/log/log-lines.ts";
+import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../turn/turn.ts";
+import { decidedIn, waitingCalls } from "../../turn/waiting.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import { play, type TurnRun } from "./play.ts";
+import { questionOf } from "./question.ts";
+import type { TurnRequest } from "../requests.ts";
+import { recordRemains, recordTools } from "./tool-events.ts";
+
+/**
+ * Runs a turn in a conversation; its chunks go to the log, and what happened to the events, which the
+ * caller writes.
+ */
+export async function answerTurn(
+  data: ConversationData,
+  turn: TurnRequest,
+  run: TurnRun,
+): Promise<TurnResult> {
+  const { store, history, events, postKeys } = data;
+  const { approvals, conversation = "" } = turn;
+  const begin = (id: string) => {
+    events.add({ type: "turn.started", turn: id });
+    run.onBegin();
+    if (run.post !== undefined) postKeys.add(run.post, id, Date.now());
+  };
+  if (approvals !== undefined) {
+    const newest = history.newest();
+    const id = newest?.id ?? "";
+    const about = { conversation, ...recorded(data, id, waitingCalls(newest).values()) };
+    return play(data, { ...run, ...about }, (options) => {
+      decidedIn(history.newest(), approvals);
+      begin(id);
+      return resumeTurn(options, approvals);
+    });
+  }
+  const id = crypto.randomUUID();
+  return play(data, { ...run, conversation, ...recorded(data, id, []) }, async (options) => {
+    const question = await questionOf(turn, data);
+    if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
+    begin(id);
+    return runTurn(options, { ...question, id });
+  });
+}
+
+/** Goes on with a turn that a crash cut off. */
+export function recoverAnswer(
+  data: ConversationData,
+  remains: Remains,
+  run: TurnRun,
+): Promise<TurnResult> {
+  const { id = "", conversation = "" } = data.journal.head() ?? {};
+  recordRemains(data.events, id, run.log.slice(0, 0));
+  data.events.add({ type: "turn.recovered", turn: id });
+  const about = { conversation, recovered: true, ...recorded(data, id, remains.calls) } as const;
+  return play(data, { ...run, ...about }, (options) => {
+    run.onBegin();
+    return recoverTurn(options, remains);
+  });
+}
+
+/** `calls`: those of which this attempt does not see the beginning. */
+function recorded(
+  { events }: ConversationData,
+  id: string,
+  calls: Parameters<typeof recordTools>[2],
+) {
+  return {
+    turn: id,
+    emit: recordTools(events, id, calls),
+    emitInner: () => recordTools(events, id, []),
+    ended: ({ error }: TurnResult): NewEvent =>
+      error === undefined
+        ? { turn: id, type: "turn.done" }
+        : { turn: id, type: "turn.failed", code: error.code },
+  };
+}

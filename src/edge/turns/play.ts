@@ -1,0 +1,107 @@
+import type { UIMessageChunk } from "ai";
+import { codeOf, publicTextOf } from "../../errors.ts";
+import type { Cost } from "../../turn/spend/cost.ts";
+import type { NewEvent } from "../../turn/log/event-log.ts";
+import type { LeaseOffice } from "../../turn/spend/lease.ts";
+import type { Post } from "../../turn/history/post.ts";
+import type { SpendLimits } from "../../turn/spend/spend.ts";
+import type { Facilities } from "../../turn/toolbox.ts";
+import type { TurnLog } from "../../turn/log/turn-log.ts";
+import type { TurnOptions } from "../../turn/turn-options.ts";
+import type { Cast, Equipped } from "../cast.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import type { Telemetry, Watched } from "../telemetry/telemetry.ts";
+import type { RecordedEnd } from "../telemetry/turn-record.ts";
+
+/** What a turn, or a run of a plan, is given by whoever has its place in the queue. */
+export interface TurnRun {
+  /** Who answers; throws where the request is found wrong only now. */
+  readonly castNow: () => Cast;
+  readonly log: TurnLog;
+  readonly signal: AbortSignal;
+  /** What the runtime's own tools work with. */
+  readonly facilities: Facilities;
+  readonly spendLimits: SpendLimits;
+  readonly leases: LeaseOffice | undefined;
+  /** Who is told what became of it. */
+  readonly telemetry: Pick<Telemetry, "watch">;
+  /** The header of the request that has led to it. */
+  readonly traceparent?: Watched["traceparent"];
+  /** Of the turn so far. */
+  readonly cost: () => Cost;
+  /** What has led to it. */
+  readonly post?: Post;
+  /** Called when the turn is about to be written down for the first time, in the same commit. */
+  readonly onBegin: () => void;
+}
+
+export interface Play<Result> extends TurnRun, Watched {
+  /** Told of each chunk of the stream. */
+  readonly emit: (chunk: UIMessageChunk) => void;
+  /** Notes what happens to the calls of agents that are asked inside of this. */
+  readonly emitInner: () => (chunk: UIMessageChunk) => void;
+  /** What is noted of the end. */
+  readonly ended: (result: Result) => NewEvent;
+}
+
+/**
+ * Does the work with all that it needs. Rejects, and says so in the log, for what is wrong outside of the
+ * work's own doing.
+ */
+export async function play<Result>(
+  { store, history, events, journal }: ConversationData,
+  { castNow, ended, emitInner, telemetry, ...run }: Play<Result>,
+  work: (options: TurnOptions) => Promise<Result>,
+): Promise<Result> {
+  const { log, signal, cost } = run;
+  const { conversation, turn, kind, recovered, traceparent } = run;
+  const watch = telemetry.watch({ conversation, turn, kind, recovered, traceparent });
+  let equipped: Equipped | undefined;
+  let end: RecordedEnd | undefined;
+  try {
+    const cast = castNow();
+    watch.cast(cast);
+    equipped = await cast.equip(signal);
+    const result = await work({
+      ...run,
+      ...cast,
+      facilities: noted(run.facilities, emitInner),
+      agent: equipped.agent,
+      store,
+      history,
+      journal,
+      now: Date.now,
+      newId: () => crypto.randomUUID(),
+      cost: () => withEventRow(cost()),
+      observer: watch.observer,
+      onEnd: (told) => {
+        end = told;
+      },
+    });
+    events.add(ended(result));
+    return result;
+  } catch (error) {
+    const code = codeOf(error);
+    end ??= { status: code === "turn_stopped" ? "stopped" : "failed", code, cost: cost() };
+    log.fail({ type: "error", errorText: publicTextOf(error) });
+    throw error;
+  } finally {
+    // Nobody waits for sessions to be ended.
+    void equipped?.close();
+    if (end !== undefined) watch.end(end);
+  }
+}
+
+function noted(facilities: Facilities, emitInner: Play<unknown>["emitInner"]): Facilities {
+  const { colleague } = facilities;
+  if (colleague === undefined) return facilities;
+  return {
+    ...facilities,
+    colleague: (name) => ({ ...colleague(name), onChunk: emitInner() }),
+  };
+}
+
+/** The row in which a turn's events are kept counts in, though it is written later. */
+function withEventRow(cost: Cost): Cost {
+  return { ...cost, rowsWritten: cost.rowsWritten + 1 };
+}

@@ -1,0 +1,104 @@
+import type { UIMessageChunk } from "ai";
+import { codeOf, errorCodes } from "../../errors.ts";
+import { chunksOf } from "../../turn/history/message-chunks.ts";
+import { type StoredMessage, toUIMessage } from "../../turn/history/history.ts";
+import { isSameKey, isSameQuestion, type Post } from "../../turn/history/post.ts";
+import { digestOf } from "../../tool/tool-input.ts";
+import { isObject, type Json } from "../../value/json.ts";
+import type { TurnMetadata, TurnResult } from "../../turn/turn.ts";
+import { TurnLog } from "../../turn/log/turn-log.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import type { TurnRequest } from "../requests.ts";
+
+/** A turn that somebody has asked for, before or now. */
+export interface AskedTurn {
+  readonly log: TurnLog;
+  readonly result: Promise<TurnResult>;
+  /** Where the stream begins, if not where the turn's own frames do. */
+  readonly first?: number;
+}
+
+/** What there is to know a post by; undefined if nothing makes it the same as another. */
+export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<Post | undefined> {
+  const { message, messageId, isRepeated } = turn;
+  // An edit, and another answer to the same question, are always a new turn.
+  const isQuestion = messageId === undefined && isRepeated !== true && message?.id !== undefined;
+  if (!isQuestion && idempotencyKey === undefined) return undefined;
+  const parts = (message?.parts ?? []) as unknown as Json;
+  return {
+    ...(isQuestion ? { messageId: message.id } : {}),
+    partsDigest: await digestOf(parts),
+    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    digest: idempotencyKey === undefined ? "" : await digestOf(JSON.stringify(turn)),
+  };
+}
+
+/** What was posted to a conversation: the same post twice is one turn. */
+export class Posts {
+  readonly #running = new Set<{ readonly post: Post; readonly turn: AskedTurn }>();
+
+  /** The turn that this post has led to, if there is one already. Throws `idempotency_mismatch`. */
+  find(post: Post, data: ConversationData | undefined): AskedTurn | undefined {
+    for (const { post: other, turn } of this.#running) {
+      // Called for what it throws, too.
+      const isSame = isSameKey(post, other);
+      if (isSame || isSameQuestion(post, other)) return { ...turn, first: 0 };
+    }
+    if (data === undefined) return undefined;
+    const keyed = data.postKeys.turnOf(post, Date.now());
+    if (keyed !== undefined) return endedTurn(keyed, data);
+    const head = data.journal.head();
+    if (head?.post === undefined || head.ended !== undefined) return undefined;
+    return isSameQuestion(post, head.post) ? endedTurn(head.id, data) : undefined;
+  }
+
+  /** Known for as long as it runs, or waits for others. */
+  add(post: Post, turn: AskedTurn): void {
+    const running = { post, turn };
+    this.#running.add(running);
+    const forget = () => void this.#running.delete(running);
+    turn.result.then(forget, forget);
+  }
+}
+
+/** Undefined if it said nothing, or what it said is gone. */
+function endedTurn(id: string, { history, journal }: ConversationData): AskedTurn | undefined {
+  const message = history.get(id);
+  if (message === undefined) return undefined;
+  const isNewest = journal.head()?.id === id;
+  const log = isNewest ? TurnLog.ended(journal) : TurnLog.of(endChunks(message));
+  return { log, result: Promise.resolve(resultOf(message)), first: 0 };
+}
+
+/** As a client reads it from the stream. */
+function endChunks(message: StoredMessage): readonly UIMessageChunk[] {
+  const { metadata } = message;
+  const about: UIMessageChunk = { type: "message-metadata", messageMetadata: metadata };
+  return [...chunksOf(toUIMessage(message, "display")), about, lastChunk(message)];
+}
+
+function lastChunk(message: StoredMessage): UIMessageChunk {
+  const { error, finishReason } = endOf(message);
+  if (isObject(message.metadata) && message.metadata.stopped === true) return { type: "abort" };
+  if (error === undefined) return { type: "finish", finishReason };
+  return { type: "error", errorText: `${error.code}: ${error.message}` };
+}
+
+function resultOf(message: StoredMessage): TurnResult {
+  // The turn's end wrote it.
+  const { usage, savings, cost } = message.metadata as TurnMetadata;
+  return {
+    metadata: { usage, savings, cost },
+    message: toUIMessage(message, "display"),
+    ...endOf(message),
+  };
+}
+
+function endOf({
+  metadata,
+  finishReason = "stop",
+}: StoredMessage): Pick<TurnResult, "finishReason" | "error"> {
+  if (!isObject(metadata) || metadata.error === undefined) return { finishReason };
+  const code = codeOf({ code: metadata.error });
+  return { finishReason: "error", error: { code, message: errorCodes[code].title } };
+}

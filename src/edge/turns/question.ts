@@ -1,0 +1,41 @@
+import { ByrefError } from "../../errors.ts";
+import type { StoredMessage } from "../../turn/history/history.ts";
+import type { Question } from "../../turn/turn.ts";
+import { type TakenIn, takeIn } from "../../turn/history/take-in.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import type { TurnRequest, UserMessage } from "../requests.ts";
+
+/**
+ * What is asked now, without a message if one that is there is answered again. Its files and long texts
+ * are saved; the history is as it was. Throws `bad_request`.
+ */
+export async function questionOf(
+  turn: TurnRequest,
+  { history, store }: Pick<ConversationData, "history" | "store">,
+): Promise<Question> {
+  const { isRepeated, message, messageId } = turn;
+  const isThere = messageId !== undefined && history.has(messageId);
+  if (isRepeated === true && (isThere || message === undefined)) {
+    if (!history.hasQuestion(messageId)) throw nothingToRepeat();
+    return { replace: () => history.removeAnswers(messageId) };
+  }
+  if (message === undefined) throw nothingToRepeat();
+  const urlOf = (name: string) => `/conversations/${turn.conversation ?? ""}/variables/${name}`;
+  const taken = await takeIn(message.parts, { store, urlOf });
+  const asked = { message: questionFrom(message, taken) };
+  const isEdit = isThere && isRepeated !== true;
+  return isEdit ? { ...asked, replace: () => history.removeFrom(messageId) } : asked;
+}
+
+export function nothingToRepeat(): ByrefError {
+  return new ByrefError("bad_request", "There is no message here that could be answered again.");
+}
+
+function questionFrom(message: UserMessage, taken: TakenIn): StoredMessage {
+  return {
+    id: message.id ?? crypto.randomUUID(),
+    role: "user",
+    ...taken,
+    createdAt: new Date().toISOString(),
+  };
+}

@@ -1,0 +1,63 @@
+import type { UIMessageChunk } from "ai";
+import { codeIn } from "../../errors.ts";
+import type { EvictionReason, VariableInfo } from "../../store/variable-store.ts";
+import { type EventLog, eventVariable, type NewEvent } from "../../turn/log/event-log.ts";
+import type { ToolCall } from "../../turn/step.ts";
+import type { Frame } from "../../turn/log/turn-log.ts";
+
+/** Notes in the log which tools a turn calls and what comes of it, from the chunks that it emits. */
+export function recordTools(
+  events: Pick<EventLog, "add">,
+  turn: string,
+  waiting: Iterable<ToolCall>,
+): (chunk: UIMessageChunk) => void {
+  const tools = new Map(Array.from(waiting, ({ toolCallId, toolName }) => [toolCallId, toolName]));
+  return (chunk) => {
+    if (chunk.type === "tool-input-available") {
+      const { toolName: tool, toolCallId } = chunk;
+      tools.set(toolCallId, tool);
+      events.add({ type: "tool.called", turn, tool, toolCallId });
+    } else if (chunk.type === "tool-output-available" || chunk.type === "tool-output-error") {
+      const { toolCallId } = chunk;
+      const tool = tools.get(toolCallId) ?? "";
+      if (chunk.type === "tool-output-available") {
+        events.add({ type: "tool.done", turn, tool, toolCallId });
+      } else {
+        const code = codeIn(chunk.errorText);
+        events.add({ type: "tool.failed", turn, tool, toolCallId, code });
+      }
+    }
+  };
+}
+
+/**
+ * Notes what an attempt that was cut off has done and could not note any more: events are written when a
+ * turn ends. Their time is lost with it.
+ */
+export function recordRemains(events: EventLog, turn: string, frames: readonly Frame[]): void {
+  const known = new Set(events.recent().map(keyOf));
+  const add = (event: NewEvent) => {
+    if (!known.has(keyOf(event))) events.add(event);
+  };
+  add({ type: "turn.started", turn });
+  const record = recordTools({ add }, turn, []);
+  for (const { data } of frames) {
+    // The log made it of a chunk.
+    const chunk = JSON.parse(data) as UIMessageChunk;
+    if (chunk.type === "data-variable") add(variableEvent(chunk.data));
+    else record(chunk);
+  }
+}
+
+function variableEvent(data: unknown): NewEvent {
+  // The turn made it of an info, or of one with the end of a tombstone.
+  const { reason, ...info } = data as VariableInfo & { readonly reason?: EvictionReason };
+  const variable = eventVariable(info);
+  if (reason === undefined) return { type: "variable.saved", variable };
+  return { type: "variable.evicted", variable, reason };
+}
+
+function keyOf({ type, turn, toolCallId, variable }: NewEvent): string {
+  if (variable === undefined) return [type, turn, toolCallId].join(" ");
+  return [type, variable.name, variable.version].join(" ");
+}

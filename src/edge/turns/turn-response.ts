@@ -1,0 +1,55 @@
+import { UI_MESSAGE_STREAM_HEADERS } from "ai";
+import type { VariableInfo } from "../../store/variable-store.ts";
+import type { TurnResult } from "../../turn/turn.ts";
+import { problemOf } from "../http/problem.ts";
+import type { TurnLog } from "../../turn/log/turn-log.ts";
+import { eventStream, textStream } from "../http/frame-stream.ts";
+
+/** Compressed, the text would be held back until there is enough of it. */
+const PLAIN_TEXT_HEADERS = {
+  "content-type": "text/plain; charset=utf-8",
+  "content-encoding": "identity",
+};
+
+export interface RunningTurn<Result> {
+  readonly log: TurnLog;
+  readonly result: Promise<Result>;
+  /** Where the stream begins, if not where the turn's own frames do. */
+  readonly first?: number;
+  /** All of it, when it is done. */
+  readonly whole: (result: Result) => Response;
+}
+
+/** In the form that `Accept` asks for; the UI message stream if it asks for nothing we have. */
+export async function respond<Result>(
+  accept: string | null,
+  turn: RunningTurn<Result>,
+): Promise<Response> {
+  const wanted = ["application/json", "text/plain"].find((type) => accept?.includes(type));
+  if (accept?.includes("text/event-stream") === true || wanted === undefined) {
+    return stream(turn, eventStream(turn.log, turn.first), UI_MESSAGE_STREAM_HEADERS);
+  }
+  if (wanted === "text/plain") {
+    return stream(turn, textStream(turn.log, turn.first), PLAIN_TEXT_HEADERS);
+  }
+  return turn.whole(await turn.result);
+}
+
+/** `variables`: the conversation's when the turn is done, newest last. */
+export function wholeTurn(
+  { message, metadata, error }: TurnResult,
+  variables: readonly VariableInfo[],
+): Response {
+  if (error !== undefined) return problemOf(error.code, error.message);
+  return Response.json({ message, variables, ...metadata });
+}
+
+/** Headers leave at once. A turn that fails outside of its own doing has ended its log. */
+function stream(
+  { result }: Pick<RunningTurn<unknown>, "result">,
+  body: ReadableStream<Uint8Array>,
+  headers: Record<string, string>,
+): Response {
+  result.catch((error: unknown) => console.error(error));
+  return new Response(body, { headers: { ...headers, "cache-control": "no-cache" } });
+}

@@ -1,0 +1,171 @@
+import { ByrefError, codeOf } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
+import type {
+  PreparedWrite,
+  VariableInfo,
+  VariableStore,
+  Visibility,
+  Write,
+} from "../../store/variable-store.ts";
+import { isExtension, type WriteMode } from "../../store/write-mode.ts";
+import { conditionsIn, requireConditions } from "../http/conditions.ts";
+import { mediaTypeOf } from "../http/read-body.ts";
+import { MAX_TTL_SECONDS, wholeNumberIn } from "../requests.ts";
+import { etagOf } from "./serve-value.ts";
+import { untilEnd } from "../http/whole-body.ts";
+
+/** How a value is to be put, as the query says it. Throws `bad_request`. */
+export function putOptionsIn(query: URLSearchParams): Omit<Write, "value" | "name"> {
+  const ttlSeconds = wholeNumberIn(query.get("ttl") ?? undefined, "ttl", {
+    min: 1,
+    max: MAX_TTL_SECONDS,
+  });
+  const mode = oneOf(query, "mode", MODES);
+  const pin = oneOf(query, "pin", ["true", "false"]);
+  const visibility = oneOf(query, "visibility", VISIBILITIES);
+  const description = query.get("description") ?? undefined;
+  if (description !== undefined && description.length > limits.maxDescriptionChars) {
+    const message = `description is at most ${limits.maxDescriptionChars} characters.`;
+    throw new ByrefError("bad_request", message);
+  }
+  return {
+    ...(ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(pin === undefined ? {} : { pinned: pin === "true" }),
+    ...(visibility === undefined ? {} : { visibility }),
+    ...(description === undefined ? {} : { description }),
+  };
+}
+
+const MODES: readonly WriteMode[] = ["replace", "append", "merge", "new"];
+const VISIBILITIES: readonly Visibility[] = ["model", "sealed", "secret"];
+
+function oneOf<Choice extends string>(
+  query: URLSearchParams,
+  name: string,
+  choices: readonly Choice[],
+): Choice | undefined {
+  const given = query.get(name);
+  if (given === null) return undefined;
+  const choice = choices.find((candidate) => candidate === given);
+  if (choice !== undefined) return choice;
+  throw new ByrefError("bad_request", `${name} must be ${choices.join(", ")}; not ${given}.`);
+}
+
+export interface PutRequest {
+  readonly name: string;
+  readonly request: Request;
+  /** Stops what still comes in. */
+  readonly signal: AbortSignal;
+}
+
+/** What came of a put. */
+export interface Put {
+  readonly info: VariableInfo;
+  readonly isNew: boolean;
+}
+
+/**
+ * The request's body as the variable's value, whole or not at all. Its conditions are asked twice: before
+ * the body is taken in, to save that, and in one go with the write.
+ */
+export async function putVariable(
+  store: VariableStore,
+  { name, request, signal }: PutRequest,
+): Promise<Put> {
+  const options = putOptionsIn(new URL(request.url).searchParams);
+  const conditions = conditionsIn(request.headers);
+  const check = () => {
+    if (store.glance(name)?.run !== undefined) throw ofRun(name);
+    const info = options.mode === "new" ? undefined : store.info(name);
+    requireConditions(conditions, info === undefined ? undefined : etagOf(info));
+    return info === undefined;
+  };
+  check();
+  const type = storedType(request);
+  const body = untilEnd(request, signal);
+  const isSecret = [options.visibility, store.glance(name)?.visibility].includes("secret");
+  const content = await store.receive(body, type).catch((error: unknown) => {
+    throw refusal(error, isSecret);
+  });
+  const write: Write = { ...options, name, value: content, sources: ["caller"] };
+  const commit = () => committed(() => store.prepare(write), check);
+  try {
+    return await (isExtension(write) ? inTurn(store, commit) : commit());
+  } catch (error) {
+    store.discard(content);
+    throw error;
+  }
+}
+
+/** A run goes on with what it has. */
+function ofRun(name: string): ByrefError {
+  return new ByrefError("conflict", `${name} is a run's own; choose another name.`);
+}
+
+/** Too long is 413 also where only counting tells. A parser quotes what it cannot read: no secret. */
+function refusal(error: unknown, isSecret: boolean): unknown {
+  const code = codeOf(error);
+  if (code === "limit_exceeded" && error instanceof ByrefError) {
+    return new ByrefError("body_too_large", error.message, error.details);
+  }
+  if (!isSecret) return error;
+  if (code !== "bad_json" && code !== "bad_value") return error;
+  return new ByrefError(
+    code,
+    "The body is not what its type says; being secret, it is not quoted.",
+  );
+}
+
+/** Of each conversation the last write that extends a variable. */
+const lastExtensions = new WeakMap<VariableStore, Promise<unknown>>();
+
+/** One after the other: a write that is overtaken has read and written a large value in vain. */
+function inTurn<Result>(store: VariableStore, work: () => Promise<Result>): Promise<Result> {
+  const result = (lastExtensions.get(store) ?? Promise.resolve()).then(work);
+  const settled = result.catch(() => undefined);
+  lastExtensions.set(store, settled);
+  return result;
+}
+
+/** Prepared anew if somebody else has changed what it extends. */
+async function committed(
+  prepare: () => PreparedWrite | Promise<PreparedWrite>,
+  check: () => boolean,
+): Promise<Put> {
+  for (let tries = 1; ; tries++) {
+    const prepared = await prepare();
+    try {
+      const isNew = check();
+      return { info: prepared.commit(), isNew };
+    } catch (error) {
+      prepared.discard();
+      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+const MAX_TRIES = 5;
+
+/** Three types are values of JSON; whatever else is bytes, and keeps its type as it was sent. */
+function storedType(request: Request): string {
+  const type = mediaTypeOf(request);
+  if (type === TEXT_TYPE) requireUtf8(request);
+  if ([JSON_TYPE, TEXT_TYPE, RECORDS_TYPE].includes(type)) return type;
+  if (type !== "") return (request.headers.get("content-type") ?? "").slice(0, MAX_TYPE_CHARS);
+  const message =
+    "The value has no content type; send application/json, text/plain, application/x-ndjson, or the type of the bytes.";
+  throw new ByrefError("unsupported_media_type", message);
+}
+
+const MAX_TYPE_CHARS = 255;
+
+/** Read as UTF-8, a text in another encoding would be another text. */
+function requireUtf8(request: Request): void {
+  const type = request.headers.get("content-type") ?? "";
+  const [, charset = "utf-8"] = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(type) ?? [];
+  if (/^(?:utf-?8|us-ascii)$/i.test(charset)) return;
+  const message = `The text is in ${charset}; send it in UTF-8, or as bytes of another content type.`;
+  throw new ByrefError("unsupported_media_type", message);
+}

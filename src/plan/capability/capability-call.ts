@@ -1,0 +1,73 @@
+import { isValidName } from "../../store/names.ts";
+import type { Json } from "../../value/json.ts";
+import type { CapabilityTag } from "./xml-tag.ts";
+
+/** A capability tag as a call of a tool. */
+export interface CapabilityCall {
+  readonly tool: string;
+  readonly parameters: Readonly<Record<string, Json>>;
+  /** The variable that its result is saved as. */
+  readonly outputVariable?: string;
+  /** The variables that it writes: `output_var`, and the key of `variable set`. */
+  readonly writes: readonly string[];
+  /** Where they live: in one run, or in the conversation. */
+  readonly scope: "run" | "conversation";
+}
+
+export type CallReading =
+  | { readonly call: CapabilityCall; readonly fault?: undefined }
+  | { readonly call?: undefined; readonly fault: string };
+
+const VARIABLE = "variable";
+const VARIABLE_ACTIONS = ["set", "get", "list", "interpolate", "clear", "clear_all"];
+
+/** What a run keeps for itself, and no call may write. */
+export const TAKEN = new Set(["input", "state", "approvals"]);
+
+/** `name_action`, or `name`; the other attributes and the body (`content`) are the call's parameters. */
+export function callOf({ attributes, body }: CapabilityTag): CallReading {
+  const { name, action, output_var: output, ...given } = Object.fromEntries(attributes);
+  const isSet = name === VARIABLE && action === "set";
+  const writes = [...(output === undefined ? [] : [output]), ...(isSet ? [given.key ?? ""] : [])];
+  const fault = faultIn({ name, action }) ?? faultInNames(writes) ?? faultInBody(given, body);
+  if (fault !== undefined) return { fault };
+  // A tool may have a `scope` of its own: ours is this word, and only where something is written.
+  const isKept = given.scope === "conversation" && writes.length > 0;
+  const { scope: _scope, ...others } = given;
+  const parameters = isKept ? others : given;
+  return {
+    call: {
+      tool: action === undefined ? `${name}` : `${name}_${action}`,
+      parameters: body === "" ? parameters : { ...parameters, content: body },
+      ...(output === undefined ? {} : { outputVariable: output }),
+      writes,
+      scope: isKept ? "conversation" : "run",
+    },
+  };
+}
+
+function faultIn(tag: {
+  name: string | undefined;
+  action: string | undefined;
+}): string | undefined {
+  if (tag.name === undefined || tag.name === "") return "A capability needs a name.";
+  if (tag.action === "") return "An action has a name; leave the attribute out if there is none.";
+  if (tag.name !== VARIABLE || VARIABLE_ACTIONS.includes(tag.action ?? "")) return undefined;
+  return `The actions of variable are ${VARIABLE_ACTIONS.join(", ")}.`;
+}
+
+function faultInNames(names: readonly string[]): string | undefined {
+  for (const name of names) {
+    if (TAKEN.has(name)) return `"${name}" is the run's own and cannot be written.`;
+    if (!isValidName(name)) {
+      return `"${name.slice(0, 80)}" is not a variable name: use letters, digits and underscores, the first not a digit.`;
+    }
+  }
+  return undefined;
+}
+
+function faultInBody(given: Readonly<Record<string, string>>, body: string): string | undefined {
+  if (Object.hasOwn(given, "_outputPath")) return "Write output_var, not _outputPath.";
+  const isTwice = body !== "" && Object.hasOwn(given, "content");
+  return isTwice ? "The content is either an attribute or the body, not both." : undefined;
+}

@@ -1,0 +1,182 @@
+import * as z from "zod";
+import { ByrefError } from "../../errors.ts";
+import { interpolate, problemFrom } from "../../reference/resolve.ts";
+import { requireName } from "../../store/names.ts";
+import type { VariableInfo } from "../../store/variable-store.ts";
+import { fits, MAX_OUTPUT_CHARS, startWithin } from "../../tool/variables/bounded-output.ts";
+import { deleteVariable } from "../../tool/variables/delete-variable.ts";
+import {
+  type RuntimeResult,
+  type RuntimeTool,
+  runtimeTool,
+  type RuntimeToolContext,
+} from "../../tool/runtime-tool.ts";
+import { keptInput, settingOf } from "../../tool/variables/set-variable.ts";
+import { lookupInStore } from "../../tool/store-lookup.ts";
+import { partInfo, toolOutput } from "../../tool/tool-output.ts";
+import {
+  readable,
+  referenceTo,
+  type Target,
+  targetIn,
+  usable,
+} from "../../tool/variables/variable-target.ts";
+import type { Json } from "../../value/json.ts";
+import { TAKEN } from "./capability-call.ts";
+
+/** Room for what is said of the rest. */
+const MAX_SHOWN_CHARS = MAX_OUTPUT_CHARS - 100;
+
+const key = z.string();
+
+const set = runtimeTool({
+  name: "variable_set",
+  description: "Save a value under a key.",
+  inputSchema: z
+    .object({ key, value: z.unknown().optional(), content: z.string().optional() })
+    .refine(({ value, content }) => (value === undefined) !== (content === undefined), {
+      message: "give either value or content",
+    }),
+  async execute(input, context) {
+    const name = writable(input.key);
+    // What a call is given is JSON.
+    const given = (input.value ?? input.content ?? null) as Json;
+    const write = { name, value: given, tool: "variable_set", ...keptInput(input) };
+    const { save, value } = await settingOf(write, context);
+    return { output: save, value };
+  },
+});
+
+const get = runtimeTool({
+  name: "variable_get",
+  description: "Read what is saved under a key.",
+  inputSchema: z.object({ key }),
+  async execute({ key }, { store, labels, call }) {
+    const target = targetOf(key);
+    const info = store.info(target?.name ?? "");
+    if (target === undefined || info === undefined) return notFound(key);
+    // A copy is guarded as the value is: it may be made of what may not be shown.
+    if (call.saveTo === undefined) readable(store, info.name);
+    else usable(store, info.name);
+    labels.add(info.name);
+    const answer = await lookupInStore(store)(target);
+    if (!answer.found && answer.reason !== "unreadable") return notFound(key);
+    if (!answer.found) throw problemFrom(referenceTo(target), answer);
+    const { value } = answer;
+    return { output: shownValue(value, target, info), value, untrusted: !info.trusted };
+  },
+});
+
+const list = runtimeTool({
+  name: "variable_list",
+  description: "List the keys, oldest first.",
+  inputSchema: z.object({}),
+  execute: (_, context) => {
+    const names = inScope(context).map(({ name }) => name);
+    return { output: shownNames(names), value: names };
+  },
+});
+
+const fill = runtimeTool({
+  name: "variable_interpolate",
+  description: "Put values in place of {{key}} in a text.",
+  inputSchema: z.object({ content: z.string() }),
+  async execute({ content }, { store, labels, call }) {
+    const lookup = lookupInStore(store, { onUsed: (name) => labels.add(name) });
+    const { text } = await interpolate(content, lookup);
+    if (call.saveTo === undefined && labels.isGuarded) {
+      const message = "A sealed value is in the text: give output_var, it is not shown.";
+      throw new ByrefError("variable_sealed", message);
+    }
+    return { output: shownText(text), value: text, untrusted: labels.hasDoubted };
+  },
+});
+
+const clear = runtimeTool({
+  name: "variable_clear",
+  description: "Delete what is saved under a key.",
+  inputSchema: z.object({ key }),
+  execute({ key }, context) {
+    const { store, call } = context;
+    const info = store.info(key);
+    const isOwn =
+      call.scope === undefined || info?.scope === "run" || call.scope.nameOf(key) !== key;
+    return info !== undefined && isOwn
+      ? deleteVariable.execute({ name: writable(key) }, context)
+      : notFound(key);
+  },
+});
+
+const clearAll = runtimeTool({
+  name: "variable_clear_all",
+  description: "Delete all keys.",
+  inputSchema: z.object({}),
+  execute: (_, context) => ({
+    output: () => {
+      const cleared = inScope(context).filter(
+        ({ pinned, visibility }) => !pinned && visibility !== "secret",
+      );
+      for (const { name } of cleared) context.store.delete(name);
+      return { deleted: cleared.length };
+    },
+  }),
+});
+
+/**
+ * The capability `variable`, a tool for each action. In a run it works on the run's own variables, where a
+ * key is one of them, else on the conversation's.
+ */
+export const variableCapability: readonly RuntimeTool[] = [set, get, list, fill, clear, clearAll];
+
+/** No failure: whoever asks for a key may find none. */
+function notFound(key: string): RuntimeResult {
+  return { output: `Variable not found: ${key}` };
+}
+
+/** Throws `bad_name` for what a key cannot be. */
+function writable(key: string): string {
+  if (!TAKEN.has(key)) return requireName(key);
+  throw new ByrefError("bad_name", `"${key}" is no key that can be written; choose another.`);
+}
+
+/** Undefined for what no variable can be called, and so is not there. */
+function targetOf(key: string): Target | undefined {
+  try {
+    return targetIn(key);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of a run, what it has of its own; outside of runs, what no run has. In the order of their creation. */
+function inScope({ store, call: { scope } }: RuntimeToolContext): readonly VariableInfo[] {
+  const isIn = ({ name, scope: lifetime }: VariableInfo) =>
+    scope === undefined ? lifetime === "conversation" : scope.nameOf(name) !== name;
+  return (
+    store
+      .list()
+      .filter((info) => isIn(info) && !TAKEN.has(info.name))
+      // Those of one millisecond stay in the order in which they were written last.
+      .sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt))
+  );
+}
+
+/** The value; of one that is too large for a prompt, what stands for it. */
+function shownValue(value: Json, { path }: Target, info: VariableInfo): Json {
+  if (fits(value)) return value;
+  const about = path.length === 0 ? info : partInfo(info, value);
+  // Made of JSON all the way down.
+  return toolOutput(about, value, { path }) as unknown as Json;
+}
+
+function shownNames(names: readonly string[]): Json {
+  let count = names.length;
+  while (!fits(names.slice(0, count))) count = Math.floor(count * 0.9);
+  const more = names.length - count;
+  return more === 0 ? names : [...names.slice(0, count), `… (+${more} more)`];
+}
+
+function shownText(text: string): string {
+  const shown = startWithin(text, MAX_SHOWN_CHARS);
+  return shown === text ? text : `${shown}… (+${text.length - shown.length} more)`;
+}

@@ -1,0 +1,238 @@
+import { ByrefError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { nearest } from "../../reference/near.ts";
+import { filePathIn } from "../../tool/variables/file-content.ts";
+import type { Path } from "../../value/path.ts";
+import { isGlob, unknownPlaceholder } from "./file-target.ts";
+import { Cursor, shortened } from "./template-cursor.ts";
+import { formatTarget, type Target, type VariableTarget } from "./template-target.ts";
+
+/** What a step is given. */
+export interface Input {
+  readonly target: Target;
+  /** Without it the step is skipped. */
+  readonly required: boolean;
+  /** The model is told the name, not the value. */
+  readonly pathsOnly: boolean;
+  /** The part that is given: goes on where the target's own path ends. */
+  readonly select: Path;
+  readonly line: number;
+}
+
+/** Where a step's answer goes. */
+export interface Output {
+  readonly target: Target;
+  readonly line: number;
+}
+
+/** A tool that a step names, and where what it gives is kept. */
+export interface ToolUse {
+  readonly name: string;
+  readonly target?: VariableTarget;
+  readonly line: number;
+}
+
+const writeModes = ["append", "replace", "new"] as const;
+export type TemplateWriteMode = (typeof writeModes)[number];
+
+/** What a step's directives have said so far. */
+export interface Said {
+  readonly inputs: Input[];
+  /** By their targets as written. */
+  readonly outputs: Map<string, Output>;
+  readonly tools: Map<string, ToolUse>;
+  writeMode?: TemplateWriteMode;
+  header?: string;
+}
+
+interface Directive {
+  readonly value: string;
+  readonly line: number;
+}
+
+const directives: ReadonlyMap<string, (said: Said, directive: Directive) => void> = new Map([
+  ["input", addInput],
+  ["output", addOutput],
+  ["write-mode", setWriteMode],
+  ["header", setHeader],
+  ["tools", addTools],
+]);
+
+/** Adds to what is said. Throws a ByrefError with what is wrong. */
+export function obey(said: Said, name: string, directive: Directive): void {
+  if (directive.value.length > limits.maxDirectiveChars) {
+    throw wrong(`A directive has at most ${limits.maxDirectiveChars} characters.`);
+  }
+  const apply = directives.get(name);
+  if (apply !== undefined) return apply(said, directive);
+  const [near] = nearest(name, directives.keys());
+  const hint = near === undefined ? "" : ` Did you mean @${near}?`;
+  throw wrong(
+    `There is no @${shortened(name)}.${hint} If it is text, begin the line with a space.`,
+  );
+}
+
+function addInput(said: Said, { value, line }: Directive): void {
+  const cursor = new Cursor(value);
+  const target = takeTarget(cursor, "@input");
+  const options = takeOptions(cursor);
+  if (options.pathsOnly && options.select.length > 0) {
+    throw wrong("(paths-only) shows no value, so there is nothing to select.");
+  }
+  said.inputs.push({ target, ...options, line });
+}
+
+function addOutput(said: Said, { value, line }: Directive): void {
+  const cursor = new Cursor(value);
+  const target = takeTarget(cursor, "@output");
+  if (!cursor.isAtEnd) throw wrong(`@output takes no options, but here is "${cursor.rest}".`);
+  requireWritable(target);
+  const source = formatTarget(target);
+  if (said.outputs.has(source)) throw wrong(`${source} is an @output of this step already.`);
+  said.outputs.set(source, { target, line });
+}
+
+function setWriteMode(said: Said, { value }: Directive): void {
+  const mode = writeModes.find((known) => known === value);
+  if (mode === undefined) {
+    throw wrong(`"${shortened(value)}" is no write mode: write ${writeModes.join(", ")}.`);
+  }
+  if (said.writeMode !== undefined) throw wrong("This step has a @write-mode already.");
+  said.writeMode = mode;
+}
+
+function setHeader(said: Said, { value }: Directive): void {
+  if (value === "") throw wrong("@header needs a text, e.g. @header Report for {today}");
+  if (said.header !== undefined) throw wrong("This step has a @header already.");
+  said.header = value;
+}
+
+function addTools({ tools }: Said, { value, line }: Directive): void {
+  if (value === "") throw wrong("@tools needs a tool, e.g. @tools url_import(variable=page)");
+  const cursor = new Cursor(value);
+  for (; !cursor.isAtEnd; skipSeparators(cursor)) {
+    const tool = takeTool(cursor, line);
+    if (tools.has(tool.name)) throw wrong(`${shortened(tool.name)} is named twice in this step.`);
+    if (tools.size === limits.maxTemplateTools) {
+      throw wrong(`A step names at most ${limits.maxTemplateTools} tools.`);
+    }
+    tools.set(tool.name, tool);
+  }
+}
+
+function takeTool(cursor: Cursor, line: number): ToolUse {
+  const name = cursor.takeUntil(" \t,()");
+  if (name === "") throw wrong(`No tool's name begins at "${cursor.rest}".`);
+  cursor.skipBlanks();
+  if (!cursor.take("(")) return { name, line };
+  const option = cursor.takeUntil("=,)").trim();
+  if (option !== "variable" || !cursor.take("=")) {
+    throw wrong(`${shortened(name)}(…) takes variable=name, not "${shortened(option)}".`);
+  }
+  cursor.skipBlanks();
+  cursor.take("variable:");
+  const reference = cursor.takeReference();
+  cursor.skipBlanks();
+  if (reference === undefined || !cursor.take(")")) {
+    throw wrong(`${shortened(name)}(variable=…) needs a variable's name and ")".`);
+  }
+  const target: VariableTarget = { scheme: "variable", ...reference };
+  requireWritable(target);
+  return { name, target, line };
+}
+
+function skipSeparators(cursor: Cursor): void {
+  cursor.skipBlanks();
+  cursor.take(",");
+  cursor.skipBlanks();
+}
+
+function takeTarget(cursor: Cursor, directive: string): Target {
+  if (cursor.isAtEnd)
+    throw wrong(`${directive} needs a target, e.g. ${directive} variable:summary`);
+  if (cursor.take("variable:")) return takeVariable(cursor);
+  if (cursor.take("file:")) return takeFile(cursor);
+  const word = cursor.takeUntil(" \t(");
+  const [scheme] = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(word) ?? [];
+  if (scheme !== undefined) {
+    throw wrong(`The scheme ${shortened(scheme)} is not known: write variable: or file:.`);
+  }
+  const quoted = shortened(word);
+  throw wrong(`"${quoted}" has no scheme: write variable:${quoted} or file:${quoted}.`);
+}
+
+function takeVariable(cursor: Cursor): Target {
+  const reference = cursor.takeReference();
+  const isWhole = cursor.isAtEnd || cursor.skipBlanks() || cursor.isBefore("(");
+  if (reference === undefined || !isWhole) {
+    throw wrong(`No variable's name or path goes on with "${cursor.rest}".`);
+  }
+  return { scheme: "variable", ...reference };
+}
+
+function takeFile(cursor: Cursor): Target {
+  const path = filePathIn(cursor.takeUntilOption().trimEnd());
+  const unknown = unknownPlaceholder(path);
+  if (unknown !== undefined) throw wrong(`${unknown} stands for nothing; there is {today}.`);
+  return { scheme: "file", path };
+}
+
+type Options = Pick<Input, "required" | "pathsOnly" | "select">;
+
+/** `(required)`, `(paths-only)`, `(select=[0:5])`: in parentheses of their own, or parted by commas. */
+function takeOptions(cursor: Cursor): Options {
+  const given = new Map<string, Path>();
+  while (!cursor.isAtEnd) {
+    if (!cursor.take("(")) throw wrong(`Options stand in parentheses, not as "${cursor.rest}".`);
+    do takeOption(cursor, given);
+    while (cursor.take(","));
+    if (!cursor.take(")")) throw wrong(`A ")" is missing before "${cursor.rest}".`);
+    cursor.skipBlanks();
+  }
+  return {
+    required: given.has("required"),
+    pathsOnly: given.has("paths-only"),
+    select: given.get("select") ?? [],
+  };
+}
+
+function takeOption(cursor: Cursor, given: Map<string, Path>): void {
+  cursor.skipBlanks();
+  const name = cursor.takeUntil("=,)").trim();
+  if (given.has(name)) throw wrong(`(${name}) is given twice.`);
+  if (name === "select") given.set(name, takeSelect(cursor));
+  else if (name === "required" || name === "paths-only") given.set(name, []);
+  else {
+    const known = "required, paths-only or select=[0:5]";
+    throw wrong(`"${shortened(name)}" is no option of @input: write ${known}.`);
+  }
+  cursor.skipBlanks();
+}
+
+function takeSelect(cursor: Cursor): Path {
+  cursor.take("=");
+  cursor.skipBlanks();
+  const path = cursor.takePath();
+  if (path.length > 0) return path;
+  throw wrong(`select= needs a path, e.g. (select=[0:5][*].title), not "${cursor.rest}".`);
+}
+
+function requireWritable(target: Target): void {
+  const source = shortened(formatTarget(target));
+  if (target.scheme === "file") {
+    if (isGlob(target.path)) throw wrong(`${source} is a pattern: an output is one file.`);
+    return;
+  }
+  if (target.name === "input") {
+    throw wrong(`${source} is the caller's and cannot be written; choose another name.`);
+  }
+  if (target.name === "state" || target.name === "approvals") {
+    throw wrong(`${source} is the run's own and cannot be written; choose another name.`);
+  }
+  const isPlace = target.path.every((segment) => "key" in segment || "index" in segment);
+  if (!isPlace) throw wrong(`${source} is no single place to write to.`);
+}
+
+function wrong(message: string): ByrefError {
+  return new ByrefError("bad_request", message);
+}

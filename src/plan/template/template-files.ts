@@ -1,0 +1,113 @@
+import { codeOf } from "../../errors.ts";
+import {
+  type FileContent,
+  fileContent,
+  type FileFormat,
+  formatFor,
+} from "../../tool/variables/file-content.ts";
+import { type FileInfo, type FileLabels, type Files, joinedLabels } from "../../tool/files.ts";
+import type { Json } from "../../value/json.ts";
+import { renderText } from "../../value/render.ts";
+import type { TemplateWriteMode } from "./template-directives.ts";
+
+/** What a step's answer does to a file. */
+export interface Writing {
+  readonly path: string;
+  readonly value: Json;
+  readonly mode: TemplateWriteMode;
+  readonly labels: FileLabels;
+  /** The same in each attempt at a call: made again, it takes back what it added before. */
+  readonly call: string;
+}
+
+/** Tries of a write that somebody else came before, each time another one. */
+const MAX_TRIES = 5;
+
+/** The path that was written. Throws `conflict`, and what `files` throws. */
+export async function writeFile(files: Files, writing: Writing): Promise<string> {
+  const { mode, path, value, labels } = writing;
+  if (mode === "replace") return (await files.write(path, contentFor(path, value), labels)).path;
+  const write = mode === "append" ? append : writeNew;
+  for (let tries = 1; ; tries++) {
+    try {
+      return await write(files, writing);
+    } catch (error) {
+      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+async function append(files: Files, { path, value, labels, call }: Writing): Promise<string> {
+  const file = await files.read(path);
+  const before = file === undefined ? "" : (ownPart(file, call, file.text) ?? file.text);
+  const content = { ...contentFor(path, ""), text: below(before, renderText(value)) };
+  await files.write(path, content, {
+    ...joinedLabels(file === undefined ? [labels] : [file.labels, labels]),
+    expected: file?.version ?? null,
+    addition: { call, from: before.length },
+  });
+  return path;
+}
+
+/** What stood there before the call's own text; undefined if the call has not written there. */
+function ownPart({ addition }: FileInfo, call: string, text: string): string | undefined {
+  return addition?.call === call ? text.slice(0, addition.from) : undefined;
+}
+
+async function writeNew(files: Files, { path, value, labels, call }: Writing): Promise<string> {
+  const named = numberedNames(path);
+  const last = highestIn(await files.list(named.start), named);
+  const info = last < 0 ? undefined : await files.info(pathAt(last, named));
+  const isOwn = info?.addition?.call === call;
+  const written = pathAt(isOwn ? last : last + 1, named);
+  await files.write(written, contentFor(written, value), {
+    ...labels,
+    expected: isOwn ? info.version : null,
+    addition: { call, from: 0 },
+  });
+  return written;
+}
+
+/** What stands before and behind the number: `notes/a_000.md`, `notes/a_001.md` … for `notes/a.md`. */
+interface NumberedNames {
+  readonly start: string;
+  readonly end: string;
+}
+
+function numberedNames(path: string): NumberedNames {
+  const [, stem = path, end = ""] = /^(.*[^/])(\.[^./]+)$/s.exec(path) ?? [];
+  return { start: `${stem}_`, end };
+}
+
+function pathAt(number: number, { start, end }: NumberedNames): string {
+  return `${start}${String(number).padStart(3, "0")}${end}`;
+}
+
+/** -1 if there is none. */
+function highestIn(paths: readonly string[], { start, end }: NumberedNames): number {
+  const numbers = paths
+    .filter((path) => path.endsWith(end))
+    .map((path) => path.slice(start.length, path.length - end.length))
+    .filter((digits) => /^\d{3,9}$/.test(digits));
+  return numbers.reduce((highest, digits) => Math.max(highest, Number(digits)), -1);
+}
+
+const mediaTypes: Readonly<Record<FileFormat, string>> = {
+  json: "application/json",
+  csv: "text/csv",
+  md: "text/markdown",
+  txt: "text/plain",
+};
+
+/** A text as the model wrote it; of anything else, what the file's name asks for. */
+function contentFor(path: string, value: Json): FileContent {
+  const format = formatFor(path, value);
+  return typeof value === "string"
+    ? { text: value, mediaType: mediaTypes[format] }
+    : fileContent(value, format);
+}
+
+/** Two answers are two paragraphs. */
+export function below(before: string, text: string): string {
+  return before === "" ? text : `${before}\n\n${text}`;
+}

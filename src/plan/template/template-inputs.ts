@@ -1,0 +1,117 @@
+import type { Reference } from "../../reference/reference.ts";
+import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import { type FileLabels, type Files, joinedLabels } from "../../tool/files.ts";
+import { Labels } from "../../tool/labels.ts";
+import type { RuntimeToolContext } from "../../tool/runtime-tool.ts";
+import { nameFor } from "../../tool/store-for.ts";
+import { lookupInStore } from "../../tool/store-lookup.ts";
+import { Taint } from "../../tool/taint.ts";
+import type { RunScope } from "../../tool/wrapped-tool.ts";
+import type { RunPlaces } from "../front-end.ts";
+import type { Shown, StepSources, TemplateFiles, Withheld } from "./template-render.ts";
+
+/** Where a step's inputs come from and its answer goes. */
+export type StepPlaces = Omit<RunPlaces, "ask">;
+
+/** What one step is given, and what was shown of it. */
+export class StepInputs implements StepSources {
+  readonly today: string;
+  readonly files?: TemplateFiles;
+  readonly #places: StepPlaces;
+  readonly #context: RuntimeToolContext;
+  readonly #ofFiles: FileLabels[] = [];
+  readonly #used: Labels;
+
+  constructor(places: StepPlaces, context: RuntimeToolContext) {
+    const { store, files, today } = places;
+    this.#places = places;
+    this.#context = context;
+    this.#used = new Labels(store);
+    this.today = today;
+    if (files !== undefined) {
+      this.files = {
+        list: (prefix) => files.list(prefix),
+        read: (path) => this.#readFile(path, files),
+      };
+    }
+  }
+
+  /** What the question is made of. */
+  get asked(): Labels {
+    const { store } = this.#places;
+    const { labels } = this.#context;
+    const isTrusted = labels.isTrusted && this.labelsOf("").trusted;
+    return new Labels(store, new Taint(!isTrusted), labels);
+  }
+
+  /** Of what a tool makes of what was shown. */
+  labelsOf(tool: string): FileLabels {
+    return joinedLabels([this.#context.labels.ofResult(tool), ...this.#ofFiles]);
+  }
+
+  exists(name: string): boolean {
+    const variable = this.#variable(name);
+    return variable !== undefined && this.#places.store.glance(variable) !== undefined;
+  }
+
+  async read({ name, path }: Reference): Promise<Shown> {
+    const { store } = this.#places;
+    const variable = this.#variable(name);
+    if (variable === undefined) return { found: false, reason: "unknown" };
+    const info = store.info(variable);
+    const why = info === undefined ? undefined : this.#whyWithheld(info);
+    // Of a secret nothing is told but that it is one: so the store answers.
+    if (info !== undefined && why !== undefined && why !== "secret") {
+      return withheld(why, `variable:${name} (${info.type}, ${info.count})`);
+    }
+    const lookup = lookupInStore(store, { onUsed: (used) => this.#note(used) });
+    const found = await lookup({ name: variable, path });
+    return found.found && info?.trusted === false ? { ...found, untrusted: true } : found;
+  }
+
+  #variable(name: string): string | undefined {
+    return variableFor(name, this.#places.store, this.#context.call.scope);
+  }
+
+  /** The context knows variables by the names that the run has for them, which hide others. */
+  #note(variable: string): void {
+    this.#used.add(variable);
+    this.#context.labels.include(this.#used);
+  }
+
+  async #readFile(path: string, files: Files): Promise<Shown> {
+    const info = await files.info(path);
+    const before = info === undefined ? undefined : this.#whyWithheld(info.labels);
+    // How long it is tells something of it: it is not even read.
+    if (before !== undefined) return withheld(before, `file:${path}`);
+    const file = info === undefined ? undefined : await files.read(path);
+    if (file === undefined) return { found: false, reason: "unknown" };
+    // Meanwhile it may have been written.
+    const why = this.#whyWithheld(file.labels);
+    if (why !== undefined) return withheld(why, `file:${path}`);
+    this.#ofFiles.push(file.labels);
+    const found = { found: true, value: file.text } as const;
+    return file.labels.trusted ? found : { ...found, untrusted: true };
+  }
+
+  #whyWithheld({ visibility, trusted }: Pick<VariableInfo, "visibility" | "trusted">) {
+    if (visibility !== "model") return visibility;
+    return !trusted && this.#context.hidesUntrusted ? "hidden" : undefined;
+  }
+}
+
+/** The run's own, if it has one of this name by now; else the conversation's, if it is not a run's. */
+export function variableFor(
+  name: string,
+  store: VariableStore,
+  scope?: RunScope,
+): string | undefined {
+  const own = nameFor(name, store, scope);
+  if (own === undefined) return undefined;
+  const isWritten = store.glance(own) !== undefined || store.tombstone(own) !== undefined;
+  return isWritten ? own : nameFor(name, store);
+}
+
+function withheld(why: "sealed" | "secret" | "hidden", what: string): Withheld {
+  return { found: false, reason: "withheld", text: `[${why}: ${what}]` };
+}

@@ -1,0 +1,184 @@
+import { ByrefError, codeOf } from "../../errors.ts";
+import { requireName } from "../../store/names.ts";
+import type { Write } from "../../store/variable-store.ts";
+import { requireOpen, type SaveTarget } from "../../tool/save-target.ts";
+import type { CallOptions } from "../../tool/wrapped-tool.ts";
+import type { Json } from "../../value/json.ts";
+import { renderText } from "../../value/render.ts";
+import type { ModelAnswer } from "../ask-model.ts";
+import { fillTarget } from "./file-target.ts";
+import { below, writeFile } from "./template-files.ts";
+import { type StepPlaces, variableFor } from "./template-inputs.ts";
+import { requireFiles, withHeader } from "./template-render.ts";
+import { type FileTarget, formatTarget, type VariableTarget } from "./template-target.ts";
+import type { TemplateStep } from "./template.ts";
+
+export interface OutputOptions {
+  readonly step: TemplateStep;
+  readonly places: StepPlaces;
+  readonly call: CallOptions;
+  /** The tool whose result the answer is. */
+  readonly tool: string;
+}
+
+/** Where one step's answer goes, and what its tools give. */
+export class StepOutputs {
+  readonly #options: OutputOptions;
+
+  constructor(options: OutputOptions) {
+    this.#options = options;
+  }
+
+  /** The step's tools, and where what each gives is saved. */
+  get tools(): ReadonlyMap<string, SaveTarget | undefined> {
+    const { tools } = this.#options.step;
+    return new Map(
+      tools.map(({ name, target }) => [
+        name,
+        target === undefined ? undefined : this.#saveTarget(target),
+      ]),
+    );
+  }
+
+  /** Throws for what could not be written afterwards: then nobody need be asked. */
+  requireWritable(): void {
+    const { step, places, call } = this.#options;
+    for (const { target } of step.outputs) {
+      if (target.scheme === "file") requireFiles(places, target);
+    }
+    for (const target of [...this.#variables, ...this.#toolTargets]) {
+      const { name } = this.#own(target);
+      requireName(name);
+      // What the run has is handed on to the conversation's at its end.
+      const both = [name, target.name].map((one) => ({ ...target, name: one, source: "" }));
+      requireOpen({ operator: "all", places: both }, places.store, call.scope?.run);
+    }
+  }
+
+  /** Makes ready what the tools of the step write a part of. */
+  async begin(): Promise<void> {
+    const copies = await this.#copiesFor(this.#toolTargets);
+    if (copies.length > 0) await this.#places.store.saveAll(copies);
+  }
+
+  /** All places that were written, files first: variables are written as one, or not at all. */
+  async write(answer: ModelAnswer): Promise<readonly string[]> {
+    const { step, places } = this.#options;
+    const { value, labels } = answer;
+    const isHeaded = step.header !== undefined;
+    const written = isHeaded ? withHeader(step, renderText(value), places) : value;
+    const files: string[] = [];
+    for (const { target } of step.outputs) {
+      if (target.scheme === "file") files.push(await this.#writeFile(target, written, labels));
+    }
+    await this.#writeVariables(written, labels);
+    return [...files, ...this.#variables.map(formatTarget)];
+  }
+
+  get #places(): StepPlaces {
+    return this.#options.places;
+  }
+
+  get #variables(): readonly VariableTarget[] {
+    const { outputs } = this.#options.step;
+    return outputs.flatMap(({ target }) => (target.scheme === "variable" ? [target] : []));
+  }
+
+  get #toolTargets(): readonly VariableTarget[] {
+    return this.#options.step.tools.flatMap(({ target }) => target ?? []);
+  }
+
+  async #writeFile(
+    target: FileTarget,
+    value: Json,
+    labels: ModelAnswer["labels"],
+  ): Promise<string> {
+    const { step, places, call } = this.#options;
+    const { path } = fillTarget(target, places);
+    const key = `${call.idempotencyKey ?? call.toolCallId} ${formatTarget(target)}`;
+    const mode = step.writeMode;
+    const files = requireFiles(places, target);
+    return `file:${await writeFile(files, { path, value, mode, labels, call: key })}`;
+  }
+
+  async #writeVariables(value: Json, labels: ModelAnswer["labels"]): Promise<void> {
+    const { store } = this.#places;
+    const { call, tool } = this.#options;
+    const about = { ...labels, tool, toolCallId: call.toolCallId };
+    const writes: Write[] = [...(await this.#copiesFor(this.#variables))];
+    for (const target of this.#variables) {
+      const { path } = target;
+      writes.push({ ...about, ...this.#own(target), path, ...(await this.#moded(target, value)) });
+    }
+    const names = writes.map(({ name }) => String(name));
+    const isGuarded = names.some((name) => (store.glance(name)?.visibility ?? "model") !== "model");
+    try {
+      await store.saveAll(writes);
+    } catch (error) {
+      // Why a write does not fit tells what is there.
+      const isTold = !isGuarded && writes.every(({ visibility }) => visibility === "model");
+      throw isTold
+        ? error
+        : new ByrefError(codeOf(error), "The answer does not fit what is there.");
+    }
+    const { run } = call.scope ?? {};
+    if (run !== undefined) for (const name of names) store.holds.hold(run, name);
+  }
+
+  /** In a run `new` is what the run hands on: until then its name is one. */
+  async #moded(
+    target: VariableTarget,
+    value: Json,
+  ): Promise<{ readonly mode: "append" | "replace" | "new"; readonly value: Json }> {
+    const mode = this.#options.step.writeMode;
+    const isOwn = this.#own(target).run !== undefined;
+    if (mode !== "append") return { mode: isOwn ? "replace" : mode, value };
+    if (typeof value !== "string") return { mode, value };
+    const before = await this.#textAt(target);
+    return { mode, value: below(before, value).slice(before.length) };
+  }
+
+  /** What a text is appended to. */
+  async #textAt(target: VariableTarget): Promise<string> {
+    const { store } = this.#places;
+    const { scope } = this.#options.call;
+    const read = this.#isInCopy(target)
+      ? variableFor(target.name, store, scope)
+      : this.#own(target).name;
+    const reading = read === undefined ? undefined : await store.readPath(read, target.path);
+    return reading?.found === true && typeof reading.value === "string" ? reading.value : "";
+  }
+
+  /** The conversation's variables of which a part is to be written: the run changes a copy. */
+  async #copiesFor(targets: readonly VariableTarget[]): Promise<readonly Write[]> {
+    const { store } = this.#places;
+    const copies = new Map<string, Write>();
+    for (const target of targets) {
+      const own = this.#own(target);
+      const isBegun = store.glance(own.name) !== undefined || copies.has(own.name);
+      const info = store.info(target.name);
+      if (isBegun || info === undefined || !this.#isInCopy(target)) continue;
+      const { visibility, sources, trusted } = info;
+      const value = (await store.read(target.name)) ?? null;
+      copies.set(own.name, { ...own, value, visibility, sources, trusted });
+    }
+    return [...copies.values()];
+  }
+
+  /** A run's state begins empty. */
+  #isInCopy(target: VariableTarget): boolean {
+    return target.path.length > 0 && target.name !== "state" && this.#own(target).run !== undefined;
+  }
+
+  #saveTarget(target: VariableTarget): SaveTarget {
+    const place = { ...this.#own(target), path: target.path, source: formatTarget(target) };
+    return { operator: "all", places: [place] };
+  }
+
+  /** The variable that the name stands for: the run's own, or the conversation's. */
+  #own({ name }: VariableTarget): { readonly name: string; readonly run?: string } {
+    const { scope } = this.#options.call;
+    const own = scope?.nameOf(name) ?? name;
+    return scope === undefined || own === name ? { name } : { name: own, run: scope.run };
+  }
+}

@@ -1,0 +1,71 @@
+import { ByrefError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { joinedLabels } from "../../tool/files.ts";
+import { type RuntimeTool, runtimeTool } from "../../tool/runtime-tool.ts";
+import type { Effects } from "../../tool/wrapped-tool.ts";
+import { countOf, type Json } from "../../value/json.ts";
+import { previewOf } from "../../value/preview.ts";
+import type { ModelAnswer } from "../ask-model.ts";
+import type { RunPlaces } from "../front-end.ts";
+import { StepInputs } from "./template-inputs.ts";
+import { StepOutputs } from "./template-outputs.ts";
+import { PROMPT_TOOL } from "./template-plan.ts";
+import { renderStep } from "./template-render.ts";
+import { templateStep } from "./template-schema.ts";
+import type { TemplateStep } from "./template.ts";
+
+export interface PromptToolOptions extends RunPlaces {
+  /** What a question would do a second time; see `effectsOfStep`. Default: `none`. */
+  readonly effects?: Effects;
+}
+
+/**
+ * The tool whose calls are a template's steps: asks a model with what the step is given, and writes the
+ * answer where the step says. Fails with `input_missing` where a required input is not there.
+ */
+export function promptTool({ ask, effects = "none", ...places }: PromptToolOptions): RuntimeTool {
+  return runtimeTool({
+    name: PROMPT_TOOL,
+    description: "Asks a model, and writes its answer where the step says.",
+    inputSchema: templateStep,
+    effects,
+    timeMs: limits.turnMs,
+    async execute(step, context) {
+      const { call, hidesUntrusted } = context;
+      const inputs = new StepInputs(places, context);
+      const outputs = new StepOutputs({ step, places, call, tool: PROMPT_TOOL });
+      outputs.requireWritable();
+      const rendered = await renderStep(step, inputs);
+      if (rendered.kind === "skipped") throw new ByrefError("input_missing", rendered.reason);
+      await outputs.begin();
+      const { tools } = outputs;
+      const asked = { ...call, madeOf: inputs.asked };
+      const { value, labels } = await ask({ prompt: rendered.prompt, tools, call: asked });
+      const answer = { value, labels: joinedLabels([labels, inputs.labelsOf(PROMPT_TOOL)]) };
+      return {
+        output: null,
+        save: async () => {
+          const written = await outputs.write(answer);
+          return { output: { ...shownOf(answer, hidesUntrusted), written }, places: written };
+        },
+      };
+    },
+  });
+}
+
+/** What asking a step's question again would do: what its tools would. */
+export function effectsOfStep(step: TemplateStep, effectsOf: (tool: string) => Effects): Effects {
+  return step.tools.some(({ name }) => effectsOf(name) === "once") ? "once" : "none";
+}
+
+/** As much of the answer as a tool's result shows, to those who may see it. */
+function shownOf(
+  { value, labels: { visibility, trusted } }: ModelAnswer,
+  hidesUntrusted: boolean,
+): Readonly<Record<string, Json>> {
+  if (visibility !== "model") return { visibility };
+  if (!trusted && hidesUntrusted) return { visibility: "hidden" };
+  const isShort = JSON.stringify(value).length <= limits.maxShownResultChars;
+  const shown = isShort ? { answer: value } : { count: countOf(value), preview: previewOf(value) };
+  return trusted ? shown : { ...shown, untrusted: true };
+}

@@ -1,0 +1,29 @@
+import type { FrontEnd } from "../front-end.ts";
+import {
+  filesWithoutBucket,
+  planFromTemplate,
+  PROMPT_TOOL,
+  templateFindings,
+  variablesRead,
+} from "./template-plan.ts";
+import { templateStep } from "./template-schema.ts";
+import { effectsOfStep, promptTool } from "./template-step.ts";
+
+/** Templates: prompts in Markdown, whose directives say what a model is given and where its answer goes. */
+export const templates: FrontEnd = {
+  format: "template",
+  mediaTypes: ["text/markdown"],
+  read: planFromTemplate,
+  own: {
+    plain: { [PROMPT_TOOL]: { inputSchema: templateStep } },
+    isAlone: true,
+    tools: (places) => [promptTool(places)],
+  },
+  findings: (plan, { toolNames, hasFiles }) => [
+    ...templateFindings(plan, toolNames),
+    ...(hasFiles ? [] : filesWithoutBucket(plan)),
+  ],
+  effectsOf: ({ parameters }, effectsOf) =>
+    effectsOfStep(templateStep.parse(parameters), effectsOf),
+  reads: variablesRead,
+};

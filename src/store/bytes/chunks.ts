@@ -1,0 +1,130 @@
+import { limits } from "../../limits.ts";
+import { decodeUtf8 } from "../../value/utf8.ts";
+import type { Sql } from "../rows/sql.ts";
+import { type Undo, UndoableMap } from "../rows/undo.ts";
+
+/**
+ * Long values in rows of at most `maxChunkBytes`, each under its id and the offset of its first byte, so
+ * that a range is found without reading the rest. The tables are made when the first one comes: most
+ * conversations never need them.
+ */
+export interface Chunks {
+  /** The id must be new, or `start` where its last bytes ended. */
+  write(id: string, start: number, bytes: Uint8Array): void;
+  /** The bytes from `from` to before `to`, or as many of them as there are. */
+  read(id: string, from: number, to: number): Uint8Array;
+  remove(id: string): void;
+}
+
+export class SqlChunks implements Chunks {
+  readonly #sql: Sql;
+  #hasTable = false;
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  write(id: string, start: number, bytes: Uint8Array): void {
+    if (!this.#hasTable) {
+      this.#sql.run(CHUNK_TABLE);
+      this.#hasTable = true;
+    }
+    for (const [offset, chunk] of piecesOf(bytes)) {
+      // A copy of its own: a view may belong to a larger buffer.
+      const { buffer } = chunk.slice();
+      this.#sql.run(
+        `INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`,
+        id,
+        start + offset,
+        buffer,
+      );
+    }
+  }
+
+  read(id: string, from: number, to: number): Uint8Array {
+    const rows = this.#sql.all(
+      `SELECT start, bytes FROM chunk WHERE id = ? AND start > ? AND start < ? ORDER BY start`,
+      id,
+      from - limits.maxChunkBytes,
+      Math.min(to, Number.MAX_SAFE_INTEGER),
+    );
+    const chunks = rows.flatMap(({ start, bytes }) =>
+      typeof start === "number" && bytes instanceof ArrayBuffer
+        ? [{ start, bytes: new Uint8Array(bytes) }]
+        : [],
+    );
+    return joined(chunks, from, to);
+  }
+
+  remove(id: string): void {
+    this.#sql.run(`DELETE FROM chunk WHERE id = ?`, id);
+  }
+
+  /** A rolled back transaction may have taken the table with it. */
+  forget(): void {
+    this.#hasTable = false;
+  }
+}
+
+export const CHUNK_TABLE = `CREATE TABLE IF NOT EXISTS chunk
+  (id TEXT, start INTEGER, bytes BLOB NOT NULL, PRIMARY KEY (id, start)) WITHOUT ROWID`;
+
+/** A text as chunks; the id must be new. */
+export function writeText(chunks: Chunks, id: string, text: string): void {
+  chunks.write(id, 0, new TextEncoder().encode(text));
+}
+
+export function readText(chunks: Chunks, id: string): string {
+  return decodeUtf8(chunks.read(id, 0, Infinity));
+}
+
+export class MemoryChunks implements Chunks {
+  readonly #chunks: Map<string, readonly Chunk[]>;
+
+  constructor(undo: Undo) {
+    this.#chunks = new UndoableMap(undo);
+  }
+
+  write(id: string, start: number, bytes: Uint8Array): void {
+    const chunk = { start, bytes: bytes.slice() };
+    this.#chunks.set(id, [...(this.#chunks.get(id) ?? []), chunk]);
+  }
+
+  read(id: string, from: number, to: number): Uint8Array {
+    // What is stored here stays, whatever a reader does with what it gets.
+    return joined(this.#chunks.get(id) ?? [], from, to).slice();
+  }
+
+  remove(id: string): void {
+    this.#chunks.delete(id);
+  }
+}
+
+interface Chunk {
+  readonly start: number;
+  readonly bytes: Uint8Array;
+}
+
+function* piecesOf(bytes: Uint8Array): Generator<readonly [number, Uint8Array]> {
+  for (let offset = 0; offset < bytes.length; offset += limits.maxChunkBytes) {
+    yield [offset, bytes.subarray(offset, offset + limits.maxChunkBytes)];
+  }
+}
+
+/** What of `from` to `to` lies in the chunks, which ascend without a gap. */
+function joined(chunks: readonly Chunk[], from: number, to: number): Uint8Array {
+  const parts = chunks
+    .map(({ start, bytes }) =>
+      bytes.subarray(Math.max(from - start, 0), Math.max(Math.min(to - start, bytes.length), 0)),
+    )
+    .filter((part) => part.length > 0);
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,127 @@
+import { ByrefError, messageOf } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { bytesMeter, type Meter, recordsMeter, textMeter } from "../../value/meter.ts";
+import type { Json } from "../../value/json.ts";
+import { decodeUtf8 } from "../../value/utf8.ts";
+import type { Bodies, BodyWriter } from "./bodies.ts";
+import {
+  bytesContent,
+  Content,
+  formatOf,
+  jsonContent,
+  parsed,
+  requireAtMost,
+  WAYS_OUT,
+} from "./content.ts";
+
+/**
+ * A value that arrives as a stream. Up to 8 MiB are held; what is longer goes on to where it will lie as
+ * it comes, in a body that is the caller's to claim or to drop. JSON has to be parsed as a whole, and may
+ * have 16 MiB. Throws `limit_exceeded`, `bad_json`, `bad_value`, or what the stream throws; the stream is
+ * cancelled then and nothing is left but garbage.
+ */
+export async function receive(
+  stream: ReadableStream<Uint8Array>,
+  mediaType: string,
+  bodies: Bodies,
+): Promise<Content> {
+  const format = formatOf(mediaType);
+  if (format === "json") return jsonContent(await readJson(stream));
+  const meter =
+    format === "text" ? textMeter() : format === "records" ? recordsMeter() : bytesMeter(mediaType);
+  const incoming = new Incoming(bodies);
+  try {
+    for await (const bytes of stream) await incoming.add(meter.write(bytes));
+    return await incoming.end(meter, mediaType);
+  } catch (error) {
+    await incoming.abort();
+    throw error;
+  }
+}
+
+class Incoming {
+  readonly #bodies: Bodies;
+  #held: Uint8Array[] = [];
+  #bytes = 0;
+  #writer: BodyWriter | undefined;
+
+  constructor(bodies: Bodies) {
+    this.#bodies = bodies;
+  }
+
+  async add(bytes: Uint8Array): Promise<void> {
+    if (bytes.length === 0) return;
+    this.#bytes += bytes.length;
+    requireAtMost("maxValueBytes", this.#bytes, "Save it in several variables.");
+    if (this.#writer !== undefined) return this.#writer.write(bytes);
+    // What a stream hands out may be a view of a buffer that it uses again.
+    this.#held.push(bytes.slice());
+    if (this.#bytes > limits.maxChunkedBytes) await this.#startWriting();
+  }
+
+  async end(meter: Meter, mediaType: string): Promise<Content> {
+    const { rest, metered } = meter.end();
+    await this.add(rest);
+    const about = { ...metered.about, mediaType };
+    if (this.#writer !== undefined) {
+      return new Content({ about, marks: metered.marks, body: await this.#writer.complete() });
+    }
+    const body = joined(this.#held, this.#bytes);
+    if (about.type === "bytes") return bytesContent(body, mediaType);
+    const { marks } = metered;
+    if (this.#bytes > limits.maxRowBytes) return new Content({ about, marks, body });
+    const text = decodeUtf8(body);
+    if (about.type === "string") return jsonContent(text);
+    return new Content({ about, marks: [], body: text });
+  }
+
+  async abort(): Promise<void> {
+    await this.#writer?.abort();
+  }
+
+  async #startWriting(): Promise<void> {
+    this.#writer = await this.#bodies.write();
+    for (const bytes of this.#held) await this.#writer.write(bytes);
+    this.#held = [];
+  }
+}
+
+/** Its text is in memory no more when the value is. */
+async function readJson(stream: ReadableStream<Uint8Array>): Promise<Json> {
+  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+  let total = 0;
+  let text = "";
+  for await (const bytes of stream) {
+    total += bytes.length;
+    requireAtMost("maxJsonBytes", total, WAYS_OUT);
+    text += decoded(utf8, bytes);
+  }
+  return parseBody(text + decoded(utf8));
+}
+
+/** Without bytes: what is left over. */
+function decoded(utf8: TextDecoder, bytes?: Uint8Array): string {
+  try {
+    return bytes === undefined ? utf8.decode() : utf8.decode(bytes, { stream: true });
+  } catch {
+    throw new ByrefError("bad_json", "The body is not JSON: it is not UTF-8.");
+  }
+}
+
+function parseBody(text: string): Json {
+  try {
+    return parsed(text);
+  } catch (error) {
+    throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
+  }
+}
+
+function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
+  const whole = new Uint8Array(length);
+  let offset = 0;
+  for (const part of parts) {
+    whole.set(part, offset);
+    offset += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,250 @@
+import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./entry.ts";
+import { dueMsOf } from "../expiry.ts";
+import { highestNumberIn } from "../names.ts";
+import type { Rows } from "./rows.ts";
+
+export interface CatalogOptions {
+  readonly rows: Rows;
+  readonly idleMs: number;
+  /** Entries as they were when they were last read: their rows may not have that yet. */
+  readonly read: ReadonlyMap<string, Entry>;
+  /** Every seq that is given is greater. */
+  readonly newestSeq: number;
+}
+
+/** Writes of one moment stay behind those of the next, and a seq has at most 15 digits. */
+const SEQS_PER_MS = 100;
+
+/** Asked for at once: a conversation that has fewer variables is known as a whole by one statement. */
+const FEW = 50;
+
+/**
+ * All variables of a conversation by name and by age. Of many only those that are asked for are read from
+ * the rows, once, and kept up to date from then on: some 200 bytes of memory for each that is known. Told
+ * of a change before its row is changed.
+ */
+export class Catalog {
+  readonly #options: CatalogOptions;
+  readonly #known = new Map<string, Entry>();
+  /** `#all`, until one changes. */
+  #ordered: readonly Entry[] | undefined;
+  /** From this seq on all are known: 0 if that is so of all there are. */
+  #fromSeq = Infinity;
+  /** All that are due before this are known. */
+  #untilMs = -Infinity;
+  /** So many were asked for to know that. */
+  #soonest = FEW / 2;
+  #knowsRuns = false;
+  #sums: Sums | undefined;
+  #newestSeq: number;
+
+  constructor(options: CatalogOptions) {
+    this.#options = options;
+    this.#newestSeq = options.newestSeq;
+    if (options.rows.isNew) this.#fromSeq = 0;
+    if (options.rows.lookups === undefined) this.values();
+  }
+
+  get size(): number {
+    return this.#totals.count;
+  }
+
+  /** All values together. */
+  get bytes(): number {
+    return this.#totals.bytes;
+  }
+
+  /** Of those that are known. */
+  get newestSeq(): number {
+    return this.#newestSeq;
+  }
+
+  /** When any of them was last read or written; not less when that one has gone. */
+  get lastAccessMs(): number {
+    return this.#totals.lastAccessMs;
+  }
+
+  /** Greater than every other; by the clock, so that it is so after deletes and a new start as well. */
+  nextSeq(nowMs: number): number {
+    this.newest(1);
+    this.#newestSeq = Math.max(this.#newestSeq + 1, Math.trunc(nowMs) * SEQS_PER_MS);
+    return this.#newestSeq;
+  }
+
+  get(name: string): Entry | undefined {
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const entry = this.#lookups?.entry(name);
+    if (entry !== undefined) this.#adopt([entry]);
+    return this.#known.get(name);
+  }
+
+  /** Those that exist, in the order of the names. */
+  named(names: Iterable<string>): readonly Entry[] {
+    return Array.from(names, (name) => this.get(name)).filter((entry) => entry !== undefined);
+  }
+
+  /** Oldest first. */
+  values(): readonly Entry[] {
+    return this.newest(Infinity);
+  }
+
+  /** The last `count`, oldest first. */
+  newest(count: number): readonly Entry[] {
+    const known = () =>
+      this.#all
+        .slice(Math.max(this.#known.size - count, 0))
+        .filter(({ seq }) => seq >= this.#fromSeq);
+    const newest = known();
+    if (newest.length >= count || this.#fromSeq === 0) return newest;
+    const { rows } = this.#options;
+    const limit = Math.max(count, FEW);
+    const found = limit > MAX_FOUND ? undefined : rows.lookups?.newest(limit);
+    this.#adopt(found ?? rows.entries());
+    this.#fromSeq = found?.length === limit ? (found.at(-1)?.seq ?? 0) : 0;
+    return known();
+  }
+
+  /** At least so many of those with a greater seq, oldest first; fewer if these are all. */
+  following(after: number, count: number): readonly Entry[] {
+    const limit = Math.max(count, FEW);
+    const found = limit > MAX_FOUND ? undefined : this.#lookups?.following(after, limit);
+    if (found === undefined) return this.values().filter(({ seq }) => seq > after);
+    if (after <= 0 && found.length < limit) this.#fromSeq = 0;
+    this.#adopt(found);
+    return this.named(found.map(({ name }) => name));
+  }
+
+  /** Those that runs have, oldest first. */
+  ofRuns(): readonly Entry[] {
+    if (this.#totals.ofRuns === 0) return [];
+    if (!this.#knowsRuns) this.#adopt(this.#lookups?.ofRuns() ?? []);
+    this.#knowsRuns = true;
+    return this.#all.filter(({ run }) => run !== undefined);
+  }
+
+  /** All that are due at `nowMs`, and some others, oldest first. */
+  dueBy(nowMs: number): readonly Entry[] {
+    if (this.#totals.dueMs > nowMs) return [];
+    while (this.#untilMs <= nowMs) this.#findSoonest();
+    return this.#all;
+  }
+
+  /** The least of what `dueMs` says, which for none is earlier than when it is due. */
+  nextDueMs(dueMs: (entry: Entry) => number): number {
+    for (;;) {
+      let next = Infinity;
+      for (const entry of this.#known.values()) next = Math.min(next, dueMs(entry));
+      if (next <= this.#untilMs) return next;
+      this.#findSoonest();
+    }
+  }
+
+  /** A new entry, or one that moves to newest. */
+  put(entry: Entry): void {
+    this.delete(entry.name);
+    this.#know(entry);
+    this.#count(entry, 1);
+  }
+
+  /** Keeps its place, its run and its bytes. */
+  change(name: string, changes: Partial<Omit<Entry, "name" | "seq" | "bytes" | "run">>): void {
+    const entry = this.get(name);
+    if (entry === undefined) return;
+    const changed = { ...entry, ...changes };
+    this.#know(changed);
+    this.#noteTimes(changed);
+  }
+
+  delete(name: string): void {
+    const entry = this.get(name);
+    if (entry === undefined) return;
+    this.#known.delete(name);
+    this.#ordered = undefined;
+    this.#count(entry, -1);
+  }
+
+  couldBegin(prefix: string): boolean {
+    const lookups = this.#lookups;
+    if (lookups !== undefined) return lookups.couldBegin(prefix);
+    for (const name of this.#known.keys()) if (name.startsWith(prefix)) return true;
+    return false;
+  }
+
+  /** All that start so and that the call has made, and some that start otherwise. */
+  ofCall(prefix: string, call: Call): readonly Entry[] {
+    this.#adopt(this.#lookups?.ofCall(prefix, call) ?? []);
+    return this.#all.filter(
+      ({ tool, inputDigest }) => tool === call.tool && inputDigest === call.inputDigest,
+    );
+  }
+
+  /** Of the names that are the base, an underscore and a number; -1 if there is none. */
+  highestNumber(base: string): number {
+    return this.#lookups?.highestNumber(base) ?? highestNumberIn(this.#known.keys(), base);
+  }
+
+  /** Undefined if all there are are known. */
+  get #lookups(): Lookups | undefined {
+    return this.#fromSeq > 0 ? this.#options.rows.lookups : undefined;
+  }
+
+  get #totals(): Sums {
+    if (this.#sums !== undefined) return this.#sums;
+    // It may be that these are all.
+    this.newest(1);
+    const none = { count: 0, bytes: 0, ofRuns: 0, lastAccessMs: 0, dueMs: Infinity };
+    const { idleMs, read } = this.#options;
+    const sums = this.#lookups?.sums(idleMs);
+    this.#sums = sums ?? none;
+    if (sums === undefined) for (const entry of this.#known.values()) this.#count(entry, 1);
+    else for (const entry of read.values()) this.#noteTimes(entry);
+    return this.#sums;
+  }
+
+  /** The known ones, oldest first. */
+  get #all(): readonly Entry[] {
+    this.#ordered ??= [...this.#known.values()].sort((one, other) => one.seq - other.seq);
+    return this.#ordered;
+  }
+
+  /** Unless they are known: what is in memory is ahead of the rows. */
+  #adopt(entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      if (this.#known.has(entry.name)) continue;
+      const read = this.#options.read.get(entry.name);
+      const { accessedAtMs } = read?.seq === entry.seq ? read : entry;
+      this.#know({ ...entry, accessedAtMs });
+      this.#newestSeq = Math.max(this.#newestSeq, entry.seq);
+    }
+  }
+
+  #know(entry: Entry): void {
+    this.#known.set(entry.name, entry);
+    this.#ordered = undefined;
+  }
+
+  #findSoonest(): void {
+    const { idleMs } = this.#options;
+    this.#soonest *= 2;
+    const limit = this.#soonest;
+    const found = limit > MAX_FOUND ? undefined : this.#lookups?.soonest(idleMs, limit);
+    this.#adopt(found ?? this.values());
+    const last = found?.length === limit ? found.at(-1) : undefined;
+    this.#untilMs = last === undefined ? Infinity : dueMsOf(last, idleMs);
+  }
+
+  #count(entry: Entry, by: 1 | -1): void {
+    if (this.#sums === undefined) return;
+    this.#sums.count += by;
+    this.#sums.bytes += by * entry.bytes;
+    if (entry.run !== undefined) this.#sums.ofRuns += by;
+    this.#noteTimes(entry);
+  }
+
+  #noteTimes(entry: Entry): void {
+    if (this.#sums === undefined) return;
+    this.#sums.dueMs = Math.min(this.#sums.dueMs, dueMsOf(entry, this.#options.idleMs));
+    this.#sums.lastAccessMs = Math.max(this.#sums.lastAccessMs, entry.accessedAtMs);
+  }
+}

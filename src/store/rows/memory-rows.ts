@@ -1,0 +1,112 @@
+import { limits } from "../../limits.ts";
+import { byteLength } from "../../value/utf8.ts";
+import type { Entry } from "./entry.ts";
+import { MemoryChunks } from "../bytes/chunks.ts";
+import { MemoryGarbage } from "../bytes/garbage.ts";
+import type { Row, Rows, Stored } from "./rows.ts";
+import { Undo, UndoableMap } from "./undo.ts";
+import type { Tombstone, VariableInfo } from "../variable-store.ts";
+
+/** Variables in this process's memory, gone with it. */
+export class MemoryRows implements Rows {
+  readonly #undo = new Undo();
+  readonly chunks = new MemoryChunks(this.#undo);
+  readonly garbage = new MemoryGarbage(this.#undo);
+  readonly #rows = new UndoableMap<string, Row>(this.#undo);
+  readonly #tombstones = new UndoableMap<string, Buried>(this.#undo);
+  #buried = 0;
+  #numbers: Readonly<Record<string, number>> = {};
+
+  entries(): readonly Entry[] {
+    return Array.from(this.#rows.values(), ({ entry }) => entry);
+  }
+
+  info(name: string): VariableInfo | undefined {
+    return this.#rows.get(name)?.info;
+  }
+
+  listed(names: readonly string[]): readonly VariableInfo[] {
+    return [...new Set(names)].flatMap((name) => {
+      const info = this.#rows.get(name)?.info;
+      if (info?.input === undefined) return info ?? [];
+      const isLong = byteLength(JSON.stringify(info.input)) > limits.maxListedInputBytes;
+      if (!isLong) return info;
+      const { input: _, ...rest } = info;
+      return rest;
+    });
+  }
+
+  stored(name: string): Stored | undefined {
+    return this.#rows.get(name)?.stored;
+  }
+
+  put(row: Row): void {
+    const { body } = row.stored;
+    const isBytes = body instanceof Uint8Array;
+    const stored = isBytes ? { ...row.stored, body: body.slice() } : row.stored;
+    this.#rows.set(row.entry.name, { ...row, stored });
+  }
+
+  change(info: VariableInfo): void {
+    const row = this.#rows.get(info.name);
+    if (row === undefined) return;
+    const expiresAtMs = info.expiresAt === undefined ? undefined : Date.parse(info.expiresAt);
+    const entry = { ...row.entry, pinned: info.pinned, expiresAtMs };
+    this.#rows.set(info.name, { ...row, entry, info });
+  }
+
+  remove(name: string): void {
+    this.#rows.delete(name);
+  }
+
+  touch(times: ReadonlyMap<string, number>): void {
+    for (const [name, accessedAtMs] of times) {
+      const row = this.#rows.get(name);
+      if (row === undefined) continue;
+      const entry = { ...row.entry, accessedAtMs, writtenAccessMs: accessedAtMs };
+      this.#rows.set(name, { ...row, entry });
+    }
+  }
+
+  tombstones(): readonly Tombstone[] {
+    // One that was taken back stands at the end of the Map.
+    return [...this.#tombstones.values()]
+      .sort((one, other) => one.order - other.order)
+      .map(({ tombstone }) => tombstone);
+  }
+
+  addTombstone(tombstone: Tombstone): void {
+    this.#buried++;
+    this.#tombstones.set(tombstone.name, { tombstone, order: this.#buried });
+  }
+
+  removeTombstone(name: string): void {
+    this.#tombstones.delete(name);
+  }
+
+  numbers(): Readonly<Record<string, number>> {
+    return this.#numbers;
+  }
+
+  saveNumbers(numbers: Readonly<Record<string, number>>): void {
+    const before = this.#numbers;
+    this.#undo.record(() => {
+      this.#numbers = before;
+    });
+    this.#numbers = numbers;
+  }
+
+  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    return this.#undo.during<Result>(work);
+  }
+
+  forget(): void {
+    // What is known of it is all there is.
+  }
+}
+
+interface Buried {
+  readonly tombstone: Tombstone;
+  /** The greatest came last. */
+  readonly order: number;
+}

@@ -1,0 +1,111 @@
+import { CHUNK_TABLE } from "../bytes/chunks.ts";
+import { firstRow, hasTable, numberIn, type Sql } from "./sql.ts";
+
+const TURN_TABLE = `CREATE TABLE turn (part INTEGER PRIMARY KEY, head TEXT, log TEXT NOT NULL)`;
+
+/**
+ * The schema as it is now. Small tables without secondary indexes: each table costs a conversation rows
+ * when it is first touched, each index a row in every write. Tables that a conversation may never need
+ * (`chunk`, `garbage`, `tombstone`) are made when they are first used.
+ */
+const schema: readonly string[] = [
+  `CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID`,
+  `CREATE TABLE message (
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL, role TEXT NOT NULL, created_at INTEGER NOT NULL,
+    chars INTEGER NOT NULL, body_chars INTEGER NOT NULL, chunks TEXT, body TEXT)`,
+  // What is asked of all variables (`sql-lookups.ts`) stands first, the value last: SQLite does not touch
+  // what stands behind the columns that are asked for.
+  variableTable("variable"),
+  `CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`,
+  // The newest turn: what it is in the first row, and its log in as many as that needs.
+  TURN_TABLE,
+];
+
+function variableTable(name: string): string {
+  return `CREATE TABLE ${name} (
+    name TEXT PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, type TEXT NOT NULL,
+    bytes INTEGER NOT NULL, chars INTEGER NOT NULL, created_at INTEGER NOT NULL, accessed_at INTEGER NOT NULL, expires_at INTEGER,
+    pinned INTEGER NOT NULL, visibility TEXT NOT NULL, run TEXT, tool TEXT, input_digest TEXT,
+    updated_at INTEGER NOT NULL, count INTEGER NOT NULL,
+    media_type TEXT NOT NULL, location TEXT NOT NULL, body_id TEXT,
+    sources TEXT NOT NULL, trusted INTEGER NOT NULL,
+    shape TEXT NOT NULL, preview TEXT NOT NULL, description TEXT, tool_call_id TEXT, input TEXT,
+    marks TEXT, value) WITHOUT ROWID`;
+}
+
+/** Step n leads from version n + 1 of the schema to n + 2; one that has shipped never changes. */
+const steps: readonly ((sql: Sql, nowMs: number) => void)[] = [
+  (sql, nowMs) => {
+    sql.run(variableTable("variable_2"));
+    sql.run(
+      `INSERT INTO variable_2
+      SELECT name, seq, version, type, bytes, chars, created_at, ?, expires_at, pinned, visibility, NULL,
+        tool, input_digest, updated_at, count, media_type,
+        CASE WHEN chunks IS NULL THEN 'row' ELSE 'chunks' END, chunks,
+        CASE WHEN tool IS NULL THEN '["caller"]' ELSE json_array('tool:' || tool) END, 1,
+        shape, preview, description, tool_call_id, input, NULL, value FROM variable`,
+      // Nobody wrote down when it was last used: its idle time begins here.
+      nowMs,
+    );
+    sql.run(
+      `INSERT OR IGNORE INTO meta (key, value)
+       SELECT 'created', coalesce(min(at), ?) FROM (
+         SELECT min(created_at) AS at FROM message UNION ALL SELECT min(created_at) FROM variable_2)`,
+      nowMs,
+    );
+    sql.run(`DROP TABLE variable`);
+    sql.run(`ALTER TABLE variable_2 RENAME TO variable`);
+    sql.run(
+      `CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`,
+    );
+    if (!hasTable(sql, "chunk")) return;
+    sql.run(`ALTER TABLE chunk RENAME TO chunk_1`);
+    sql.run(CHUNK_TABLE);
+    sql.run(`INSERT INTO chunk
+      SELECT id, coalesce(sum(length(CAST(text AS BLOB))) OVER (
+        PARTITION BY id ORDER BY part ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0),
+        CAST(text AS BLOB) FROM chunk_1`);
+    sql.run(`DROP TABLE chunk_1`);
+  },
+  (sql) => sql.run(TURN_TABLE),
+];
+
+const VERSION = steps.length + 1;
+
+/**
+ * Brings the schema to its newest version; true if the tables have been made, and nothing is in them. Cost
+ * when there is nothing to do: one row read.
+ */
+export function migrate(sql: Sql, nowMs: number = Date.now()): boolean {
+  const version = schemaVersion(sql);
+  // A newer version of this code may have been here.
+  if (version >= VERSION) return false;
+  sql.transaction(() => {
+    if (version === 0) return create(sql, nowMs);
+    for (const step of steps.slice(version - 1)) step(sql, nowMs);
+    sql.run(`UPDATE meta SET value = ? WHERE key = 'schema'`, String(VERSION));
+  });
+  return version === 0;
+}
+
+function create(sql: Sql, nowMs: number): void {
+  for (const statement of schema) sql.run(statement);
+  sql.run(
+    `INSERT INTO meta (key, value) VALUES ('schema', '${VERSION}'), ('created', ?)`,
+    String(nowMs),
+  );
+}
+
+/** True if anything was ever written here. */
+export function hasSchema(sql: Sql): boolean {
+  return schemaVersion(sql) > 0;
+}
+
+function schemaVersion(sql: Sql): number {
+  if (!hasTable(sql, "meta")) return 0;
+  const row = firstRow(
+    sql,
+    `SELECT CAST(value AS INTEGER) AS version FROM meta WHERE key = 'schema'`,
+  );
+  return row === undefined ? 0 : numberIn(row, "version");
+}

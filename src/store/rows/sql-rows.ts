@@ -1,0 +1,258 @@
+import { limits } from "../../limits.ts";
+import { deepFreeze, type Json } from "../../value/json.ts";
+import type { Mark } from "../../value/marks.ts";
+import { SqlChunks } from "../bytes/chunks.ts";
+import type { StoredBody } from "../bytes/content.ts";
+import type { Entry } from "./entry.ts";
+import { SqlGarbage } from "../bytes/garbage.ts";
+import { toIso } from "../provenance.ts";
+import type { Row, Rows, Stored } from "./rows.ts";
+import {
+  firstRow,
+  hasTable,
+  numberIn,
+  optionalNumberIn,
+  optionalTextIn,
+  type Sql,
+  type SqlRow,
+  type SqlValue,
+  textIn,
+} from "./sql.ts";
+import { ENTRY_COLUMNS, SqlLookups } from "./sql-lookups.ts";
+import type { Location, Tombstone, VariableInfo, Visibility } from "../variable-store.ts";
+
+const INFO_COLUMNS = `${ENTRY_COLUMNS}, updated_at, count, media_type, location, sources,
+  trusted, shape, preview, description, tool_call_id`;
+const NUMBERS_KEY = "numbers";
+/** Names in one binding, which may have `maxSqlValueBytes`. */
+const MAX_NAMES = 10_000;
+
+/** Variables in a conversation's SQLite (schema: `migrations.ts`). One row for what fits into one. */
+export class SqlRows implements Rows {
+  readonly chunks: SqlChunks;
+  readonly garbage: SqlGarbage;
+  readonly lookups: SqlLookups;
+  isNew: boolean;
+  readonly #sql: Sql;
+  #hasTombstones: boolean | undefined;
+
+  constructor(sql: Sql, isNew = false) {
+    this.isNew = isNew;
+    this.#sql = sql;
+    this.chunks = new SqlChunks(sql);
+    this.garbage = new SqlGarbage(sql);
+    this.lookups = new SqlLookups(sql);
+  }
+
+  entries(): readonly Entry[] {
+    return this.lookups.entries();
+  }
+
+  info(name: string): VariableInfo | undefined {
+    const row = firstRow(
+      this.#sql,
+      `SELECT ${INFO_COLUMNS}, input FROM variable WHERE name = ?`,
+      name,
+    );
+    return row === undefined ? undefined : infoFrom(row);
+  }
+
+  listed(names: readonly string[]): readonly VariableInfo[] {
+    const infos: VariableInfo[] = [];
+    for (let from = 0; from < names.length; from += MAX_NAMES) {
+      // As JSON: a statement takes a hundred bindings.
+      const rows = this.#sql.all(
+        `SELECT ${INFO_COLUMNS},
+           CASE WHEN octet_length(input) <= ${limits.maxListedInputBytes} THEN input END AS input
+         FROM variable WHERE name IN (SELECT value FROM json_each(?))`,
+        JSON.stringify(names.slice(from, from + MAX_NAMES)),
+      );
+      for (const row of rows) infos.push(infoFrom(row));
+    }
+    return infos;
+  }
+
+  stored(name: string): Stored | undefined {
+    const row = firstRow(
+      this.#sql,
+      `SELECT media_type, bytes, count, marks, location, body_id, value FROM variable WHERE name = ?`,
+      name,
+    );
+    return row === undefined ? undefined : storedFrom(row);
+  }
+
+  put({ entry, info, stored }: Row): void {
+    const { body, marks } = stored;
+    const isElsewhere = typeof body === "object" && "location" in body;
+    const columns: Readonly<Record<string, SqlValue>> = {
+      name: entry.name,
+      seq: entry.seq,
+      version: entry.version,
+      bytes: entry.bytes,
+      created_at: entry.createdAtMs,
+      accessed_at: entry.accessedAtMs,
+      expires_at: entry.expiresAtMs ?? null,
+      pinned: entry.pinned ? 1 : 0,
+      visibility: entry.visibility,
+      run: entry.run ?? null,
+      tool: entry.tool ?? null,
+      input_digest: entry.inputDigest ?? null,
+      updated_at: Date.parse(info.updatedAt),
+      type: info.type,
+      count: info.count,
+      chars: info.chars,
+      media_type: info.mediaType,
+      location: info.location,
+      body_id: isElsewhere ? body.id : null,
+      sources: JSON.stringify(info.sources),
+      trusted: info.trusted ? 1 : 0,
+      shape: info.shape,
+      preview: info.preview,
+      description: info.description ?? null,
+      tool_call_id: info.toolCallId ?? null,
+      input: info.input === undefined ? null : JSON.stringify(info.input),
+      marks: marks.length === 0 ? null : JSON.stringify(marks),
+      value: isElsewhere ? null : inlineValue(body),
+    };
+    const names = Object.keys(columns);
+    this.#sql.run(
+      `INSERT OR REPLACE INTO variable (${names.join(", ")})
+       VALUES (${names.map(() => "?").join(", ")})`,
+      ...Object.values(columns),
+    );
+  }
+
+  change({ name, pinned, description, expiresAt }: VariableInfo): void {
+    this.#sql.run(
+      `UPDATE variable SET pinned = ?, description = ?, expires_at = ? WHERE name = ?`,
+      pinned ? 1 : 0,
+      description ?? null,
+      expiresAt === undefined ? null : Date.parse(expiresAt),
+      name,
+    );
+  }
+
+  remove(name: string): void {
+    this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
+  }
+
+  touch(times: ReadonlyMap<string, number>): void {
+    for (const [name, timeMs] of times) {
+      this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, timeMs, name);
+    }
+  }
+
+  tombstones(): readonly Tombstone[] {
+    this.#hasTombstones ??= hasTable(this.#sql, "tombstone");
+    if (!this.#hasTombstones) return [];
+    // `addTombstone` wrote these rows.
+    return this.#sql
+      .all(`SELECT data FROM tombstone ORDER BY seq`)
+      .map((row) => JSON.parse(textIn(row, "data")) as Tombstone);
+  }
+
+  addTombstone(tombstone: Tombstone): void {
+    if (this.#hasTombstones !== true) {
+      this.#sql.run(
+        `CREATE TABLE IF NOT EXISTS tombstone
+         (seq INTEGER PRIMARY KEY, name TEXT NOT NULL, data TEXT NOT NULL)`,
+      );
+      this.#hasTombstones = true;
+    }
+    this.#sql.run(
+      `INSERT INTO tombstone (name, data) VALUES (?, ?)`,
+      tombstone.name,
+      JSON.stringify(tombstone),
+    );
+  }
+
+  removeTombstone(name: string): void {
+    this.#sql.run(`DELETE FROM tombstone WHERE name = ?`, name);
+  }
+
+  numbers(): Readonly<Record<string, number>> {
+    const row = firstRow(this.#sql, `SELECT value FROM meta WHERE key = ?`, NUMBERS_KEY);
+    // `saveNumbers` wrote it.
+    return row === undefined ? {} : (JSON.parse(textIn(row, "value")) as Record<string, number>);
+  }
+
+  saveNumbers(numbers: Readonly<Record<string, number>>): void {
+    this.#sql.run(
+      `INSERT INTO meta (key, value) VALUES (?, ?)
+       ON CONFLICT (key) DO UPDATE SET value = excluded.value`,
+      NUMBERS_KEY,
+      JSON.stringify(numbers),
+    );
+  }
+
+  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    return this.#sql.transaction<Result>(work);
+  }
+
+  forget(): void {
+    this.isNew = false;
+    this.#hasTombstones = undefined;
+    this.chunks.forget();
+    this.garbage.forget();
+  }
+}
+
+function inlineValue(body: string | Uint8Array): SqlValue {
+  // A copy of its own: a view may belong to a larger buffer.
+  return typeof body === "string" ? body : body.slice().buffer;
+}
+
+function infoFrom(row: SqlRow): VariableInfo {
+  const tool = optionalTextIn(row, "tool");
+  const expiresAtMs = optionalNumberIn(row, "expires_at");
+  const description = optionalTextIn(row, "description");
+  const toolCallId = optionalTextIn(row, "tool_call_id");
+  const input = optionalTextIn(row, "input");
+  return {
+    name: textIn(row, "name"),
+    version: numberIn(row, "version"),
+    // The columns with a cast hold what `put` wrote there.
+    type: textIn(row, "type") as VariableInfo["type"],
+    count: numberIn(row, "count"),
+    bytes: numberIn(row, "bytes"),
+    chars: numberIn(row, "chars"),
+    shape: textIn(row, "shape"),
+    preview: textIn(row, "preview"),
+    mediaType: textIn(row, "media_type"),
+    ...(description === undefined ? {} : { description }),
+    ...(tool === undefined ? {} : { tool }),
+    ...(toolCallId === undefined ? {} : { toolCallId }),
+    ...(input === undefined ? {} : { input: deepFreeze(JSON.parse(input) as Json) }),
+    createdAt: toIso(numberIn(row, "created_at")),
+    updatedAt: toIso(numberIn(row, "updated_at")),
+    accessedAt: toIso(numberIn(row, "accessed_at")),
+    ...(expiresAtMs === undefined ? {} : { expiresAt: toIso(expiresAtMs) }),
+    pinned: numberIn(row, "pinned") === 1,
+    scope: optionalTextIn(row, "run") === undefined ? "conversation" : "run",
+    visibility: textIn(row, "visibility") as Visibility,
+    sources: JSON.parse(textIn(row, "sources")) as string[],
+    trusted: numberIn(row, "trusted") === 1,
+    location: textIn(row, "location") as Location,
+  };
+}
+
+function storedFrom(row: SqlRow): Stored {
+  const marks = optionalTextIn(row, "marks");
+  return {
+    mediaType: textIn(row, "media_type"),
+    bytes: numberIn(row, "bytes"),
+    count: numberIn(row, "count"),
+    marks: marks === undefined ? [] : (JSON.parse(marks) as Mark[]),
+    body: bodyFrom(row),
+  };
+}
+
+function bodyFrom(row: SqlRow): Stored["body"] {
+  const id = optionalTextIn(row, "body_id");
+  if (id !== undefined) {
+    const location: StoredBody["location"] = textIn(row, "location") === "r2" ? "r2" : "chunks";
+    return { location, id };
+  }
+  const { value } = row;
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : textIn(row, "value");
+}

@@ -1,0 +1,250 @@
+import * as z from "zod";
+import { ByrefError, codeOf, limitExceeded, messageOf } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { requireName } from "../../store/names.ts";
+import type { Awaitable, VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
+import { clip, type Json } from "../../value/json.ts";
+import { toJson } from "../../value/to-json.ts";
+import { parseResult, readInputs } from "./code-inputs.ts";
+import { CodeRun } from "./code-run.ts";
+import { type RuntimeResult, type RuntimeTool, runtimeTool } from "../runtime-tool.ts";
+import type { RuntimeToolContext } from "../runtime-tool.ts";
+import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
+import { digestOf } from "../tool-input.ts";
+import { notKept, type ToolOutput, toolOutput } from "../tool-output.ts";
+import type { WrappedTool } from "../wrapped-tool.ts";
+
+export interface CodeToolOptions {
+  readonly sandbox: Sandbox;
+  /** The tools that code may call; asked for once a run. */
+  readonly tools: () => ReadonlyMap<string, WrappedTool>;
+  /** Called before one of them is, which waits for it; what it throws fails the call. */
+  readonly onCall?: (() => Awaitable<void>) | undefined;
+  /** Wall-clock time of one run, its tool calls included. Default: as any tool. */
+  readonly timeMs?: number;
+}
+
+/** Makes the tool where there is a sandbox. */
+export type MakeCodeTool = (options: Omit<CodeToolOptions, "sandbox">) => RuntimeTool;
+
+const NAME = "run_code";
+const MAX_CODE_CHARS = 65_536;
+const MAX_VARIABLES = 50;
+const MAX_OUTPUTS = 20;
+const MAX_CONSOLE_CHARS = 2_000;
+
+const DESCRIPTION = `Runs JavaScript on variables, apart and without network: for what is computed, filtered, joined or sorted, without reading it.
+"code" is the body of an async function: it may await, and return JSON. "variables" names those that it uses; it has each under its name, as its plain value. One of more than 4 MiB is instead {type, count, bytes, read(path), slice(from, to)}: await rows.slice(0, 1000), await rows.read("[0].total").
+What it returns is kept as a variable, and so is what it assigns: vars.totals = …. You see their handles, and the console (console.log, 2,000 characters).
+Tools are functions: await tools.name({…}) gives the result's value; not if a variable is sealed. $name means nothing in code.
+With a sealed variable you see no console and no error, and "outputs" must list the names in vars that are to be kept.`;
+
+const inputSchema = z.object({
+  code: z.string().min(1).max(MAX_CODE_CHARS),
+  variables: z.array(z.string()).max(MAX_VARIABLES).default([]),
+  outputs: z.array(z.string()).max(MAX_OUTPUTS).optional(),
+});
+
+type Input = z.infer<typeof inputSchema>;
+
+/** `run_code`: the model's own JavaScript on variables, in a sandbox. */
+export function codeTool(options: CodeToolOptions): RuntimeTool {
+  const { sandbox, tools, onCall, timeMs = limits.toolMs } = options;
+  return runtimeTool({
+    name: NAME,
+    description: DESCRIPTION,
+    inputSchema,
+    async execute(input, context) {
+      const names = [...new Set(input.variables.map(withoutDollar))];
+      for (const name of names) context.labels.add(name);
+      for (const name of input.outputs ?? []) requireOutputName(context.store, name);
+      const inputs = await readInputs(context, names);
+      const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, names);
+      const result = await run.run(input.code, inputs);
+      if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
+      const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
+      return isWithheld(shown) ? withheldResult(shown) : openResult(shown);
+    },
+  });
+}
+
+/** Models write names as references now and then. */
+function withoutDollar(name: string): string {
+  return name.startsWith("$") ? name.slice(1) : name;
+}
+
+interface Finished {
+  readonly input: Input;
+  readonly result: SandboxRun;
+  readonly context: RuntimeToolContext;
+  readonly hidesUntrusted: boolean;
+}
+
+/** Console, errors and names may say what the code was given: they are told of nothing guarded or hidden. */
+function isWithheld({ context, hidesUntrusted }: Finished): boolean {
+  const { labels } = context;
+  return labels.isGuarded || (hidesUntrusted && !labels.ofResult(NAME).trusted);
+}
+
+async function openResult(finished: Finished): Promise<RuntimeResult> {
+  const { result, context } = finished;
+  const { call } = context;
+  const untrusted = !context.labels.ofResult(NAME).trusted;
+  const said = consoleOf(result);
+  try {
+    if (result.error !== undefined) throw errorFrom(result.error, said);
+    const writes = await writesFor(finished, result.assigned);
+    const console = said === "" ? {} : { console: said };
+    return { ...resultOf(finished, writes, console), untrusted };
+  } catch (error) {
+    const isResult = call.scope === undefined && call.saveTo === undefined;
+    // As a result it is marked: what an error says may be what somebody else wrote.
+    if (!untrusted || !isResult) throw error;
+    return { output: { error: `${codeOf(error)}: ${messageOf(error)}` }, untrusted };
+  }
+}
+
+/** The model is told nothing that the code could have put there. */
+async function withheldResult(finished: Finished): Promise<RuntimeResult> {
+  const { input, result } = finished;
+  if (result.error !== undefined) throw withheld(result.error.kind);
+  const declared = new Set(input.outputs);
+  const assigned = result.assigned.filter(([name]) => declared.has(name));
+  const writes = await writesFor(finished, assigned).catch(() => {
+    throw withheld("thrown");
+  });
+  return resultOf(finished, writes, {});
+}
+
+/** Where the call says where its result goes, what is returned goes there, and nowhere else. */
+function resultOf(
+  { context: { store, call }, hidesUntrusted }: Finished,
+  { returned, vars }: Writes,
+  console: Shown["console"],
+): RuntimeResult {
+  const shown = { hidesUntrusted, console };
+  const isNamed = call.saveTo === undefined && returned !== undefined;
+  const writes = isNamed ? { returned, vars } : { vars };
+  const output = () => saved(store, writes, shown);
+  return returned === undefined ? { output, isNothing: true } : { output, value: returned.value };
+}
+
+function withheld(kind: SandboxError["kind"]): ByrefError {
+  const message = `${NAME} failed; what it said is withheld, because it was given a guarded value.`;
+  return new ByrefError(kind === "timeout" ? "tool_timeout" : "tool_failed", message);
+}
+
+function consoleOf({ console }: SandboxRun): string {
+  const shown = clip(console, MAX_CONSOLE_CHARS);
+  return shown === console ? console : `${shown}… (+${console.length - shown.length} more)`;
+}
+
+function errorFrom({ kind, message, line }: SandboxError, said: string): ByrefError {
+  const where = line === undefined ? "" : `Line ${line}: `;
+  const what = `${where}${clip(message, limits.maxShownResultChars)}`;
+  return new ByrefError(
+    kind === "timeout" ? "tool_timeout" : "tool_failed",
+    said === "" ? what : `${what}\nconsole:\n${said}`,
+    line === undefined ? {} : { line },
+  );
+}
+
+/** What is to be saved; a value that cannot be is refused here. */
+async function writesFor(
+  { input, result: { returned }, context: { store, labels, call } }: Finished,
+  assigned: SandboxRun["assigned"],
+): Promise<Writes> {
+  requireSize([returned ?? "", ...assigned.map(([, text]) => text)]);
+  const common = {
+    tool: NAME,
+    toolCallId: call.toolCallId,
+    input: { ...input } as Json,
+    ...labels.ofResult(NAME),
+  };
+  const name = { base: NAME, numbered: true, inputDigest: await digestOf(common.input) };
+  const vars = assigned.map(([variable, text]) => {
+    requireOutputName(store, variable);
+    return { ...common, ...valueFrom(text), name: variable };
+  });
+  return returned === undefined
+    ? { vars }
+    : { returned: { ...common, ...valueFrom(returned), name }, vars };
+}
+
+interface JsonWrite extends Write {
+  readonly value: Json;
+}
+
+interface Writes {
+  readonly returned?: JsonWrite;
+  readonly vars: readonly (JsonWrite & { readonly name: string })[];
+}
+
+/** Depth and size are checked; what the sandbox sent is JSON, or it is refused. */
+function valueFrom(text: string): { readonly value: Json } {
+  try {
+    return { value: toJson(parseResult(text)).value };
+  } catch (error) {
+    if (codeOf(error) !== "internal") throw error;
+    throw new ByrefError("bad_value", "The result is not JSON.");
+  }
+}
+
+function requireSize(texts: readonly string[]): void {
+  const actual = texts.reduce((sum, text) => sum + text.length, 0);
+  if (actual <= limits.maxJsonBytes) return;
+  const advice = "Return less, or assign parts of it in several runs.";
+  throw limitExceeded("maxJsonBytes", { maximum: limits.maxJsonBytes, actual, advice });
+}
+
+function requireOutputName(store: VariableStore, name: string): void {
+  requireName(name);
+  if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
+  if (store.glance(name)?.visibility !== "secret") return;
+  throw new ByrefError("variable_secret", `${name} is secret: it cannot be written.`);
+}
+
+/** Saves all or nothing; at once where the store can. */
+function saved(store: VariableStore, writes: Writes, shown: Shown): Awaitable<Json> {
+  const all = writes.returned === undefined ? writes.vars : [writes.returned, ...writes.vars];
+  if (all.length === 0) {
+    return { note: "The code returned nothing and assigned nothing to vars.", ...shown.console };
+  }
+  const outputs = (outputOf: (write: JsonWrite, index: number) => ToolOutput): Json => {
+    const list = all.map(outputOf);
+    const [returned] = writes.returned === undefined ? [] : list.splice(0, 1);
+    const parts = {
+      ...(returned === undefined ? {} : { returned }),
+      ...(list.length === 0 ? {} : { vars: list }),
+      ...shown.console,
+    };
+    // Made of JSON all the way down.
+    return parts as unknown as Json;
+  };
+  const kept = (infos: readonly VariableInfo[]) =>
+    outputs((write, index) => {
+      const info = infos[index];
+      if (info === undefined) throw new ByrefError("internal", "A write has no variable.");
+      return toolOutput(info, write.value, shown);
+    });
+  const refused = (error: unknown) => {
+    if (codeOf(error) !== "limit_exceeded") throw error;
+    return outputs((write) => {
+      const why = write.visibility === "model" ? messageOf(error) : "there is no room for it.";
+      return notKept(write, why, shown.hidesUntrusted);
+    });
+  };
+  try {
+    // Meanwhile one of them may have become secret.
+    for (const { name } of writes.vars) requireOutputName(store, name);
+    const saving = store.saveAll(all);
+    return saving instanceof Promise ? saving.then(kept).catch(refused) : kept(saving);
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+interface Shown {
+  readonly hidesUntrusted: boolean;
+  readonly console: { readonly console?: string };
+}

@@ -1,0 +1,230 @@
+import {
+  type CallToolResult,
+  createMCPClient,
+  type InitializeResult,
+  type ListToolsResult,
+  type MCPClient,
+  MCPClientError,
+} from "@ai-sdk/mcp";
+import type { JSONSchema7 } from "ai";
+import { ByrefError, messageOf } from "../../errors.ts";
+import { clip } from "../../value/json.ts";
+import { version } from "../../version.ts";
+import { mcpFetch, withTimeLimit } from "./mcp-fetch.ts";
+import { textOfResult } from "./mcp-result.ts";
+import { widenSchema } from "../widen-schema.ts";
+
+const CONNECT_MS = 10_000;
+const MAX_PAGES = 20;
+const MAX_TOOLS = 256;
+/** As JSON; a tool whose schema is longer, or deeper, or none at all, is left out. */
+const MAX_SCHEMA_CHARS = 65_536;
+const MAX_SCHEMA_DEPTH = 100;
+const MAX_ERROR_CHARS = 1_000;
+/** Shorter parts of headers are no secrets, and would blank out words. */
+const MIN_SECRET_CHARS = 6;
+/** From this version of MCP on there are no sessions, and no handshake that could be kept. */
+const FIRST_STATELESS_VERSION = "2026-07-28";
+
+export interface McpEndpoint {
+  readonly name: string;
+  readonly url: string;
+  /** Sent with every request, and told to nobody else. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
+export type McpDefinition = ListToolsResult["tools"][number];
+
+/** What one connection learned of a server and the next may use: plain data. */
+export interface McpHandshake {
+  /** Unset or true: ask the server first whether it speaks a version without sessions. */
+  readonly protocolVersionDiscovery?: boolean;
+  /** Of a server that gave no session: nothing has to be said before a call. */
+  readonly initialInitializeResult?: InitializeResult;
+}
+
+export interface McpConnectionOptions {
+  readonly handshake: McpHandshake;
+  /** The turn's. */
+  readonly signal: AbortSignal;
+  /** A call failed as if the server were not what it was. */
+  readonly onStale: () => void;
+}
+
+/**
+ * A connection to an MCP server for one turn: made with the first list or call, shared by the turn's calls,
+ * ended by `close`. Its errors say nothing of the server's headers and address.
+ */
+export class McpConnection {
+  readonly #endpoint: McpEndpoint;
+  readonly #options: McpConnectionOptions;
+  #handshake: McpHandshake;
+  #client: Promise<MCPClient> | undefined;
+  #isClosed = false;
+
+  constructor(endpoint: McpEndpoint, options: McpConnectionOptions) {
+    this.#endpoint = endpoint;
+    this.#options = options;
+    this.#handshake = options.handshake;
+  }
+
+  /** What the next connection may use. */
+  get handshake(): McpHandshake {
+    return this.#handshake;
+  }
+
+  /** The server's tools, at most 256. Rejects if it cannot be asked. */
+  async list(signal: AbortSignal): Promise<readonly McpDefinition[]> {
+    const client = await this.#connected(signal);
+    const tools: McpDefinition[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS; page++) {
+      const params = cursor === undefined ? {} : { params: { cursor } };
+      const listed = await client.listTools({ ...params, options: { signal } });
+      tools.push(...listed.tools);
+      cursor = listed.nextCursor;
+      if (cursor === undefined) break;
+    }
+    return tools.filter(({ inputSchema }) => isUsable(inputSchema)).slice(0, MAX_TOOLS);
+  }
+
+  /** Throws `tool_failed` with what the server said, shortened. The server is told to stop by `signal`. */
+  async call(
+    definition: McpDefinition,
+    input: Readonly<Record<string, unknown>>,
+    signal: AbortSignal = this.#options.signal,
+  ): Promise<CallToolResult> {
+    const request = { name: definition.name, arguments: input, options: { signal } };
+    try {
+      const result = await this.#call(definition, request);
+      if (result.isError !== true) return result;
+      const said = textOfResult(result);
+      if (UNKNOWN_TOOL.test(clip(said, MAX_ERROR_CHARS))) this.#options.onStale();
+      throw this.#failure(said === "" ? "The tool failed and did not say why." : said);
+    } catch (error) {
+      if (error instanceof ByrefError) throw error;
+      if (!signal.aborted) this.#options.onStale();
+      throw this.#failure(`MCP server ${this.#endpoint.name}: ${messageOf(error)}`);
+    }
+  }
+
+  /** Ends the session, if there is one. Never rejects. No list and no call afterwards. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const client = await this.#client?.catch(() => undefined);
+    await client?.close().catch(() => undefined);
+  }
+
+  /** Without what the server was sent to let us in. */
+  redact(text: string): string {
+    let redacted = text;
+    for (const secret of secretsOf(this.#endpoint)) {
+      redacted = redacted.replaceAll(secret, "[secret]");
+    }
+    return redacted;
+  }
+
+  async #call(
+    definition: McpDefinition,
+    request: Parameters<MCPClient["callTool"]>[0],
+  ): Promise<CallToolResult> {
+    const connecting = this.#connected();
+    const client = await connecting;
+    try {
+      return await callTool(client, definition, request);
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // It has not run: the session has gone, or the server has changed. Another call may have seen it too.
+      if (this.#client === connecting) {
+        this.#client = undefined;
+        this.#handshake = {};
+      }
+      return callTool(await this.#connected(), definition, request);
+    }
+  }
+
+  #connected(signal = this.#options.signal): Promise<MCPClient> {
+    if (this.#isClosed) return Promise.reject(this.#failure("The turn of this tool is over."));
+    const connect = (limited: AbortSignal) => this.#connect(limited);
+    this.#client ??= withTimeLimit(CONNECT_MS, connect, signal).catch((error: unknown) => {
+      this.#client = undefined;
+      throw error;
+    });
+    return this.#client;
+  }
+
+  async #connect(signal: AbortSignal): Promise<MCPClient> {
+    const { url, headers } = this.#endpoint;
+    let hasSession = false;
+    const client = await createMCPClient({
+      clientName: "byref",
+      version,
+      transport: {
+        type: "http",
+        url,
+        headers: { ...headers },
+        fetch: mcpFetch,
+        onSessionIdChange: (id) => {
+          hasSession ||= id !== undefined;
+        },
+      },
+      initializationOptions: { signal },
+      ...this.#handshake,
+    });
+    const { initializeResult } = client;
+    const isLegacy = initializeResult.protocolVersion < FIRST_STATELESS_VERSION;
+    this.#handshake = {
+      ...(isLegacy ? { protocolVersionDiscovery: false } : {}),
+      ...(isLegacy && !hasSession ? { initialInitializeResult: initializeResult } : {}),
+    };
+    return client;
+  }
+
+  #failure(said: string): ByrefError {
+    return new ByrefError("tool_failed", clip(this.redact(said), MAX_ERROR_CHARS));
+  }
+}
+
+/** One tool that is none must not cost a turn all others. */
+function isUsable(schema: McpDefinition["inputSchema"]): boolean {
+  if (!isShallow(schema, MAX_SCHEMA_DEPTH)) return false;
+  if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS) return false;
+  try {
+    widenSchema(schema as JSONSchema7);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1));
+}
+
+const UNKNOWN_TOOL = /-32602|unknown tool/i;
+
+function callTool(
+  client: MCPClient,
+  definition: McpDefinition,
+  request: Parameters<MCPClient["callTool"]>[0],
+): Promise<CallToolResult> {
+  // From the definition the client knows which arguments a server without sessions wants as headers.
+  client.toolsFromDefinitions({ tools: [definition] });
+  return client.callTool(request);
+}
+
+/** Refused as HTTP, before it came to the tool. */
+function isRefusal(error: unknown): boolean {
+  return MCPClientError.isInstance(error) && (error.statusCode === 400 || error.statusCode === 404);
+}
+
+/** Headers, and the words and the URL's parameters that may be keys; the longest first. */
+function secretsOf({ url, headers = {} }: McpEndpoint): readonly string[] {
+  const { href, searchParams } = new URL(url);
+  const values = Object.values(headers);
+  const words = values.flatMap((value) => value.split(/[\s;,=]+/));
+  return [href, url, ...values, ...words, ...searchParams.values()]
+    .filter((secret) => secret.length >= MIN_SECRET_CHARS)
+    .sort((a, b) => b.length - a.length);
+}

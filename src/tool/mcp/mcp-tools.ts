@@ -1,0 +1,219 @@
+import { dynamicTool, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
+import { messageOf } from "../../errors.ts";
+import { clip, isObject } from "../../value/json.ts";
+import {
+  McpConnection,
+  type McpDefinition,
+  type McpEndpoint,
+  type McpHandshake,
+} from "./mcp-connection.ts";
+import { withTimeLimit } from "./mcp-fetch.ts";
+import { valueOfResult } from "./mcp-result.ts";
+import { fitsName } from "../variables/name-pattern.ts";
+import type { ToolPolicy } from "../tool-policy.ts";
+
+/** A list of tools is asked for again after so long. */
+const FRESH_MS = 300_000;
+/** A server that could not be asked is left alone for so long. */
+const DOWN_MS = 30_000;
+/** To connect and to list the tools. */
+const LIST_MS = 3_000;
+const MAX_DESCRIPTION_CHARS = 4_000;
+/** What providers take as a tool's name. */
+const MAX_NAME_CHARS = 64;
+
+/** An MCP server, spoken to over streamable HTTP. */
+export interface McpServer extends McpEndpoint {
+  /** The agents that have its tools. Default: all. */
+  readonly agents?: readonly string[] | undefined;
+  /**
+   * By patterns of the names that the server itself gives; `*` is anything. Where several fit, what the
+   * later ones say counts.
+   */
+  readonly tools?: Readonly<Record<string, McpToolLabels>> | undefined;
+}
+
+export interface McpToolLabels {
+  readonly sealed?: boolean | undefined;
+  /** Default: false, for who knows what a server hands on. */
+  readonly trusted?: boolean | undefined;
+  readonly approval?: boolean | undefined;
+}
+
+/** What an agent gets of its servers, for one turn. */
+export interface McpTools {
+  readonly tools: ToolSet;
+  readonly policies: Readonly<Record<string, ToolPolicy>>;
+  /** What running a tool again would do, as the server says. */
+  readonly effects: Readonly<Record<string, "none" | "idempotent" | "once">>;
+  /** Ends the sessions. Never rejects; no call may be made afterwards. */
+  close(): Promise<void>;
+}
+
+export interface McpDirectoryOptions {
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  /** Told once of each server that is down, until it is back. */
+  readonly warn?: (message: string) => void;
+}
+
+/** Of a server: plain data, which any request may use. */
+interface Known {
+  readonly tools: readonly McpDefinition[];
+  readonly freshUntil: number;
+  readonly handshake: McpHandshake;
+}
+
+/**
+ * What is known of MCP servers; lives as long as the process. Only data is kept between turns: sockets and
+ * sessions belong to one turn, because a Worker's requests must not share them, and one conversation's
+ * session is none of another's business.
+ */
+export class McpDirectory {
+  readonly #known = new Map<string, Known>();
+  readonly #downUntil = new Map<string, number>();
+  readonly #now: () => number;
+  readonly #warn: (message: string) => void;
+
+  constructor({ now = Date.now, warn = console.warn }: McpDirectoryOptions = {}) {
+    this.#now = now;
+    this.#warn = warn;
+  }
+
+  /**
+   * The tools of the servers that answer. Names are the server's own if no other server and nobody in
+   * `taken` has them. Never rejects. Takes at most 3 seconds, and no time while the lists are fresh.
+   */
+  async open(
+    servers: readonly McpServer[],
+    { taken, signal }: { readonly taken: Iterable<string>; readonly signal: AbortSignal },
+  ): Promise<McpTools> {
+    const offers = await Promise.all(servers.map((server) => this.#offerOf(server, signal)));
+    const names = namesFor(offers, new Set(taken));
+    const tools: ToolSet = {};
+    const policies: Record<string, ToolPolicy> = {};
+    const effects: Record<string, "none" | "idempotent" | "once"> = {};
+    for (const { server, connection, definitions, isUp } of offers) {
+      for (const definition of isUp ? definitions : []) {
+        const name = names.get(definition) ?? definition.name;
+        tools[name] = toolFrom(definition, connection);
+        policies[name] = policyFor(server, definition.name);
+        effects[name] = effectsOf(definition);
+      }
+    }
+    const close = async () => {
+      await Promise.all(offers.map(({ connection }) => connection.close()));
+    };
+    return { tools, policies, effects, close };
+  }
+
+  /** With the tools of old of one that is down: they keep their names reserved. */
+  async #offerOf(server: McpServer, signal: AbortSignal): Promise<Offer> {
+    const key = JSON.stringify([server.url, server.headers]);
+    const known = this.#known.get(key);
+    const connection = new McpConnection(server, {
+      handshake: known?.handshake ?? {},
+      signal,
+      onStale: () => this.#markStale(key),
+    });
+    const definitions = known?.tools ?? [];
+    if (known !== undefined && this.#now() < known.freshUntil) {
+      return { server, connection, definitions, isUp: true };
+    }
+    const wasDownUntil = this.#downUntil.get(key);
+    if (wasDownUntil !== undefined && this.#now() < wasDownUntil) {
+      return { server, connection, definitions, isUp: false };
+    }
+    try {
+      const list = (limited: AbortSignal) => connection.list(limited);
+      const tools = await withTimeLimit(LIST_MS, list, signal);
+      const { handshake } = connection;
+      this.#known.set(key, { tools, freshUntil: this.#now() + FRESH_MS, handshake });
+      this.#downUntil.delete(key);
+      return { server, connection, definitions: tools, isUp: true };
+    } catch (error) {
+      if (!signal.aborted) {
+        if (wasDownUntil === undefined) {
+          const why = connection.redact(messageOf(error));
+          this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
+        }
+        this.#downUntil.set(key, this.#now() + DOWN_MS);
+        if (known !== undefined) this.#known.set(key, { ...known, freshUntil: 0, handshake: {} });
+      }
+      return { server, connection, definitions, isUp: false };
+    }
+  }
+
+  #markStale(key: string): void {
+    const known = this.#known.get(key);
+    if (known !== undefined) this.#known.set(key, { ...known, freshUntil: 0, handshake: {} });
+  }
+}
+
+interface Offer {
+  readonly server: McpServer;
+  readonly connection: McpConnection;
+  readonly definitions: readonly McpDefinition[];
+  readonly isUp: boolean;
+}
+
+/** Names that providers take, each of them once. */
+function namesFor(offers: readonly Offer[], used: Set<string>): ReadonlyMap<McpDefinition, string> {
+  const owners = new Map<string, number>();
+  for (const { definitions } of offers) {
+    for (const name of new Set(definitions.map((definition) => safeName(definition.name)))) {
+      owners.set(name, (owners.get(name) ?? 0) + 1);
+    }
+  }
+  const names = new Map<McpDefinition, string>();
+  const taken = new Set(used);
+  for (const { server, definitions } of offers) {
+    for (const definition of definitions) {
+      const own = safeName(definition.name);
+      const isUnique = owners.get(own) === 1 && !taken.has(own);
+      const wanted = isUnique ? own : safeName(`${server.name}_${own}`.replaceAll("-", "_"));
+      let name = wanted;
+      for (let count = 2; used.has(name); count++) {
+        name = `${wanted.slice(0, MAX_NAME_CHARS - 4)}_${count}`;
+      }
+      used.add(name);
+      names.set(definition, name);
+    }
+  }
+  return names;
+}
+
+function safeName(name: string): string {
+  return name.replaceAll(/[^\w-]/g, "_").slice(0, MAX_NAME_CHARS);
+}
+
+function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet[string] {
+  const { description, inputSchema } = definition;
+  const schema = { ...inputSchema, type: "object", properties: inputSchema.properties ?? {} };
+  return dynamicTool({
+    ...(description === undefined ? {} : { description: clip(description, MAX_DESCRIPTION_CHARS) }),
+    // The server checks its inputs itself.
+    inputSchema: jsonSchema(schema as JSONSchema7),
+    execute: async (input, { abortSignal }) =>
+      valueOfResult(await connection.call(definition, isObject(input) ? input : {}, abortSignal)),
+  });
+}
+
+function policyFor({ name, tools = {} }: McpServer, tool: string): ToolPolicy {
+  const said: McpToolLabels = Object.assign(
+    {},
+    ...Object.entries(tools).map(([pattern, labels]) => (fitsName(pattern, tool) ? labels : {})),
+  );
+  return {
+    trusted: said.trusted ?? false,
+    source: `mcp:${name}`,
+    aliases: [tool, `${name}/${tool}`],
+    ...(said.sealed === undefined ? {} : { sealed: said.sealed }),
+    ...(said.approval === undefined ? {} : { approval: said.approval }),
+  };
+}
+
+function effectsOf({ annotations }: McpDefinition): "none" | "idempotent" | "once" {
+  if (annotations?.readOnlyHint === true) return "none";
+  return annotations?.idempotentHint === true ? "idempotent" : "once";
+}

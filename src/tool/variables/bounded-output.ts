@@ -1,0 +1,34 @@
+import type { Json } from "../../value/json.ts";
+
+/** What a tool that shows variables puts into the prompt at once, as JSON. */
+export const MAX_OUTPUT_CHARS = 8_000;
+
+/** More than any value has elements or characters; a bound of its own makes a schema shorter. */
+export const MAX_COUNT = 1e8;
+
+export function charsOf(output: Json): number {
+  return JSON.stringify(output).length;
+}
+
+export function fits(output: Json): boolean {
+  return charsOf(output) <= MAX_OUTPUT_CHARS;
+}
+
+/** The longest start of the text that takes at most `chars` characters inside of a JSON string. */
+export function startWithin(text: string, chars: number): string {
+  let end = 0;
+  let used = 0;
+  for (const character of text) {
+    used += JSON.stringify(character).length - 2;
+    if (used > chars) return text.slice(0, end);
+    end += character.length;
+  }
+  return text;
+}
+
+/** The fields that are set. */
+export function compact(fields: Readonly<Record<string, Json | undefined>>): Record<string, Json> {
+  const set: Record<string, Json> = {};
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) set[key] = value;
+  return set;
+}

@@ -1,0 +1,145 @@
+import { ByrefError } from "../../errors.ts";
+import { parsePath } from "../../reference/grammar.ts";
+import { clip, isJsonArray, isJsonObject, isScalar, type Json } from "../../value/json.ts";
+import type { JsonObject } from "../../value/json.ts";
+import { type Path, readPath } from "../../value/path.ts";
+
+/** The element itself, where elements are no objects. */
+const ELEMENT = "$";
+const MAX_CONDITIONS = 50;
+const MAX_FIELD_CHARS = 80;
+
+/** Does a field's value, undefined if it is missing, meet a condition? */
+type Test = (value: Json | undefined) => boolean;
+
+/**
+ * True for elements that meet all conditions. Which are operators is read in what was written, what they
+ * compare with in the same with its references resolved: a value is never taken for a condition. Throws
+ * `invalid_tool_input`.
+ */
+export function conditionsIn(
+  written: JsonObject,
+  resolved: JsonObject,
+): (element: Json) => boolean {
+  const fields = Object.entries(written);
+  if (fields.length > MAX_CONDITIONS) {
+    throw wrong("where", `has ${fields.length} fields, and may have ${MAX_CONDITIONS}`);
+  }
+  const conditions = fields.map(([field, condition]) => ({
+    path: fieldPath(field),
+    tests: testsIn(condition, resolved[field] ?? null, placeOf(field)),
+  }));
+  return (element) =>
+    conditions.every(({ path, tests }) => {
+      const reading = readPath(element, path);
+      const value = reading.found ? reading.value : undefined;
+      return tests.every((test) => test(value));
+    });
+}
+
+/** A key that could be no path is taken as it stands, `order-id` or `first name`. */
+function fieldPath(field: string): Path {
+  if (field === ELEMENT) return [];
+  const isRooted = field.startsWith(`${ELEMENT}.`) || field.startsWith(`${ELEMENT}[`);
+  const below = isRooted ? field.slice(ELEMENT.length) : field;
+  const path = parsePath(/^[.[]/.test(below) ? below : `.${below}`);
+  if (path !== undefined) return path;
+  if (/^[^.[\]]+$/.test(field)) return [{ key: field }];
+  throw wrong(placeOf(field), 'is no field; write e.g. status, address.city, ["a.key"], or $');
+}
+
+function testsIn(written: Json, resolved: Json, place: string): readonly Test[] {
+  if (isScalar(written)) return [sameAs(resolved)];
+  if (isJsonArray(written)) throw wrong(place, "is an array; write {in: […]} for one of several");
+  const operands = isJsonObject(resolved) ? resolved : {};
+  const names = Object.keys(written);
+  if (names.length === 0) throw wrong(place, `has no operator; ${KNOWN}`);
+  return names.map((name) => {
+    const operator = operators.get(name);
+    if (operator === undefined) {
+      throw wrong(`${place}.${clip(name, MAX_FIELD_CHARS)}`, `is no operator; ${KNOWN}`);
+    }
+    return operator(operands[name] ?? null, `${place}.${name}`);
+  });
+}
+
+const operators: ReadonlyMap<string, (operand: Json, place: string) => Test> = new Map([
+  ["eq", sameAs],
+  ["ne", (operand) => not(sameAs(operand))],
+  ["gt", ordered((order) => order > 0)],
+  ["gte", ordered((order) => order >= 0)],
+  ["lt", ordered((order) => order < 0)],
+  ["lte", ordered((order) => order <= 0)],
+  ["in", oneOf],
+  ["contains", holding],
+  ["exists", existing],
+]);
+
+const KNOWN = `use ${[...operators.keys()].join(", ")}`;
+
+/** Typed, and deep. What is missing counts as null: JSON often leaves out what is not set. */
+function sameAs(operand: Json): Test {
+  if (isScalar(operand)) return (value = null) => value === operand;
+  const text = canonical(operand);
+  return (value = null) => !isScalar(value) && canonical(value) === text;
+}
+
+function not(test: Test): Test {
+  return (value) => !test(value);
+}
+
+/** Numbers among themselves, and texts by their characters, so that ISO dates are in order. */
+function ordered(holds: (order: number) => boolean): (operand: Json, place: string) => Test {
+  return (operand, place) => {
+    if (typeof operand !== "number" && typeof operand !== "string") {
+      throw wrong(place, "must be a number or a text");
+    }
+    return (value) => {
+      if (typeof value !== "number" && typeof value !== "string") return false;
+      if (typeof value !== typeof operand) return false;
+      return holds(value < operand ? -1 : Number(value > operand));
+    };
+  };
+}
+
+/** Looked up: a list may be as long as what is filtered. */
+function oneOf(operand: Json, place: string): Test {
+  if (isScalar(operand) || !isJsonArray(operand)) throw wrong(place, "must be an array");
+  const scalars = new Set(operand.filter(isScalar));
+  const texts = new Set(operand.flatMap((value) => (isScalar(value) ? [] : canonical(value))));
+  return (value = null) => {
+    if (isScalar(value)) return scalars.has(value);
+    return texts.size > 0 && texts.has(canonical(value));
+  };
+}
+
+/** A piece of a text, or an element of an array. */
+function holding(operand: Json): Test {
+  const isSame = sameAs(operand);
+  return (value) => {
+    if (typeof value === "string") return typeof operand === "string" && value.includes(operand);
+    return value !== undefined && !isScalar(value) && isJsonArray(value) && value.some(isSame);
+  };
+}
+
+function existing(operand: Json, place: string): Test {
+  if (typeof operand !== "boolean") throw wrong(place, "must be true or false");
+  return (value) => (value !== undefined) === operand;
+}
+
+/** The same text for objects that differ in the order of their keys only. */
+function canonical(value: Json): string {
+  return JSON.stringify(value, (_key, inner: Json) =>
+    isJsonObject(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+function placeOf(field: string): string {
+  return `where.${clip(field, MAX_FIELD_CHARS)}`;
+}
+
+function wrong(place: string, what: string): ByrefError {
+  return new ByrefError("invalid_tool_input", `${place} ${what}.`);
+}

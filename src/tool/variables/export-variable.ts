@@ -1,0 +1,96 @@
+import * as z from "zod";
+import { ByrefError, limitExceeded } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { problemFrom } from "../../reference/resolve.ts";
+import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import type { Json } from "../../value/json.ts";
+import {
+  type FileContent,
+  fileContent,
+  fileFormats,
+  filePathIn,
+  formatFor,
+} from "./file-content.ts";
+import type { FileWriter } from "../files.ts";
+import { runtimeTool } from "../runtime-tool.ts";
+import { lookupInStore } from "../store-lookup.ts";
+import { referenceTo, targetIn, type Target, usable } from "./variable-target.ts";
+
+const NAME = "export_variable";
+
+const inputSchema = z.object({
+  name: z.string(),
+  path: z.string().optional(),
+  file: z.string().describe("e.g. file:orders.csv"),
+  format: z.enum(fileFormats).optional(),
+});
+
+export function exportVariable(files: FileWriter) {
+  return runtimeTool({
+    name: NAME,
+    // The same file again.
+    effects: "idempotent",
+    description: "Write a variable to a file.",
+    inputSchema,
+    async execute({ name, path, file, format }, { store, labels }) {
+      const target = targetIn(name, path);
+      const info = usable(store, target.name);
+      const written = filePathIn(file);
+      labels.add(info.name);
+      const content = await contentOf(store, info, { target, written, format });
+      const guards = labels.ofResult(NAME);
+      return {
+        output: async () => {
+          const done = await files.write(written, content, guards);
+          // How long a guarded value is tells something of it.
+          if (guards.visibility !== "model") return { file: `file:${done.path}` };
+          return { file: `file:${done.path}`, bytes: done.bytes };
+        },
+      };
+    },
+  });
+}
+
+interface Asked {
+  readonly target: Target;
+  /** The file's path. */
+  readonly written: string;
+  readonly format: (typeof fileFormats)[number] | undefined;
+}
+
+async function contentOf(
+  store: VariableStore,
+  info: VariableInfo,
+  { target, written, format }: Asked,
+): Promise<FileContent> {
+  if (info.type === "bytes") {
+    if (format === undefined && target.path.length === 0) return bytesOf(store, info.name);
+    const message = `$${info.name} is bytes: it has no path, and is exported as it is.`;
+    throw new ByrefError("bad_value", message);
+  }
+  const value = await valueOf(store, target);
+  return fileContent(value, format ?? formatFor(written, value));
+}
+
+/** Also of a sealed variable, of which an error tells nothing. */
+async function valueOf(store: VariableStore, target: Target): Promise<Json> {
+  const answer = await lookupInStore(store)(target);
+  if (answer.found) return answer.value;
+  throw problemFrom(referenceTo(target), answer);
+}
+
+async function bytesOf(store: VariableStore, name: string): Promise<FileContent> {
+  const open = store.open(name);
+  if (open === undefined) throw new ByrefError("variable_unknown", `$${name} is not a variable.`);
+  try {
+    const { bytes, mediaType } = open.info;
+    const maximum = limits.maxJsonBytes;
+    if (bytes > maximum) {
+      const advice = "Fetch it over HTTP.";
+      throw limitExceeded("maxJsonBytes", { maximum, actual: bytes, advice });
+    }
+    return { bytes: await open.read(0, bytes), mediaType };
+  } finally {
+    open.close();
+  }
+}

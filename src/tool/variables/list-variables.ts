@@ -1,0 +1,73 @@
+import * as z from "zod";
+import { limits } from "../../limits.ts";
+import type { VariableInfo } from "../../store/variable-store.ts";
+import { clip, type Json } from "../../value/json.ts";
+import { compact, fits } from "./bounded-output.ts";
+import { runtimeTool } from "../runtime-tool.ts";
+
+const MAX_LISTED = 100;
+/** How many characters of shapes, previews and descriptions are shown, until all of it fits. */
+const LENGTHS = [limits.maxPreviewChars, 120, 60, 20, 0];
+
+export const listVariables = runtimeTool({
+  name: "list_variables",
+  description: "List the variables, newest last.",
+  inputSchema: z.object({ last_n: z.int().min(1).max(MAX_LISTED).optional() }),
+  execute({ last_n = limits.maxListedVariables }, { store, hidesUntrusted }) {
+    const listed = store.list({ last: last_n });
+    const { infos, output } = withinBounds(listed, { total: store.count(), hidesUntrusted });
+    const isDoubted = infos.some((info) => info.visibility === "model" && !info.trusted);
+    return { output, untrusted: isDoubted && !hidesUntrusted };
+  },
+});
+
+interface Listed {
+  /** Variables that there are. */
+  readonly total: number;
+  readonly hidesUntrusted: boolean;
+}
+
+/** Descriptions are shortened first; then the oldest are left out. */
+function withinBounds(listed: readonly VariableInfo[], about: Listed) {
+  for (let first = 0; ; first += Math.max(Math.ceil((listed.length - first) / 10), 1)) {
+    const infos = listed.slice(first);
+    for (const chars of LENGTHS) {
+      const output = outputFor(infos, { ...about, chars });
+      if (fits(output) || infos.length === 0) return { infos, output };
+    }
+  }
+}
+
+function outputFor(
+  infos: readonly VariableInfo[],
+  { total, chars, hidesUntrusted }: Listed & { readonly chars: number },
+): Json {
+  const more = total - infos.length;
+  const variables = infos.map((info) => {
+    const { name, type, count, visibility, trusted } = info;
+    const isHidden = hidesUntrusted && !trusted && visibility === "model";
+    return isHidden ? { name, visibility: "hidden", type, count } : entryOf(info, chars);
+  });
+  if (more <= 0) return { variables };
+  return { variables, more: `… (+${more} older; last_n shows up to ${MAX_LISTED})` };
+}
+
+/** As the table in the architecture has it: who may see what. */
+function entryOf(info: VariableInfo, chars: number): Json {
+  const { name, type, count, visibility, shape, preview, description } = info;
+  if (visibility === "secret") return { name, visibility };
+  if (visibility === "sealed") return { name, visibility, type, count };
+  return compact({
+    name,
+    type,
+    count,
+    shape: shortened(shape, chars),
+    preview: shortened(preview, chars),
+    description: description === undefined ? undefined : shortened(description, chars),
+  });
+}
+
+function shortened(text: string, chars: number): string | undefined {
+  if (text.length <= chars) return text;
+  return chars === 0 ? undefined : `${clip(text, chars - 1)}…`;
+}

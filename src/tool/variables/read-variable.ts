@@ -1,0 +1,237 @@
+import * as z from "zod";
+import { ByrefError } from "../../errors.ts";
+import type { VariableInfo } from "../../store/variable-store.ts";
+import { clip, countOf, isJsonObject, type Json, typeOfJson } from "../../value/json.ts";
+import { formatPath, type Path } from "../../value/path.ts";
+import { previewOf } from "../../value/preview.ts";
+import { shapeOf } from "../../value/shape.ts";
+import {
+  charsOf,
+  compact,
+  fits,
+  MAX_COUNT,
+  MAX_OUTPUT_CHARS,
+  startWithin,
+} from "./bounded-output.ts";
+import { runtimeTool } from "../runtime-tool.ts";
+import { aboutImage, imageIn, isShowable } from "./show-image.ts";
+import { elementsWithin, partAt, type Sequence } from "./sequence.ts";
+import { lookedAt, readable, referenceTo, targetIn, type Target } from "./variable-target.ts";
+
+/** Longer keys are cut, longer values described, where an object is too large to be shown. */
+const MAX_KEY_CHARS = 200;
+const MAX_ENTRY_CHARS = 80;
+
+const inputSchema = z.object({
+  name: z.string(),
+  path: z.string().optional().describe("e.g. [0].items"),
+  offset: z.int().min(0).max(MAX_COUNT).optional().describe("Elements or characters to skip"),
+  limit: z.int().min(1).max(MAX_COUNT).optional(),
+});
+
+export const readVariable = runtimeTool({
+  name: "read_variable",
+  description: "Read a variable or a part of it. `next` is the input that reads on.",
+  inputSchema,
+  async execute({ name, path, offset = 0, limit }, { store }) {
+    const target = targetIn(name, path);
+    const info = readable(store, target.name);
+    const untrusted = !info.trusted;
+    if (info.type === "bytes") {
+      return { output: isShowable(info) ? aboutImage(info) : aboutBytes(info), untrusted };
+    }
+    const output = await lookedAt(info, target, async () => {
+      const part = await partAt(store, target);
+      const asked: Asked = { target, offset, limit };
+      return "sequence" in part ? pieceOf(asked, part) : shown(asked, part.value);
+    });
+    return { output, untrusted };
+  },
+  toModelOutput: (output, store) =>
+    isJsonObject(output) && output.image === true ? imageIn(output, store) : undefined,
+});
+
+function aboutBytes({ name, type, bytes, mediaType }: VariableInfo): Json {
+  const note = "Bytes cannot be read as text; pass the reference to a tool.";
+  return { reference: `$${name}`, type, bytes, mediaType: clip(mediaType, 200), note };
+}
+
+interface Asked {
+  readonly target: Target;
+  readonly offset: number;
+  readonly limit: number | undefined;
+}
+
+function pieceOf(asked: Asked, { sequence }: { readonly sequence: Sequence }): Promise<Json> {
+  return sequence.type === "array" ? elementsOf(asked, sequence) : textOf(asked, sequence);
+}
+
+/** The input of a call that reads on. */
+function callFor({ target: { name, path }, limit }: Asked, offset?: number) {
+  const written = path.length === 0 ? undefined : formatPath(path);
+  return compact({ name, path: written, offset, limit });
+}
+
+function boundsIn({ offset, limit }: Asked, count: number) {
+  const from = Math.min(offset, count);
+  return { from, to: limit === undefined ? count : Math.min(from + limit, count) };
+}
+
+async function textOf(asked: Asked, sequence: Sequence): Promise<Json> {
+  const { count } = sequence;
+  const { from, to } = boundsIn(asked, count);
+  // Each character takes one in the output at least.
+  const read = await sequence.slice(from, Math.min(to, from + MAX_OUTPUT_CHARS));
+  return textPiece(asked, { text: typeof read === "string" ? read : "", from, count });
+}
+
+interface TextPiece {
+  readonly text: string;
+  /** Where it begins in a text of `count` characters. */
+  readonly from: number;
+  readonly count: number;
+}
+
+/** As much of it as fits; `after` is the call that goes on behind the text. */
+function textPiece(asked: Asked, piece: TextPiece, after?: Json): Json {
+  const { text, from, count } = piece;
+  const outputOf = (value: string) => {
+    const end = from + countOf(value);
+    const next = end < count ? callFor(asked, end) : undefined;
+    const skipped = from === 0 ? undefined : from;
+    const reference = referenceTo(asked.target);
+    return compact({ reference, type: "string", count, offset: skipped, value, next, after });
+  };
+  const whole = outputOf(text);
+  if (fits(whole)) return whole;
+  // No offset in what is left is longer than the last.
+  const frame = charsOf(compact({ ...whole, value: "", next: callFor(asked, count) }));
+  return outputOf(startWithin(text, MAX_OUTPUT_CHARS - frame));
+}
+
+async function elementsOf(asked: Asked, sequence: Sequence): Promise<Json> {
+  const { from, to } = boundsIn(asked, sequence.count);
+  const elements = await gathered(sequence, { from, to });
+  const outputOf = () => {
+    const end = from + elements.length;
+    return compact({
+      reference: referenceTo(asked.target),
+      type: "array",
+      count: sequence.count,
+      offset: from === 0 ? undefined : from,
+      value: elements,
+      next: end < sequence.count ? callFor(asked, end) : undefined,
+    });
+  };
+  const [first] = elements;
+  while (elements.length > 0 && !fits(outputOf())) elements.pop();
+  if (elements.length > 0 || first === undefined) return outputOf();
+  const path = await sequence.pathOf(from);
+  const after = from + 1 < sequence.count ? callFor(asked, from + 1) : undefined;
+  return tooLarge(first, { asked, path, after });
+}
+
+/** The elements from the first on, as many as could fit, or the first alone. */
+async function gathered(
+  sequence: Sequence,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<Json[]> {
+  const elements: Json[] = [];
+  let size = Math.max(Math.floor(MAX_OUTPUT_CHARS / Math.max(sequence.averageChars, 1)), 1);
+  let chars = 0;
+  while (from + elements.length < to && chars <= MAX_OUTPUT_CHARS) {
+    const start = from + elements.length;
+    const batch = await elementsWithin(sequence, { from: start, to: Math.min(start + size, to) });
+    if (batch === undefined) {
+      size = Math.max(Math.floor(size / 2), 1);
+      continue;
+    }
+    if (batch.length === 0) break;
+    for (const element of batch) {
+      chars += charsOf(element) + 1;
+      elements.push(element);
+      if (chars > MAX_OUTPUT_CHARS) break;
+    }
+    size *= 2;
+  }
+  return elements;
+}
+
+/** An element that does not fit by itself: the start of a text, of anything else what it is. */
+function tooLarge(
+  element: Json,
+  { asked, path, after }: { asked: Asked; path: Path; after: Json | undefined },
+): Json {
+  const target = { name: asked.target.name, path };
+  const within: Asked = { target, offset: 0, limit: undefined };
+  const count = countOf(element);
+  if (typeof element === "string") {
+    return textPiece(within, { text: element, from: 0, count }, after);
+  }
+  return compact({
+    reference: referenceTo(target),
+    type: typeOfJson(element),
+    count,
+    shape: shapeOf(element),
+    note: "Too large to be shown whole: `next` reads it, `after` what comes behind it.",
+    next: callFor(within),
+    after,
+  });
+}
+
+/** A number, `true`, `false`, `null`, or an object: whole, or the keys of one that is too large. */
+function shown(asked: Asked, value: Json): Json {
+  const reference = referenceTo(asked.target);
+  const type = typeOfJson(value);
+  if (!isJsonObject(value)) {
+    if (asked.offset === 0) return { reference, type, value };
+    const message = `${reference} is ${type}: offset is for arrays, objects and texts.`;
+    throw new ByrefError("invalid_tool_input", message);
+  }
+  const isWhole = asked.offset === 0 && asked.limit === undefined;
+  const whole = { reference, type, count: countOf(value), value };
+  return isWhole && fits(whole) ? whole : keysOf(asked, value);
+}
+
+function keysOf(asked: Asked, value: { readonly [key: string]: Json }): Json {
+  const names = Object.keys(value);
+  const { from, to } = boundsIn(asked, names.length);
+  const entries: [string, Json][] = [];
+  let chars = 0;
+  for (let index = from; index < to && chars <= MAX_OUTPUT_CHARS; index++) {
+    const entry = entryOf(value, names[index] ?? "", index);
+    chars += charsOf(entry) - 1;
+    entries.push(entry);
+  }
+  const outputOf = () => {
+    const end = from + entries.length;
+    return compact({
+      reference: referenceTo(asked.target),
+      type: "object",
+      count: names.length,
+      offset: from === 0 ? undefined : from,
+      keys: Object.fromEntries(entries),
+      note: "What is under each key: read one with path.",
+      next: end < names.length ? callFor(asked, end) : undefined,
+    });
+  };
+  while (entries.length > 1 && !fits(outputOf())) entries.pop();
+  return outputOf();
+}
+
+function entryOf(
+  value: { readonly [key: string]: Json },
+  key: string,
+  index: number,
+): [string, string] {
+  const inner = value[key] ?? null;
+  const isShort = key.length <= MAX_KEY_CHARS;
+  const name = isShort ? key : `${clip(key, 100)}… (key ${index}, ${key.length} characters)`;
+  return [name, aboutValue(inner)];
+}
+
+function aboutValue(value: Json): string {
+  const whole = JSON.stringify(value);
+  if (whole.length <= MAX_ENTRY_CHARS) return whole;
+  return `${typeOfJson(value)} (${countOf(value)}): ${previewOf(value, MAX_ENTRY_CHARS)}`;
+}

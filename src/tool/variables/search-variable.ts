@@ -1,0 +1,232 @@
+import * as z from "zod";
+import { ByrefError } from "../../errors.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import type { Json } from "../../value/json.ts";
+import { formatPath, type Path } from "../../value/path.ts";
+import { charsOf, compact, MAX_COUNT, MAX_OUTPUT_CHARS } from "./bounded-output.ts";
+import { type Matcher, matcherFor } from "./matcher.ts";
+import { runtimeTool } from "../runtime-tool.ts";
+import { type Hit, hitsIn, hitsUnder, type JsonSearch, nearestReference } from "./search-json.ts";
+import { searchText } from "./search-text.ts";
+import { childrenOf, partAt, type Sequence, valueAt } from "./sequence.ts";
+import { lookedAt, readable, referenceTo, targetIn, type Target } from "./variable-target.ts";
+
+export interface SearchOptions {
+  /** What one call may do: about twice the characters that it may look at. */
+  readonly maxWork?: number;
+}
+
+const MAX_WORK = 67_108_864;
+const DEFAULT_HITS = 10;
+const MAX_HITS = 50;
+
+const inputSchema = z.object({
+  name: z.string(),
+  query: z.string(),
+  path: z.string().optional().describe("e.g. [*].name"),
+  pattern: z.boolean().optional().describe("Simple regex"),
+  match_case: z.boolean().optional(),
+  top_k: z.int().min(1).max(MAX_HITS).optional(),
+  offset: z.int().min(0).max(MAX_COUNT).optional(),
+});
+
+export function searchVariable({ maxWork = MAX_WORK }: SearchOptions = {}) {
+  return runtimeTool({
+    name: "search_variable",
+    description: "Find text in a variable; gives references. `next` is the input that searches on.",
+    inputSchema,
+    async execute(input, { store }) {
+      const target = targetIn(input.name, input.path);
+      const info = readable(store, target.name);
+      if (info.type === "bytes") {
+        throw new ByrefError("bad_value", `$${info.name} is bytes, and has no text.`);
+      }
+      const matcher = matcherFor(input.query, {
+        isPattern: input.pattern === true,
+        matchCase: input.match_case === true,
+      });
+      const { query, pattern, match_case, top_k } = input;
+      const path = target.path.length === 0 ? undefined : formatPath(target.path);
+      const repeated = compact({ name: info.name, query, path, pattern, match_case, top_k });
+      const findings = new Findings(repeated, { target, most: top_k ?? DEFAULT_HITS });
+      const search: Search = { target, matcher, findings, maxWork, offset: input.offset ?? 0 };
+      await lookedAt(info, target, () => run(store, search));
+      return { output: findings.output(), untrusted: !info.trusted };
+    },
+  });
+}
+
+interface Search {
+  readonly target: Target;
+  readonly matcher: Matcher;
+  readonly findings: Findings;
+  readonly maxWork: number;
+  readonly offset: number;
+}
+
+/** A path with `[*]` is searched element by element, so that each match has a path of its own. */
+async function run(store: VariableStore, search: Search): Promise<void> {
+  const { name, path } = search.target;
+  const at = path.findIndex((segment) => "each" in segment);
+  const base = at < 0 ? path : path.slice(0, at);
+  const part = await partAt(store, { name, path: base });
+  const isText = "sequence" in part && part.sequence.type === "string";
+  // A text has no elements: this throws, and says so.
+  if (isText && at >= 0) await valueAt(store, search.target);
+  if (isText) return runOnText(search, part.sequence);
+  const rest = at < 0 ? undefined : path.slice(at + 1);
+  return runOnJson(search, part, { base, rest });
+}
+
+async function runOnText(search: Search, sequence: Sequence): Promise<void> {
+  const { target, matcher, findings, maxWork, offset } = search;
+  const referenceTo = (from: number, to: number) =>
+    nearestReference(target.name, sequence.pathOfSlice(from, to));
+  for await (const found of searchText({ sequence, matcher, referenceTo }, offset)) {
+    if ("reference" in found) findings.addAlone(found, found.next);
+    else if (matcher.work + found.next - offset > maxWork && found.next < sequence.count) {
+      findings.stop(found.next, `before character ${found.next} of ${sequence.count}`);
+      return;
+    }
+  }
+}
+
+interface Below {
+  /** Where the elements or keys lie. */
+  readonly base: Path;
+  /** What is searched below each; undefined: all of it, keys included. */
+  readonly rest: Path | undefined;
+}
+
+async function runOnJson(
+  search: Search,
+  part: { readonly sequence: Sequence } | { readonly value: Json },
+  { base, rest }: Below,
+): Promise<void> {
+  const { target, matcher, findings, maxWork, offset } = search;
+  const charsOfOne = "sequence" in part ? part.sequence.averageChars : 1;
+  let unit = offset;
+  const isOver = () => matcher.work + (unit - offset) * charsOfOne > maxWork;
+  const json: JsonSearch = { name: target.name, matcher, rest: rest ?? [], isOver };
+  const isScalar = "value" in part && (typeof part.value !== "object" || part.value === null);
+  if (isScalar) return findings.addUnit(firstOf(hitsIn(json, base, part.value)), { unit, base });
+  const [first] = "sequence" in part ? (await part.sequence.pathOf(0)).slice(-1) : [];
+  const shift = first !== undefined && "index" in first ? first.index : 0;
+  const above = "sequence" in part ? (await part.sequence.pathOf(0)).slice(0, -1) : base;
+  for await (const { path: step, value } of childrenOf(part, offset)) {
+    const place = "index" in step ? { index: step.index + shift } : step;
+    const path = [...above, place];
+    const found = rest === undefined ? hitsUnder(json, path, value) : hitsIn(json, path, value);
+    const hits = firstOf(found);
+    // What was searched in part only is searched again, unless it would never be searched whole.
+    if (isOver() && unit > offset) return findings.stop(unit, `before ${unit}`);
+    findings.addUnit(hits, { unit, base: path });
+    if (isOver()) {
+      const place = nearestReference(target.name, path);
+      return findings.stop(unit + 1, `in ${place}, which is too large: search a part of it`);
+    }
+    unit++;
+  }
+}
+
+interface Hits {
+  readonly first: readonly Hit[];
+  readonly count: number;
+}
+
+/** More than can be shown are only counted. */
+function firstOf(hits: Iterable<Hit>): Hits {
+  const first: Hit[] = [];
+  let count = 0;
+  for (const hit of hits) if (count++ < MAX_HITS) first.push(hit);
+  return { first, count };
+}
+
+interface Unit {
+  /** Its number, from which a search can go on. */
+  readonly unit: number;
+  readonly base: Path;
+}
+
+/** What was found, in an output that is bounded, and how to find the rest. */
+class Findings {
+  readonly #hits: Hit[] = [];
+  readonly #call: Readonly<Record<string, Json>>;
+  readonly #target: Target;
+  readonly #most: number;
+  #charsLeft: number;
+  #total = 0;
+  #next: number | undefined;
+  #stopped: string | undefined;
+  #more: string | undefined;
+  /** Something that was found is not shown. */
+  #isFull = false;
+  /** Where to go on behind what is shown. */
+  #last: number | undefined;
+
+  constructor(
+    call: Readonly<Record<string, Json>>,
+    { target, most }: { readonly target: Target; readonly most: number },
+  ) {
+    this.#call = call;
+    this.#target = target;
+    this.#most = most;
+    this.#charsLeft = MAX_OUTPUT_CHARS - charsOf({ ...this.output(), next: call }) - RESERVED_CHARS;
+  }
+
+  /** A match after which the search can go on at `next`. */
+  addAlone(hit: Hit, next: number): void {
+    this.#total++;
+    if (this.#isFull) return;
+    if (this.#add(hit)) this.#last = next;
+    else this.#isFull = true;
+  }
+
+  /** All the matches of one element: together or not at all, unless it is the first. */
+  addUnit({ first, count }: Hits, { unit, base }: Unit): void {
+    this.#total += count;
+    if (this.#isFull || count === 0) return;
+    const before = this.#hits.length;
+    const isWhole = first.every((hit) => this.#add(hit)) && first.length === count;
+    if (isWhole) return;
+    this.#isFull = true;
+    if (before > 0) {
+      this.#hits.length = before;
+      this.#next = unit;
+      return;
+    }
+    this.#next = unit + 1;
+    const place = nearestReference(this.#target.name, base);
+    this.#more = `${place} has ${count - this.#hits.length} more: search there, or for less.`;
+  }
+
+  stop(next: number, why: string): void {
+    this.#stopped = why;
+    this.#next ??= this.#isFull ? this.#last : next;
+  }
+
+  output(): Record<string, Json> {
+    const isAll = this.#stopped === undefined && this.#total === this.#hits.length;
+    const next = this.#next ?? this.#last;
+    return compact({
+      reference: referenceTo(this.#target),
+      matches: this.#hits.map(({ reference, excerpt }) => ({ reference, excerpt })),
+      ...(this.#stopped === undefined
+        ? { total: this.#total }
+        : { found: this.#total, stopped: this.#stopped }),
+      more: this.#more,
+      next: isAll || next === undefined ? undefined : { ...this.#call, offset: next },
+    });
+  }
+
+  #add(hit: Hit): boolean {
+    const chars = charsOf({ reference: hit.reference, excerpt: hit.excerpt }) + 1;
+    if (this.#hits.length >= this.#most || chars > this.#charsLeft) return false;
+    this.#charsLeft -= chars;
+    this.#hits.push(hit);
+    return true;
+  }
+}
+
+/** For what is said about the search: numbers, why it stopped, and one reference. */
+const RESERVED_CHARS = 900;

@@ -1,0 +1,196 @@
+import { codeOf } from "../../errors.ts";
+import { answerFrom } from "../../reference/lookup-in.ts";
+import { problemFrom } from "../../reference/resolve.ts";
+import type { Awaitable, VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import { codePointCount, isJsonArray, isScalar, type Json } from "../../value/json.ts";
+import { type Path, readPath, type Segment, sliceCodePoints } from "../../value/path.ts";
+import { existing, referenceTo, type Target } from "./variable-target.ts";
+
+/** An array or a text, of which pieces can be had without the rest. */
+export interface Sequence {
+  readonly type: "array" | "string";
+  /** Elements or characters (code points). */
+  readonly count: number;
+  /** Of one element or character, as JSON, as far as it is known. */
+  readonly averageChars: number;
+  /** An array for an array, a string for a string; `from` and `to` are within 0 and `count`. */
+  slice(from: number, to: number): Awaitable<Json>;
+  /** Where an element lies in the variable. */
+  pathOf(index: number): Awaitable<Path>;
+  /** Where a slice lies; behind `[*]` there is no such place. */
+  pathOfSlice(from: number, to: number): Path;
+}
+
+/** Elements or characters `from` to before `to` of a value that lies in the store. */
+export interface Stretch {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What the target is: a sequence, or a value of another kind. Of what is stored as one, nothing is loaded. */
+export async function partAt(
+  store: VariableStore,
+  target: Target,
+): Promise<{ readonly sequence: Sequence } | { readonly value: Json }> {
+  const info = existing(store, target.name);
+  const stretch = stretchOf(info, target.path);
+  if (stretch !== undefined) return { sequence: stored(store, info, stretch) };
+  const value = await valueAt(store, target);
+  if (isJsonArray(value)) return { sequence: inArray(store, target, value) };
+  return typeof value === "string" ? { sequence: inText(value, target) } : { value };
+}
+
+/** The value there. Throws what `resolveReferences` throws for a variable that is not guarded. */
+export async function valueAt(store: VariableStore, target: Target): Promise<Json> {
+  const reading = await store.readPath(target.name, target.path);
+  if (reading === undefined) {
+    existing(store, target.name);
+    return null;
+  }
+  const answer = answerFrom(target, reading);
+  if (answer.found) return answer.value;
+  throw problemFrom(referenceTo(target), answer);
+}
+
+/** All of a stored array or text, or one slice of it: what has not to be loaded to be cut. */
+export function stretchOf({ type, count }: VariableInfo, path: Path): Stretch | undefined {
+  if (type !== "array" && type !== "string") return undefined;
+  const [first, ...rest] = path;
+  if (first === undefined) return { from: 0, to: count };
+  return rest.length === 0 && isSlice(first) ? boundedBy(first, count) : undefined;
+}
+
+export function isSlice(
+  segment: Segment,
+): segment is { readonly from?: number; readonly to?: number } {
+  return !("key" in segment) && !("index" in segment) && !("each" in segment);
+}
+
+export function boundedBy(
+  { from = 0, to }: { readonly from?: number; readonly to?: number },
+  count: number,
+): Stretch {
+  const bounded = (bound: number) =>
+    Math.min(Math.max(bound < 0 ? count + bound : bound, 0), count);
+  const start = bounded(from);
+  return { from: start, to: Math.max(to === undefined ? count : bounded(to), start) };
+}
+
+function stored(store: VariableStore, info: VariableInfo, stretch: Stretch): Sequence {
+  const type = info.type === "array" ? "array" : "string";
+  return {
+    type,
+    count: stretch.to - stretch.from,
+    averageChars: info.chars / Math.max(info.count, 1),
+    slice: async (from, to) => {
+      if (from >= to) return type === "array" ? [] : "";
+      const path = [{ from: stretch.from + from, to: stretch.from + to }];
+      return valueAt(store, { name: info.name, path });
+    },
+    pathOf: (index) => [{ index: stretch.from + index }],
+    pathOfSlice: (from, to) => [{ from: stretch.from + from, to: stretch.from + to }],
+  };
+}
+
+function inArray(store: VariableStore, target: Target, elements: readonly Json[]): Sequence {
+  return {
+    type: "array",
+    count: elements.length,
+    averageChars: 1,
+    slice: (from, to) => elements.slice(from, to),
+    pathOf: (index) => pathOfElement(store, target, index),
+    pathOfSlice: (from, to) => [...target.path, { from, to }],
+  };
+}
+
+function inText(text: string, { path }: Target): Sequence {
+  return {
+    type: "string",
+    count: codePointCount(text),
+    averageChars: 1,
+    slice: (from, to) => sliceCodePoints(text, { from, to }),
+    pathOf: () => path,
+    pathOfSlice: (from, to) => [...path, { from, to }],
+  };
+}
+
+/** Behind `[*]` an index would be one in each element: there the element itself is looked for. */
+async function pathOfElement(store: VariableStore, target: Target, index: number): Promise<Path> {
+  const { name, path } = target;
+  const at = path.findIndex((segment) => "each" in segment);
+  if (at < 0) return [...path, { index }];
+  const above = path.slice(0, at);
+  const rest = path.slice(at + 1);
+  const part = await partAt(store, { name, path: above });
+  const children = "sequence" in part ? part.sequence : undefined;
+  let left = index;
+  for await (const { path: step, value } of childrenOf(part)) {
+    if (!readPath(value, rest).found) continue;
+    if (left-- > 0) continue;
+    const place = children === undefined ? [...above, step] : await children.pathOf(indexIn(step));
+    return [...place, ...rest];
+  }
+  return path;
+}
+
+function indexIn(segment: Segment): number {
+  return "index" in segment ? segment.index : 0;
+}
+
+export interface Child {
+  readonly path: Segment;
+  readonly value: Json;
+}
+
+/** The elements of an array, or the values of an object, one after the other, loaded in batches. */
+export async function* childrenOf(
+  part: { readonly sequence: Sequence } | { readonly value: Json },
+  first = 0,
+): AsyncGenerator<Child> {
+  if ("value" in part) {
+    if (isScalar(part.value)) return;
+    for (const [key, value] of Object.entries(part.value).slice(first)) {
+      yield { path: { key }, value };
+    }
+    return;
+  }
+  for await (const batch of batchesOf(part.sequence, first)) {
+    for (const [index, value] of batch.elements.entries()) {
+      yield { path: { index: batch.from + index }, value };
+    }
+  }
+}
+
+/** Some 256 KiB at a time: what the store loads anyway to find one element. */
+const BATCH_CHARS = 262_144;
+
+async function* batchesOf(sequence: Sequence, first: number) {
+  const { count, averageChars } = sequence;
+  let size = Math.max(Math.floor(BATCH_CHARS / Math.max(averageChars, 1)), 1);
+  for (let from = first; from < count;) {
+    const to = Math.min(from + size, count);
+    const elements = await elementsWithin(sequence, { from, to });
+    if (elements === undefined) {
+      size = Math.max(Math.floor((to - from) / 2), 1);
+      continue;
+    }
+    yield { from, elements };
+    from = to;
+  }
+}
+
+/** Undefined if they are too many to be loaded at once; one alone that is too large throws. */
+export async function elementsWithin(
+  sequence: Sequence,
+  { from, to }: Stretch,
+): Promise<readonly Json[] | undefined> {
+  try {
+    const elements = await sequence.slice(from, to);
+    return typeof elements === "object" && elements !== null && isJsonArray(elements)
+      ? elements
+      : [];
+  } catch (error) {
+    if (codeOf(error) === "limit_exceeded" && to - from > 1) return undefined;
+    throw error;
+  }
+}

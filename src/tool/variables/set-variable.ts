@@ -1,0 +1,126 @@
+import * as z from "zod";
+import { ByrefError, codeOf } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { VariableInfo, Write } from "../../store/variable-store.ts";
+import { guardOf } from "../../store/visibility.ts";
+import { clip, type Json } from "../../value/json.ts";
+import { compact } from "./bounded-output.ts";
+import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
+import { targetIn, usable } from "./variable-target.ts";
+
+const NAME = "set_variable";
+const MAX_NOTES = 5;
+const MAX_NOTE_CHARS = 300;
+
+const inputSchema = z.object({
+  name: z.string().describe("e.g. report.summary"),
+  value: z.unknown().describe("References become their values"),
+  mode: z.enum(["replace", "append", "merge", "new"]).optional(),
+  description: z.string().optional(),
+  ttl: z.number().positive().optional().describe("Seconds"),
+});
+
+/** A variable made of what the model writes and of what it refers to, guarded as that is. */
+export const setVariable = runtimeTool({
+  name: NAME,
+  description: "Save or change a variable.",
+  inputSchema,
+  async execute(input, context) {
+    // A model's input arrives as JSON.
+    const value = input.value as Json;
+    const { save } = await settingOf({ ...writeOf(input), value }, context);
+    return { output: save };
+  },
+});
+
+/** What a model writes, ready to be saved. */
+export interface Setting {
+  /** With the values in place of their references. */
+  readonly value: Json;
+  /** Gives what the model is told of the variable. */
+  readonly save: () => Promise<Json>;
+}
+
+export type ModelWrite = Write & { readonly name: string; readonly value: Json };
+
+/** Throws where nothing may be written, and as `resolveReferences` does. */
+export async function settingOf(
+  written: ModelWrite,
+  context: RuntimeToolContext,
+): Promise<Setting> {
+  const { name } = written;
+  requireWritable(context, name);
+  const { value, unresolved } = await context.resolve(written.value);
+  const labelled = context.labels.ofResult(written.tool ?? NAME);
+  const write = { ...written, value, toolCallId: context.call.toolCallId, ...labelled };
+  const notes = unresolved.slice(0, MAX_NOTES).map(({ reference, message, near }) =>
+    compact({
+      reference: clip(reference, MAX_NOTE_CHARS),
+      message: message === undefined ? undefined : clip(message, MAX_NOTE_CHARS),
+      near,
+    }),
+  );
+  const save = async () => {
+    // Meanwhile it may have become secret.
+    requireWritable(context, name);
+    // A guard stays, whatever the model puts in the place of what it guarded.
+    const guard = context.store.glance(name)?.visibility ?? "model";
+    const visibility = guardOf([guard, labelled.visibility]);
+    const saved = await saveGuarded(context, { ...write, visibility });
+    return compact({ ...handleOf(saved), unresolved: notes.length > 0 ? notes : undefined });
+  };
+  return { value, save };
+}
+
+function requireWritable({ store }: RuntimeToolContext, name: string): void {
+  if (name === "input") {
+    throw new ByrefError("bad_name", "input is what was asked for: it cannot be written.");
+  }
+  if (store.glance(name) !== undefined) usable(store, name);
+}
+
+function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
+  const { mode, description, ttl } = input;
+  const { name, path } = targetIn(input.name);
+  // The same call again brings back what it replaced, not what it added to.
+  const isRepeatable = path.length === 0 && (mode === undefined || mode === "replace");
+  return {
+    name,
+    ...(path.length === 0 ? {} : { path }),
+    ...(mode === undefined ? {} : { mode }),
+    ...(description === undefined ? {} : { description }),
+    ...(ttl === undefined ? {} : { ttlMs: Math.ceil(ttl * 1_000) }),
+    ...(isRepeatable ? { tool: NAME, ...keptInput(input) } : {}),
+  };
+}
+
+/** The input of the call that made a variable, if it is short enough to be kept beside it. */
+export function keptInput(input: object): { readonly input?: Json } {
+  // As above: JSON, and without what is undefined in it.
+  const kept = compact(input as Record<string, Json | undefined>);
+  return JSON.stringify(kept).length > limits.maxListedInputBytes ? {} : { input: kept };
+}
+
+/** Why a write does not fit tells what is there: of a guarded value nothing is told. */
+async function saveGuarded(
+  { store }: RuntimeToolContext,
+  write: ModelWrite,
+): Promise<VariableInfo> {
+  const { name } = write;
+  const isGuarded = (store.glance(name)?.visibility ?? "model") !== "model";
+  try {
+    return await store.save(write);
+  } catch (error) {
+    const code = codeOf(error);
+    if (!isGuarded || code === "internal") throw error;
+    throw new ByrefError(code, `What was written does not fit $${name}, which is guarded.`);
+  }
+}
+
+/** What is told of the variable: of a secret that it is there. */
+function handleOf({ name, type, count, version, visibility }: VariableInfo): Record<string, Json> {
+  if (visibility === "secret") return { $var: name, visibility };
+  return visibility === "sealed"
+    ? { $var: name, visibility, type, count, version }
+    : { $var: name, type, count, version };
+}

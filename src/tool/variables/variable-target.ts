@@ -1,0 +1,109 @@
+import { ByrefError, codeOf } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { matchName, matchPath, parsePath } from "../../reference/grammar.ts";
+import type { Missing } from "../../reference/reference.ts";
+import { problemFrom } from "../../reference/resolve.ts";
+import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import { formatPath, type Path } from "../../value/path.ts";
+import { lookupInStore } from "../store-lookup.ts";
+
+/** A variable, or a place in one. */
+export interface Target {
+  readonly name: string;
+  readonly path: Path;
+}
+
+/** A place has to be named several times in an output that is bounded itself. */
+const MAX_PATH_CHARS = 1_200;
+
+/**
+ * What a model means by `orders`, `$orders[0].id`, `${orders}`, `†orders` or `variable:orders`, and by a
+ * path behind it. Throws `bad_name` or `bad_path`.
+ */
+export function targetIn(written: string, path: string | undefined = ""): Target {
+  const text = withoutMarks(written.trim());
+  const stretch = { text, limit: text.length, ended: true };
+  const { end } = matchName(stretch, 0);
+  const start = matchPath(stretch, Math.max(end, 0));
+  if (end <= 0 || start.end !== text.length) {
+    const said = `"${written.slice(0, 80)}" names no variable; write e.g. orders, or $orders[0].id.`;
+    throw new ByrefError("bad_name", said);
+  }
+  const whole = [...start.path, ...pathIn(path.trim())];
+  if (JSON.stringify(formatPath(whole)).length > MAX_PATH_CHARS) {
+    const said = `The path is too long: it may have ${limits.maxHeldChars} characters.`;
+    throw new ByrefError("bad_path", said);
+  }
+  return { name: text.slice(0, end), path: whole };
+}
+
+function withoutMarks(text: string): string {
+  if (text.startsWith("variable:")) return text.slice("variable:".length);
+  if (text.startsWith("${") && text.endsWith("}")) return text.slice(2, -1);
+  return text.startsWith("$") || text.startsWith("†") ? text.slice(1) : text;
+}
+
+/** The variable's name alone; empty if there is none. */
+export function nameIn(written: string): string {
+  return /^\w*/u.exec(withoutMarks(written.trim()))?.[0] ?? "";
+}
+
+/** Models leave out the first full stop, or write the `$` of JSONPath. */
+function pathIn(text: string): Path {
+  const isRooted = text.startsWith("$.") || text.startsWith("$[");
+  const below = isRooted ? text.slice(1) : text;
+  const isWritten = below === "" || below.startsWith(".") || below.startsWith("[");
+  const path = parsePath(isWritten ? below : `.${below}`);
+  if (path !== undefined) return path;
+  const said = `"${text.slice(0, 80)}" is no path; write it as behind a name, e.g. .temp, [0].id or ["a key"].`;
+  throw new ByrefError("bad_path", said);
+}
+
+/** As it is written in a text. */
+export function referenceTo({ name, path }: Target): string {
+  return `$${name}${formatPath(path)}`;
+}
+
+/** The variable, whoever may see it. Throws `variable_unknown` or `variable_evicted`. */
+export function existing(store: VariableStore, name: string): VariableInfo {
+  const info = store.info(name);
+  if (info === undefined) throw problemFrom(`$${name}`, missing(store, name));
+  return info;
+}
+
+/** A variable that is not secret. Throws, also, `variable_secret`. */
+export function usable(store: VariableStore, name: string): VariableInfo {
+  const info = existing(store, name);
+  if (info.visibility !== "secret") return info;
+  throw problemFrom(`$${name}`, { found: false, reason: "secret" });
+}
+
+/** A variable of which the model may see the value. Throws, also, `variable_sealed`. */
+export function readable(store: VariableStore, name: string): VariableInfo {
+  const info = usable(store, name);
+  if (info.visibility === "model") return info;
+  const said = `$${name} is sealed: its value is not shown. It can be passed to tools as a reference.`;
+  throw new ByrefError("variable_sealed", said);
+}
+
+/** What `look` gives; of a variable that is not trusted its errors list no keys. */
+export async function lookedAt<Result>(
+  info: VariableInfo,
+  target: Target,
+  look: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await look();
+  } catch (error) {
+    const tellsKeys = codeOf(error) === "path_not_found";
+    if (!tellsKeys || info.trusted) throw error;
+    throw problemFrom(referenceTo(target), { found: false, reason: "path" });
+  }
+}
+
+function missing(store: VariableStore, name: string): Missing {
+  const answer = lookupInStore(store)({ name, path: [] });
+  // Of what is not there it answers at once.
+  const isMissing = !(answer instanceof Promise) && !answer.found;
+  return isMissing ? answer : { found: false, reason: "unknown" };
+}

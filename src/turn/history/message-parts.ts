@@ -1,0 +1,270 @@
+import type { UIMessage, UIMessageChunk } from "ai";
+import { isObject } from "../../value/json.ts";
+
+export type MessagePart = UIMessage["parts"][number];
+type Fields = Record<string, unknown>;
+
+/** What a message has so far. */
+interface Written {
+  readonly parts: readonly MessagePart[];
+  readonly display?: readonly string[];
+}
+
+/** What one call of the model wrote. */
+export interface Step {
+  readonly parts: readonly MessagePart[];
+  readonly display: readonly string[];
+}
+
+/**
+ * An assistant message as it grows: what a stock client makes of the same chunks. Texts are kept as the
+ * model wrote them; as the person saw them they are in `display`, one for each text part.
+ */
+export class MessageParts {
+  readonly #parts: Fields[];
+  readonly #display: string[];
+  /** Parts that are being written, by kind and id. */
+  readonly #open = new Map<string, Fields>();
+  /** Where the text of an id is shown: until the id is used again. */
+  readonly #shownAt = new Map<string, number>();
+  /** Where the parts of the step begin, and what was shown of its texts. */
+  #stepStart: number;
+  #stepDisplay: number;
+
+  /** A new message, or one that goes on where it waited. */
+  constructor({ parts, display }: Written = { parts: [] }) {
+    this.#parts = parts.map((part) => ({ ...part }));
+    const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+    this.#display = [...(display ?? texts)];
+    this.#stepStart = this.#parts.length;
+    this.#stepDisplay = this.#display.length;
+  }
+
+  get parts(): readonly MessagePart[] {
+    // Every object in here was made below, from chunks of the SDK, with the fields of its part type.
+    return this.#parts as unknown as readonly MessagePart[];
+  }
+
+  /** The parts when nothing follows: what was being written is as it is, half a tool call is none. */
+  ended(): readonly MessagePart[] {
+    for (const part of this.#parts) if (part.state === "streaming") part.state = "done";
+    return this.parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
+  }
+
+  /** The newest step, its `step-start` included, as it was written and as it was shown. */
+  step(): Step {
+    const parts = this.parts.slice(this.#stepStart - 1);
+    return { parts, display: this.#display.slice(this.#stepDisplay) };
+  }
+
+  /** How many steps were begun. */
+  get steps(): number {
+    return this.#parts.filter(({ type }) => type === "step-start").length;
+  }
+
+  /**
+   * Our calls that have no outcome: begun, about to begin, or waiting for a person. Not those of a step that
+   * the model has not finished: nobody has looked at them.
+   */
+  openCalls(isStepOpen: boolean): readonly { readonly toolCallId: string }[] {
+    const parts = isStepOpen ? this.#parts.slice(0, this.#stepStart) : this.#parts;
+    return parts.flatMap(({ toolCallId, state, providerExecuted }) => {
+      const isOpen = OPEN_STATES.has(state) && providerExecuted !== true;
+      return isOpen && typeof toolCallId === "string" ? [{ toolCallId }] : [];
+    });
+  }
+
+  /** Where a call of the newest steps stands, counted from 0. */
+  placeOf(toolCallId: string): { readonly step: number; readonly call: number } {
+    let place = { step: -1, call: -1 };
+    let found = place;
+    for (const part of this.#parts) {
+      if (part.type === "step-start") place = { step: place.step + 1, call: -1 };
+      if (part.toolCallId === undefined) continue;
+      place = { ...place, call: place.call + 1 };
+      if (part.toolCallId === toolCallId) found = place;
+    }
+    return found;
+  }
+
+  /** A further step, as `step` gave it. */
+  restore({ parts, display }: Step): void {
+    this.add({ type: "start-step" });
+    this.#parts.push(...parts.slice(1).map((part) => ({ ...part })));
+    this.#display.push(...display);
+  }
+
+  /** The name of the tool that a call is of; empty if there is no such call. */
+  toolOf(toolCallId: string): string {
+    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    const name = part?.toolName ?? String(part?.type ?? "").replace(/^tool-/u, "");
+    return String(name);
+  }
+
+  /** What the person saw of each text part, in order. */
+  get display(): readonly string[] {
+    return this.#display;
+  }
+
+  /** Text that was shown for the part, references expanded. */
+  show(id: string, text: string): void {
+    const index = this.#shownAt.get(id);
+    if (index !== undefined) this.#display[index] += text;
+  }
+
+  add(chunk: UIMessageChunk): void {
+    switch (chunk.type) {
+      case "start-step":
+        this.#stepStart = this.#parts.push({ type: "step-start" });
+        this.#stepDisplay = this.#display.length;
+        return;
+      case "reset-step":
+        this.#parts.length = this.#stepStart;
+        this.#display.length = this.#stepDisplay;
+        this.#open.clear();
+        this.#shownAt.clear();
+        return;
+      case "text-start":
+      case "reasoning-start":
+        this.#start(chunk);
+        return;
+      case "text-delta":
+      case "reasoning-delta":
+      case "text-end":
+      case "reasoning-end":
+        this.#extend(chunk);
+        return;
+      case "tool-input-start":
+      case "tool-input-available":
+      case "tool-input-error":
+        this.#toolInput(chunk);
+        return;
+      case "tool-output-available":
+      case "tool-output-error":
+        this.#toolOutput(chunk);
+        return;
+      case "tool-approval-request":
+        this.#approval(chunk);
+        return;
+      case "tool-approval-response":
+        this.#answer(chunk);
+        return;
+      case "tool-output-denied":
+        this.#deny(chunk.toolCallId);
+        return;
+      case "file":
+      case "reasoning-file":
+      case "source-url":
+      case "source-document":
+      case "custom":
+        this.#parts.push({ ...chunk });
+        return;
+      default:
+    }
+  }
+
+  #start(chunk: Extract<UIMessageChunk, { type: "text-start" | "reasoning-start" }>): void {
+    const { id, providerMetadata } = chunk;
+    const kind = chunk.type === "text-start" ? "text" : "reasoning";
+    const part: Fields = {
+      type: kind,
+      ...(kind === "reasoning" ? { id } : {}),
+      text: "",
+      ...(providerMetadata === undefined ? {} : { providerMetadata }),
+      state: "streaming",
+    };
+    if (kind === "text") this.#shownAt.set(id, this.#display.push("") - 1);
+    this.#open.set(`${kind} ${id}`, part);
+    this.#parts.push(part);
+  }
+
+  #extend(
+    chunk: Extract<
+      UIMessageChunk,
+      { type: "text-delta" | "reasoning-delta" | "text-end" | "reasoning-end" }
+    >,
+  ): void {
+    const key = `${chunk.type.startsWith("text") ? "text" : "reasoning"} ${chunk.id}`;
+    const part = this.#open.get(key);
+    if (part === undefined) return;
+    if (chunk.providerMetadata !== undefined) part.providerMetadata = chunk.providerMetadata;
+    if ("delta" in chunk) {
+      part.text = `${String(part.text)}${chunk.delta}`;
+      return;
+    }
+    part.state = "done";
+    if ("citations" in chunk && chunk.citations !== undefined) part.citations = chunk.citations;
+    this.#open.delete(key);
+  }
+
+  #toolInput(
+    chunk: Extract<
+      UIMessageChunk,
+      { type: "tool-input-start" | "tool-input-available" | "tool-input-error" }
+    >,
+  ): void {
+    const { type, toolCallId, toolName, dynamic, providerMetadata, ...rest } = chunk;
+    const existing = this.#parts
+      .slice(this.#stepStart)
+      .find((part) => part.toolCallId === toolCallId);
+    const part: Fields = existing ?? {
+      ...(dynamic === true ? { type: "dynamic-tool", toolName } : { type: `tool-${toolName}` }),
+      toolCallId,
+    };
+    if (existing === undefined) this.#parts.push(part);
+    part.state = toolState[type];
+    delete part.inputEncoding;
+    if (providerMetadata !== undefined) {
+      const field = type === "tool-input-error" ? "resultProviderMetadata" : "callProviderMetadata";
+      part[field] = providerMetadata;
+    }
+    Object.assign(part, rest);
+  }
+
+  #approval(chunk: Extract<UIMessageChunk, { type: "tool-approval-request" }>): void {
+    const { toolCallId, approvalId: id, approvalDescriptor: descriptor } = chunk;
+    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    if (part === undefined) return;
+    part.state = "approval-requested";
+    part.approval = { id, ...(descriptor === undefined ? {} : { descriptor }) };
+  }
+
+  #answer(chunk: Extract<UIMessageChunk, { type: "tool-approval-response" }>): void {
+    const { approvalId, approved, reason } = chunk;
+    for (const part of this.#parts) {
+      if (!isObject(part.approval) || part.approval.id !== approvalId) continue;
+      part.state = "approval-responded";
+      part.approval = { ...part.approval, approved, ...(reason === undefined ? {} : { reason }) };
+    }
+  }
+
+  #deny(toolCallId: string): void {
+    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    if (part !== undefined) part.state = "output-denied";
+  }
+
+  #toolOutput(
+    chunk: Extract<UIMessageChunk, { type: "tool-output-available" | "tool-output-error" }>,
+  ): void {
+    const { type, toolCallId, dynamic: _dynamic, providerMetadata, ...rest } = chunk;
+    const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
+    if (part === undefined) return;
+    part.state = toolState[type];
+    if (providerMetadata !== undefined) part.resultProviderMetadata = providerMetadata;
+    Object.assign(part, rest);
+  }
+}
+
+const OPEN_STATES: ReadonlySet<unknown> = new Set([
+  "input-available",
+  "approval-requested",
+  "approval-responded",
+]);
+
+const toolState = {
+  "tool-input-start": "input-streaming",
+  "tool-input-available": "input-available",
+  "tool-input-error": "output-error",
+  "tool-output-available": "output-available",
+  "tool-output-error": "output-error",
+} as const;

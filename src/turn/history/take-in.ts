@@ -1,0 +1,126 @@
+import { ByrefError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { bytesContent, formatOf, parsed } from "../../store/bytes/content.ts";
+import { toIdentifier } from "../../store/names.ts";
+import type { VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
+import { toolOutput } from "../../tool/tool-output.ts";
+import type { MessagePart } from "./message-parts.ts";
+
+/** A person's message as it comes in. */
+export type IncomingPart =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "file";
+      readonly mediaType: string;
+      readonly filename?: string | undefined;
+      /** A data URL: nothing is fetched. */
+      readonly url: string;
+    };
+
+export interface TakenIn {
+  /** As the model is to read them. */
+  readonly parts: readonly MessagePart[];
+  /** The texts as the person typed them, one for each text part; absent if they are the same. */
+  readonly display?: readonly string[];
+}
+
+export interface TakeInOptions {
+  readonly store: VariableStore;
+  /** Where a variable's value is to be had over HTTP. */
+  readonly urlOf: (name: string) => string;
+}
+
+/**
+ * A message with what is large in it kept as variables: a text of more than `maxMessageTextChars`, and every
+ * file. The model reads handles. Rejects with what the store throws.
+ */
+export async function takeIn(
+  incoming: readonly IncomingPart[],
+  options: TakeInOptions,
+): Promise<TakenIn> {
+  const parts: MessagePart[] = [];
+  const display: string[] = [];
+  for (const part of incoming) {
+    if (part.type === "file") {
+      parts.push(await takeFile(part, options));
+      continue;
+    }
+    const isLong = part.text.length > limits.maxMessageTextChars;
+    parts.push({ type: "text", text: isLong ? await takeText(part.text, options) : part.text });
+    display.push(part.text);
+  }
+  const isSame = parts.every((part, index) => part.type !== "text" || part === incoming[index]);
+  const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  const isUnchanged = isSame || texts.every((text, index) => text === display[index]);
+  return { parts, ...(isUnchanged ? {} : { display }) };
+}
+
+async function takeText(text: string, { store }: TakeInOptions): Promise<string> {
+  const info = await store.save({
+    value: text,
+    name: { base: "message", numbered: true, inputDigest: "" },
+    description: "What the person wrote.",
+    sources: ["user"],
+  });
+  return `This message is long and was kept as a variable: ${handleOf(info)}`;
+}
+
+function handleOf(info: VariableInfo): string {
+  return JSON.stringify(toolOutput(info, undefined));
+}
+
+async function takeFile(
+  { mediaType, filename, url }: Extract<IncomingPart, { type: "file" }>,
+  { store, urlOf }: TakeInOptions,
+): Promise<MessagePart> {
+  const base = toIdentifier((filename ?? "").replace(/\.[^.]*$/u, ""));
+  const info = await store.save({
+    value: valueOf(bytesIn(url), mediaType),
+    name: { base: base === "" ? "file" : base, numbered: false, inputDigest: "" },
+    description: `A file of the person's${filename === undefined ? "" : `: ${filename}`}`,
+    sources: ["user"],
+  });
+  const { name } = info;
+  return {
+    type: "file",
+    mediaType,
+    ...(filename === undefined ? {} : { filename }),
+    url: urlOf(name),
+    // How the model is told of it.
+    providerMetadata: { byref: { handle: handleOf(info) } },
+  };
+}
+
+/** As over HTTP: text and JSON are values, all else is bytes; and so is what is not what it says it is. */
+function valueOf(bytes: Uint8Array, mediaType: string): Write["value"] {
+  const [type = ""] = mediaType.toLowerCase().split(";");
+  const format = formatOf(type.trim());
+  if (format === "bytes") return bytesContent(bytes, mediaType);
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
+    if (format === "text") return text;
+    if (format === "json") return parsed(text);
+    return text
+      .split("\n")
+      .filter((line) => line.trim() !== "")
+      .map(parsed);
+  } catch {
+    return bytesContent(bytes, mediaType);
+  }
+}
+
+/** Throws `unsupported_part`. */
+function bytesIn(url: string): Uint8Array {
+  const comma = url.indexOf(",");
+  if (!/^data:/iu.test(url) || comma < 0) {
+    throw new ByrefError("unsupported_part", "A file comes as a data URL; nothing is fetched.");
+  }
+  const isBase64 = /;\s*base64$/iu.test(url.slice(0, comma));
+  const text = url.slice(comma + 1);
+  try {
+    if (!isBase64) return new TextEncoder().encode(decodeURIComponent(text));
+    return Uint8Array.from(atob(decodeURIComponent(text)), (unit) => unit.charCodeAt(0));
+  } catch {
+    throw new ByrefError("unsupported_part", "The file's data URL cannot be read.");
+  }
+}

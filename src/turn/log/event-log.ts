@@ -1,0 +1,248 @@
+import { ByrefError } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { firstRow, numberIn, type Sql, type SqlRow, textIn } from "../../store/rows/sql.ts";
+import type { Change, EvictionReason, VariableInfo } from "../../store/variable-store.ts";
+
+/** What happened in a conversation: names, sizes, tools, times; never a value. */
+export interface ConversationEvent {
+  /** Counts up from 1 in each conversation. */
+  readonly id: number;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly type: EventType;
+  readonly variable?: EventVariable;
+  /** Of an eviction. */
+  readonly reason?: EvictionReason;
+  readonly turn?: string;
+  readonly plan?: string;
+  /** Of a plan. */
+  readonly run?: string;
+  readonly tool?: string;
+  readonly toolCallId?: string;
+  /** Of a tool or turn that failed. */
+  readonly code?: string;
+}
+
+export type EventType =
+  | "variable.saved"
+  | "variable.updated"
+  | "variable.deleted"
+  | "variable.evicted"
+  | "tool.called"
+  | "tool.done"
+  | "tool.failed"
+  | "turn.started"
+  | "turn.recovered"
+  | "turn.done"
+  | "turn.failed"
+  | "plan.proposed"
+  | "plan.approved"
+  | "plan.cancelled"
+  | "run.started"
+  | "run.waiting"
+  | "run.recovered"
+  | "run.done"
+  | "run.failed"
+  | "run.cancelled";
+
+/** What an event says of a variable. */
+export type EventVariable = Pick<
+  VariableInfo,
+  | "name"
+  | "version"
+  | "type"
+  | "bytes"
+  | "tool"
+  | "toolCallId"
+  | "scope"
+  | "visibility"
+  | "sources"
+  | "trusted"
+  | "pinned"
+  | "expiresAt"
+>;
+
+/** Events of one row: far below what a row may hold. */
+const MAX_ROW_EVENTS = 500;
+
+export interface EventLogOptions {
+  readonly now?: () => number;
+  /** Nothing was ever written here. */
+  readonly isNew?: boolean;
+}
+
+/**
+ * The audit log of one conversation. Events wait in memory until `flush`, which writes all of them as one
+ * row: a turn costs one, whatever happens in it.
+ */
+export class EventLog {
+  readonly #sql: Sql;
+  readonly #now: () => number;
+  readonly #watchers = new Set<(events: readonly ConversationEvent[]) => void>();
+  #waiting: ConversationEvent[] = [];
+  #newest: Newest | undefined;
+
+  constructor(sql: Sql, { now = Date.now, isNew = false }: EventLogOptions = {}) {
+    this.#sql = sql;
+    this.#now = now;
+    if (isNew) this.#newest = NONE;
+  }
+
+  add(event: NewEvent): void {
+    this.#add(event, this.#now());
+  }
+
+  addChange(change: Change): void {
+    const { kind, info } = change;
+    const event: NewEvent = { type: `variable.${kind}`, variable: eventVariable(info) };
+    if (kind !== "evicted") return this.add(event);
+    // Nobody did that: what counts is when the variable was last used.
+    const { reason } = change.tombstone;
+    this.#add({ ...event, reason }, Date.parse(info.accessedAt));
+  }
+
+  /** Was there never one? */
+  get isEmpty(): boolean {
+    return this.#readNewest().id === 0;
+  }
+
+  /** Of all, those that wait to be written included; 0 if there was none. */
+  get newestId(): number {
+    return this.#readNewest().id;
+  }
+
+  /**
+   * Events of another log, behind those that are here; nobody is told. They are as much use as if they had
+   * happened now. Throws `bad_value` unless their ids go on where those before them end.
+   */
+  restore(events: readonly ConversationEvent[]): void {
+    const [first] = events;
+    if (first === undefined) return;
+    const { id } = this.#readNewest();
+    const start = id === 0 ? first.id : id + 1;
+    if (events.some((event, index) => event.id !== start + index)) {
+      throw new ByrefError("bad_value", "Events have ids without a gap.");
+    }
+    this.#newest = { id: start + events.length - 1, activeMs: this.#now() };
+    this.#waiting.push(...events);
+    this.#write();
+  }
+
+  /** When somebody last did what is noted here, in milliseconds since 1970; 0 if nobody did. */
+  get lastActiveMs(): number {
+    return this.#readNewest().activeMs;
+  }
+
+  /** Writes what waits, one row for up to 500 events, and tells the watchers. */
+  flush(): void {
+    const events = this.#write();
+    if (events.length === 0) return;
+    for (const watch of this.#watchers) watch(events);
+  }
+
+  #write(): readonly ConversationEvent[] {
+    const events = this.#waiting;
+    for (let start = 0; start < events.length; start += MAX_ROW_EVENTS) {
+      const part = events.slice(start, start + MAX_ROW_EVENTS);
+      this.#sql.run(
+        `INSERT INTO event (seq, at, data) VALUES (?, ?, ?)`,
+        part[0]?.id ?? 0,
+        this.lastActiveMs,
+        JSON.stringify(part),
+      );
+    }
+    this.#waiting = [];
+    return events;
+  }
+
+  /** Those with ids above `after`, oldest first; of what is written. */
+  list({ after, limit }: { readonly after: number; readonly limit: number }): EventPage {
+    // The row that holds `after` may hold some that follow it.
+    const rows = this.#sql.all(
+      `SELECT data FROM event
+       WHERE seq >= coalesce((SELECT max(seq) FROM event WHERE seq <= ?), 0)
+       ORDER BY seq LIMIT ?`,
+      after,
+      limit + 1,
+    );
+    const events = rows.flatMap(eventsIn).filter(({ id }) => id > after);
+    const shown = events.slice(0, limit);
+    const next = events.length > limit ? shown.at(-1)?.id : undefined;
+    return { events: shown, ...(next === undefined ? {} : { next }) };
+  }
+
+  /** The newest that are written, some hundreds of them, in any order. */
+  recent(): readonly ConversationEvent[] {
+    return this.#sql.all(`SELECT data FROM event ORDER BY seq DESC LIMIT 5`).flatMap(eventsIn);
+  }
+
+  /** Tells of events as they are written; returns how to stop it. */
+  watch(watcher: (events: readonly ConversationEvent[]) => void): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /** Forgets all but the newest `maxEvents`, whole rows of them. */
+  prune(): void {
+    const oldest = this.#readNewest().id - limits.maxEvents;
+    if (oldest > 0) this.#sql.run(`DELETE FROM event WHERE seq < ?`, oldest - MAX_ROW_EVENTS);
+  }
+
+  #add(event: NewEvent, activeMs: number): void {
+    const newest = this.#readNewest();
+    const id = newest.id + 1;
+    this.#newest = { id, activeMs: Math.max(newest.activeMs, activeMs) };
+    this.#waiting.push({ id, at: new Date(this.#now()).toISOString(), ...event });
+  }
+
+  #readNewest(): Newest {
+    this.#newest ??= newestIn(this.#sql);
+    return this.#newest;
+  }
+}
+
+export type NewEvent = Omit<ConversationEvent, "id" | "at">;
+
+/** Of all events, those that wait included. */
+interface Newest {
+  readonly id: number;
+  readonly activeMs: number;
+}
+
+const NONE: Newest = { id: 0, activeMs: 0 };
+
+function newestIn(sql: Sql): Newest {
+  const row = firstRow(sql, `SELECT seq, at, data FROM event ORDER BY seq DESC LIMIT 1`);
+  if (row === undefined) return NONE;
+  return { id: numberIn(row, "seq") + eventsIn(row).length - 1, activeMs: numberIn(row, "at") };
+}
+
+export interface EventPage {
+  readonly events: readonly ConversationEvent[];
+  /** The `after` of the next page, if there is one. */
+  readonly next?: number;
+}
+
+function eventsIn(row: SqlRow): ConversationEvent[] {
+  // `flush` wrote these rows.
+  return JSON.parse(textIn(row, "data")) as ConversationEvent[];
+}
+
+export function eventVariable(info: VariableInfo): EventVariable {
+  const { name, version, type, bytes, scope, visibility, sources, trusted, pinned } = info;
+  const { tool, toolCallId, expiresAt } = info;
+  return {
+    name,
+    version,
+    type,
+    bytes,
+    scope,
+    visibility,
+    sources,
+    trusted,
+    pinned,
+    ...(tool === undefined ? {} : { tool }),
+    ...(toolCallId === undefined ? {} : { toolCallId }),
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+  };
+}

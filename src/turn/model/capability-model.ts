@@ -1,0 +1,163 @@
+import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { type LanguageModel, type ToolSet, wrapLanguageModel } from "ai";
+import { CapabilityScanner, type WrittenCall } from "../../plan/capability/capability-scanner.ts";
+import { capabilityGuide } from "./capability-guide.ts";
+import { taggedPrompt } from "./capability-prompt.ts";
+import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
+import { resolvedModel } from "./model-call.ts";
+
+type Part = LanguageModelV4StreamPart;
+type TextPart<Type extends `text-${string}`> = Extract<Part, { type: Type }>;
+
+export interface CapabilityOptions {
+  /** As they were given: their schemas, which no reference fits, say what a text in a tag is to become. */
+  readonly tools: ToolSet;
+  /** For the ids of calls. */
+  readonly newId: () => string;
+}
+
+/**
+ * A model that calls tools with capability tags in its text, as one that has native calls: it is told of
+ * tools, calls and results in text, and of what it writes each whole tag outside of code is a call. What
+ * it quotes outside of code would be one too: say with a policy what may run in a tainted turn. Only the
+ * stream is made so; a turn asks for nothing else.
+ */
+export function capabilityModel(
+  model: LanguageModel,
+  { tools, newId }: CapabilityOptions,
+): LanguageModelV4 {
+  return wrapLanguageModel({
+    model: resolvedModel(model),
+    middleware: {
+      specificationVersion: "v4",
+      wrapStream: async ({ params, model }) => {
+        const { tools: given = [], toolChoice, prompt, ...rest } = params;
+        const known = await capabilityTools(given, tools);
+        // The provider runs these itself.
+        const others = given.filter(({ type }) => type !== "function");
+        const { stream, ...result } = await model.doStream({
+          ...rest,
+          prompt: taggedPrompt(prompt, known, capabilityGuide(known)),
+          ...(others.length === 0 ? {} : { tools: others }),
+          ...(others.length === 0 || toolChoice === undefined ? {} : { toolChoice }),
+        });
+        return { ...result, stream: stream.pipeThrough(tagsAsCalls(known, newId)) };
+      },
+    },
+  });
+}
+
+function tagsAsCalls(tools: CapabilityTools, newId: () => string): TransformStream<Part, Part> {
+  const texts = new Map<string, TaggedText>();
+  let hasCalls = false;
+  const textOf = (id: string, start?: TextPart<"text-start">) => {
+    const text = texts.get(id) ?? new TaggedText(id, start);
+    texts.set(id, text);
+    return text;
+  };
+  const partsOf = (pieces: Iterable<Part | WrittenCall>): readonly Part[] =>
+    [...pieces].flatMap((piece) => {
+      if (!("call" in piece)) return piece;
+      hasCalls = true;
+      return callParts(piece, { tools, id: newId() });
+    });
+  const take = (part: Part): readonly Part[] => {
+    switch (part.type) {
+      case "text-start":
+        textOf(part.id, part);
+        return [];
+      case "text-delta":
+        return partsOf(textOf(part.id).add(part));
+      case "text-end": {
+        const parts = partsOf(textOf(part.id).end(part));
+        texts.delete(part.id);
+        return parts;
+      }
+      case "finish": {
+        const open = Array.from(texts, ([id, text]) => partsOf(text.end({ type: "text-end", id })));
+        const { unified, raw } = part.finishReason;
+        const finishReason = { unified: "tool-calls" as const, raw };
+        return [...open.flat(), hasCalls && unified === "stop" ? { ...part, finishReason } : part];
+      }
+      default:
+        return [part];
+    }
+  };
+  const transformer: Transformer<Part, Part> = {
+    transform: (part, controller) => {
+      for (const one of take(part)) controller.enqueue(one);
+    },
+  };
+  // Each part is asked for when it is wanted, as without it.
+  return new TransformStream(transformer, undefined, { highWaterMark: 0 });
+}
+
+function callParts(
+  written: WrittenCall,
+  { tools, id }: { readonly tools: CapabilityTools; readonly id: string },
+): readonly Part[] {
+  const { toolName, input } = callIn(written, tools);
+  const text = JSON.stringify(input);
+  return [
+    { type: "tool-input-start", id, toolName },
+    { type: "tool-input-delta", id, delta: text },
+    { type: "tool-input-end", id },
+    { type: "tool-call", toolCallId: id, toolName, input: text },
+  ];
+}
+
+/** One text of the model's: what stands between its tags is a text of its own, if it is more than blanks. */
+class TaggedText {
+  readonly #scanner = new CapabilityScanner();
+  readonly #id: string;
+  #start: TextPart<"text-start"> | undefined;
+  /** Of the text that has begun and not ended. */
+  #open: string | undefined;
+  #count = 0;
+  /** What it would begin with. */
+  #blanks = "";
+
+  constructor(id: string, start: TextPart<"text-start"> | undefined) {
+    this.#id = id;
+    this.#start = start;
+  }
+
+  *add(part: TextPart<"text-delta">): Generator<Part | WrittenCall> {
+    for (const piece of this.#scanner.feed(part.delta)) {
+      if (typeof piece === "string") yield* this.#say(part, piece);
+      else yield* this.#call(piece);
+    }
+  }
+
+  *end(part: TextPart<"text-end">): Generator<Part | WrittenCall> {
+    for (const piece of this.#scanner.end()) {
+      if (typeof piece === "string") {
+        yield* this.#say({ type: "text-delta", id: part.id, delta: "" }, piece);
+      }
+    }
+    if (this.#open !== undefined) yield { ...part, id: this.#open };
+  }
+
+  *#say(part: TextPart<"text-delta">, piece: string): Generator<Part> {
+    if (this.#open === undefined) {
+      this.#blanks += piece;
+      if (!/\S/.test(piece)) return;
+      const id = this.#count++ === 0 ? this.#id : `${this.#id}/${this.#count}`;
+      // What a provider says of a text it says once.
+      yield { ...(this.#start ?? { type: "text-start" }), id };
+      this.#start = undefined;
+      this.#open = id;
+      yield { ...part, id, delta: this.#blanks };
+      this.#blanks = "";
+      return;
+    }
+    yield { ...part, id: this.#open, delta: piece };
+  }
+
+  *#call(written: WrittenCall): Generator<Part | WrittenCall> {
+    if (this.#open !== undefined) yield { type: "text-end", id: this.#open };
+    this.#open = undefined;
+    this.#blanks = "";
+    yield written;
+  }
+}

@@ -1,0 +1,179 @@
+import type {
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4TextPart,
+  LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultPart,
+} from "@ai-sdk/provider";
+import { OUTPUT_PATH } from "../../tool/save-target.ts";
+import { isObject } from "../../value/json.ts";
+import { type CapabilityTool, type CapabilityTools, isAttribute } from "./capability-tools.ts";
+
+type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
+type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
+type ToolMessage = Extract<LanguageModelV4Message, { role: "tool" }>;
+
+/**
+ * A prompt for a model that knows nothing of tools: calls are the tags that stand for them, results are a
+ * message of the user's, messages of one side that follow one another are one.
+ */
+export function taggedPrompt(
+  prompt: LanguageModelV4Prompt,
+  tools: CapabilityTools,
+  guide: string | undefined,
+): LanguageModelV4Prompt {
+  const messages: LanguageModelV4Message[] = [];
+  // The place of each call among those of its answer: how a result says what it belongs to.
+  const numbers = new Map<string, number>();
+  for (const message of withGuide(prompt, guide)) {
+    if (message.role === "assistant") messages.push(withTags(message, tools, numbers));
+    else if (message.role !== "tool") add(messages, message);
+    else for (const one of resultMessages(message, numbers)) add(messages, one);
+  }
+  return messages;
+}
+
+function withGuide(prompt: LanguageModelV4Prompt, guide?: string): LanguageModelV4Prompt {
+  if (guide === undefined) return prompt;
+  const [first, ...rest] = prompt;
+  return first?.role === "system"
+    ? [{ ...first, content: `${first.content}\n\n${guide}` }, ...rest]
+    : [{ role: "system", content: guide }, ...prompt];
+}
+
+function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message): void {
+  const last = messages.at(-1);
+  const isSame = last?.role === "user" && message.role === "user";
+  if (!isSame || last.providerOptions !== undefined || message.providerOptions !== undefined) {
+    messages.push(message);
+    return;
+  }
+  const content = joined([...last.content, ...message.content], () => "\n\n");
+  messages[messages.length - 1] = { role: "user", content };
+}
+
+/** Texts that follow one another as one: many templates know no more than that. */
+function joined<Part extends Assistant["content"][number] | UserPart>(
+  parts: readonly (Part | LanguageModelV4TextPart)[],
+  between: (before: string, after: string) => string,
+): (Part | LanguageModelV4TextPart)[] {
+  const all: (Part | LanguageModelV4TextPart)[] = [];
+  for (const part of parts) {
+    const last = all.at(-1);
+    if (last === undefined || !isPlainText(last) || !isPlainText(part)) all.push(part);
+    else {
+      const text = `${last.text}${between(last.text, part.text)}${part.text}`;
+      all[all.length - 1] = { type: "text", text };
+    }
+  }
+  return all;
+}
+
+function isPlainText(part: { readonly type: string }): part is LanguageModelV4TextPart {
+  return part.type === "text" && !("providerOptions" in part && part.providerOptions !== undefined);
+}
+
+function withTags(
+  message: Assistant,
+  tools: CapabilityTools,
+  numbers: Map<string, number>,
+): Assistant {
+  let count = 0;
+  const content = message.content.map((part): Assistant["content"][number] => {
+    if (part.type !== "tool-call" || part.providerExecuted === true) return part;
+    numbers.set(part.toolCallId, ++count);
+    return { type: "text", text: tagFor(part, tools.get(part.toolName)) };
+  });
+  const between = (before: string, after: string) =>
+    /\s$/.test(before) || /^\s/.test(after) ? "" : "\n";
+  return { ...message, content: joined(content, count === 0 ? () => "" : between) };
+}
+
+/** Results of tools that ran here, then whatever else a provider has to be told. */
+function resultMessages(
+  message: ToolMessage,
+  numbers: ReadonlyMap<string, number>,
+): readonly LanguageModelV4Message[] {
+  const isOurs = (part: ToolMessage["content"][number]) =>
+    part.type === "tool-result" && numbers.has(part.toolCallId);
+  const others = message.content.filter((part) => !isOurs(part));
+  const results = message.content.flatMap((part) =>
+    part.type === "tool-result" && isOurs(part) ? resultParts(part, numbers) : [],
+  );
+  return [
+    ...(others.length === 0 ? [] : [{ ...message, content: others }]),
+    ...(results.length === 0
+      ? []
+      : [{ role: "user" as const, content: joined(results, () => "\n") }]),
+  ];
+}
+
+function resultParts(
+  { toolCallId, toolName, output }: LanguageModelV4ToolResultPart,
+  numbers: ReadonlyMap<string, number>,
+): readonly UserPart[] {
+  const { text, files, isError } = saidIn(output);
+  const about = `call="${numbers.get(toolCallId)}" name="${attributeText(toolName)}"`;
+  const start = `<capability-result ${about}${isError ? ' error="true"' : ""}>`;
+  // Nothing inside may end it. In JSON this is the same text.
+  const inside = text.replaceAll("</", "<\\/");
+  return [{ type: "text", text: `${start}${inside}</capability-result>` }, ...files];
+}
+
+interface Said {
+  readonly text: string;
+  readonly files: readonly LanguageModelV4FilePart[];
+  readonly isError: boolean;
+}
+
+function saidIn(output: LanguageModelV4ToolResultPart["output"]): Said {
+  switch (output.type) {
+    case "text":
+    case "error-text":
+      return { text: output.value, files: [], isError: output.type === "error-text" };
+    case "json":
+    case "error-json": {
+      const text = JSON.stringify(output.value);
+      return { text, files: [], isError: output.type === "error-json" };
+    }
+    case "execution-denied":
+      return { text: output.reason ?? "The call was not allowed.", files: [], isError: true };
+    case "content": {
+      const texts = output.value.flatMap((part) => (part.type === "text" ? part.text : []));
+      const files = output.value.flatMap((part) => (part.type === "file" ? part : []));
+      return { text: texts.join("\n"), files, isError: false };
+    }
+  }
+}
+
+/** The tag that makes the same call. */
+function tagFor(
+  { toolName, input }: LanguageModelV4ToolCallPart,
+  tool: CapabilityTool | undefined,
+): string {
+  const { [OUTPUT_PATH]: place, ...given } = isObject(input) ? input : {};
+  const output = /^(?:variable:|\$)(\w+)$/.exec(String(place))?.[1];
+  const needsBody = tool?.needsBody ?? !Object.keys(given).every(isAttribute);
+  const { content, ...others } = given;
+  const hasContent = !needsBody && tool?.body !== "json" && content !== undefined;
+  const attributes = needsBody ? {} : hasContent ? others : given;
+  const written = [["name", toolName], ...Object.entries(attributes), ["output_var", output]]
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => `${String(key)}="${attributeText(textOf(value))}"`);
+  const start = `<capability ${written.join(" ")}`;
+  if (needsBody) return `${start}>${bodyText(JSON.stringify(given))}</capability>`;
+  return hasContent ? `${start}>${bodyText(textOf(content))}</capability>` : `${start} />`;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+function attributeText(value: string): string {
+  return bodyText(value).replaceAll('"', "&quot;").replaceAll("\n", "&#10;");
+}
+
+function bodyText(value: string): string {
+  return value.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+}

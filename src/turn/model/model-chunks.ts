@@ -1,0 +1,193 @@
+import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { createDownload, type ToolSet, type UIMessageChunk } from "ai";
+import { parseToolCall } from "ai/internal";
+import { messageOf } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { toBase64 } from "../../value/utf8.ts";
+
+type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<
+  LanguageModelV4StreamPart,
+  { type: Type }
+>;
+
+/** Parts that become a chunk as they are; text and reasoning get the suffix behind their ids. */
+export type PlainPart = Part<
+  | "text-start"
+  | "text-delta"
+  | "text-end"
+  | "reasoning-start"
+  | "reasoning-delta"
+  | "reasoning-end"
+  | "source"
+  | "custom"
+>;
+
+/** The chunk that the SDK's own server would send. */
+export function plainChunk(part: PlainPart, idSuffix: string): UIMessageChunk {
+  const about = part.providerMetadata == null ? none : { providerMetadata: part.providerMetadata };
+  switch (part.type) {
+    case "text-delta":
+    case "reasoning-delta":
+      return { type: part.type, id: part.id + idSuffix, delta: part.delta, ...about };
+    case "text-start":
+    case "reasoning-start":
+    case "reasoning-end":
+      return { type: part.type, id: part.id + idSuffix, ...about };
+    case "text-end": {
+      const citations = part.citations == null ? none : { citations: part.citations };
+      return { type: part.type, id: part.id + idSuffix, ...citations, ...about };
+    }
+    case "source":
+      return sourceChunk(part);
+    case "custom":
+      return { type: "custom", kind: part.kind, ...about };
+  }
+}
+
+const none = {};
+
+function sourceChunk(part: Part<"source">): UIMessageChunk {
+  const { id: sourceId, title, providerMetadata } = part;
+  if (part.sourceType === "url") {
+    const about = present({ title, providerMetadata });
+    return { type: "source-url", sourceId, url: part.url, ...about };
+  }
+  const about = present({ filename: part.filename, providerMetadata });
+  const { mediaType } = part;
+  return { type: "source-document", sourceId, mediaType, title: part.title, ...about };
+}
+
+/** A file in the chunk itself: one that the provider only points to is fetched, as the SDK does. */
+export async function fileChunk(
+  part: Part<"file" | "reasoning-file">,
+  signal: AbortSignal,
+): Promise<UIMessageChunk> {
+  const { type, mediaType, providerMetadata } = part;
+  const data = part.data.type === "data" ? part.data.data : await fetched(part.data.url, signal);
+  const url = `data:${mediaType};base64,${typeof data === "string" ? data : toBase64(data)}`;
+  return { type, mediaType, url, ...present({ providerMetadata }) };
+}
+
+async function fetched(url: URL, signal: AbortSignal): Promise<Uint8Array> {
+  const download = createDownload({ maxBytes: limits.maxMessageBytes });
+  const { data } = await download({ url, abortSignal: signal });
+  return data;
+}
+
+/** A call as the model made it. */
+export interface ParsedCall {
+  readonly chunk: UIMessageChunk;
+  /** Parsed JSON; of an invalid call whatever it was. */
+  readonly input: unknown;
+  /** The tool is unknown, or the input is no JSON that the tool is shown to take. */
+  readonly isInvalid: boolean;
+}
+
+/** The chunks of tools. A part belongs to the calls that came before it in the same answer. */
+export class ToolChunks {
+  readonly #tools: ToolSet;
+  /** What the tools say of themselves, by the id of a call. */
+  readonly #metadata = new Map<string, ToolSet[string]["metadata"]>();
+
+  constructor(tools: ToolSet) {
+    this.#tools = tools;
+  }
+
+  start(part: Part<"tool-input-start">): UIMessageChunk {
+    const { id: toolCallId, toolName, inputEncoding, providerExecuted, providerMetadata } = part;
+    const tool = this.#toolNamed(toolName);
+    const about = present({
+      inputEncoding,
+      providerExecuted,
+      providerMetadata,
+      toolMetadata: tool?.metadata,
+      dynamic: this.#dynamic(toolName, part.dynamic ?? false),
+      title: tool?.title,
+    });
+    return { type: "tool-input-start", toolCallId, toolName, ...about };
+  }
+
+  delta({ id: toolCallId, delta: inputTextDelta }: Part<"tool-input-delta">): UIMessageChunk {
+    return { type: "tool-input-delta", toolCallId, inputTextDelta };
+  }
+
+  async call(part: Part<"tool-call">): Promise<ParsedCall> {
+    const parsed = await parseToolCall({
+      toolCall: part,
+      tools: this.#tools,
+      repairToolCall: undefined,
+      instructions: undefined,
+      messages: [],
+    });
+    const { toolCallId, toolName, input, dynamic, invalid, error } = parsed;
+    const { providerExecuted, providerMetadata, toolMetadata, title } = parsed;
+    this.#metadata.set(toolCallId, toolMetadata);
+    const about = {
+      toolCallId,
+      toolName,
+      input,
+      ...present({
+        providerExecuted,
+        providerMetadata,
+        toolMetadata,
+        dynamic: this.#dynamic(toolName, dynamic),
+        title,
+      }),
+    };
+    if (invalid !== true) {
+      return { chunk: { type: "tool-input-available", ...about }, input, isInvalid: false };
+    }
+    // The SDK tells the model of its own tools only what was wrong.
+    const errorText = providerExecuted === true ? "An error occurred." : textOf(error);
+    return { chunk: { type: "tool-input-error", ...about, errorText }, input, isInvalid: true };
+  }
+
+  /** What a tool that the provider runs gave. */
+  result(part: Part<"tool-result">): UIMessageChunk {
+    const { toolCallId, toolName, result, isError, providerMetadata, dynamic } = part;
+    const about = {
+      toolCallId,
+      providerExecuted: true,
+      ...present({
+        providerMetadata,
+        toolMetadata: this.#metadata.get(toolCallId),
+        dynamic: this.#dynamic(toolName, dynamic),
+      }),
+    };
+    if (isError !== true)
+      return { type: "tool-output-available", output: result ?? null, ...about };
+    const errorText = typeof result === "string" ? result : JSON.stringify(result);
+    return { type: "tool-output-error", errorText, ...about };
+  }
+
+  /** Asks for a tool that the provider would run. Throws if there was no such call. */
+  approval({ approvalId, toolCallId }: Part<"tool-approval-request">): UIMessageChunk {
+    if (!this.#metadata.has(toolCallId)) {
+      throw new Error(`The model asks for approval of a call that it did not make: ${toolCallId}`);
+    }
+    return { type: "tool-approval-request", approvalId, toolCallId };
+  }
+
+  #toolNamed(name: string): ToolSet[string] | undefined {
+    return Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined;
+  }
+
+  /** Tools that we do not have are what the provider says that they are. */
+  #dynamic(toolName: string, said: boolean | undefined): boolean | undefined {
+    const tool = this.#toolNamed(toolName);
+    if (tool === undefined) return said;
+    return tool.type === "dynamic" ? true : undefined;
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? String(error) : messageOf(error);
+}
+
+type Present<Fields> = { [Key in keyof Fields]?: NonNullable<Fields[Key]> };
+
+/** The fields that are there: a chunk carries no empty ones. */
+function present<Fields extends object>(fields: Fields): Present<Fields> {
+  const entries = Object.entries(fields).filter(([, value]) => value != null);
+  return Object.fromEntries(entries) as Present<Fields>;
+}

@@ -1,0 +1,149 @@
+import { ByrefError, codeOf } from "../../errors.ts";
+
+/** Waits before the second and the third try, of which each gets up to a quarter more. */
+const RETRY_DELAYS_MS = [500, 2_000];
+const JITTER = 0.25;
+/** A provider may ask for a longer wait than ours, up to this one. */
+const MAX_RETRY_AFTER_MS = 60_000;
+
+/** What an endpoint says of itself; `code` also where nothing else says it. */
+const PASSING_TYPES: ReadonlySet<unknown> = new Set([
+  "api_error",
+  "overloaded_error",
+  "rate_limit_error",
+  "rate_limit_exceeded",
+  "server_error",
+  "internal_server_error",
+  "service_unavailable",
+  "timeout_error",
+]);
+/** Of Node and undici. */
+const NETWORK_CODES: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EAI_AGAIN",
+  "UND_ERR_SOCKET",
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+/** Where a message is all that there is: of runtimes, of endpoints, and of providers for a cut stream. */
+const PASSING_MESSAGES =
+  /^(?:terminated|fetch failed|failed to fetch|network connection lost\.?|overloaded|overloaded error|model overloaded|internal server error|service unavailable|response stream ended without a finish reason\.)$/iu;
+/** Errors wrap one another, but not without end. */
+const MAX_WRAPPED = 5;
+
+/** An answer without its end. Another try may have one. */
+export class BrokenOff extends ByrefError {
+  readonly isRetryable = true;
+
+  constructor() {
+    super("model_failed", "The model's answer broke off before its end.");
+  }
+}
+
+/**
+ * Whether the same call may succeed a moment later: overload, rate limits, time-outs, lost connections. Not
+ * what the endpoint refuses, nor what nobody knows.
+ */
+export function isRetryable(error: unknown): boolean {
+  if (codeOf(error) === "model_timeout") return true;
+  for (const layer of layersOf(error)) {
+    const verdict = verdictOf(layer);
+    if (verdict !== undefined) return verdict;
+  }
+  return false;
+}
+
+/** Why a try failed: the status that the endpoint answered with, if it did, else a code. */
+export function failureOf(error: unknown): string {
+  const code = codeOf(error);
+  if (code !== "internal") return code;
+  const status = layersOf(error).map(statusIn).find(isFailedStatus);
+  return status === undefined ? "model_failed" : String(status);
+}
+
+/** Milliseconds to wait behind the try of that number, from 1; undefined if there is no further try. */
+export function retryDelayMs(error: unknown, tried: number): number | undefined {
+  const ours = RETRY_DELAYS_MS[tried - 1];
+  if (ours === undefined || !isRetryable(error)) return undefined;
+  const asked = layersOf(error)
+    .map(({ responseHeaders }) => retryAfterMs(responseHeaders))
+    .find((delayMs) => delayMs !== undefined);
+  if (asked !== undefined && asked >= MAX_RETRY_AFTER_MS) return MAX_RETRY_AFTER_MS;
+  // Those who failed together should not come back together.
+  return Math.min((asked ?? ours) * (1 + JITTER * Math.random()), MAX_RETRY_AFTER_MS);
+}
+
+/** Waits; ends at once, without an error, when the signal aborts. */
+export function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, delayMs);
+    signal.addEventListener("abort", done);
+  });
+}
+
+type Layer = Readonly<Record<string, unknown>>;
+
+/** The error, and what it wraps: a provider's error part has the endpoint's words inside. */
+function layersOf(error: unknown): readonly Layer[] {
+  const layers: Layer[] = [];
+  let next: unknown = typeof error === "string" ? { message: error } : error;
+  while (isLayer(next) && layers.length < MAX_WRAPPED) {
+    layers.push(next);
+    const { error: inner, response, cause } = next;
+    next = inner ?? (isLayer(response) ? response.error : undefined) ?? cause;
+  }
+  return layers;
+}
+
+function isLayer(value: unknown): value is Layer {
+  return typeof value === "object" && value !== null;
+}
+
+/** Undefined if this layer does not say. */
+function verdictOf(layer: Layer): boolean | undefined {
+  const { isRetryable, overloaded, retryable, code, type, name, message } = layer;
+  // Of the platform: an overloaded object is not called again.
+  if (overloaded === true) return false;
+  if (isRetryable === true || retryable === true) return true;
+  const status = statusIn(layer);
+  if (status !== undefined) return isPassing(Number(status));
+  if (PASSING_TYPES.has(type) || PASSING_TYPES.has(code) || NETWORK_CODES.has(code)) return true;
+  if (name === "TimeoutError") return true;
+  if (typeof message === "string" && PASSING_MESSAGES.test(message.trim())) return true;
+  // An error without a status may still wrap a lost connection.
+  return isRetryable === false && layer.cause === undefined ? false : undefined;
+}
+
+function statusIn({ statusCode, status_code: snake, status, code }: Layer): unknown {
+  return [statusCode, snake, status, code].find(isFailedStatus);
+}
+
+function isFailedStatus(value: unknown): boolean {
+  return /^[45]\d\d$/u.test(String(value));
+}
+
+function isPassing(status: number): boolean {
+  return status === 408 || status === 409 || status === 429 || status >= 500;
+}
+
+/** What a response's headers ask for; in seconds, a date, or as some endpoints say it, milliseconds. */
+function retryAfterMs(headers: unknown): number | undefined {
+  if (!isLayer(headers)) return undefined;
+  const milliseconds = Number.parseFloat(String(headers["retry-after-ms"]));
+  if (milliseconds >= 0) return milliseconds;
+  const after = String(headers["retry-after"]);
+  const delayMs = /^\s*[\d.]+\s*$/u.test(after)
+    ? Number(after) * 1_000
+    : Date.parse(after) - Date.now();
+  return Number.isNaN(delayMs) ? undefined : Math.max(delayMs, 0);
+}

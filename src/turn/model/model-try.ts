@@ -1,0 +1,213 @@
+import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type { LanguageModelUsage, UIMessageChunk } from "ai";
+import { asLanguageModelUsage } from "ai/internal";
+import { limits } from "../../limits.ts";
+import type { Json } from "../../value/json.ts";
+import type { ModelCall } from "./model-call.ts";
+import { fileChunk, plainChunk, ToolChunks } from "./model-chunks.ts";
+import { BrokenOff } from "./model-failure.ts";
+import type { StepContext, StepResult, ToolCall } from "../step.ts";
+import { Watchdog } from "./watchdog.ts";
+
+type Part = LanguageModelV4StreamPart;
+type End = Extract<Part, { type: "finish" }>;
+
+/** The turn could not take a chunk: nothing that another try would mend. */
+export class NotTaken extends Error {}
+
+interface TryOptions {
+  /** Put behind the ids of texts and reasoning. */
+  readonly idSuffix: string;
+  /** Called before anything is written. */
+  readonly onFirst?: NonNullable<StepContext["reset"]>;
+  /** Called when the first is about to be written. */
+  readonly onAnswer: () => void;
+}
+
+/** One try of one model call. What it returns, or wrote before it threw, is of this try alone. */
+export class ModelTry {
+  readonly #context: StepContext;
+  readonly #idSuffix: string;
+  #onFirst: StepContext["reset"];
+  readonly #onAnswer: () => void;
+  readonly #tools: ToolChunks;
+  readonly #calls: ToolCall[] = [];
+  #invalidCalls = 0;
+  #hasWritten = false;
+  #hasFailed = false;
+  #end: End | undefined;
+
+  constructor(context: StepContext, { idSuffix, onFirst, onAnswer }: TryOptions) {
+    this.#context = context;
+    this.#idSuffix = idSuffix;
+    this.#onFirst = onFirst;
+    this.#onAnswer = onAnswer;
+    this.#tools = new ToolChunks(context.tools);
+  }
+
+  get hasWritten(): boolean {
+    return this.#hasWritten;
+  }
+
+  /** As far as the provider told it before it failed. */
+  get usage(): LanguageModelUsage | undefined {
+    return this.#end && asLanguageModelUsage(this.#end.usage);
+  }
+
+  /** Throws whatever the provider throws or says, `model_timeout`, or the stop signal's reason. */
+  async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<StepResult> {
+    const watchdog = new Watchdog(this.#context.signal, limits.modelSilenceMs);
+    const opening = open(prepare, watchdog.signal);
+    // A model that does not heed the signal is not waited for: its answer is let go when it comes.
+    const letGo = (reason?: unknown) => {
+      opening.then((reader) => reader.cancel(reason)).catch(() => undefined);
+    };
+    watchdog.aborted.catch(letGo);
+    try {
+      const reader = await Promise.race([opening, watchdog.aborted]);
+      await this.#read(reader, watchdog);
+      watchdog.signal.throwIfAborted();
+    } catch (error) {
+      if (error instanceof NotTaken) throw error;
+      if (this.#context.signal.aborted || !this.#isWhole) {
+        throw watchdog.signal.aborted ? watchdog.signal.reason : error;
+      }
+    } finally {
+      watchdog.end();
+      letGo();
+    }
+    return this.#result();
+  }
+
+  async #read(reader: ReadableStreamDefaultReader<Part>, watchdog: Watchdog): Promise<void> {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      watchdog.touch();
+      const taking = this.#take(read.value, watchdog.signal);
+      if (taking !== undefined) await taking;
+    }
+  }
+
+  /** Most parts are written at once, without a promise. */
+  #take(part: Part, signal: AbortSignal): void | Promise<void> {
+    switch (part.type) {
+      case "text-delta":
+      case "text-start":
+      case "text-end":
+      case "reasoning-start":
+      case "reasoning-delta":
+      case "reasoning-end":
+      case "source":
+      case "custom":
+        return this.#write(plainChunk(part, this.#idSuffix));
+      case "tool-input-start":
+        return this.#write(this.#tools.start(part));
+      case "tool-input-delta":
+        return this.#write(this.#tools.delta(part));
+      case "tool-call":
+        return this.#takeCall(part);
+      case "tool-result":
+        return this.#write(this.#tools.result(part));
+      case "tool-approval-request":
+        return this.#write(this.#tools.approval(part));
+      case "file":
+      case "reasoning-file":
+        return fileChunk(part, signal).then((chunk) => this.#write(chunk));
+      case "finish":
+        this.#end = part;
+        return undefined;
+      case "error":
+        this.#hasFailed = true;
+        throw part.error;
+      default:
+        return undefined;
+    }
+  }
+
+  async #takeCall(part: Extract<Part, { type: "tool-call" }>): Promise<void> {
+    const { chunk, input, isInvalid } = await this.#tools.call(part);
+    const { toolCallId, toolName } = part;
+    if (part.providerExecuted === true) return this.#write(chunk);
+    if (isTooDeep(input)) {
+      this.#invalidCalls++;
+      return this.#write(tooDeep(part));
+    }
+    if (isInvalid) this.#invalidCalls++;
+    // The SDK made the input by parsing JSON.
+    else this.#calls.push({ toolCallId, toolName, input: input as Json });
+    return this.#write(chunk);
+  }
+
+  #write(chunk: UIMessageChunk): void | Promise<void> {
+    if (!this.#hasWritten) this.#onAnswer();
+    this.#hasWritten = true;
+    try {
+      const onFirst = this.#onFirst;
+      this.#onFirst = undefined;
+      const clearing = onFirst?.();
+      if (clearing !== undefined) {
+        return clearing.then(() => this.#context.write(chunk)).catch(notTaken);
+      }
+      const writing = this.#context.write(chunk);
+      return writing?.catch(notTaken);
+    } catch (error) {
+      return notTaken(error);
+    }
+  }
+
+  /** Whatever happens behind an answer's end, the answer is there. */
+  get #isWhole(): boolean {
+    return !this.#hasFailed && this.#end !== undefined && isSaid(this.#end.finishReason);
+  }
+
+  #result(): StepResult {
+    if (this.#end === undefined || !this.#isWhole) throw new BrokenOff();
+    return {
+      finishReason: this.#end.finishReason.unified,
+      usage: this.usage,
+      calls: this.#calls,
+      invalidCalls: this.#invalidCalls,
+    };
+  }
+}
+
+async function open(
+  prepare: (signal: AbortSignal) => Promise<ModelCall>,
+  signal: AbortSignal,
+): Promise<ReadableStreamDefaultReader<Part>> {
+  const { model, options } = await prepare(signal);
+  const { stream } = await model.doStream({ ...options, abortSignal: signal });
+  return stream.getReader();
+}
+
+/**
+ * Only an end that the model itself said is one: providers make up a reason where a stream was cut, and
+ * do not agree on which.
+ */
+function isSaid({ unified, raw }: End["finishReason"]): boolean {
+  if (unified === "interrupted" || unified === "error") return false;
+  return unified !== "other" || raw !== undefined;
+}
+
+function notTaken(cause: unknown): never {
+  throw new NotTaken("A chunk was not taken.", { cause });
+}
+
+/** Deeper than any tool's input may be: writing it down would end the turn. */
+function isTooDeep(input: unknown): boolean {
+  let level: readonly unknown[] = [input];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > limits.maxDepth) return true;
+    level = level.flatMap((value) =>
+      typeof value === "object" && value !== null ? Object.values(value) : [],
+    );
+  }
+  return false;
+}
+
+function tooDeep({
+  toolCallId,
+  toolName,
+}: Pick<ToolCall, "toolCallId" | "toolName">): UIMessageChunk {
+  const errorText = `invalid_tool_input: The input is deeper than ${limits.maxDepth} levels.`;
+  return { type: "tool-input-error", toolCallId, toolName, input: {}, errorText };
+}

@@ -1,0 +1,52 @@
+import { jsonSchema } from "ai";
+import { variableCapability } from "../../plan/capability/variable-capability.ts";
+import { jsonSchemaOf } from "../../tool/json-schema-of.ts";
+import type { WrapOptions } from "../../tool/prepared-call.ts";
+import { failed } from "../../tool/run-tool.ts";
+import type { RuntimeTool } from "../../tool/runtime-tool.ts";
+import { saveTargetIn, splitInput, withTarget } from "../../tool/save-target.ts";
+import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
+import type { AnyTool, Prepared, WrappedTool } from "../../tool/wrapped-tool.ts";
+import type { Agent } from "../agent.ts";
+
+/** The capability `variable`, for agents that call with tags; those that write `{{name}}` expect it. */
+export function taggedVariables({
+  toolCalls,
+  tools,
+  variableTools = true,
+}: Agent): readonly RuntimeTool[] {
+  if (toolCalls !== "capability-xml") return [];
+  return variableCapability.filter(({ name }) => {
+    const isChosen =
+      typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
+    return isChosen && !Object.hasOwn(tools, name);
+  });
+}
+
+/** The same, with results that go where the call says, as other tools' do. */
+export async function wrapTaggedVariables(
+  tools: readonly RuntimeTool[],
+  options: WrapOptions,
+): Promise<ReadonlyMap<string, WrappedTool>> {
+  const wrapped = await wrapRuntimeTools(tools, options);
+  const taking = await Promise.all(
+    Array.from(wrapped, async ([name, tool]) => [name, await withOutput(tool)] as const),
+  );
+  return new Map(taking);
+}
+
+async function withOutput(tool: WrappedTool): Promise<WrappedTool> {
+  const schema = withTarget(await jsonSchemaOf(tool.shown), false);
+  if (schema === undefined) return tool;
+  const shown = { ...tool.shown, inputSchema: jsonSchema(schema) } as AnyTool;
+  const prepare: WrappedTool["prepare"] = async (given, call): Promise<Prepared> => {
+    try {
+      const { input, target } = splitInput(given);
+      const saveTo = target === undefined ? {} : { saveTo: saveTargetIn(target) };
+      return await tool.prepare(input, { ...saveTo, ...call });
+    } catch (error) {
+      return failed(error);
+    }
+  };
+  return { ...tool, shown, prepare };
+}

@@ -1,0 +1,173 @@
+import { codeOf, type ErrorCode, messageOf } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import type { Plan } from "../../plan/plan.ts";
+import { isOpenRun, type RunRecord } from "../../plan/run-record.ts";
+import type { Content } from "../../store/bytes/content.ts";
+import type { PreparedWrite, VariableStore } from "../../store/variable-store.ts";
+import type { Json } from "../../value/json.ts";
+import { resultOf, type ResultPart, resultParts } from "./run-result.ts";
+
+export interface OutcomeOptions {
+  readonly store: VariableStore;
+  readonly plan: Plan;
+  readonly record: RunRecord;
+}
+
+/** What trying again does not help against. */
+const PERMANENT = new Set<ErrorCode>(["limit_exceeded", "bad_value", "bad_name", "bad_path"]);
+
+/** What a run came to, made ready to be handed on to the conversation. */
+export class RunOutcome {
+  /** As it is kept: with a word on what could not be handed on. */
+  readonly record: RunRecord;
+  readonly #store: VariableStore;
+  readonly #endings: readonly Ending[];
+  readonly #names = new Map<ResultPart, string>();
+
+  /**
+   * A run that waits hands on nothing yet. What the conversation cannot take stays under the run's own
+   * name; rejects with what may be over the next time, a bucket that does not answer for example.
+   */
+  static async prepare({ store, plan, record }: OutcomeOptions): Promise<RunOutcome> {
+    const endings: Ending[] = [];
+    try {
+      for (const part of await resultParts(store, plan, record.id)) {
+        endings.push(await endingOf(store, part, record));
+      }
+    } catch (error) {
+      for (const { write } of endings) write?.discard();
+      throw error;
+    }
+    return new RunOutcome(store, record, endings);
+  }
+
+  private constructor(store: VariableStore, record: RunRecord, endings: readonly Ending[]) {
+    this.#store = store;
+    this.#endings = endings;
+    const problems = endings.flatMap(({ problem }) => problem ?? []);
+    const error = [record.error ?? [], problems].flat().join(" ");
+    this.record = error === "" ? record : { ...record, error };
+  }
+
+  /** The run's state and outputs; handles of what is too much, or a secret: as it is called once committed. */
+  get state(): Json {
+    const parts = this.#endings.map(({ part }) => part);
+    return resultOf(parts, (part) => this.#names.get(part) ?? part.info.name);
+  }
+
+  /** All of it, or it throws; to be called in a transaction. The run's own variables end. */
+  commit(): void {
+    // What it leaves behind has room where its own variables were.
+    if (!isOpenRun(this.record)) this.#store.endRun(this.record.id);
+    for (const { part, write } of this.#endings) {
+      if (write !== undefined) this.#names.set(part, write.commit().name);
+    }
+  }
+
+  discard(): void {
+    for (const { write } of this.#endings) write?.discard();
+  }
+}
+
+/** The conversation may change while the end is made ready. */
+const MAX_TRIES = 3;
+
+/** Makes the outcome ready and has it committed, by `commit` in a transaction; again on `conflict`. */
+export async function commitOutcome(
+  options: OutcomeOptions,
+  commit: (outcome: RunOutcome) => void,
+): Promise<void> {
+  const { store } = options;
+  for (let tries = 1; ; tries++) {
+    const outcome = await RunOutcome.prepare(options);
+    try {
+      return commit(outcome);
+    } catch (error) {
+      store.forget();
+      outcome.discard();
+      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+/** What becomes of a part when the run is over. */
+interface Ending {
+  readonly part: ResultPart;
+  readonly write?: PreparedWrite;
+  /** Why the conversation's own variable does not have it. */
+  readonly problem?: string;
+}
+
+async function endingOf(
+  store: VariableStore,
+  part: ResultPart,
+  record: RunRecord,
+): Promise<Ending> {
+  if (isOpenRun(record)) return { part };
+  if (!record.keep || record.status === "cancelled") {
+    // It is the run's result all the same.
+    return part.shown === undefined ? { part, write: await kept(store, part) } : { part };
+  }
+  try {
+    return { part, write: await handedOn(store, part) };
+  } catch (error) {
+    if (!PERMANENT.has(codeOf(error))) throw error;
+    const { output, info } = part;
+    const problem = `${output.name} was kept as ${info.name}: ${messageOf(error)}`;
+    return { part, write: await kept(store, part), problem };
+  }
+}
+
+async function handedOn(
+  store: VariableStore,
+  { output: { name, mode }, info, shown }: ResultPart,
+): Promise<PreparedWrite> {
+  const value = shown ?? (await store.read(info.name)) ?? null;
+  const added = mode === "append" ? withBreak(store, name, value) : value;
+  const write = { ...labelsOf(info), name, value: added, mode };
+  try {
+    return await store.prepare(write);
+  } catch (error) {
+    // What is there is something else, say a text: nothing of it is lost.
+    if (codeOf(error) !== "bad_value") throw error;
+    return store.prepare({ ...write, mode: "new" });
+  }
+}
+
+/** The run's variable as the conversation's, under the name that it has. */
+async function kept(store: VariableStore, { info }: ResultPart): Promise<PreparedWrite> {
+  const value = (await copyOf(store, info.name)) ?? null;
+  return store.prepare({ ...labelsOf(info), name: info.name, value, mode: "replace" });
+}
+
+function labelsOf({ visibility, sources, trusted }: ResultPart["info"]) {
+  return { sources, trusted, ...(visibility === "model" ? {} : { visibility }) };
+}
+
+/** Piece by piece: it may be more than fits into memory. */
+async function copyOf(store: VariableStore, name: string): Promise<Content | undefined> {
+  const open = store.open(name);
+  if (open === undefined) return undefined;
+  const { bytes, mediaType } = open.info;
+  let from = 0;
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const to = Math.min(from + limits.maxChunkBytes, bytes);
+      if (from < to) controller.enqueue(await open.read(from, to));
+      else controller.close();
+      from = to;
+    },
+  });
+  try {
+    return await store.receive(stream, mediaType);
+  } finally {
+    open.close();
+  }
+}
+
+/** Text below text is a paragraph of its own. */
+function withBreak(store: VariableStore, name: string, value: Json): Json {
+  const there = store.info(name);
+  const isBelow = there?.type === "string" && there.count > 0 && typeof value === "string";
+  return isBelow ? `\n\n${value}` : value;
+}

@@ -1,0 +1,141 @@
+import { ByrefError } from "../../errors.ts";
+import type { Awaitable } from "../../store/variable-store.ts";
+
+/** What costs money or does harm when it runs away. */
+export interface Spent {
+  readonly modelCalls: number;
+  readonly toolCalls: number;
+  /** As far as the provider tells them. */
+  readonly tokens: number;
+}
+
+/** How much a turn, a conversation in all of its turns, and a tenant may spend. Default: no limit. */
+export interface SpendLimits {
+  readonly turn?: Partial<Spent>;
+  readonly conversation?: Partial<Spent>;
+  /** All conversations of a tenant together, each UTC day or month; without `per`: in all. */
+  readonly tenant?: TenantLimits;
+}
+
+export interface TenantLimits extends Partial<Spent> {
+  readonly per?: "day" | "month";
+}
+
+/** What a turn has of what its tenant may spend. */
+export interface Share {
+  /** Is there room for it beside what the turn has spent? */
+  has(need: Partial<Spent>, spent: Spent): boolean;
+  /** Gets room for it. Rejects with `spend_exceeded` if there is none, and where nobody can say. */
+  more(need: Partial<Spent>, spent: Spent): Promise<void>;
+  /** Gives back what the turn has not spent. */
+  settle(spent: Spent): void;
+}
+
+export const NOTHING_SPENT: Spent = { modelCalls: 0, toolCalls: 0, tokens: 0 };
+
+const WHAT: Readonly<Record<keyof Spent, string>> = {
+  modelCalls: "calls of the model",
+  toolCalls: "calls of tools",
+  tokens: "tokens",
+};
+
+/** Counts what a turn spends, and refuses what would be too much, before it happens. */
+export class Spend {
+  readonly #limits: Omit<SpendLimits, "tenant">;
+  /** By the turns before this one. */
+  readonly #before: Spent;
+  readonly #share: Share | undefined;
+  #turn: Spent = NOTHING_SPENT;
+
+  constructor(limits: Omit<SpendLimits, "tenant">, before: Spent, share?: Share) {
+    this.#limits = limits;
+    this.#before = before;
+    this.#share = share;
+  }
+
+  get turn(): Spent {
+    return this.#turn;
+  }
+
+  /** Counts on from there. */
+  restore(turn: Spent): void {
+    this.#turn = turn;
+  }
+
+  /** By the conversation, this turn included. */
+  get total(): Spent {
+    return sumOf(this.#before, this.#turn);
+  }
+
+  /**
+   * Throws `spend_exceeded` if there is no room for it. Calls that are not made need not be paid. A promise
+   * where it has to be asked what the tenant may spend: the call waits for that.
+   */
+  add(what: "modelCalls" | "toolCalls", count: number): Awaitable<void> {
+    this.#require(what, count);
+    // How many tokens a call takes is known when it is over: the next one is refused.
+    if (what === "modelCalls") this.#require("tokens", 1);
+    const need = { [what]: count, tokens: what === "modelCalls" ? 1 : 0 };
+    const share = this.#share;
+    if (share?.has(need, this.#turn) === false) {
+      // Another call of the turn may have taken it meanwhile.
+      return share.more(need, this.#turn).then(() => this.add(what, count));
+    }
+    this.#turn = { ...this.#turn, [what]: this.#turn[what] + count };
+  }
+
+  /** At the end, or where the turn begins to wait for a person. */
+  settle(): void {
+    this.#share?.settle(this.#turn);
+  }
+
+  addTokens(tokens: number): void {
+    this.#turn = { ...this.#turn, tokens: this.#turn.tokens + tokens };
+  }
+
+  #require(what: keyof Spent, count: number): void {
+    const { turn = {}, conversation = {} } = this.#limits;
+    requireRoom(`turn.${what}`, { maximum: turn[what], spent: this.#turn[what], count });
+    requireRoom(`conversation.${what}`, {
+      maximum: conversation[what],
+      spent: this.total[what],
+      count,
+    });
+  }
+}
+
+function requireRoom(
+  limit: string,
+  { maximum, spent, count }: { maximum: number | undefined; spent: number; count: number },
+): void {
+  if (maximum === undefined || spent + count <= maximum) return;
+  throw spendExceeded(limit, { maximum, spent, count });
+}
+
+/** `per`: the day or month in which so much may be spent. */
+export function spendExceeded(
+  limit: string,
+  { maximum, spent, count }: { maximum: number; spent: number; count: number },
+  per?: string,
+): ByrefError {
+  const [scope, what] = limit.split(".") as [keyof SpendLimits, keyof Spent];
+  const each = per === undefined ? "" : ` a ${per}`;
+  const message = `This ${scope} may spend ${maximum} ${WHAT[what]}${each}, and has spent ${spent}.`;
+  return new ByrefError("spend_exceeded", message, { limit, maximum, actual: spent + count });
+}
+
+/** What a conversation has spent, a turn included that waits for a person. */
+export function spentBefore(
+  last: { readonly spent: Spent; readonly counts?: { readonly spent: Spent } } | undefined,
+): Spent {
+  if (last === undefined) return NOTHING_SPENT;
+  return last.counts === undefined ? last.spent : sumOf(last.spent, last.counts.spent);
+}
+
+export function sumOf(some: Spent, more: Spent): Spent {
+  return {
+    modelCalls: some.modelCalls + more.modelCalls,
+    toolCalls: some.toolCalls + more.toolCalls,
+    tokens: some.tokens + more.tokens,
+  };
+}
