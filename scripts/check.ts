@@ -25,6 +25,7 @@ const MAX_PAGE_KIB = 200;
 const checks = [
   { name: "format", command: ["oxfmt", "--check"] },
   { name: "lint and layers", command: ["oxlint"] },
+  { name: "nothing unused", command: ["knip", "--no-progress"] },
   { name: "types", command: ["tsc", "-p", "tsconfig.json"] },
   { name: "types of the page", command: ["tsc", "-p", "src/web/tsconfig.json"] },
   {

@@ -21,7 +21,7 @@ import { settingsOf } from "./settings.ts";
 import type { Transfers } from "./transfer/transfer.ts";
 
 /** The bindings that the Worker needs; settings are read from the rest (`settings.ts`). */
-export interface Bindings {
+interface Bindings {
   readonly CONVERSATIONS: DurableObjectNamespace;
   /** Lists a tenant's conversations; without it they are not listed. */
   readonly DIRECTORY?: DurableObjectNamespace;

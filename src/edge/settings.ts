@@ -139,7 +139,7 @@ const MODEL_FORMS =
   "demo, anthropic:<model>, openai:<model>, openai-compatible:<model> or workers-ai:<model>";
 
 /** Every setting of the Worker: variables and secrets, all of them text. */
-export const settingsSchema = z
+const settingsSchema = z
   .object({
     MODEL: z
       .string()

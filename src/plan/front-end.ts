@@ -18,7 +18,7 @@ export interface RunPlaces {
 }
 
 /** What a front end is given of where its plans run. */
-export interface FrontEndContext {
+interface FrontEndContext {
   /** Names of the tools that the agent and the runtime have. */
   readonly toolNames: Iterable<string>;
   readonly hasFiles: boolean;

@@ -32,7 +32,7 @@ export function requireInput({ input: schema }: Plan, input: Json): void {
 const MAX_SAID_ISSUES = 3;
 
 /** Throws `body_too_large`. */
-export function requireSmallInput(input: Json): void {
+function requireSmallInput(input: Json): void {
   const bytes = byteLength(JSON.stringify(input));
   if (bytes <= limits.maxPlanBytes) return;
   const message = `An input has at most ${limits.maxPlanBytes} bytes, this one ${bytes}: keep long data in variables, and give their names.`;

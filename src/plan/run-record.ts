@@ -2,7 +2,7 @@ import { limits } from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Plan } from "./plan.ts";
 
-export type CallStatus = "waiting" | "running" | "done" | "failed" | "skipped";
+type CallStatus = "waiting" | "running" | "done" | "failed" | "skipped";
 
 /** What became of a call in a run. */
 export interface CallState {

@@ -24,7 +24,7 @@ export function unknownName(name: string, names: Iterable<string>): Missing {
 }
 
 /** What a reference stands for in its variable's value. */
-export function readReference(reference: Reference, value: Json): Found | Missing {
+function readReference(reference: Reference, value: Json): Found | Missing {
   return answerFrom(reference, readPath(value, reference.path));
 }
 

@@ -15,7 +15,7 @@ export type Awaitable<Result> = Result | Promise<Result>;
 export type Visibility = "model" | "sealed" | "secret";
 
 /** `run`: the variable ends with the run that made it. */
-export type Scope = "conversation" | "run";
+type Scope = "conversation" | "run";
 
 /** Where the value lies: in its row, in rows of its own, or in the bucket. */
 export type Location = "row" | "chunks" | "r2";

@@ -12,7 +12,7 @@ export type WriteMode = "replace" | "append" | "merge" | "new";
  * an object's keys into another's, at any depth. Without a value there, each is `replace`. Throws
  * `bad_value` for any other pair; then nothing is to be written.
  */
-export function valueAfter(mode: WriteMode, existing: Json | undefined, value: Json): Json {
+function valueAfter(mode: WriteMode, existing: Json | undefined, value: Json): Json {
   if (existing === undefined || mode === "replace" || mode === "new") return value;
   return mode === "append" ? appended(existing, value) : merged(existing, value);
 }

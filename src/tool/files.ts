@@ -6,7 +6,7 @@ import type { FileContent } from "./variables/file-content.ts";
 export type FileLabels = Required<Pick<Write, "visibility" | "sources" | "trusted">>;
 
 /** Which call wrote what stands from this character on: made again, it takes the place of that. */
-export interface FileAddition {
+interface FileAddition {
   readonly call: string;
   readonly from: number;
 }

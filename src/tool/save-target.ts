@@ -10,7 +10,7 @@ import { isObject, type Json } from "../value/json.ts";
 
 /** Where a call says that its result is to be saved: a parameter that the runtime takes out again. */
 export const OUTPUT_PATH = "_outputPath";
-export const DESCRIPTION = "_description";
+const DESCRIPTION = "_description";
 
 /** What is written: one place, one of several, or all of several. */
 export interface SaveTarget {

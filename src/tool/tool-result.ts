@@ -11,7 +11,7 @@ export interface BytesResult {
 }
 
 /** What a tool returned, ready to be kept. */
-export interface ToolResult {
+interface ToolResult {
   readonly value: Json | Content;
   /** What had to be converted, one sentence each. */
   readonly notes: readonly string[];
@@ -39,7 +39,7 @@ export async function outcomeOf(
  * text and records of any size that a variable may have. Bytes become bytes, anything else JSON. Throws
  * `bad_value` or `limit_exceeded`, and `tool_failed` for a Response that is an error.
  */
-export async function toolResultOf(returned: unknown, store: VariableStore): Promise<ToolResult> {
+async function toolResultOf(returned: unknown, store: VariableStore): Promise<ToolResult> {
   // A text may be longer than JSON.
   if (typeof returned === "string") return { value: returned, notes: [] };
   if (returned instanceof Response) return responseResult(returned, store);

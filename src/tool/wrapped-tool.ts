@@ -81,7 +81,7 @@ export interface ApprovalRequest {
 /** What came of a call: data, because the model is told of either. */
 export type ToolRun = Done | Failed;
 
-export interface Done {
+interface Done {
   readonly kind: "done";
   /**
    * Saves the result as a variable; throws, or rejects with, what the store throws. A result that is

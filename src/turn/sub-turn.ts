@@ -49,7 +49,7 @@ export function askModelOf(options: SubTurnOptions, colleague: Colleague): AskMo
  * person has to approve is refused. Rejects with what ends such a turn: `model_failed`, `spend_exceeded`,
  * `limit_exceeded` and their like, or the reason of the call's signal.
  */
-export async function askAgent(
+async function askAgent(
   options: SubTurnOptions,
   colleague: Colleague,
   question: Question,

@@ -149,7 +149,7 @@ function effectsOf(name: string, { effects = {} }: Agent): Effects {
 }
 
 /** As they are before they are wrapped. */
-export function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
+function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
   return Object.fromEntries(tools.map(({ name, inputSchema }) => [name, { inputSchema }]));
 }
 

@@ -7,7 +7,7 @@ import { requireJson } from "./require-json.ts";
 import { ArrayShape } from "./shape.ts";
 
 /** What went through a meter. */
-export interface Metered {
+interface Metered {
   readonly about: {
     readonly type: "string" | "array" | "bytes";
     /** Code points, records or bytes. */

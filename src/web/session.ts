@@ -60,7 +60,7 @@ export function enter(key: string | undefined, onRefused: () => void): Entry {
 }
 
 /** Of a problem document, or of whatever the answer is. */
-export async function errorFrom(response: Response): Promise<ClientError> {
+async function errorFrom(response: Response): Promise<ClientError> {
   const text = await response.text().catch(String);
   const details = parsed(text);
   const { code = "bad_answer", title = `Status ${response.status}` } = details;

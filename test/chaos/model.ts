@@ -126,7 +126,7 @@ export function stateKey(state: State): string {
 }
 
 /** Undefined if nobody can say. */
-export function isAlive(state: State, { fromMs, toMs }: Span): boolean | undefined {
+function isAlive(state: State, { fromMs, toMs }: Span): boolean | undefined {
   if (state.kind === "absent") return false;
   const { expires } = state;
   if (expires === undefined || expires.fromMs > toMs) return true;

@@ -116,7 +116,7 @@ function sizeOf(value: SqlValue): number {
 }
 
 /** Objects in memory that fail when they are told to. */
-export class BreakableBlobs extends MemoryBlobs {
+class BreakableBlobs extends MemoryBlobs {
   /** What is to throw, and what. */
   broken:
     | { readonly call: "put" | "upload" | "write" | "complete"; readonly error: Error }

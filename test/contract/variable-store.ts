@@ -17,7 +17,7 @@ export interface StoreOptions {
   readonly now: () => number;
 }
 
-export interface Subject {
+interface Subject {
   readonly dispose?: (store: VariableStore) => void;
   /** Has the store a bucket for what is large? */
   readonly hasBucket?: boolean;

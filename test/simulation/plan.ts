@@ -32,7 +32,7 @@ export const GIVES = [
 export type Gives = (typeof GIVES)[number];
 
 /** How a call of the model goes wrong: at once, or in the middle; `refused` for good. */
-export type Fault = "overloaded" | "cut" | "refused";
+type Fault = "overloaded" | "cut" | "refused";
 
 /** In its texts `{t0s0c1}` stands for the variable that this call's result is kept as. */
 export interface PlannedCall {
@@ -62,7 +62,7 @@ export interface PlannedStep {
   readonly isRaced: boolean;
 }
 
-export interface PlannedTurn {
+interface PlannedTurn {
   readonly steps: readonly PlannedStep[];
   /** A person decides one thing after the other. */
   readonly decidesOneByOne: boolean;

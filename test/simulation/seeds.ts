@@ -60,7 +60,7 @@ function added(tally: Tally, { crashes, messages }: Outcome): Tally {
 }
 
 /** A conversation of this seed, without crashes and with them. The seed is in what it throws. */
-export async function simulateSeed(seed: number): Promise<Outcome> {
+async function simulateSeed(seed: number): Promise<Outcome> {
   try {
     const random = new Random(seed);
     const plan = planFrom(random.fork());

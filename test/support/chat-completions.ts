@@ -12,7 +12,7 @@ interface ToolCall {
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
-export interface ChatMessage {
+interface ChatMessage {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly content?: string | null;
   readonly tool_calls?: readonly ToolCall[];
@@ -34,7 +34,7 @@ export interface ChatBody {
   }[];
 }
 
-export interface ChatRequest {
+interface ChatRequest {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: ChatBody;

@@ -127,7 +127,7 @@ function shown(name: string, value: unknown): JSONValue {
   };
 }
 
-export function offer(tools: ToolSet): LanguageModelV4FunctionTool[] {
+function offer(tools: ToolSet): LanguageModelV4FunctionTool[] {
   return Object.entries(tools).map(([name, { description }]) => ({
     type: "function",
     name,

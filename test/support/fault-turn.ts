@@ -16,7 +16,7 @@ export interface Outcome {
   readonly calls: number;
 }
 
-export function endOf({ chunks }: Turn): string {
+function endOf({ chunks }: Turn): string {
   const last = chunks.at(-1);
   return last?.type === "error" ? (last.errorText.split(": ")[0] ?? "") : String(last?.type);
 }

@@ -27,7 +27,7 @@ export interface McpReplay {
   readonly milliseconds: number;
 }
 
-export interface McpFailure {
+interface McpFailure {
   readonly id: string;
   readonly step: number;
   readonly expected: Json;

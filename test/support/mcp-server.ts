@@ -21,12 +21,12 @@ export interface OfferedTool {
 
 export type Result = CallToolResult;
 
-export interface McpCall {
+interface McpCall {
   readonly tool: string;
   readonly input: JsonObject;
 }
 
-export interface McpRequest {
+interface McpRequest {
   readonly method: string;
   readonly rpc: string | undefined;
   readonly headers: IncomingMessage["headers"];

@@ -114,11 +114,6 @@ async function seenIn(chunks: readonly UIMessageChunk[]): Promise<Seen> {
   };
 }
 
-/** What a scripted model's client sees, and what the model was given, call by call. */
-export type Scripted<Answer extends Seen = Seen> = Answer & {
-  readonly prompts: readonly unknown[];
-};
-
 /** The same steps for both loops; `next` is answered by the last of them. */
 export async function askBoth(steps: readonly Step[], asked: Omit<Asked, "model"> = {}) {
   const models = [scriptedModel(steps), scriptedModel(steps)] as const;

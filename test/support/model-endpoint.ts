@@ -20,7 +20,7 @@ export type EndpointStep =
   /** Not a stream: a status and a document. */
   | { readonly kind: "status"; readonly status: number; readonly body: object };
 
-export interface EndpointCall {
+interface EndpointCall {
   readonly name: string;
   readonly input: object;
 }
@@ -40,9 +40,7 @@ export interface ModelEndpoint {
 }
 
 /** One step for each request, or what to say to it. */
-export type EndpointScript =
-  | readonly EndpointStep[]
-  | ((body: EndpointRequest["body"]) => EndpointStep);
+type EndpointScript = readonly EndpointStep[] | ((body: EndpointRequest["body"]) => EndpointStep);
 
 /** The events of a protocol for one step; `number` counts the requests of a script. */
 export type Protocol = (

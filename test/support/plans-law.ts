@@ -17,7 +17,7 @@ import { framesIn } from "./turn-client.ts";
 export const ROOT = "/conversations/c";
 export const PLANS = `${ROOT}/plans`;
 
-export interface LawCall {
+interface LawCall {
   readonly _id: string;
   readonly _tool: string;
   readonly status: string;
@@ -58,7 +58,7 @@ export interface DataPart {
 export type Calls = readonly Readonly<Record<string, unknown>>[];
 
 /** The tools of `plans.json`; what they got, in order, is in `seen`. */
-export function lawTools(seen: unknown[] = []): ToolSet {
+function lawTools(seen: unknown[] = []): ToolSet {
   const note = (input: unknown) => void seen.push(input);
   return {
     echo: tool({

@@ -4,8 +4,8 @@
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type Variables = Record<string, Json>;
-export type AnswerSyntax = "dollar" | "mustache" | "dagger";
-export type InputSyntax = AnswerSyntax | "target";
+type AnswerSyntax = "dollar" | "mustache" | "dagger";
+type InputSyntax = AnswerSyntax | "target";
 export type ExpandOptions = { syntaxes?: AnswerSyntax[]; inCode?: boolean; inUrls?: boolean };
 export type ResolveOptions = { syntaxes?: InputSyntax[] };
 export type ResolveResult = { value: Json } | { error: "path_not_found" | "bad_alternatives" };
@@ -291,7 +291,7 @@ function endsInInlineCode(line: string): boolean {
   return openLength > 0;
 }
 
-export function inCode(source: string, position: number): boolean {
+function inCode(source: string, position: number): boolean {
   const lines = source.slice(0, position).split(/\r\n|\n|\r/);
   const current = lines.pop() ?? "";
   let fence: Fence | undefined;
@@ -353,7 +353,7 @@ function tagIsOpen(output: string): boolean {
   return false;
 }
 
-export function urlIsOpen(output: string): boolean {
+function urlIsOpen(output: string): boolean {
   return (
     bareUrlIsOpen(output) ||
     anyDestinationIsOpen(output) ||

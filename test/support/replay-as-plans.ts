@@ -25,7 +25,7 @@ export type PlanReplay =
   | { readonly kind: "skipped"; readonly reason: string }
   | { readonly kind: "ran"; readonly runs: number; readonly failures: readonly PlanFailure[] };
 
-export interface PlanFailure {
+interface PlanFailure {
   readonly id: string;
   readonly store: string;
   /** The indices of the steps, as the plan has them. */

@@ -16,7 +16,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface Stopped extends Exit {
+interface Stopped extends Exit {
   /** Processes that it had started and that went on without it; they have been killed. */
   readonly survivors: number;
 }

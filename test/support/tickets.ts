@@ -9,7 +9,7 @@ export const KEYS = {
 export const call = callWith(KEYS);
 export const as = (key: string) => ({ authorization: `Bearer ${key}` });
 
-export interface Ticket {
+interface Ticket {
   readonly ticket: string;
 }
 

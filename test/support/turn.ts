@@ -148,7 +148,7 @@ export function emptyHistory(): History {
   return new History(sql);
 }
 
-export function emptyJournal(): Journal {
+function emptyJournal(): Journal {
   const sql = new NodeSql();
   migrate(sql);
   return new Journal(sql);

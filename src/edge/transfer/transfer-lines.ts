@@ -170,7 +170,7 @@ export class TransferReader {
 }
 
 /** Throws `bad_import` or `unsupported_version`. Values are not quoted: they may be anybody's. */
-export function recordIn(line: Uint8Array, number: number): TransferRecord {
+function recordIn(line: Uint8Array, number: number): TransferRecord {
   const given = jsonIn(line, number);
   if (number === 1) requireVersion(given);
   const { data, error } = transferRecord.safeParse(given);

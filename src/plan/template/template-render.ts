@@ -25,7 +25,7 @@ export interface Withheld {
 }
 
 /** Somebody who is not trusted has written it: data to work with, no instructions. */
-export interface Doubted extends Found {
+interface Doubted extends Found {
   readonly untrusted: true;
 }
 

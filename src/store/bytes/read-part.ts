@@ -209,7 +209,7 @@ const MAX_LOOKED_AT = 20;
 type Missing = Extract<Reading, { found: false }>;
 
 /** Throws `limit_exceeded` for what would have to be in memory as a whole. */
-export function requireReadable(actual: number): void {
+function requireReadable(actual: number): void {
   const maximum = limits.maxJsonBytes;
   if (actual <= maximum) return;
   const advice = "Ask for a slice of it, such as [0:100].";

@@ -11,7 +11,7 @@ import type { NamedText } from "./sandbox.ts";
 import { lookupInStore } from "../store-lookup.ts";
 
 /** A variable up to this size is handed over whole; of a larger one the code reads parts. */
-export const MAX_PLAIN_BYTES = 4_194_304;
+const MAX_PLAIN_BYTES = 4_194_304;
 /** All that is handed over at once; the platform takes 32 MiB in one call, a character being two bytes. */
 export const MAX_CROSSING_CHARS = 12_582_912;
 

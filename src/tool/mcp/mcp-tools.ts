@@ -33,7 +33,7 @@ export interface McpServer extends McpEndpoint {
   readonly tools?: Readonly<Record<string, McpToolLabels>> | undefined;
 }
 
-export interface McpToolLabels {
+interface McpToolLabels {
   readonly sealed?: boolean | undefined;
   /** Default: false, for who knows what a server hands on. */
   readonly trusted?: boolean | undefined;

@@ -109,7 +109,7 @@ export function nearestReference(name: string, path: Path): string {
 }
 
 /** The match and what stands around it, no half of a surrogate pair at either end. */
-export function excerptOf(text: string, match: TextMatch): string {
+function excerptOf(text: string, match: TextMatch): string {
   const { start, end } = windowOf(text, match);
   const shown = text.slice(start, end).toWellFormed();
   return `${start > 0 ? "…" : ""}${shown}${end < text.length ? "…" : ""}`;

@@ -53,20 +53,18 @@ export async function valueAt(store: VariableStore, target: Target): Promise<Jso
 }
 
 /** All of a stored array or text, or one slice of it: what has not to be loaded to be cut. */
-export function stretchOf({ type, count }: VariableInfo, path: Path): Stretch | undefined {
+function stretchOf({ type, count }: VariableInfo, path: Path): Stretch | undefined {
   if (type !== "array" && type !== "string") return undefined;
   const [first, ...rest] = path;
   if (first === undefined) return { from: 0, to: count };
   return rest.length === 0 && isSlice(first) ? boundedBy(first, count) : undefined;
 }
 
-export function isSlice(
-  segment: Segment,
-): segment is { readonly from?: number; readonly to?: number } {
+function isSlice(segment: Segment): segment is { readonly from?: number; readonly to?: number } {
   return !("key" in segment) && !("index" in segment) && !("each" in segment);
 }
 
-export function boundedBy(
+function boundedBy(
   { from = 0, to }: { readonly from?: number; readonly to?: number },
   count: number,
 ): Stretch {

@@ -7,7 +7,7 @@ import type { Agent } from "../agent.ts";
 const PROPOSE_PLAN = "propose_plan";
 
 /** A plan that a model has written. */
-export interface ModelProposal {
+interface ModelProposal {
   readonly format: "json";
   readonly text: string;
   readonly tainted: boolean;

@@ -17,7 +17,7 @@ export interface Claim {
   readonly wants: readonly Want[];
 }
 
-export interface Want {
+interface Want {
   readonly what: Kind;
   readonly count: number;
   readonly maximum: number;

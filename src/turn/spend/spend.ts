@@ -132,7 +132,7 @@ export function spentBefore(
   return last.counts === undefined ? last.spent : sumOf(last.spent, last.counts.spent);
 }
 
-export function sumOf(some: Spent, more: Spent): Spent {
+function sumOf(some: Spent, more: Spent): Spent {
   return {
     modelCalls: some.modelCalls + more.modelCalls,
     toolCalls: some.toolCalls + more.toolCalls,

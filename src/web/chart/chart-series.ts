@@ -14,7 +14,7 @@ export interface ChartChoice {
   readonly form: "bar" | "line";
 }
 
-export const MAX_SERIES = 4;
+const MAX_SERIES = 4;
 /** With more places than these bars are hairs. */
 const MAX_BARS = 60;
 /** Series of very different sizes in one chart make all but the largest flat. */

@@ -17,7 +17,7 @@ export function marked(index: number, text: string): string | undefined {
   return OPEN + String.fromCharCode(FIRST_INDEX + index) + text + CLOSE;
 }
 
-export function hasMarks(text: string): boolean {
+function hasMarks(text: string): boolean {
   return ANY_MARK.test(text);
 }
 
@@ -215,7 +215,7 @@ function plain(text = ""): string {
 }
 
 /** Undefined for whatever is neither a web nor a mail address. */
-export function addressOf(href: string): string | undefined {
+function addressOf(href: string): string | undefined {
   try {
     const url = new URL(plain(href));
     return ["http:", "https:", "mailto:"].includes(url.protocol) ? url.href : undefined;

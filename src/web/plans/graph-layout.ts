@@ -6,13 +6,13 @@ export interface Layout {
   readonly height: number;
 }
 
-export interface PlacedNode {
+interface PlacedNode {
   readonly id: string;
   readonly x: number;
   readonly y: number;
 }
 
-export interface PlacedEdge {
+interface PlacedEdge {
   readonly from: string;
   readonly to: string;
   /** As SVG draws it. */

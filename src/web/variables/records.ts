@@ -16,7 +16,7 @@ export interface Sorting {
 }
 
 /** The column of what is no record. */
-export const VALUE = "value";
+const VALUE = "value";
 
 const MAX_COLUMNS = 60;
 const LOOKED_AT = 200;

@@ -6,7 +6,7 @@ import { type Upload, uploadOf } from "./upload.ts";
 import { bytesInWords } from "../words.ts";
 
 /** A file on its way to being a variable. */
-export interface Uploading {
+interface Uploading {
   readonly id: number;
   readonly file: string;
   readonly stage: "busy" | "exists" | "kept" | "failed";
@@ -16,7 +16,7 @@ export interface Uploading {
 }
 
 /** What is done with a name that is taken. */
-export type Choice = "replace" | "both";
+type Choice = "replace" | "both";
 
 export interface Uploads {
   readonly uploads: readonly Uploading[];

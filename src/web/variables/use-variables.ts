@@ -3,7 +3,7 @@ import type { VariableInfo } from "../../store/variable-store.ts";
 import type { Session } from "../session.ts";
 import { type Loaded, useLoaded } from "./use-loaded.ts";
 
-export interface VariableList {
+interface VariableList {
   /** Newest first. */
   readonly variables: readonly VariableInfo[];
   readonly hasMore: boolean;

@@ -7,7 +7,7 @@ import { bundleWorker, type ChaosWorker, startWorker } from "../worker.ts";
 
 /** Where in a call the process ends: its tool is asked, has done its work, has answered. */
 export const stages = ["asked", "done", "answered"] as const;
-export type Stage = (typeof stages)[number];
+type Stage = (typeof stages)[number];
 
 export interface Kill {
   readonly call: string;

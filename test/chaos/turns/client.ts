@@ -196,7 +196,7 @@ function asksSomebody({ script }: Turn): boolean {
   return script.steps.some(({ calls }) => calls.some((name) => TOOLS[name].needsApproval));
 }
 
-export function waitingIn(message: UIMessage | undefined): string | undefined {
+function waitingIn(message: UIMessage | undefined): string | undefined {
   for (const part of message?.parts ?? []) {
     if (isToolUIPart(part) && part.state === "approval-requested") return part.approval.id;
   }

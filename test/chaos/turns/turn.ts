@@ -23,13 +23,13 @@ export interface Turn {
   readonly log: string[];
 }
 
-export interface Promised {
+interface Promised {
   readonly parts: UIMessage["parts"];
   /** Outputs of tools that stand in steps which are not finished yet, by call. */
   readonly outputs: ReadonlyMap<string, string>;
 }
 
-export interface Answer {
+interface Answer {
   readonly who: string;
   readonly message: UIMessage | undefined;
 }

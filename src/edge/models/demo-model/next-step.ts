@@ -4,7 +4,7 @@ import { runtimeToolNames } from "../../../tool/variables/variable-tools.ts";
 import { type Conversation, isObject, type Outcome, type Variable } from "./read-conversation.ts";
 import type { Intent, OrderGoal } from "./understand.ts";
 
-export type ToolCall = { readonly toolName: string; readonly input: JSONObject };
+type ToolCall = { readonly toolName: string; readonly input: JSONObject };
 export type Step =
   | { readonly kind: "calls"; readonly calls: readonly ToolCall[] }
   | { readonly kind: "text"; readonly text: string };

@@ -26,7 +26,7 @@ export type Variable = {
   readonly shape: string;
 };
 
-export type Failure = {
+type Failure = {
   readonly kind: "failure";
   readonly message: string;
   /** What the tool answered, where that has no name; some tools mean it so. */
