@@ -112,7 +112,7 @@ export default class extends WorkerEntrypoint {
     const values = job.values.map(([, value]) => JSON.parse(value));
     const large = job.large.map(([name, about]) => largeValue(host, name, JSON.parse(about)));
     try {
-      const { default: body } = await import("../code.js");
+      const { default: body } = await import("./code.js");
       const returned = jsonOf(await body(tools, vars, console, ...values, ...large));
       const assigned = Object.entries(vars).flatMap(([name, value]) => {
         const json = jsonOf(value);
