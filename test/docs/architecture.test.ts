@@ -1,0 +1,46 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const page = readFileSync("docs/architecture.md", "utf8");
+/** `| folder | what it is | begin with |` */
+const rows = [...page.matchAll(/^\| `(src\/[^`]+)` \| (.+) \| (.+) \|$/gm)].map(
+  ([, folder = "", , begin = ""]) => ({ folder, begin: namesIn(begin) }),
+);
+
+describe("docs/architecture.md", () => {
+  test("has a row for every folder of the source, the page's and the demo model's parts aside", () => {
+    const folders = sourceFolders("src").filter(
+      (folder) => !/^src\/(web|edge\/models)\//.test(folder),
+    );
+    expect(rows.map(({ folder }) => folder).toSorted()).toEqual(folders.toSorted());
+  });
+
+  test("says with which of a folder's files to begin", () => {
+    const missing = rows.flatMap(({ folder, begin }) =>
+      begin.map((name) => join(folder, name)).filter((path) => !existsSync(path)),
+    );
+    expect(missing).toEqual([]);
+    expect(rows.filter(({ begin }) => begin.length === 0)).toEqual([]);
+  });
+
+  test("names no file that is not there", () => {
+    const named = namesIn(page).filter((name) => name.includes("/"));
+    const roots = ["", "src", "src/web"];
+    const missing = named.filter((name) => !roots.some((root) => existsSync(join(root, name))));
+    expect(named.length).toBeGreaterThan(100);
+    expect(missing).toEqual([]);
+  });
+});
+
+function namesIn(text: string): readonly string[] {
+  return [...text.matchAll(/`([\w./-]+\.tsx?)`/g)].map(([, name = ""]) => name);
+}
+
+function sourceFolders(root: string): readonly string[] {
+  const entries = readdirSync(root, { withFileTypes: true });
+  const folders = entries
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(root, name));
+  return folders.flatMap((folder) => [folder, ...sourceFolders(folder)]);
+}
