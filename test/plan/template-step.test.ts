@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { effectsOfStep } from "../../src/plan/template/template-step.ts";
+import { effectsOfStep, promptTool } from "../../src/plan/template/template-step.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
+import type { Json } from "../../src/value/json.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
 import { step, today } from "./template-asked.ts";
 import { planOf, runRecord, TemplateRuns } from "./template-run.ts";
@@ -210,6 +213,35 @@ Check it.`;
     expect(effectsOfStep(withTools, () => "idempotent")).toBe("none");
     expect(effectsOfStep(withTools, (name) => (name === "send" ? "once" : "none"))).toBe("once");
     expect(effectsOfStep(step("Prompt."), () => "once")).toBe("none");
+  });
+});
+
+describe("a step that lacks a required input", () => {
+  it("asks nobody, and ends as input_missing with what is missing", async () => {
+    const store = new MemoryStore();
+    const asked: unknown[] = [];
+    const prompt = promptTool({
+      store,
+      today,
+      ask: async (question) => {
+        asked.push(question);
+        throw new Error("Nobody is to be asked.");
+      },
+    });
+    const tools = await wrapRuntimeTools([prompt], { store });
+    const ready = await tools
+      .get("prompt")
+      ?.prepare(step("@input variable:notes (required)\nSummarise.") as unknown as Json, {
+        toolCallId: "s",
+        messages: [],
+        signal: new AbortController().signal,
+        idempotencyKey: "k",
+      });
+    if (ready?.kind !== "ready") throw new Error("The step was not ready.");
+    const run = await ready.run();
+    expect(run).toMatchObject({ kind: "failed", code: "input_missing" });
+    expect(run).toMatchObject({ message: expect.stringContaining("notes") });
+    expect(asked).toEqual([]);
   });
 });
 
