@@ -1,5 +1,5 @@
 import { type RefObject, useState } from "react";
-import { Icon } from "../shell/icon.tsx";
+import { Icon } from "../icon.tsx";
 import "./composer.css";
 
 interface ComposerProps {

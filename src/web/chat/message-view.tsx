@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import { memo, type ReactNode, useState } from "react";
 import type { TurnMetadata } from "../../turn/turn.ts";
-import { Icon, type IconName } from "../shell/icon.tsx";
+import { Icon, type IconName } from "../icon.tsx";
 import { figure, titleFor } from "../words.ts";
 import { AnswerText } from "./answer-text.tsx";
 import type { Decide } from "./approval-form.tsx";

@@ -1,6 +1,6 @@
 import { useConversation } from "../conversation-context.ts";
 import { planName } from "../plans/call-state.ts";
-import { Icon } from "../shell/icon.tsx";
+import { Icon } from "../icon.tsx";
 import { plural } from "../words.ts";
 import type { ToolPart } from "./tool-card.tsx";
 

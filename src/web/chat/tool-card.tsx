@@ -4,7 +4,7 @@ import type { Json } from "../../references.ts";
 import { useConversation } from "../conversation-context.ts";
 import { referencesIn } from "../references/received.ts";
 import { callOf, versionAt } from "../references/versions.ts";
-import { Icon } from "../shell/icon.tsx";
+import { Icon } from "../icon.tsx";
 import { bytesInWords, figure } from "../words.ts";
 import { ApprovalForm, type Decide } from "./approval-form.tsx";
 import { Highlighted } from "./highlighted.tsx";

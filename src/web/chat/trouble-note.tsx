@@ -1,4 +1,4 @@
-import { Icon } from "../shell/icon.tsx";
+import { Icon } from "../icon.tsx";
 import { troubleOf } from "../words.ts";
 import "./trouble-note.css";
 

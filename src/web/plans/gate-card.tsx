@@ -48,18 +48,13 @@ export function GateCard({ gate, calls, isBusy, onDecide }: GateCardProps) {
       <div className="variables-buttons">
         <button
           type="button"
-          className="variables-primary"
+          className="button button-main"
           disabled={isBusy}
           onClick={() => decide(true)}
         >
           Approve
         </button>
-        <button
-          type="button"
-          className="variables-button"
-          disabled={isBusy}
-          onClick={() => decide(false)}
-        >
+        <button type="button" className="button" disabled={isBusy} onClick={() => decide(false)}>
           Deny
         </button>
       </div>

@@ -2,7 +2,7 @@ import { useState } from "react";
 import type { PlanView as Plan } from "../../edge/plans/plan-view.ts";
 import type { Session } from "../session.ts";
 import { Confirm } from "../shell/confirm.tsx";
-import { icons } from "../variables/icons.tsx";
+import { Icon } from "../icon.tsx";
 import { Problem } from "../variables/problem.tsx";
 import { CallDetails } from "./call-details.tsx";
 import { callsIn, gatesOf, markOfPlan, planName, runsNow } from "./call-state.ts";
@@ -36,7 +36,7 @@ export function PlanView({ session, id, revision, onClose }: PlanViewProps) {
           autoFocus={!(document.activeElement instanceof HTMLTextAreaElement)}
           onClick={onClose}
         >
-          {icons.back}
+          <Icon name="back" size={16} />
         </button>
         <h2>{plan === undefined ? "" : planName(plan)}</h2>
         {plan === undefined ? null : (
@@ -133,14 +133,14 @@ function PlanActions({ plan, open }: PlanBodyProps) {
     <>
       <div className="plans-actions">
         {plan.status === "proposed" ? (
-          <button type="button" className="variables-primary" disabled={isBusy} onClick={approve}>
+          <button type="button" className="button button-main" disabled={isBusy} onClick={approve}>
             Approve
           </button>
         ) : null}
         {canRun && asking !== "run" ? (
           <button
             type="button"
-            className={plan.status === "running" ? "variables-button" : "variables-primary"}
+            className={plan.status === "running" ? "button" : "button button-main"}
             disabled={isBusy}
             onClick={begin}
           >
@@ -148,7 +148,7 @@ function PlanActions({ plan, open }: PlanBodyProps) {
           </button>
         ) : null}
         {canCancel ? (
-          <button type="button" className="variables-button" onClick={() => setAsking("cancel")}>
+          <button type="button" className="button" onClick={() => setAsking("cancel")}>
             Cancel plan
           </button>
         ) : null}

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { Session } from "../session.ts";
-import { icons } from "../variables/icons.tsx";
+import { Icon } from "../icon.tsx";
 import { Problem } from "../variables/problem.tsx";
 import { useLoaded } from "../variables/use-loaded.ts";
 import { useNow } from "../variables/use-now.ts";
@@ -90,7 +90,9 @@ function PlanList({ session, revision, focused, onOpen }: PlanListProps) {
               <span>{plan.calls.length === 1 ? "1 call" : `${plan.calls.length} calls`}</span>
               <span>{plan.agent}</span>
             </span>
-            <span className="plans-chevron">{icons.open}</span>
+            <span className="plans-chevron">
+              <Icon name="open" size={16} />
+            </span>
           </button>
         </li>
       ))}

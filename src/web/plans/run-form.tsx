@@ -43,10 +43,10 @@ export function RunForm({ template, onRun, onCancel }: RunFormProps) {
         Keep what it comes to as $state
       </label>
       <div className="variables-buttons">
-        <button type="submit" className="variables-primary" disabled={"fault" in parsed}>
+        <button type="submit" className="button button-main" disabled={"fault" in parsed}>
           Run
         </button>
-        <button type="button" className="variables-button" onClick={onCancel}>
+        <button type="button" className="button" onClick={onCancel}>
           Cancel
         </button>
       </div>

@@ -1,5 +1,5 @@
 import { whenInWords } from "../words.ts";
-import { Icon } from "./icon.tsx";
+import { Icon } from "../icon.tsx";
 import { addressOf } from "./use-route.ts";
 import type { Listed } from "./api.ts";
 import type { ConversationsList } from "./use-list.ts";

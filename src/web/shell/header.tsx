@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import { Icon } from "./icon.tsx";
+import { Icon } from "../icon.tsx";
 import { type Choice, Menu } from "./menu.tsx";
 import type { Theme } from "./use-theme.ts";
 import "./header.css";

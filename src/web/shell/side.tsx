@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { Icon, type IconName } from "./icon.tsx";
+import { Icon, type IconName } from "../icon.tsx";
 import "./side.css";
 
 export type Tab = "talk" | SideTab;

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
-import { icons } from "./icons.tsx";
+import { Icon } from "../icon.tsx";
 
 interface CopyButtonProps {
   readonly text: string;
@@ -29,7 +29,7 @@ export function CopyButton({ text, children, className = "variables-action" }: C
       title={`Copy ${text}`}
       aria-label={isCopied ? "Copied" : `Copy ${text}`}
     >
-      {isCopied ? icons.done : icons.copy}
+      <Icon name={isCopied ? "check" : "copy"} size={16} />
       {children}
     </button>
   );

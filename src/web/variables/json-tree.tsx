@@ -2,7 +2,7 @@ import { useState } from "react";
 import { formatPath, type Path } from "../../references.ts";
 import type { Json } from "../../value/json.ts";
 import { CopyButton } from "./copy-button.tsx";
-import { icons } from "./icons.tsx";
+import { Icon } from "../icon.tsx";
 import { childrenOf, summaryOf } from "./json-children.ts";
 import { figure } from "../words.ts";
 import "./json-tree.css";
@@ -80,7 +80,7 @@ function Branch({ label, value, path, root }: BranchProps) {
             aria-expanded={isOpen}
             onClick={() => setOpen(!isOpen)}
           >
-            {icons.open}
+            <Icon name="open" size={16} />
             <span className="variables-key">{label}</span>
             <span className="variables-summary">{summaryOf(value)}</span>
           </button>
@@ -107,7 +107,7 @@ function Scalar({ value }: { readonly value: string | number | boolean | null })
         </span>{" "}
         <button
           type="button"
-          className="variables-link"
+          className="link-button"
           aria-expanded={isWhole}
           onClick={() => setWhole(!isWhole)}
         >

@@ -1,4 +1,4 @@
-import { icons } from "./icons.tsx";
+import { Icon } from "../icon.tsx";
 import type { Column, Sorting } from "./records.ts";
 
 interface RecordHeaderProps {
@@ -27,7 +27,7 @@ export function RecordHeader({ columns, sorting, onSort }: RecordHeaderProps) {
             >
               <button type="button" title={`Sort by ${name}`} onClick={() => onSort(name)}>
                 {name}
-                {isSorted ? icons[order] : null}
+                {isSorted ? <Icon name={order} size={16} /> : null}
               </button>
             </span>
           );

@@ -37,7 +37,7 @@ export function TableTools({ records, found, filter, onFilter, onAll }: TableToo
           {onAll === undefined ? (
             "All of them are too much for a page."
           ) : (
-            <button type="button" className="variables-link" onClick={onAll}>
+            <button type="button" className="link-button" onClick={onAll}>
               Load all, {bytesInWords(bytes)}
             </button>
           )}

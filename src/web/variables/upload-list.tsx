@@ -1,4 +1,4 @@
-import { icons } from "./icons.tsx";
+import { Icon } from "../icon.tsx";
 import type { Uploads } from "./use-uploads.ts";
 
 /** What becomes of the files that were dropped or chosen. */
@@ -30,7 +30,7 @@ export function UploadList({ uploads, choose, dismiss }: Uploads) {
                 aria-label={`Dismiss ${file}`}
                 onClick={() => dismiss(id)}
               >
-                {icons.close}
+                <Icon name="close" size={16} />
               </button>
             )}
           </li>

@@ -99,10 +99,10 @@ function EditorField(props: EditorFieldProps) {
       {isLost ? (
         <div className="variables-confirm" role="alert">
           <p>${info.name} has been changed since you opened it.</p>
-          <button type="button" className="variables-button" onClick={onReload}>
+          <button type="button" className="button" onClick={onReload}>
             Load what is there now
           </button>
-          <button type="button" className="variables-danger" onClick={() => void save(undefined)}>
+          <button type="button" className="button button-bad" onClick={() => void save(undefined)}>
             Overwrite it with mine
           </button>
         </div>
@@ -111,13 +111,13 @@ function EditorField(props: EditorFieldProps) {
       <div className="variables-buttons">
         <button
           type="button"
-          className="variables-primary"
+          className="button button-main"
           disabled={fault !== undefined || isBusy || text === opened.text}
           onClick={() => void save(opened.etag)}
         >
           Save
         </button>
-        <button type="button" className="variables-button" onClick={onCancel}>
+        <button type="button" className="button" onClick={onCancel}>
           Cancel
         </button>
       </div>

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import type { Session } from "../session.ts";
 import { Confirm } from "../shell/confirm.tsx";
-import { icons } from "./icons.tsx";
+import { Icon, type IconName } from "../icon.tsx";
 import { Problem } from "./problem.tsx";
 import { useAttempt } from "./use-attempt.ts";
 import { fileName, pathOf } from "./value-path.ts";
@@ -37,26 +37,22 @@ export function VariableActions(props: VariableActionsProps) {
     <>
       <div className="variables-actions">
         {canEdit ? (
-          <Action icon={icons.edit} isOn={doing === "edit"} onClick={() => toggle("edit")}>
+          <Action icon="edit" isOn={doing === "edit"} onClick={() => toggle("edit")}>
             Edit
           </Action>
         ) : null}
         {visibility === "secret" ? null : (
-          <Action icon={icons.download} onClick={() => void attempt(() => download(session, info))}>
+          <Action icon="download" onClick={() => void attempt(() => download(session, info))}>
             Download
           </Action>
         )}
-        <Action icon={icons.pin} isOn={pinned} onClick={() => void attempt(pin)}>
+        <Action icon="pin" isOn={pinned} onClick={() => void attempt(pin)}>
           {pinned ? "Pinned" : "Pin"}
         </Action>
-        <Action
-          icon={icons.settings}
-          isOn={doing === "settings"}
-          onClick={() => toggle("settings")}
-        >
+        <Action icon="settings" isOn={doing === "settings"} onClick={() => toggle("settings")}>
           Settings
         </Action>
-        <Action icon={icons.remove} isOn={doing === "delete"} onClick={() => toggle("delete")}>
+        <Action icon="trash" isOn={doing === "delete"} onClick={() => toggle("delete")}>
           Delete
         </Action>
       </div>
@@ -75,7 +71,7 @@ export function VariableActions(props: VariableActionsProps) {
 }
 
 interface ActionProps {
-  readonly icon: ReactNode;
+  readonly icon: IconName;
   readonly isOn?: boolean;
   readonly onClick: () => void;
   readonly children: ReactNode;
@@ -84,7 +80,7 @@ interface ActionProps {
 function Action({ icon, isOn, onClick, children }: ActionProps) {
   return (
     <button type="button" className="variables-tool" aria-pressed={isOn} onClick={onClick}>
-      {icon}
+      <Icon name={icon} size={16} />
       {children}
     </button>
   );

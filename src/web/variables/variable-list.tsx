@@ -1,6 +1,6 @@
 import type { KeyboardEvent } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
-import { icons } from "./icons.tsx";
+import { Icon } from "../icon.tsx";
 import { useNow } from "./use-now.ts";
 import { useLeaving } from "./use-variables.ts";
 import { bytesInWords } from "../words.ts";
@@ -79,7 +79,7 @@ function VariableRow(props: VariableRowProps) {
         disabled={isLeaving}
         onClick={() => onPin(info)}
       >
-        {icons.pin}
+        <Icon name="pin" size={16} />
       </button>
     </li>
   );

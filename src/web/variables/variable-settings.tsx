@@ -60,10 +60,10 @@ export function VariableSettings({ session, info, onDone, onCancel }: VariableSe
       </label>
       <Problem error={problem} />
       <div className="variables-buttons">
-        <button type="submit" className="variables-primary">
+        <button type="submit" className="button button-main">
           Save
         </button>
-        <button type="button" className="variables-button" onClick={onCancel}>
+        <button type="button" className="button" onClick={onCancel}>
           Cancel
         </button>
       </div>

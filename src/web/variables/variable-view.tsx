@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import type { Session } from "../session.ts";
-import { icons } from "./icons.tsx";
+import { Icon } from "../icon.tsx";
 import { codeOf, problemWords } from "./problem-words.ts";
 import { useLoaded } from "./use-loaded.ts";
 import { ValueEditor, whyNotEdited } from "./value-editor.tsx";
@@ -42,7 +42,7 @@ export function VariableView(props: VariableViewProps) {
           autoFocus={takesFocus}
           onClick={onClose}
         >
-          {icons.back}
+          <Icon name="back" size={16} />
         </button>
         <h2>
           <VariableName name={name} />

@@ -1,7 +1,7 @@
 import { type DragEvent, useRef, useState } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import type { Session } from "../session.ts";
-import { icons } from "./icons.tsx";
+import { Icon } from "../icon.tsx";
 import { Problem } from "./problem.tsx";
 import { UploadList } from "./upload-list.tsx";
 import { useAttempt } from "./use-attempt.ts";
@@ -137,8 +137,8 @@ function FileButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) => 
   const field = useRef<HTMLInputElement>(null);
   return (
     <>
-      <button type="button" className="variables-button" onClick={() => field.current?.click()}>
-        {icons.upload}
+      <button type="button" className="button" onClick={() => field.current?.click()}>
+        <Icon name="upload" size={16} />
         Add file
       </button>
       <input
