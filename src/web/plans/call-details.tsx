@@ -1,6 +1,7 @@
 import { JsonTree } from "../variables/json-tree.tsx";
 import { markOfCall, type PlannedCall } from "./call-state.ts";
 import { MarkLabel } from "./mark.tsx";
+import { Fact } from "../fact.tsx";
 
 /** What one call of a plan is, and what became of it. */
 export function CallDetails({ call }: { readonly call: PlannedCall }) {
@@ -12,11 +13,11 @@ export function CallDetails({ call }: { readonly call: PlannedCall }) {
         <MarkLabel mark={markOfCall(call)} />
       </header>
       <dl>
-        <Entry name="Call">{_id}</Entry>
-        <Entry name="Writes">{_outputPath}</Entry>
-        <Entry name="After">{after.length === 0 ? undefined : after.join(", ")}</Entry>
-        <Entry name="Gate">{gate}</Entry>
-        <Entry name="Why">{reason}</Entry>
+        <Fact name="Call">{_id}</Fact>
+        <Fact name="Writes">{_outputPath}</Fact>
+        <Fact name="After">{after.length === 0 ? undefined : after.join(", ")}</Fact>
+        <Fact name="Gate">{gate}</Fact>
+        <Fact name="Why">{reason}</Fact>
       </dl>
       <h4>Input</h4>
       <JsonTree value={input} />
@@ -27,21 +28,5 @@ export function CallDetails({ call }: { readonly call: PlannedCall }) {
         </>
       )}
     </section>
-  );
-}
-
-function Entry({
-  name,
-  children,
-}: {
-  readonly name: string;
-  readonly children: string | undefined;
-}) {
-  if (children === undefined) return null;
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

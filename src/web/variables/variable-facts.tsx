@@ -1,9 +1,9 @@
-import type { ReactNode } from "react";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import { useNow } from "./use-now.ts";
 import { Labels, LifeBar } from "./variable-list.tsx";
 import { bytesInWords } from "../words.ts";
 import { ageWords, countWords, lifeOf } from "./words.ts";
+import { Fact } from "../fact.tsx";
 
 /** What is known of a variable but its value. */
 export function VariableFacts({ info }: { readonly info: VariableInfo }) {
@@ -69,13 +69,3 @@ const SEEN_BY = {
   sealed: "you; the model knows that it is there",
   secret: "nobody; tools that list it are given it",
 } as const;
-
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  if (children === undefined) return null;
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
