@@ -12,10 +12,11 @@ import { finish, type Step, text, toolCall } from "../support/scripted-model.ts"
 import { Conversation, promptOf, shownText, START_MS } from "../support/turn.ts";
 
 /**
- * The fault table. Models and clocks: here. Tools: `faults-tool.test.ts`, here and in `test/edge`. Clients and
- * posts: `test/edge/faults-clients.test.ts`. A stop, a deletion, an alarm, at each stage of a turn:
- * `test/edge/faults.test.ts`. Megabytes: `faults.large.test.ts`. The same failures of models over a real wire:
- * `test/process/openai-compatible.test.ts` and `models.large.test.ts`; crashes: `test/simulation`, `test/chaos`.
+ * The fault table. Models and clocks: here. Tools: `faults-tool.test.ts`, here and in `test/edge/turns`.
+ * Clients and posts: `test/edge/turns/faults-clients.test.ts`. A stop, a deletion, an alarm, at each stage of a
+ * turn: `test/edge/turns/faults.test.ts`. Megabytes: `faults.large.test.ts`. The same failures of models over a
+ * real wire: `test/process/openai-compatible.test.ts` and `models.large.test.ts`; crashes: `test/simulation`,
+ * `test/chaos`.
  */
 const asked = finish("tool-calls");
 const said: Step = [text("Hello."), finish()];

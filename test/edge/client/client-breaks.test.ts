@@ -1,0 +1,179 @@
+import { describe, expect, it } from "vitest";
+import { type ClientOptions, createClient } from "../../../src/client.ts";
+import {
+  all,
+  breaking,
+  clientOf,
+  type Cut,
+  cutOff,
+  failureOf,
+  hello,
+  type Send,
+  sendTo,
+  speaking,
+} from "../../support/client.ts";
+import { ORIGIN } from "../../support/edge.ts";
+import { withRuntime } from "../../support/own-runtime.ts";
+import { planning } from "../../support/planning.ts";
+import { finish, text } from "../../support/scripted-model.ts";
+
+describe("a connection that breaks", () => {
+  it.each<readonly [Cut["how"], number]>([
+    ["fails", 4],
+    ["ends", 4],
+    ["is silent", 4],
+    ["fails", 1],
+  ])("%s after %i frames: it goes on where it was", async (how, frames) => {
+    const { model, options } = speaking([hello]);
+    await withRuntime(options, async (own) => {
+      const cuts: readonly Cut[] = [
+        { how, frames },
+        { how, frames: 2 },
+      ];
+      const { asked, send } = breaking(own, cuts);
+      const conversation = clientOf(own, { fetch: send, silenceMs: 50 }).conversation("c");
+      const turn = conversation.send("Hi");
+      const chunks = await all(turn);
+      const again = "GET /conversations/c/stream on";
+      expect(asked).toEqual(["POST /conversations/c/messages", again, again]);
+      expect(chunks).toEqual(await all(turn));
+      expect(chunks.at(-1)?.type).toBe("finish");
+      expect(model.calls).toHaveLength(1);
+    });
+  });
+
+  it("before the first frame: the message is sent again, and is one turn", async () => {
+    const { model, options } = speaking([hello]);
+    await withRuntime(options, async (own) => {
+      const { asked, send } = breaking(own, [{ how: "fails", frames: 0 }]);
+      const conversation = clientOf(own, { fetch: send }).conversation("c");
+      expect(await conversation.send("Hi").text()).toBe("Hello from here.");
+      expect(asked).toEqual(Array(2).fill("POST /conversations/c/messages"));
+      expect(model.calls).toHaveLength(1);
+      expect((await conversation.messages()).messages).toHaveLength(2);
+    });
+  });
+
+  it("again and again: that is said after as many tries as there may be", async () => {
+    let tries = 0;
+    const broken: ClientOptions = {
+      fetch: () => {
+        tries++;
+        return Promise.reject(new TypeError("down"));
+      },
+      retryMs: (failures) => (failures > 3 ? undefined : 0),
+    };
+    const conversation = createClient(ORIGIN, broken).conversation("c");
+    const { plans, variables } = conversation;
+    for (const form of ["text", "json"] as const) {
+      tries = 0;
+      const failure = await failureOf(conversation.send("Hi")[form]());
+      expect(failure).toMatchObject({ code: "unreachable", status: 0, cause: expect.any(Error) });
+      expect(tries).toBe(4);
+    }
+    tries = 0;
+    expect(await failureOf(variables.get("x"))).toMatchObject({ code: "unreachable" });
+    // It may have begun: nobody runs it twice.
+    expect(await failureOf(plans.run("p").json())).toMatchObject({ code: "unreachable" });
+    expect(await failureOf(all(plans.run("p")))).toMatchObject({ code: "unreachable" });
+    expect(tries).toBe(3);
+  });
+
+  it("to a server that is being restarted: it is asked again", async () => {
+    await withRuntime(speaking([hello]).options, async (own) => {
+      let tries = 0;
+      const problem = { code: "restarting", title: "Later" };
+      const fetch: Send = async (url, init) =>
+        ++tries < 3 ? Response.json(problem, { status: 503 }) : sendTo(own)(url, init);
+      const conversation = clientOf(own, { fetch }).conversation("c");
+      expect(await failureOf(conversation.about())).toMatchObject({
+        code: "unavailable",
+        status: 503,
+        message: "Later",
+      });
+      expect(await conversation.send("Hi").text()).toBe("Hello from here.");
+    });
+  });
+
+  it("and meanwhile another turn: that is said, and nothing of the other is told", async () => {
+    const { options } = speaking([hello, [text("Other."), finish()]]);
+    await withRuntime(options, async (own) => {
+      const { send } = breaking(own, [{ how: "ends", frames: 3 }]);
+      const retryMs = () => 1;
+      let isOther = false;
+      const fetch: Send = async (url, init) => {
+        if (init.method === "GET" && !isOther) {
+          isOther = true;
+          await clientOf(own).conversation("c").send("Other?").text();
+        }
+        return send(url, init);
+      };
+      const turn = createClient(ORIGIN, { fetch, retryMs }).conversation("c").send("Hi");
+      const told: string[] = [];
+      const reading = (async () => {
+        for await (const chunk of turn) told.push(JSON.stringify(chunk));
+      })();
+      expect(await failureOf(reading)).toMatchObject({ code: "turn_gone" });
+      expect(told.join()).not.toContain("Other");
+    });
+  });
+
+  it("is given up at once by whoever aborts", async () => {
+    const leaving = new AbortController();
+    const fetch: Send = () => {
+      leaving.abort(new Error("enough"));
+      return Promise.reject(new TypeError("down"));
+    };
+    const turn = createClient(ORIGIN, { fetch }).conversation("c").send("Hi", leaving);
+    await expect(turn.text()).rejects.toThrow("enough");
+    const waiting = new AbortController();
+    const down: Send = () => Promise.reject(new TypeError("down"));
+    const other = createClient(ORIGIN, { fetch: down, retryMs: () => 60_000 }).conversation("c");
+    const asked = other.send("Hi", waiting).text();
+    setTimeout(() => waiting.abort(new Error("enough")), 20);
+    await expect(asked).rejects.toThrow("enough");
+  });
+
+  it("in a run: that is told to its end, too", async () => {
+    await withRuntime(planning(), async (own) => {
+      const { plans } = clientOf(own).conversation("c");
+      const { id } = await plans.propose({ calls: [{ _tool: "echo", value: 1 }] });
+      await plans.approve(id);
+      const { asked, send } = breaking(own, [{ how: "fails", frames: 2 }]);
+      const run = clientOf(own, { fetch: send }).conversation("c").plans.run(id);
+      const types = (await all(run)).map(({ type }) => type);
+      expect(types.filter((type) => type === "data-call")).toHaveLength(3);
+      expect(types.at(-1)).toBe("data-run");
+      expect(asked.at(-1)).toBe("GET /conversations/c/stream on");
+      expect((await plans.get(id)).runs).toHaveLength(1);
+    });
+  });
+});
+
+describe("events", () => {
+  it("are read from any of them on, over as many connections as it takes", async () => {
+    await withRuntime(speaking([hello]).options, async (own) => {
+      const { variables } = clientOf(own).conversation("c");
+      for (const name of ["a", "b", "c", "d"]) await variables.put(name, 1);
+      let tries = 0;
+      const fetch: Send = async (url, init) => {
+        const response = await sendTo(own)(url, init);
+        if (++tries > 1) return response;
+        const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+        let had = "";
+        while (!had.includes("id: 3")) had += (await reader?.read())?.value ?? "";
+        void reader?.cancel();
+        return cutOff(had, { frames: 3, how: "ends" });
+      };
+      const names: (string | undefined)[] = [];
+      const conversation = clientOf(own, { fetch }).conversation("c");
+      for await (const { id, variable } of conversation.events({ after: 1 })) {
+        names.push(variable?.name);
+        if (id === 3) void variables.put("e", 1);
+        if (variable?.name === "e") break;
+      }
+      expect(names).toEqual(["b", "c", "d", "e"]);
+      expect(tries).toBe(2);
+    });
+  });
+});

@@ -1,0 +1,186 @@
+import { describe, expect, it } from "vitest";
+import { createClient } from "../../../src/client.ts";
+import {
+  agent,
+  all,
+  clientOf,
+  failureOf,
+  hello,
+  type Send,
+  speaking,
+} from "../../support/client.ts";
+import { ORIGIN, textOf } from "../../support/edge.ts";
+import { withRuntime } from "../../support/own-runtime.ts";
+import { paying } from "../../support/paying.ts";
+import { finish, type Step, text, toolCall } from "../../support/scripted-model.ts";
+
+describe("a turn", () => {
+  it("is told in its chunks, as text and as JSON, and is one turn whatever is read of it", async () => {
+    const { model, options } = speaking([hello]);
+    await withRuntime(options, async (own) => {
+      const turn = clientOf(own).conversation("c").send("Hi");
+      expect(model.calls).toHaveLength(0);
+      const chunks = await all(turn);
+      expect(chunks[0]?.type).toBe("start");
+      expect(chunks.at(-1)).toMatchObject({ type: "finish", finishReason: "stop" });
+      expect(await turn.text()).toBe("Hello from here.");
+      const { message, cost } = await turn.json();
+      expect(textOf(message)).toBe("Hello from here.");
+      expect(cost.rowsWritten).toBeGreaterThan(0);
+      expect(model.calls).toHaveLength(1);
+    });
+  });
+
+  it("is asked of the agent, with the input, under the message's id", async () => {
+    const other = { ...agent, name: "other" };
+    const { model } = speaking([hello]);
+    await withRuntime({ agents: [agent, other], model }, async (own) => {
+      const conversation = clientOf(own).conversation("c");
+      const question = { id: "m1", parts: [{ type: "text" as const, text: "Hi" }] };
+      await conversation.send(question, { agent: "other", input: { city: "Oslo" } }).text();
+      expect((await conversation.messages()).messages.map(({ id }) => id)[0]).toBe("m1");
+      expect(await conversation.variables.get("input")).toEqual({ city: "Oslo" });
+      const failure = await failureOf(conversation.send("Hi", { agent: "nobody" }).text());
+      expect(failure).toMatchObject({ code: "unknown_agent", status: 404 });
+    });
+  });
+
+  it("throws from text and json what is a part of the stream in the chunks", async () => {
+    const fails: Step = () => {
+      throw new Error("down");
+    };
+    await withRuntime(speaking([fails, fails, fails, fails, fails, fails]).options, async (own) => {
+      const conversation = clientOf(own).conversation("c");
+      expect((await all(conversation.send("Hi"))).map(({ type }) => type)).toContain("error");
+      expect(await failureOf(conversation.send("Hi").text())).toMatchObject({
+        code: "model_failed",
+        message: expect.stringMatching(/\S/),
+      });
+      const failure = await failureOf(conversation.send("Hi").json());
+      expect(failure).toMatchObject({ code: "model_failed", status: 502 });
+    });
+  });
+
+  it("has nothing to resume and nothing to stop when none runs", async () => {
+    await withRuntime(speaking([hello]).options, async (own) => {
+      const conversation = clientOf(own).conversation("c");
+      expect(await all(conversation.resume())).toEqual([]);
+      await conversation.send("Hi").text();
+      expect(await conversation.stop()).toEqual({ stopped: false });
+    });
+  });
+
+  it("is watched by who comes later, and stopped by anybody", async () => {
+    const gate = Promise.withResolvers<void>();
+    const step: Step = async function* () {
+      yield text("Before.");
+      await gate.promise;
+      yield finish();
+    };
+    await withRuntime(speaking([step]).options, async (own) => {
+      const conversation = clientOf(own).conversation("c");
+      const leaving = new AbortController();
+      for await (const { type } of conversation.send("Hi", leaving)) {
+        // Who stops reading stops nothing.
+        if (type === "text-delta") break;
+      }
+      expect((await conversation.about()).status).toBe("running");
+      const rest = conversation.resume().text();
+      expect(await conversation.stop()).toEqual({ stopped: true });
+      gate.resolve();
+      expect(await rest).toBe("Before.");
+    });
+  });
+
+  it("waits for a person, and goes on with the decision", async () => {
+    const pays: Step = [toolCall("pay", { amount: 50 }), finish("tool-calls")];
+    const { paid, options } = paying([pays, [text("Paid."), finish()]]);
+    await withRuntime(options, async (own) => {
+      const conversation = clientOf(own).conversation("c");
+      const chunks = await all(conversation.send("Pay.", { agent: "bank" }));
+      const request = chunks.find((chunk) => chunk.type === "tool-approval-request");
+      if (request?.type !== "tool-approval-request") throw new Error("Nothing waits.");
+      const { decide } = conversation.approvals;
+      expect(paid).toEqual([]);
+      expect(await decide(request.approvalId, { approved: true }).text()).toBe("Paid.");
+      expect(paid).toEqual([50]);
+    });
+  });
+});
+
+describe("a step that is called off", () => {
+  it("is no part of the text", async () => {
+    const chunks = [
+      { type: "start", messageId: "a" },
+      { type: "start-step" },
+      { type: "text-delta", id: "1", delta: "One" },
+      { type: "start-step" },
+      { type: "text-delta", id: "1", delta: "Tw" },
+      { type: "reset-step" },
+      { type: "text-delta", id: "2", delta: "Two" },
+    ];
+    const frames = chunks.map((chunk, at) => `id: ${at + 1}\ndata: ${JSON.stringify(chunk)}\n\n`);
+    const body = `${frames.join("")}data: [DONE]\n\n`;
+    const { conversation } = createClient(ORIGIN, { fetch: async () => new Response(body) });
+    expect(await conversation("c").send("Hi").text()).toBe("One\n\nTwo");
+  });
+});
+
+describe("the client", () => {
+  it("sends its key, or the one that it is given each time", async () => {
+    const seen: (string | null)[] = [];
+    const fetch: Send = async (_, { headers }) => {
+      seen.push(new Headers(headers).get("authorization"));
+      return Response.json({ ok: true });
+    };
+    let count = 0;
+    await createClient(ORIGIN, { fetch }).health();
+    await createClient(ORIGIN, { fetch, auth: "key" }).health();
+    const renewed = createClient(ORIGIN, { fetch, auth: async () => `key-${++count}` });
+    await renewed.health();
+    await renewed.health();
+    expect(seen).toEqual([null, "Bearer key", "Bearer key-1", "Bearer key-2"]);
+    const broken = () => Promise.reject(new Error("no key"));
+    const without = createClient(ORIGIN, { fetch, auth: broken }).conversation("c");
+    await expect(without.send("Hi").text()).rejects.toThrow("no key");
+  });
+
+  it("knows the server's agents and health, and what a conversation is", async () => {
+    await withRuntime(speaking([hello]).options, async (own) => {
+      const client = clientOf(own);
+      expect(await client.health()).toMatchObject({ ok: true });
+      expect(await client.agents()).toEqual({
+        agents: [{ name: "test", description: "For tests." }],
+      });
+      const conversation = client.conversation("c");
+      expect(await failureOf(conversation.about())).toMatchObject({
+        code: "conversation_not_found",
+        status: 404,
+      });
+      await conversation.send("Hi").text();
+      expect(await conversation.about()).toMatchObject({ id: "c", status: "idle", messages: 2 });
+      await conversation.delete();
+      expect(await failureOf(conversation.about())).toMatchObject({ status: 404 });
+    });
+  });
+
+  it("says it when somebody else answers", async () => {
+    const page = async () => new Response("<h1>Hello</h1>");
+    const found = createClient(ORIGIN, { fetch: page });
+    expect(await failureOf(found.health())).toMatchObject({ code: "bad_answer" });
+    const missing = async () => new Response("<h1>Gone</h1>", { status: 404 });
+    const failure = await failureOf(createClient(ORIGIN, { fetch: missing }).health());
+    expect(failure).toMatchObject({ code: "bad_answer", status: 404, message: "<h1>Gone</h1>" });
+  });
+
+  it("is reached below a path, by names of any kind", async () => {
+    const seen: string[] = [];
+    const fetch: Send = async (url) => {
+      seen.push(url);
+      return Response.json({});
+    };
+    const { variables } = createClient("http://x/api/", { fetch }).conversation("a/b");
+    await variables.info("ü?");
+    expect(seen).toEqual(["http://x/api/conversations/a%2Fb/variables/%C3%BC%3F/info"]);
+  });
+});

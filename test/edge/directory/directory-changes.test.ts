@@ -1,0 +1,153 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it, vi } from "vitest";
+import { createRuntime } from "../../../src/edge/create-runtime.ts";
+import { DirectoryObject } from "../../../src/edge/directory/directory.ts";
+import { withEnd } from "../../../src/edge/http/whole-body.ts";
+import { directoryOf, eventually, listedIs, newTenant } from "../../support/directory.ts";
+import { ask, json, newId, objectOf, problemIn } from "../../support/edge.ts";
+import { scriptedModel } from "../../support/scripted-model.ts";
+import { refuseRows } from "../../support/storage.ts";
+import { watchRows } from "../../support/written-rows.ts";
+
+describe("what moves", () => {
+  it("is listed: a fork, and an import; not the parts of a file", async () => {
+    const tenant = newTenant();
+    const [id, copy] = [newId(), newId()];
+    await tenant.ask(id, "Weather in NYC?");
+    await tenant.call("POST", `/conversations/${id}/fork`, json({ id: copy }));
+    await listedIs(tenant, copy, { title: "Weather in NYC?", status: "idle" });
+    const file = await tenant.call("GET", `/conversations/${id}/export`);
+    const init = { body: await file.arrayBuffer() };
+    const imported = await tenant.call("POST", "/conversations/import", init);
+    const { id: third } = await imported.json<{ id: string }>();
+    await listedIs(tenant, third, { title: "Weather in NYC?" });
+    const { entries } = await directoryOf(tenant.name).list({ limit: 10 });
+    expect(new Set(entries.map((entry) => entry.id))).toEqual(new Set([id, copy, third]));
+  });
+});
+
+describe("a conversation that is deleted", () => {
+  it("is in no list, and is again when it is made again", async () => {
+    const tenant = newTenant();
+    const [id, other] = [newId(), newId()];
+    await tenant.ask(id, "The first");
+    await tenant.put(other, "v");
+    await eventually(async () => expect(await tenant.ids()).toHaveLength(2));
+    await tenant.call("DELETE", `/conversations/${id}`);
+    expect(await tenant.ids()).toEqual([other]);
+    await eventually(async () => {
+      const { entries } = await directoryOf(tenant.name).list({ limit: 10 });
+      expect(entries.map((entry) => entry.id)).toEqual([other]);
+    });
+    await tenant.ask(id, "The second");
+    await listedIs(tenant, id, { title: "The second" });
+  });
+
+  it("goes from the list when it is next on a page, if the directory was away", async () => {
+    const tenant = newTenant();
+    const id = newId();
+    const directory = directoryOf(tenant.name);
+    await directory.tell({ id, title: "gone", createdMs: 1_000, updatedMs: 2_000 });
+    expect(await tenant.ids()).toEqual([]);
+    expect(await directory.list({ limit: 10 })).toEqual({ entries: [] });
+    // The same that tells of itself while the list is made is there.
+    const known = { id, title: null, createdMs: 1_000, updatedMs: 2_000 };
+    await directory.tell({ ...known, updatedMs: 3_000 });
+    await directory.forget([known]);
+    expect((await directory.list({ limit: 10 })).entries).toHaveLength(1);
+  });
+
+  it("was nothing: a first write that is refused is not listed", async () => {
+    const tenant = newTenant();
+    const init = { body: "{", headers: { "content-type": "application/json" } };
+    await problemIn(await tenant.call("PUT", "/conversations/c/variables/a", init), "bad_json");
+    expect((await directoryOf(tenant.name).list({ limit: 10 })).entries).toEqual([]);
+  });
+});
+
+describe("a telling that is lost", () => {
+  it("is made up for by the next write", async () => {
+    const tenant = newTenant();
+    const id = newId();
+    const directory = directoryOf(tenant.name);
+    const repair = await runInDurableObject(directory, (_, { storage }) => {
+      const makeRoom = refuseRows(storage, id);
+      return () => makeRoom();
+    });
+    await tenant.put(id, "1");
+    await tenant.ask(id, "Weather in NYC?");
+    expect(await tenant.ids()).toEqual([]);
+    await runInDurableObject(directory, () => repair());
+    await tenant.put(id, "2");
+    await listedIs(tenant, id, { title: "Weather in NYC?" });
+  });
+
+  it("is made up for when the conversation has forgotten what it told", async () => {
+    const tenant = newTenant();
+    const id = newId();
+    const object = () => objectOf(id, tenant.name);
+    await tenant.put(id, "1");
+    for (const wake of [
+      () => tenant.put(id, "2"),
+      () => runInDurableObject(object(), (conversation) => conversation.alarm()),
+    ]) {
+      await eventually(async () => expect(await tenant.ids()).toEqual([id]));
+      await directoryOf(tenant.name).remove(id);
+      expect(await tenant.ids()).toEqual([]);
+      await evictDurableObject(object());
+      await wake();
+    }
+    await eventually(async () => expect(await tenant.ids()).toEqual([id]));
+  });
+});
+
+describe("telling", () => {
+  it("costs the conversation no row", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    const tells = vi.spyOn(DirectoryObject.prototype, "tell");
+    try {
+      const id = newId();
+      await ask(id, "Hello");
+      const read = await watchRows(id);
+      const turn = async () => {
+        await ask(id, "Hello");
+        return read().rowsWritten;
+      };
+      await eventually(async () => expect(tells).toHaveBeenCalled());
+      tells.mockClear();
+      const quiet = await turn();
+      expect(tells).not.toHaveBeenCalled();
+      vi.setSystemTime(Date.now() + 60_000);
+      expect(await turn()).toBe(quiet);
+      await eventually(async () => expect(tells).toHaveBeenCalledTimes(1));
+    } finally {
+      tells.mockRestore();
+      vi.useRealTimers();
+    }
+  });
+});
+
+describe("a conversation without a directory", () => {
+  it("is as any other, and is not listed", async () => {
+    const tenant = newTenant();
+    const id = newId();
+    const { Conversation } = createRuntime({ agents: [agent], model: scriptedModel([]) });
+    const { DIRECTORY: _, ...bindings } = env;
+    await runInDurableObject(objectOf(id, tenant.name), async (__, state) => {
+      // What the types have, and an application may leave out.
+      const conversation = new Conversation(state, bindings as Cloudflare.Env);
+      const { header, body } = withEnd(new Blob(["1"]).stream());
+      const headers = [header, ["content-type", "application/json"]] as [string, string][];
+      const init = { method: "PUT", headers, body };
+      const request = new Request("http://conversation/variables/a", init);
+      expect((await conversation.fetch(request)).status).toBe(201);
+      expect(conversation.setTitle("t")).toMatchObject({ title: "t", status: "idle" });
+      await conversation.deleteAll();
+      expect(conversation.status()).toBeUndefined();
+    });
+    expect((await directoryOf(tenant.name).list({ limit: 10 })).entries).toEqual([]);
+  });
+});
+
+const agent = { name: "a", description: "", instructions: "", tools: {} };

@@ -1,0 +1,284 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { tool } from "ai";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { createRuntime } from "../../../src/edge/create-runtime.ts";
+import { DirectoryObject } from "../../../src/edge/directory/directory.ts";
+import { withEnd } from "../../../src/edge/http/whole-body.ts";
+import { directoryOf, eventually } from "../../support/directory.ts";
+import { json, newId, objectOf, problemIn } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { approved, decide, planning, planOf, streamed } from "../../support/planning.ts";
+import { finish, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { refuseRows } from "../../support/storage.ts";
+import {
+  endless,
+  many,
+  REFUSED,
+  refusedOf,
+  say,
+  spendAtOnce,
+  spendInOne,
+  spendingTenant,
+} from "../../support/tenant.ts";
+
+vi.setConfig({ testTimeout: 60_000 });
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
+
+describe("a tenant's limit", () => {
+  it("holds for many conversations at once, and is spent to the last call", () =>
+    spendAtOnce({ conversations: 12, maximum: 30 }));
+
+  it("refuses nobody where there is enough for all", async () => {
+    const tenant = spendingTenant({ tenant: { modelCalls: 30 } }, { steps: endless(1) });
+    expect(refusedOf(await many(12, tenant.ask))).toBe(0);
+    await eventually(async () => expect(await tenant.used("modelCalls")).toBe(24));
+  });
+
+  it.each([
+    { what: "toolCalls", maximum: 10, last: 10 },
+    // Each call takes a hundred, and the last takes more than is left.
+    { what: "tokens", maximum: 550, last: 600 },
+  ] as const)("of $what holds for many at once", async ({ what, maximum, last }) => {
+    const tenant = spendingTenant({ tenant: { [what]: maximum } }, { steps: endless(1) });
+    expect(refusedOf(await many(12, tenant.ask))).toBeGreaterThan(0);
+    // What was on lease when others were refused is there again.
+    await eventually(async () => {
+      await tenant.ask();
+      expect(await tenant.used(what)).toBe(last);
+    });
+    expect(refusedOf([await tenant.ask()])).toBe(1);
+    if (what === "toolCalls") expect(tenant.acts()).toBe(maximum);
+  });
+
+  it("is another tenant's too, each for itself; the list of conversations is as it was", async () => {
+    const limit = { tenant: { modelCalls: 1 } };
+    const [one, other] = [spendingTenant(limit), spendingTenant(limit)];
+    expect(refusedOf([await one.ask(), await one.ask()])).toBe(1);
+    expect(refusedOf([await other.ask(), await other.ask()])).toBe(1);
+    await eventually(async () => {
+      const { entries } = await directoryOf(one.name).list({ limit: 10 });
+      expect(entries).toHaveLength(2);
+    });
+  });
+
+  it("begins anew with each month", async () => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2027, 10, 30, 23, 59) });
+    const tenant = spendingTenant({ tenant: { modelCalls: 1, per: "month" } });
+    expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
+    vi.setSystemTime(Date.UTC(2027, 11, 1));
+    expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
+    await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
+    expect(tenant.model.calls).toHaveLength(2);
+  });
+
+  it("survives the end of the directory's process", async () => {
+    const tenant = spendingTenant({ tenant: { modelCalls: 2 } });
+    await tenant.ask();
+    await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
+    await evictDurableObject(directoryOf(tenant.name));
+    expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
+  });
+
+  it("asks nobody where there is none", async () => {
+    const take = vi.spyOn(DirectoryObject.prototype, "take");
+    const settle = vi.spyOn(DirectoryObject.prototype, "settle");
+    const tenant = spendingTenant({ conversation: { modelCalls: 5 } });
+    await tenant.ask();
+    expect(take).not.toHaveBeenCalled();
+    expect(settle).not.toHaveBeenCalled();
+    expect(await tenant.used("modelCalls")).toBeUndefined();
+  });
+});
+
+/** A step that says that it was reached, and hangs. */
+function hanging() {
+  const reached = Promise.withResolvers<void>();
+  const step: Step = async function* () {
+    yield text("Before.", { id: "1" });
+    reached.resolve();
+    await new Promise<never>(() => {});
+  };
+  return { reached: reached.promise, step };
+}
+
+const acting: Step = [toolCall("act", {}), finish("tool-calls")];
+const done: Step = [text("Done."), finish()];
+
+/** It can write nothing of model calls until it is repaired. */
+async function breakDirectory(name: string): Promise<() => void> {
+  const repair = await runInDurableObject(directoryOf(name), (_, { storage }) => {
+    const makeRoom = refuseRows(storage, "modelCalls");
+    return () => makeRoom();
+  });
+  return () => void repair();
+}
+
+describe("a turn that ends otherwise", () => {
+  it("settles what it has spent when a crash cuts it off, and it goes on", async () => {
+    const { reached, step } = hanging();
+    const steps = [acting, step, done];
+    const tenant = spendingTenant({ tenant: { modelCalls: 1_000 } }, { steps });
+    await tenant.inside(async (own) => {
+      void say(own);
+      await reached;
+      const held = await tenant.used("modelCalls");
+      expect(held).toBeGreaterThan(2);
+      own.wakeAgain();
+      const watching = await own.call("GET", "/conversations/c/stream?after=0");
+      expect(await watching.text()).toContain("Done.");
+      await eventually(async () => expect(await tenant.used("modelCalls")).toBe(2));
+    });
+  });
+
+  it("settles what it has spent when its conversation is deleted", async () => {
+    const { reached, step } = hanging();
+    const tenant = spendingTenant({ tenant: { modelCalls: 2 } }, { steps: [step, done] });
+    await tenant.inside(async (own) => {
+      const asked = say(own);
+      await reached;
+      expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
+      await asked;
+    });
+    await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
+    expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
+  });
+
+  it("settles again when that did not arrive; until then its lease is spent", async () => {
+    const refused = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    let repair = () => {};
+    const last: Step = async () => {
+      repair = await breakDirectory(tenant.name);
+      return [text("Done."), finish()];
+    };
+    const tenant = spendingTenant({ tenant: { modelCalls: 1_000 } }, { steps: [last] });
+    await tenant.ask();
+    await eventually(async () => expect(refused).toHaveBeenCalled());
+    expect(await tenant.used("modelCalls")).toBeGreaterThan(1);
+    repair();
+    await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
+  });
+});
+
+describe("a run of a plan", () => {
+  const three = ["a", "b", "c"].map((id) => ({ _tool: "echo", _id: id, value: 1 }));
+
+  it("spends of the tenant's: a call for which nothing is left fails", async () => {
+    const tenant = spendingTenant({ tenant: { toolCalls: 2 } }, { more: planning() });
+    await tenant.inside(async (own) => {
+      const id = await approved(own, three);
+      const parts = await streamed(await own.call("POST", `/conversations/c/plans/${id}/run`));
+      const failed = parts.filter(({ status, call }) => status === "failed" && call !== undefined);
+      expect(failed).toMatchObject([{ reason: expect.stringContaining(REFUSED) }]);
+    });
+    await eventually(async () => expect(await tenant.used("toolCalls")).toBe(2));
+  });
+
+  it("is cancelled at once while it waits for its lease", async () => {
+    const waiting = Promise.withResolvers<void>();
+    const silent = {
+      take: () => (waiting.resolve(), new Promise(() => {})),
+      tell() {},
+      settle() {},
+    };
+    const DIRECTORY = { idFromName: (name: string) => name, get: () => silent };
+    const runtime = { ...planning(), spend: { tenant: { toolCalls: 5 } } };
+    const own = { name: JSON.stringify(["tenant", newId()]), bindings: { DIRECTORY } };
+    const work = async (own: OwnRuntime) => {
+      const id = await approved(own, three);
+      const running = own.call("POST", `/conversations/c/plans/${id}/run`);
+      await waiting.promise;
+      await own.call("POST", `/conversations/c/plans/${id}/cancel`);
+      await (await running).text();
+      const [run] = (await planOf(own, id)).runs;
+      return [run?.status, ...(run?.calls ?? []).map(({ status }) => status)];
+    };
+    const ended = await withRuntime(runtime, work, own);
+    expect(ended).toEqual(["cancelled", "skipped", "skipped", "skipped"]);
+  });
+
+  it("gives back what it has not spent while it waits for a person", async () => {
+    const tenant = spendingTenant({ tenant: { toolCalls: 1_000 } }, { more: planning() });
+    await tenant.inside(async (own) => {
+      const id = await approved(own, [
+        { _tool: "echo", _id: "free", value: 1 },
+        { _tool: "echo", _id: "gated", value: "†approvals.legal" },
+      ]);
+      await streamed(await own.call("POST", `/conversations/c/plans/${id}/run`));
+      await eventually(async () => expect(await tenant.used("toolCalls")).toBe(1));
+      await streamed(await decide(own, "legal", { approved: true }));
+      await eventually(async () => expect(await tenant.used("toolCalls")).toBe(2));
+    });
+  });
+});
+
+it("a run that a crash cuts off goes on with what it has on lease, were it the last", async () => {
+  let isFirst = true;
+  const begun = Promise.withResolvers<void>();
+  const slow = tool({
+    inputSchema: z.object({}),
+    execute: (): Promise<number> | number => {
+      if (!isFirst) return 1;
+      isFirst = false;
+      begun.resolve();
+      return new Promise<number>(() => {});
+    },
+  });
+  const more = planning({ slow }, { agent: { effects: { slow: "none" } } });
+  const tenant = spendingTenant({ tenant: { toolCalls: 1 } }, { more });
+  await tenant.inside(async (own) => {
+    const id = await approved(own, [{ _tool: "slow", _outputPath: "†state.n" }]);
+    void own.call("POST", `/conversations/c/plans/${id}/run`);
+    await begun.promise;
+    own.wakeAgain();
+    await eventually(async () => expect((await planOf(own, id)).runs[0]?.status).toBe("done"));
+  });
+  await eventually(async () => expect(await tenant.used("toolCalls")).toBe(1));
+});
+
+describe("a directory", () => {
+  it("that cannot answer is asked again; in the end nothing is spent", async () => {
+    const tenant = spendingTenant({ tenant: { modelCalls: 5 } });
+    const repair = await breakDirectory(tenant.name);
+    const refused = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    expect(await tenant.ask()).toContain("spend_unavailable: ");
+    expect(tenant.model.calls).toHaveLength(0);
+    const tries = refused.mock.calls.length;
+    expect(tries).toBeGreaterThanOrEqual(3);
+    refused.mockImplementation(() => {
+      if (refused.mock.calls.length > tries + 1) repair();
+    });
+    expect(await tenant.ask()).toContain("Done.");
+  });
+
+  it("that is not bound is said before a turn begins", async () => {
+    const model = spendingTenant({}).model;
+    const agent = { name: "a", description: "", instructions: "", tools: {} };
+    const spend = { tenant: { modelCalls: 5 } };
+    const { Conversation } = createRuntime({ agents: [agent], model, spend });
+    const { DIRECTORY: _, ...bindings } = env;
+    await runInDurableObject(objectOf(newId()), async (__, state) => {
+      // What the types have, and an application may leave out.
+      const conversation = new Conversation(state, bindings as Cloudflare.Env);
+      const message = { id: "m", parts: [{ type: "text", text: "Go." }] };
+      const init = { method: "POST", ...json({ message, conversation: "c" }) };
+      const response = await conversation.fetch(new Request("http://conversation/turn", init));
+      const { detail } = await problemIn(response, "bad_configuration");
+      expect(detail).toContain("DIRECTORY");
+      // All else works.
+      const { header, body } = withEnd(new Blob(["1"]).stream());
+      const headers = [header, ["content-type", "application/json"]] as [string, string][];
+      const put = { method: "PUT", headers, body };
+      const request = new Request("http://conversation/variables/a", put);
+      expect((await conversation.fetch(request)).status).toBe(201);
+    });
+    expect(model.calls).toHaveLength(0);
+  });
+});
+
+it("a conversation's own limit is exact under many requests at once", () =>
+  spendInOne({ requests: 60, maximum: 20 }));

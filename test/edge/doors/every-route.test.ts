@@ -1,0 +1,232 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import worker from "../../../src/index.ts";
+import { callWith, json, newId, problemIn } from "../../support/edge.ts";
+
+const [ALICE, BOB] = ["alice-key-0123456789", "bob-key-9876543210"];
+/** Of a tenant that has never asked for anything, for each route. */
+const newcomerOf = (index: number) => `newcomer-${index}-0123456789`;
+const newcomers = Array.from({ length: 200 }, (_, index) => [newcomerOf(index), `new-${index}`]);
+const call = callWith({
+  AUTH: "bearer",
+  API_KEYS: JSON.stringify({ [ALICE]: "alice", [BOB]: "bob", ...Object.fromEntries(newcomers) }),
+});
+const as = (key: string) => ({ authorization: `Bearer ${key}` });
+const CANARY = "canary-of-alice";
+
+/** What anybody may call. */
+const PUBLIC = new Set(["GET /health"]);
+/** Every call that the Worker knows: a new one is here by itself. */
+const routes = [
+  ...new Set(
+    worker.routes
+      .filter(({ method }) => method !== "ALL")
+      .map(({ method, path }) => `${method} ${path}`),
+  ),
+].filter((route) => !PUBLIC.has(route));
+
+interface Whole {
+  readonly id: string;
+  readonly plan: string;
+}
+
+/** All that Alice can have. */
+async function newConversation(): Promise<Whole> {
+  const id = newId();
+  const path = `/conversations/${id}`;
+  const post = async (rest: string, body: unknown, headers = {}) => {
+    const init = json(body, { ...as(ALICE), ...headers });
+    const response = await call("POST", path + rest, init);
+    if (!response.ok) throw new Error(await response.text());
+    return response;
+  };
+  const asked = await post("/messages", { message: CANARY }, { accept: "text/plain" });
+  await asked.text();
+  await call("PUT", `${path}/variables/photo`, json(CANARY, as(ALICE)));
+  const calls = [{ _id: "a", _tool: "get_weather", location: "NYC" }];
+  const { id: plan } = await (await post("/plans", { calls })).json<{ id: string }>();
+  await call("PATCH", path, { ...json({ title: CANARY }, as(ALICE)) });
+  return { id, plan };
+}
+
+/** A body that the route takes, where an empty object would not do. */
+function bodyFor(route: string, { id }: Whole): unknown {
+  const text = { role: "user", parts: [{ type: "text", text: "Hello" }] };
+  const bodies: Readonly<Record<string, unknown>> = {
+    "POST /conversations": { id, messages: [text] },
+    "POST /conversations/:id/messages": { message: "Hello" },
+    "POST /conversations/:id/approvals/:approval": { approved: true },
+    "POST /conversations/:id/interpolate": { text: "{{photo}}" },
+    "POST /conversations/:id/plans": {
+      calls: [{ _id: "a", _tool: "get_weather", location: "NYC" }],
+    },
+    "POST /conversations/:id/tickets": { path: `/conversations/${id}/variables/photo` },
+    "PATCH /conversations/:id": { title: "Bob's" },
+    "PATCH /conversations/:id/variables/:name": { pinned: true },
+  };
+  return bodies[route] ?? {};
+}
+
+function send(route: string, whole: Whole, headers: Record<string, string>) {
+  const [method = "", pattern = "", query = ""] = route.split(" ");
+  const names: Readonly<Record<string, string>> = { name: "photo", ...whole };
+  const path = pattern.replaceAll(/:(\w+)/g, (_, name: string) => names[name] ?? "x");
+  const hasBody = method !== "GET" && method !== "DELETE";
+  const init = hasBody ? json(bodyFor(route, whole), headers) : { headers };
+  return call(method, path + query, init);
+}
+
+/** All of an answer but what tells nothing: ids, times, signatures. */
+async function told(response: Response, { id, plan }: Whole): Promise<string> {
+  const headers = [...response.headers].map(([name, value]) => `${name}: ${value}\n`);
+  return `${response.status}\n${headers.join("")}\n${await response.text()}`
+    .replaceAll(id, "<id>")
+    .replaceAll(plan, "<plan>")
+    .replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, "<uuid>")
+    .replaceAll(/^etag: .*$/gm, "etag: <etag>")
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>")
+    .replaceAll(/"(?:ticket|id)":"[^"]+"/g, "<new>");
+}
+
+/** Calls that make a conversation of one that never was: it is their own. */
+const MAKES = new Set([
+  "POST /conversations",
+  "POST /conversations/:id/messages",
+  "POST /conversations/:id/plans",
+  "POST /conversations/:id/tickets",
+  "PUT /conversations/:id/variables/:name",
+]);
+/** How one answers that never was: there is none, or nothing is in it. */
+const NOTHING = [
+  /^(?:400|404|409|422)\n/,
+  /^204\n/,
+  /\n\{"\w+":\[\]\}$/,
+  /\n\{"stopped":false\}$/,
+  /\n\{"text":"\{\{photo\}\}"/,
+];
+
+function showsNothing(route: string, answer: string): boolean {
+  const isOfNobody = route.startsWith("GET ") && !route.includes("/conversations");
+  return isOfNobody || MAKES.has(route) || NOTHING.some((shape) => shape.test(answer));
+}
+
+describe("every route", () => {
+  let guarded: Whole;
+
+  beforeAll(async () => {
+    guarded = await newConversation();
+  });
+
+  it("is known", () => {
+    for (const route of ["POST /conversations", "DELETE /conversations/:id/variables"]) {
+      expect(routes).toContain(route);
+    }
+    expect(routes.length).toBeGreaterThan(20);
+  });
+
+  it.each(routes)("%s wants a key, whatever is there", async (route) => {
+    const nothing = { id: newId(), plan: "plan-x" };
+    const wrong = [
+      {},
+      as(`${ALICE}x`),
+      as("undefined"),
+      { authorization: ALICE },
+      { cookie: `key=${ALICE}`, "x-api-key": ALICE },
+      { "x-byref-local": "x", "x-tenant": "alice", "x-byref-tenant": "alice", tenant: "alice" },
+    ];
+    for (const headers of wrong) {
+      const said = [];
+      for (const whole of [guarded, nothing]) {
+        const response = await send(route, whole, { host: "localhost", ...headers });
+        expect(response.headers.get("www-authenticate")).toBe("Bearer");
+        said.push(await problemIn(response, "unauthorized"));
+      }
+      expect(said[0]).toEqual(said[1]);
+    }
+    for (const query of ["?ticket=x.y", `?key=${ALICE}`, `?authorization=${ALICE}`]) {
+      await problemIn(await send(`${route} ${query}`, guarded, {}), "unauthorized");
+    }
+  });
+
+  it.each(routes)("%s shows another tenant what never was", async (route) => {
+    const alices = await newConversation();
+    const nothing = { id: newId(), plan: alices.plan };
+    // Each of a tenant that has nothing: its own conversations tell nothing of another's.
+    const [mine, other] = [
+      as(newcomerOf(routes.indexOf(route))),
+      as(newcomerOf(199 - routes.indexOf(route))),
+    ];
+    const answer = await told(await send(route, alices, mine), alices);
+    expect(answer).not.toContain(CANARY);
+    expect(answer).toBe(await told(await send(route, nothing, other), nothing));
+    expect(showsNothing(route, answer)).toBe(true);
+
+    // And has changed nothing.
+    const path = `/conversations/${alices.id}`;
+    const read = async (rest: string) =>
+      (await call("GET", path + rest, { headers: as(ALICE) })).text();
+    expect(await read("/variables/photo")).toBe(CANARY);
+    const about = JSON.parse(await read("")) as object;
+    expect(about).toMatchObject({ title: CANARY, messages: 2, status: "idle" });
+    expect(await read(`/plans/${alices.plan}`)).not.toContain('"approved"');
+  });
+
+  it.each(["GET /health", "GET /nowhere", ...routes])("%s has its headers", async (route) => {
+    const alices = await newConversation();
+    for (const headers of [{}, as(ALICE), as(BOB)]) {
+      const response = await send(route, alices, headers);
+      await response.text();
+      const said = Object.fromEntries(response.headers);
+      expect(said).toMatchObject({
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "x-frame-options": "DENY",
+        "cross-origin-resource-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+      });
+      expect(said["strict-transport-security"]).toMatch(/^max-age=\d{7,}/);
+      expect(said["content-security-policy"]).toMatch(/default-src 'none'/);
+      expect(said["cache-control"]).toMatch(/^(?:no-store|private, no-cache|no-cache)$/);
+      expect(said["access-control-allow-origin"]).toBeUndefined();
+    }
+  });
+});
+
+describe("a stored value", () => {
+  const id = newId();
+
+  it.each([
+    ["application/json", "1", true],
+    ["text/plain", "text", true],
+    ["image/png", "x", true],
+    ["image/jpeg", "x", true],
+    ["image/webp", "x", true],
+    ["image/gif", "x", true],
+    ["IMAGE/PNG; a=b", "x", true],
+    ["image/svg+xml", "<svg xmlns='http://www.w3.org/2000/svg'><script/></svg>", false],
+    ["text/html", "<script>alert(1)</script>", false],
+    ["application/xhtml+xml", "<html/>", false],
+    ["text/xml", "<x/>", false],
+    ["text/javascript", "alert(1)", false],
+    ["text/css", "*{}", false],
+    ["application/pdf", "%PDF", false],
+    ["application/octet-stream", "x", false],
+    ["image/png,text/html", "x", false],
+    ["text/html;image/png", "x", false],
+    ["image/pngx", "x", false],
+    ["multipart/x-mixed-replace", "x", false],
+  ])("of type %s is no script here", async (type, body, isShown) => {
+    const path = `/conversations/${id}/variables/v`;
+    const bytes = new TextEncoder().encode(body);
+    const headers = { "content-type": type, ...as(ALICE) };
+    expect((await call("PUT", path, { body: bytes, headers })).ok).toBe(true);
+    for (const extra of [{}, { range: "bytes=0-0" }, { accept: "text/html" }]) {
+      const response = await call("GET", path, { headers: { ...as(ALICE), ...extra } });
+      await response.arrayBuffer();
+      const said = response.headers;
+      expect(said.get("x-content-type-options")).toBe("nosniff");
+      expect(said.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+      expect(said.get("content-disposition")).toBe(isShown ? null : "attachment");
+      expect(said.get("cache-control")).toBe("private, no-cache");
+    }
+  });
+});

@@ -1,0 +1,139 @@
+import { env } from "cloudflare:workers";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { objectNameOf as nameOf } from "../../support/object-name.ts";
+
+type Pair = readonly [tenant: string, id: string];
+
+function objectIdOf(pair: Pair): string {
+  return env.CONVERSATIONS.idFromName(nameOf(...pair)).toString();
+}
+
+/** What stands between things, or looks like something else. */
+const SPECIAL = ['"', ",", '","', "/", ":", "|", "\\", "\\u0000", "\0", "\n", "[", "]", "local"];
+const CONFUSABLE = ["a", "а", "ａ", "é", "e\u0301", "K", "\u212A", "ß", "ss", "\u200B", "\uFEFF"];
+const SURROGATES = ["\ud800", "\udc00", "\ufffd", "😀"];
+
+const tenants = fc.oneof(
+  fc.array(fc.constantFrom("", ...SPECIAL, ...CONFUSABLE, ...SURROGATES), { maxLength: 4 }),
+  fc.array(fc.string({ unit: "binary" }), { maxLength: 2 }),
+);
+const tenant = tenants.map((pieces) => pieces.join(""));
+const idCharacter = fc.constantFrom(..."aAzZ019._-");
+const id = fc
+  .string({ unit: idCharacter, minLength: 1, maxLength: 4 })
+  .filter((text) => text !== "." && text !== "..");
+
+describe("object names", () => {
+  it("are one for each pair of tenant and id", () => {
+    const pair = fc.tuple(tenant, id);
+    const property = fc.property(pair, pair, (one, other) => {
+      const isSame = one[0] === other[0] && one[1] === other[1];
+      expect(nameOf(...one) === nameOf(...other)).toBe(isSame);
+    });
+    fc.assert(property, { numRuns: 2_000 });
+  });
+
+  it("differ where tenant and id run into each other", () => {
+    const property = fc.property(
+      tenant,
+      id,
+      fc.constantFrom("", ...SPECIAL, "-", "."),
+      (a, b, c) => {
+        // The same characters, divided elsewhere.
+        const pairs = [
+          [a, b],
+          [a + c, b],
+          [a + c + b, b],
+          [a + b, b],
+          [a + b + c, b],
+        ] as const;
+        const all = new Map(pairs.map((pair) => [JSON.stringify(pair), nameOf(...pair)]));
+        expect(new Set(all.values()).size).toBe(all.size);
+      },
+    );
+    fc.assert(property, { numRuns: 1_000 });
+  });
+
+  it.each<readonly [one: Pair, other: Pair]>([
+    [
+      ["a", "b"],
+      ["a,b", "b"],
+    ],
+    [
+      ["a", "b"],
+      ['a","b', "b"],
+    ],
+    [
+      ["a\u0000b", "c"],
+      ["a", "b_c"],
+    ],
+    [
+      ["a", "1"],
+      ["а", "1"],
+    ],
+    [
+      ["é", "x"],
+      ["e\u0301", "x"],
+    ],
+    [
+      ["K", "x"],
+      ["\u212A", "x"],
+    ],
+    [
+      ["tenant", "x"],
+      ["Tenant", "x"],
+    ],
+    [
+      ["tenant", "x"],
+      ["tenant ", "x"],
+    ],
+    [
+      ["\ud800", "x"],
+      ["\ufffd", "x"],
+    ],
+    [
+      ["\ud800", "x"],
+      ["\udc00", "x"],
+    ],
+    [
+      ["\\ud800", "x"],
+      ["\ud800", "x"],
+    ],
+    [
+      ["", "a"],
+      ["a", "a"],
+    ],
+    [
+      ["a", "x"],
+      ["a", "X"],
+    ],
+  ])("give %j and %j two objects", (one, other) => {
+    const ids = [one, other].map(objectIdOf);
+    expect(new Set(ids).size).toBe(2);
+    // And each of them one, whenever it is asked for.
+    expect(objectIdOf(one)).toBe(ids[0]);
+  });
+
+  it("are made for valid ids only", () => {
+    const any = fc.oneof(
+      fc.string({ unit: "binary" }),
+      tenant,
+      id,
+      fc.string({ unit: idCharacter }),
+    );
+    const property = fc.property(tenant, any, (tenant, id) => {
+      const isValid = /^[\w.-]{1,128}$/.test(id) && !/^\.{1,2}$/.test(id) && !id.includes("\n");
+      if (isValid) expect(JSON.parse(nameOf(tenant, id))).toEqual([tenant, id]);
+      else expect(() => nameOf(tenant, id)).toThrow(expect.objectContaining({ code: "bad_id" }));
+    });
+    fc.assert(property, { numRuns: 2_000 });
+  });
+
+  it("are made for ids of 1 to 128 characters", () => {
+    expect(nameOf("t", "x".repeat(128))).toContain("x".repeat(128));
+    for (const bad of ["", "x".repeat(129), ".", ".."])
+      expect(() => nameOf("t", bad)).toThrow(expect.objectContaining({ code: "bad_id" }));
+    for (const good of ["...", "-", "_", ".a", "a..b"]) expect(nameOf("t", good)).toContain(good);
+  });
+});

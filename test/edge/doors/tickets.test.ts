@@ -1,0 +1,253 @@
+import { createExecutionContext } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { weather } from "../../../src/agents/weather.ts";
+import { createRuntime } from "../../../src/byref.ts";
+import { callWith, json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
+import { ALICE, as, BOB, call, KEYS, newValue, ticketFor } from "../../support/tickets.ts";
+import { base64Url, encode, hmac, tokenOf } from "../../support/tokens.ts";
+
+const APP = "https://app.example";
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+describe("a ticket", () => {
+  it("is a key to one value, without a header, as often as wanted", async () => {
+    const path = await newValue();
+    const ticket = await ticketFor(path);
+    for (let times = 0; times < 3; times++) {
+      const response = await call("GET", `${path}?ticket=${ticket}`);
+      expect([response.status, await response.text()]).toEqual([200, "alice's"]);
+    }
+  });
+
+  it("serves a part, a range and what has not changed, like a key", async () => {
+    const path = await newValue({ rows: [1, 2, 3] });
+    const ticket = await ticketFor(path);
+    const part = await call("GET", `${path}?path=.rows&offset=1&ticket=${ticket}&limit=1`);
+    expect(await part.json()).toEqual([2]);
+    const range = await call("GET", `${path}?ticket=${ticket}`, {
+      headers: { range: "bytes=0-0" },
+    });
+    expect([range.status, await range.text()]).toEqual([206, "{"]);
+    const headers = { "if-none-match": range.headers.get("etag") ?? "" };
+    expect((await call("GET", `${path}?ticket=${ticket}`, { headers })).status).toBe(304);
+  });
+
+  it("shows an image and hands a download to a page of another origin", async () => {
+    const through = callWith({ ...KEYS, CORS_ORIGINS: APP });
+    const path = await newValue();
+    for (const [type, disposition] of [
+      ["image/png", null],
+      ["text/html", "attachment"],
+    ] as const) {
+      const body = new Uint8Array([137, 80, 78, 71]);
+      await through("PUT", path, { body, headers: { "content-type": type, ...as(ALICE) } });
+      const ticket = await ticketFor(path, ALICE, through);
+      const response = await through("GET", `${path}?ticket=${ticket}`, {
+        headers: { "sec-fetch-mode": "no-cors", "sec-fetch-site": "cross-site" },
+      });
+      expect(new Uint8Array(await response.arrayBuffer())).toEqual(body);
+      const { headers } = response;
+      expect(headers.get("content-type")).toBe(type);
+      expect(headers.get("content-disposition")).toBe(disposition);
+      expect(headers.get("cross-origin-resource-policy")).toBe("cross-origin");
+      expect(headers.get("referrer-policy")).toBe("no-referrer");
+      expect(headers.get("cache-control")).toContain("private");
+    }
+    const withKey = await through("GET", path, { headers: as(ALICE) });
+    expect(withKey.headers.get("cross-origin-resource-policy")).toBe("same-origin");
+    await withKey.text();
+  });
+
+  it("opens a socket for a page that may, and for no other", async () => {
+    const through = callWith({ ...KEYS, CORS_ORIGINS: APP });
+    const path = `/conversations/${newId()}/socket`;
+    const at = `${path}?ticket=${await ticketFor(path)}`;
+    const upgrade = (origin: string) =>
+      through("GET", at, { headers: { upgrade: "websocket", origin, host: "byref.example" } });
+    for (const origin of [APP, "https://byref.example"]) {
+      const { status, webSocket } = await upgrade(origin);
+      expect(status).toBe(101);
+      webSocket?.accept();
+      webSocket?.close(1000, "done");
+    }
+    await problemIn(await upgrade("https://evil.example"), "foreign_origin");
+    await problemIn(await upgrade("null"), "foreign_origin");
+  });
+
+  it.each(["messages", "events", "variables"])("reads %s too", async (what) => {
+    const path = (await newValue()).replace("variables/photo", what);
+    const response = await call("GET", `${path}?ticket=${await ticketFor(path)}`);
+    expect(response.status).toBe(200);
+    await response.text();
+  });
+
+  it("is good for a minute", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const path = await newValue();
+    const at = `${path}?ticket=${await ticketFor(path)}`;
+    vi.setSystemTime(Date.now() + 59_000);
+    expect((await call("GET", at)).status).toBe(200);
+    vi.setSystemTime(Date.now() + 1_000);
+    await problemIn(await call("GET", at), "unauthorized");
+  });
+
+  it("opens nothing but its own path, in its own conversation", async () => {
+    const path = await newValue();
+    const ticket = await ticketFor(path);
+    const other = await newValue("another");
+    const base = path.replace("/variables/photo", "");
+    const paths = [
+      other,
+      base,
+      `${base}/`,
+      `${path}/`,
+      `${path}/info`,
+      `${base}/variables`,
+      `${base}/variables/phot`,
+      `${base}/variables/photo2`,
+      `${base}/variables/%70hoto`,
+      `${base}/variables//photo`,
+      `/${path}`,
+      path.toUpperCase(),
+      `${base}/socket`,
+      `${base}/messages`,
+      "/agents",
+      "/conversations",
+      "/nowhere",
+    ];
+    for (const at of paths) {
+      await problemIn(await call("GET", `${at}?ticket=${ticket}`), "unauthorized");
+    }
+    // What leads there leads there.
+    expect((await call("GET", `${base}/x/../variables/photo?ticket=${ticket}`)).status).toBe(200);
+  });
+
+  it.each(["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "QUERY"])(
+    "is no good for %s, not even with a key",
+    async (method) => {
+      const path = await newValue();
+      const at = `${path}?ticket=${await ticketFor(path)}`;
+      for (const headers of [{}, as(ALICE)]) {
+        const response = await call(method, at, { headers });
+        expect(response.status).toBe(401);
+      }
+      expect(await (await call("GET", path, { headers: as(ALICE) })).text()).toBe("alice's");
+    },
+  );
+
+  it("leads each tenant to its own", async () => {
+    const path = await newValue();
+    await problemIn(
+      await call("GET", `${path}?ticket=${await ticketFor(path, BOB)}`),
+      "variable_not_found",
+    );
+    await call("PUT", path, json("bob's", as(BOB)));
+    const read = async (key: string) =>
+      (await call("GET", `${path}?ticket=${await ticketFor(path, key)}`)).text();
+    expect([await read(ALICE), await read(BOB)]).toEqual(["alice's", "bob's"]);
+  });
+
+  it("cannot be made up, changed or cut", async () => {
+    const path = await newValue();
+    const ticket = await ticketFor(path);
+    const [claim = "", signature = ""] = ticket.split(".");
+    const [bobs = ""] = (await ticketFor(path, BOB)).split(".");
+    const longer = base64Url(encode(JSON.stringify(["alice", Date.now() + 9e9])));
+    const all = [
+      "",
+      ".",
+      "x",
+      ALICE,
+      claim,
+      `${claim}.`,
+      `.${signature}`,
+      `${bobs}.${signature}`,
+      `${longer}.${signature}`,
+      `${claim}.${signature.slice(1)}`,
+      `${claim}.${signature}A`,
+      `${claim}.${signature}.${signature}`,
+      `${claim}.${"A".repeat(43)}`,
+      `${claim}.${signature}=`,
+      `${signature}.${claim}`,
+      ` ${ticket}`,
+      `${ticket}%00`,
+      `${ticket}%0a`,
+      `${"A".repeat(100_000)}.${signature}`,
+      await tokenOf({ alg: "HS256" }, ["alice", Date.now() + 9e9], hmac(KEYS.API_KEYS)),
+    ];
+    for (const bad of all) {
+      await problemIn(await call("GET", `${path}?ticket=${bad}`), "unauthorized");
+    }
+    await problemIn(await call("GET", `${path}?ticket=x&ticket=${ticket}`), "unauthorized");
+    await problemIn(await call("GET", `${path}?TICKET=${ticket}`), "unauthorized");
+    const headers = { authorization: `Bearer ${ticket}`, ticket, cookie: `ticket=${ticket}` };
+    await problemIn(await call("GET", path, { headers }), "unauthorized");
+  });
+
+  it("is worth nothing where the keys are others", async () => {
+    const path = await newValue();
+    const at = `${path}?ticket=${await ticketFor(path)}`;
+    const others = [
+      { AUTH: "bearer", API_KEYS: JSON.stringify({ [ALICE]: "alice" }) },
+      { ...KEYS, TICKET_SECRET: "a secret of tickets, that is long" },
+      { ...KEYS, AUTH: "" },
+      { ...KEYS, AUTH: "none" },
+    ];
+    for (const settings of others) {
+      await problemIn(await callWith(settings)("GET", at, {}), "unauthorized");
+    }
+  });
+
+  it("is worth nothing behind another door, though the secret is the same", async () => {
+    const TICKET_SECRET = "a secret of tickets, that is long";
+    const path = await newValue();
+    const ticket = await ticketFor(path, ALICE, callWith({ ...KEYS, TICKET_SECRET }));
+    for (const AUTH of ["", "none"]) {
+      const through = callWith({ ...KEYS, TICKET_SECRET, AUTH });
+      await problemIn(await through("GET", `${path}?ticket=${ticket}`), "unauthorized");
+    }
+  });
+
+  it("stays when keys change, with a secret of its own", async () => {
+    const TICKET_SECRET = "a secret of tickets, that is long";
+    const path = await newValue();
+    const ticket = await ticketFor(path, ALICE, callWith({ ...KEYS, TICKET_SECRET }));
+    const rotated = { AUTH: "bearer", API_KEYS: JSON.stringify({ "another-key-012345": "alice" }) };
+    const through = callWith({ ...rotated, TICKET_SECRET });
+    expect(await (await through("GET", `${path}?ticket=${ticket}`)).text()).toBe("alice's");
+  });
+
+  it("reaches neither the conversation nor a log", async () => {
+    const path = await newValue();
+    const ticket = await ticketFor(path);
+    const asked: string[] = [];
+    const CONVERSATIONS = {
+      idFromName: (name: string) => name,
+      get: (name: string) => ({
+        fetch: async (url: string, init: RequestInit) => {
+          asked.push(JSON.stringify([name, url, init, [...new Headers(init.headers)]]));
+          throw new Error("not here");
+        },
+      }),
+    };
+    const logs = ["log", "warn", "error", "info", "debug"] as const;
+    const said = logs.map((name) => vi.spyOn(console, name).mockImplementation(() => undefined));
+    const { worker } = createRuntime({ agents: [weather], model: () => Promise.reject() as never });
+    for (const query of [`ticket=${ticket}`, `path=.a&ticket=${ticket}&ticket=x`]) {
+      const request = new Request(`${ORIGIN}${path}?${query}`, { headers: { accept: "image/*" } });
+      const bindings = { ...env, ...KEYS, CONVERSATIONS } as unknown as Cloudflare.Env;
+      const response = await worker.fetch(request, bindings, createExecutionContext());
+      expect(JSON.stringify(await problemIn(response, "internal"))).not.toContain("ticket");
+    }
+    expect(asked).toHaveLength(2);
+    expect(asked[1]).toContain("path=.a");
+    const errors = said.flatMap(({ mock }) => mock.calls.flat()).map(String);
+    expect(errors.length).toBeGreaterThan(0);
+    for (const text of [...asked, ...errors]) expect(text).not.toContain("ticket");
+  });
+});

@@ -1,0 +1,310 @@
+import { describe, expect, it, vi } from "vitest";
+import type { ErrorCode } from "../../../src/errors.ts";
+import { limits } from "../../../src/limits.ts";
+import { call, json, messagesOf, namesIn, newId, problemIn } from "../../support/edge.ts";
+
+// Megabytes take their time on a busy machine.
+vi.setConfig({ testTimeout: 30_000 });
+
+type Row = readonly [what: string, code: ErrorCode, route: string, init?: RequestInit];
+
+const id = newId();
+const C = "/conversations";
+const M = `${C}/${id}/messages`;
+const V = `${C}/${id}/variables`;
+const CHAT = `POST ${C}`;
+const SHORT = `POST ${M}`;
+
+const text = (body: string, type: string): RequestInit => ({
+  body,
+  headers: { "content-type": type },
+});
+const bytes = (body: string): RequestInit => ({ body: new TextEncoder().encode(body) });
+const rawBytes = (type: string, ...codes: readonly number[]): RequestInit => ({
+  body: new Uint8Array(codes),
+  headers: { "content-type": type },
+});
+const FORM = "application/x-www-form-urlencoded";
+const question = { role: "user", parts: [{ type: "text", text: "Hello" }] };
+const chat = (more: object) => json({ id, messages: [question], ...more });
+const parts = (...parts: readonly unknown[]) => json({ message: { role: "user", parts } });
+const file = { type: "file", mediaType: "image/png", url: "https://example.com/a.png" };
+
+const bodies: readonly Row[] = [
+  ["broken JSON", "bad_json", CHAT, text('{"id": "x", ', "application/json")],
+  ["broken JSON, short", "bad_json", SHORT, text("{'message': 1}", "application/json")],
+  ["broken JSON as a value", "bad_json", `PUT ${V}/a`, text("{a: 1}", "application/json")],
+  ["two values", "bad_json", `PUT ${V}/a`, text("1 2", "application/json")],
+  ["NaN", "bad_json", `PUT ${V}/a`, text("NaN", "application/json")],
+  ["an empty value", "bad_json", `PUT ${V}/a`, text("", "application/json")],
+  ["an empty body", "bad_json", CHAT, text("", "application/json")],
+  ["no body", "unsupported_media_type", CHAT],
+  ["no content type", "unsupported_media_type", CHAT, bytes(JSON.stringify({ id }))],
+  ["no content type, short", "unsupported_media_type", SHORT, bytes('{"message":"Hello"}')],
+  // What a page may send to any site without asking.
+  ["a form's text", "unsupported_media_type", SHORT, text('{"message":"Hello"}', "text/plain")],
+  ["a form", "unsupported_media_type", SHORT, text("message=Hello", FORM)],
+  [
+    "nearly JSON",
+    "unsupported_media_type",
+    SHORT,
+    text('{"message":"Hello"}', "application/jsonp"),
+  ],
+  ["no content type as a value", "unsupported_media_type", `PUT ${V}/a`, bytes("1")],
+  ["an empty content type", "unsupported_media_type", `PUT ${V}/a`, text("1", "")],
+  ["broken NDJSON", "bad_json", `PUT ${V}/a`, text('{"a":1}\n{a:2}', "application/x-ndjson")],
+  ["half a character", "bad_value", `PUT ${V}/a`, rawBytes("text/plain", 0x61, 0xc3)],
+  [
+    "half a character in JSON",
+    "bad_json",
+    `PUT ${V}/a`,
+    rawBytes("application/json", 0x22, 0xc3, 0x22),
+  ],
+  ["JSON second", "unsupported_media_type", SHORT, text("{}", "text/plain; application/json")],
+];
+
+const shapes: readonly Row[] = [
+  ["null", "bad_request", CHAT, json(null)],
+  ["a list", "bad_request", CHAT, json([question])],
+  ["a text", "bad_request", SHORT, json("Hello")],
+  ["nothing in it", "bad_request", CHAT, json({})],
+  ["nothing in it, short", "bad_request", SHORT, json({})],
+  ["no id", "bad_request", CHAT, json({ messages: [question] })],
+  ["a number as id", "bad_request", CHAT, chat({ id: 1 })],
+  ["no messages", "bad_request", CHAT, json({ id })],
+  ["an empty list of messages", "bad_request", CHAT, chat({ messages: [] })],
+  ["an object of messages", "bad_request", CHAT, chat({ messages: { 0: question, length: 1 } })],
+  ["null as the message", "bad_request", CHAT, chat({ messages: [question, null] })],
+  ["an answer as the last", "bad_request", CHAT, chat({ messages: [answer("assistant")] })],
+  ["a system message as the last", "bad_request", CHAT, chat({ messages: [answer("system")] })],
+  ["an answer, short", "bad_request", SHORT, json({ message: answer("assistant") })],
+  ["an unknown trigger", "bad_request", CHAT, chat({ trigger: "resume" })],
+  ["a number as messageId", "bad_request", CHAT, chat({ messageId: 1 })],
+  ["a number as agent", "bad_request", CHAT, chat({ agent: 1 })],
+  ["an agent of 129 characters", "bad_request", CHAT, chat({ agent: "x".repeat(129) })],
+  ["a list as input", "bad_request", CHAT, chat({ input: [1] })],
+  ["a text as input", "bad_request", SHORT, json({ message: "Hello", input: "x" })],
+  ["null as input", "bad_request", SHORT, json({ message: "Hello", input: null })],
+  ["a number as message", "bad_request", SHORT, json({ message: 1 })],
+  ["an empty text", "bad_request", SHORT, json({ message: "" })],
+  ["an empty text part", "bad_request", SHORT, parts({ type: "text", text: "" })],
+  [
+    "an empty text part, chat",
+    "bad_request",
+    CHAT,
+    chat({ messages: [{ ...question, parts: [{ type: "text", text: "" }] }] }),
+  ],
+  ["no parts", "bad_request", SHORT, parts()],
+  ["a part without text", "bad_request", SHORT, parts({ type: "text" })],
+  ["a part with a number as text", "bad_request", SHORT, parts({ type: "text", text: 1 })],
+  ["a part without a type", "bad_request", SHORT, parts({ text: "Hello" })],
+  ["a text as part", "bad_request", SHORT, parts("Hello")],
+  ["an empty message id", "bad_request", SHORT, json({ message: { ...question, id: "" } })],
+  [
+    "a message id of 129",
+    "bad_request",
+    SHORT,
+    json({ message: { ...question, id: "x".repeat(129) } }),
+  ],
+  ["a file", "unsupported_part", SHORT, parts(file)],
+  [
+    "a file behind a text",
+    "unsupported_part",
+    CHAT,
+    chat({ messages: [{ ...question, parts: [...question.parts, file] }] }),
+  ],
+  [
+    "a tool's part",
+    "unsupported_part",
+    SHORT,
+    parts({ type: "tool-get_weather", state: "output-available" }),
+  ],
+  ["a data part", "unsupported_part", SHORT, parts({ type: "data-x", data: 1 })],
+];
+
+const ids: readonly Row[] = [
+  ..."a/b|a b|é|a\u0000b|..|.||a:b|a%|~|a\\b|а|a\n|*"
+    .split("|")
+    .map((bad): Row => [`the id ${JSON.stringify(bad)}`, "bad_id", CHAT, chat({ id: bad })]),
+  ["an id of 129", "bad_id", CHAT, chat({ id: "x".repeat(129) })],
+  ["an id of 129 in the path", "bad_id", `GET ${C}/${"x".repeat(129)}/messages`],
+  ..."%2F %20 %C3%A9 %00 %zz %25 é a%2Fb a%5Cb %EF%BC%8E%EF%BC%8E"
+    .split(" ")
+    .map((bad): Row => [`the id ${bad} in the path`, "bad_id", `GET ${C}/${bad}/messages`]),
+  ["a bad id, asked", "bad_id", `POST ${C}/a%20b/messages`, json({ message: "Hello" })],
+  ["a bad id, list", "bad_id", `GET ${C}/a%20b/variables`],
+  ["a bad id, reset", "bad_id", `DELETE ${C}/a%20b/variables`],
+  ["a bad id, value", "bad_id", `GET ${C}/a%20b/variables/a`],
+  ["a bad id, info", "bad_id", `GET ${C}/a%20b/variables/a/info`],
+  ["a bad id, put", "bad_id", `PUT ${C}/a%20b/variables/a`, json(1)],
+  ["a bad id, delete", "bad_id", `DELETE ${C}/a%20b/variables/a`],
+  // The URL itself takes these away, before anybody sees them.
+  ["..", "not_found", `GET ${C}/../messages`],
+  ["%2e%2e", "not_found", `GET ${C}/%2e%2e/messages`],
+  // What is left of this one names a conversation.
+  ["%2E", "conversation_not_found", `DELETE ${C}/%2E/variables`],
+];
+
+const variables: readonly Row[] = [
+  ..."7up a-b a.b %24a %C3%A9 a%20b a%00 %zz a%2Fb"
+    .split(" ")
+    .map((name): Row => [`the name ${name}`, "bad_name", `PUT ${V}/${name}`, json(1)]),
+  ["a name of 65", "bad_name", `PUT ${V}/${"x".repeat(65)}`, json(1)],
+  ..."0 -1 1.5 abc  1e99 315360001 NaN Infinity null 1,5"
+    .split(" ")
+    .map((ttl): Row => [
+      `the ttl ${JSON.stringify(ttl)}`,
+      "bad_request",
+      `PUT ${V}/a?ttl=${ttl}`,
+      json(1),
+    ]),
+  ..."1 yes  TRUE null"
+    .split(" ")
+    .map((pin): Row => [
+      `the pin ${JSON.stringify(pin)}`,
+      "bad_request",
+      `PUT ${V}/a?pin=${pin}`,
+      json(1),
+    ]),
+  ..."public  Secret hidden"
+    .split(" ")
+    .map((visibility): Row => [
+      `the visibility ${JSON.stringify(visibility)}`,
+      "bad_request",
+      `PUT ${V}/a?visibility=${visibility}`,
+      json(1),
+    ]),
+  ..."a 1-a '1' W/ \"a ,"
+    .split(" ")
+    .map((etag): Row => [
+      `the etag ${etag}`,
+      "bad_request",
+      `PUT ${V}/a`,
+      json(1, { "if-match": etag }),
+    ]),
+  ["a long description", "bad_request", `PUT ${V}/a?description=${"x".repeat(501)}`, json(1)],
+  ..."a $v.a v.a .a. .7 [ [a] [1.5] [01] ['a] .a[*]x .. .a%20b .%C3%A9 [0]["
+    .split(" ")
+    .map((path): Row => [`the path ${path}`, "bad_path", `GET ${V}/v?path=${path}`]),
+  ..."last=-1 last=x last=1.5 last= limit=0 limit=1001 limit=x after=-1 after=x after="
+    .split(" ")
+    .map((query): Row => [`the query ${query}`, "bad_request", `GET ${V}?${query}`]),
+  ..."keepLast=-1 keepLast=x keepLast="
+    .split(" ")
+    .map((query): Row => [`the query ${query}`, "bad_request", `DELETE ${V}?${query}`]),
+  ..."limit=0 limit=201 limit=x limit=1.5 limit=-1 limit= form= form=html"
+    .split(" ")
+    .map((query): Row => [`the query ${query}`, "bad_request", `GET ${M}?${query}`]),
+  ..."offset=-1 offset=x limit=-1 limit=1.5 offset= limit=0x1"
+    .split(" ")
+    .map((query): Row => [`the query ${query}`, "bad_request", `GET ${V}/v?${query}`]),
+  ..."after=-1 after=x after= limit=0 limit=201"
+    .split(" ")
+    .map((query): Row => [`the events ${query}`, "bad_request", `GET ${C}/${id}/events?${query}`]),
+  ["offset of an object", "bad_request", `GET ${V}/v?offset=1`],
+  ["a title that is too long", "bad_request", `PATCH ${C}/${id}`, json({ title: "x".repeat(201) })],
+  ["a title that is none", "bad_request", `PATCH ${C}/${id}`, json({ title: 5 })],
+  ["no title", "bad_request", `PATCH ${C}/${id}`, json({})],
+  ["more than a title", "bad_request", `PATCH ${C}/${id}`, json({ title: "t", id: "x" })],
+  ["a name that never was", "variable_not_found", `GET ${V}/nothing`],
+  ["a name that cannot be", "variable_not_found", `GET ${V}/a-b/info`],
+  ["a name that cannot be, deleted", "variable_not_found", `DELETE ${V}/a-b`],
+  ["__proto__", "variable_not_found", `GET ${V}/__proto__`],
+];
+
+const unknown =
+  "GET /nothing|POST /nothing|GET /Health|GET //health|POST /health|PATCH /agents|GET /agents/x|" +
+  "GET /conversations/x/nothing|GET /conversations//messages|PUT /conversations/x/messages|" +
+  "GET /conversations/x/variables/a/b/c|POST /conversations/x/variables/a|TRACE /conversations";
+const routes = unknown.split("|").map((route): Row => [route, "not_found", route]);
+
+describe.each([
+  ["a body", bodies],
+  ["a shape", shapes],
+  ["an id", ids],
+  ["a variable", variables],
+  ["a route", routes],
+])("%s that is wrong", (_, rows) => {
+  const cases = rows.map((row) => ({ title: `${row[0]}: ${row[1]}`, row }));
+
+  it.each(cases)("$title", async ({ row: [, code, route, init = {}] }) => {
+    await call("PUT", `${V}/v`, json({ a: [1] }));
+    const space = route.indexOf(" ");
+    const response = await call(route.slice(0, space), route.slice(space + 1), init);
+    const { detail } = await problemIn(response, code);
+    expect(detail.length).toBeLessThan(1_000);
+    // Nothing came of it.
+    expect(await messagesOf(id)).toEqual({ messages: [] });
+    expect(await namesIn(id)).toEqual(["v"]);
+  });
+});
+
+describe("what is too large", () => {
+  const message = (message: string) => call("POST", M, json({ message }, { accept: "text/plain" }));
+  const big = (size: number) => "x".repeat(size);
+
+  it.each([
+    ["one byte", "x".repeat(limits.maxMessageBytes)],
+    ["two bytes", "é".repeat(limits.maxMessageBytes / 2)],
+  ])("refuses a message over 8 MiB, in characters of %s", async (_, long) => {
+    const problem = await problemIn(await message(long), "limit_exceeded");
+    expect(problem).toMatchObject({ limit: "maxMessageBytes", maximum: limits.maxMessageBytes });
+    const init = chat({ messages: [{ ...question, parts: [{ type: "text", text: long }] }] });
+    await problemIn(await call("POST", C, init), "limit_exceeded");
+    expect(await messagesOf(id)).toEqual({ messages: [] });
+  });
+
+  it("drops a long history in front of a short message, as stock clients send it", async () => {
+    const past = { ...question, parts: [{ type: "text", text: big(9_000_000) }] };
+    const own = newId();
+    const response = await call("POST", C, json({ id: own, messages: [past, past, question] }));
+    expect(response.status).toBe(200);
+    expect(await response.text()).toContain('"type":"finish"');
+    expect((await messagesOf(own)).messages).toHaveLength(2);
+  });
+
+  it("refuses a body over 32 MiB by its length, told or counted", async () => {
+    const piece = new Uint8Array(1_048_576).fill(32);
+    const chunked = () => {
+      let left = limits.maxChatBodyBytes / piece.length + 1;
+      return new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (left-- > 0) controller.enqueue(piece.slice());
+          else controller.close();
+        },
+      });
+    };
+    const headers = { "content-type": "application/json" };
+    const told = { ...headers, "content-length": String(limits.maxChatBodyBytes + 1) };
+    for (const path of [C, M]) {
+      const counted = await call("POST", path, { body: chunked(), headers });
+      await problemIn(counted, "body_too_large");
+      await problemIn(await call("POST", path, { body: "{}", headers: told }), "body_too_large");
+    }
+    expect(await messagesOf(id)).toEqual({ messages: [] });
+  });
+});
+
+describe("what is too deep", () => {
+  const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+
+  it.each([1_000, 5_000, 100_000])(
+    "answers to a value of %i levels as to bad input",
+    async (depth) => {
+      const response = await call("PUT", `${V}/deep`, text(nested(depth), "application/json"));
+      expect(response.status).toBeGreaterThanOrEqual(200);
+      expect(response.status).toBeLessThan(500);
+    },
+  );
+
+  it.each([5_000, 100_000])("answers to an input of %i levels as to bad input", async (depth) => {
+    const body = `{"message":"Hello","input":{"a":${nested(depth)}}}`;
+    const response = await call("POST", M, text(body, "application/json"));
+    expect(response.status).toBeGreaterThanOrEqual(400);
+    expect(response.status).toBeLessThan(500);
+  });
+});
+
+function answer(role: string) {
+  return { ...question, role };
+}

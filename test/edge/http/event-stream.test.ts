@@ -1,0 +1,114 @@
+import { evictDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { EventStreams } from "../../../src/edge/http/event-response.ts";
+import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
+import { ask, call, newId, objectOf, put } from "../../support/edge.ts";
+import {
+  EventReader,
+  eventsOf,
+  fill,
+  idsOf,
+  said,
+  watchEvents,
+} from "../../support/event-reader.ts";
+
+vi.setConfig({ testTimeout: 30_000 });
+
+const at = (id: string, rest = "") => `/conversations/${id}/variables${rest}`;
+const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, id) => id + from);
+
+describe("GET events as a stream", () => {
+  it("gives what was, then what is, to everybody who reads", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    await put(id, "b", 1);
+    const readers = [
+      await watchEvents(id),
+      await watchEvents(id, "?after=1"),
+      await watchEvents(id, "", { "last-event-id": "2" }),
+      // A browser that connects again sends the address that it began with.
+      await watchEvents(id, "?after=0", { "last-event-id": "1" }),
+    ];
+    const pasts = await Promise.all(
+      readers.map((reader, index) => reader.take([2, 1, 0, 1][index] ?? 0)),
+    );
+    expect(pasts.map(idsOf)).toEqual([[1, 2], [2], [], [2]]);
+    const [left] = readers;
+    await left?.cancel();
+    const coming = readers.slice(1).map((reader) => reader.take(6));
+    await ask(id, "Weather in NYC?");
+    await call("DELETE", at(id, "/a"));
+    const all = await eventsOf(id);
+    for (const events of await Promise.all(coming)) expect(events).toEqual(all.slice(2));
+    expect(all).toHaveLength(8);
+    for (const reader of readers.slice(1)) await reader.cancel();
+  });
+
+  it("goes on where it broke off, over an eviction", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    const before = await watchEvents(id);
+    const [last] = await before.take(1);
+    await before.cancel();
+    await put(id, "b", 1);
+    await evictDurableObject(objectOf(id));
+    await put(id, "c", 1);
+    const after = await watchEvents(id, "", { "last-event-id": String(last?.id) });
+    expect(said(await after.take(2))).toEqual(["variable.saved b", "variable.saved c"]);
+    const next = after.next();
+    await put(id, "d", 1);
+    expect(said([(await next) ?? never()])).toEqual(["variable.saved d"]);
+    await after.cancel();
+  });
+
+  it("gives all of a long past, in order, and then goes on", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    await fill(id, 9_000);
+    const reader = await watchEvents(id);
+    expect(idsOf(await reader.take(9_001))).toEqual(upTo(9_001));
+    const next = reader.next();
+    await put(id, "b", 1);
+    expect((await next)?.id).toBe(9_002);
+    await reader.cancel();
+  });
+
+  it("ends with the conversation", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    const readers = [await watchEvents(id), await watchEvents(id, "?after=1")];
+    await readers[0]?.take(1);
+    const ends = readers.map((reader) => reader.next());
+    expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
+    expect(await Promise.all(ends)).toEqual([undefined, undefined]);
+  });
+
+  it("cuts off who reads too slowly, and nobody else", async () => {
+    const streams = new EventStreams();
+    const happened: ConversationEvent[] = [];
+    const list = ({ after }: { readonly after: number }) => ({ events: happened.slice(after) });
+    const open = () => streams.open(list, 0);
+    const [slow, quick] = [open(), new EventReader(open())];
+    const reader = slow.body?.getReader();
+    await reader?.read();
+    const waiting = reader?.read();
+    const event = { at: "", type: "turn.done", turn: "x".repeat(100_000) } as const;
+    const first = quick.next();
+    for (let id = 1; id <= 15; id++) {
+      happened.push({ ...event, id });
+      streams.show(happened.slice(-1));
+      expect((await (id === 1 ? first : quick.next()))?.id).toBe(id);
+    }
+    expect((await waiting)?.done).toBe(false);
+    await expect(readAll(reader)).rejects.toThrow("too slowly");
+    await quick.cancel();
+  });
+});
+
+async function readAll(reader: ReadableStreamDefaultReader<Uint8Array> | undefined): Promise<void> {
+  for (let read = await reader?.read(); read?.done === false;) read = await reader?.read();
+}
+
+function never(): never {
+  throw new Error("There is no event.");
+}

@@ -1,0 +1,174 @@
+import { env } from "cloudflare:workers";
+import { Hono } from "hono/tiny";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { AppEnv } from "../../../src/edge/app.ts";
+import { limitBody } from "../../../src/edge/http/body-limits.ts";
+import { limits } from "../../../src/limits.ts";
+import { call, get, json, messagesOf, namesIn, newId, problemIn, put } from "../../support/edge.ts";
+import { blobsOf } from "../../support/storage.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }));
+afterEach(() => void vi.useRealTimers());
+
+const utf8 = new TextEncoder();
+
+/** A body that comes as the test says. */
+function slowBody() {
+  let isCancelled = false;
+  let push: (text: string) => void = () => undefined;
+  let end: () => void = () => undefined;
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      push = (text) => controller.enqueue(utf8.encode(text));
+      end = () => controller.close();
+    },
+    cancel() {
+      isCancelled = true;
+    },
+  });
+  return { body, push, end, isCancelled: () => isCancelled };
+}
+
+/** Lets what waits for no clock happen. */
+async function settle(): Promise<void> {
+  for (let round = 0; round < 20; round++) await new Promise((done) => setImmediate(done));
+}
+
+async function pass(milliseconds: number): Promise<void> {
+  await settle();
+  vi.advanceTimersByTime(milliseconds);
+  await settle();
+}
+
+const text = "x".repeat(2_000);
+const question = { role: "user", parts: [{ type: "text", text }] };
+
+/** Every door that takes a body in; each body is longer than what may come at once. */
+const ways = (id: string) =>
+  [
+    ["POST", "/conversations", "application/json", JSON.stringify({ id, messages: [question] })],
+    [
+      "POST",
+      `/conversations/${id}/messages`,
+      "application/json",
+      JSON.stringify({ message: text }),
+    ],
+    ["PUT", `/conversations/${id}/variables/v`, "application/json", JSON.stringify(text)],
+    ["PUT", `/conversations/${id}/variables/v`, "text/plain", text],
+    ["PUT", `/conversations/${id}/variables/v`, "application/x-ndjson", `1\n${text}\n`],
+    ["PUT", `/conversations/${id}/variables/v`, "image/png", text.repeat(100)],
+    ["PUT", `/conversations/${id}/variables/s?mode=append`, "application/json", `["${text}"]`],
+    ["POST", "/conversations/import", "application/octet-stream", text],
+    ["POST", "/conversations/import?part=1&of=2", "application/octet-stream", text],
+    ["POST", `/conversations/${id}/plans`, "application/json", `{"calls":[],"a":"${text}"}`],
+    ["POST", `/conversations/${id}/interpolate`, "application/json", JSON.stringify({ text })],
+  ] as const;
+const titles = ways("id").map(
+  ([method, path, type], index) => [`${method} ${path} of ${type}`, index] as const,
+);
+
+describe("a body that stops", () => {
+  it.each(titles)("is given up, and holds up nobody: %s", async (_, index) => {
+    const id = newId();
+    await put(id, "s", []);
+    const objects = (await env.BLOBS.list()).objects.length;
+    const way = ways(id)[index];
+    if (way === undefined) throw new Error("There is no such way.");
+    const [method, path, type, whole] = way;
+    const { body, push, isCancelled } = slowBody();
+    const answer = call(method, path, { body, headers: { "content-type": type } });
+    push(whole.slice(0, whole.length / 2));
+    await pass(limits.bodySilenceMs - 1);
+
+    await put(id, "meanwhile", 1);
+    expect(await (await get(id, "meanwhile")).json()).toBe(1);
+    const asked = json({ message: "Hello" }, { accept: "text/plain" });
+    const said = await call("POST", `/conversations/${id}/messages`, asked);
+    expect(said.status).toBe(200);
+    await said.text();
+
+    await pass(1);
+    const problem = await problemIn(await answer, "body_timeout");
+    expect(problem.detail).toContain("30 s");
+    expect(isCancelled()).toBe(true);
+    expect(await namesIn(id)).toEqual(["s", "meanwhile"]);
+    expect((await messagesOf(id)).messages).toHaveLength(2);
+    expect(await blobsOf(id)).toEqual([]);
+    expect((await env.BLOBS.list()).objects).toHaveLength(objects);
+  });
+
+  it("before its first byte is given up too", async () => {
+    const { body } = slowBody();
+    const headers = { "content-type": "application/json" };
+    const answer = call("POST", "/conversations", { body, headers });
+    await pass(limits.bodySilenceMs);
+    await problemIn(await answer, "body_timeout");
+  });
+
+  it("is not waited for by whoever may not come in", async () => {
+    const { body } = slowBody();
+    const headers = { "content-type": "application/json", origin: "https://evil.example" };
+    await problemIn(await call("POST", "/conversations", { body, headers }), "foreign_origin");
+  });
+});
+
+describe("a body that nobody reads", () => {
+  it("is let go, so that it holds up nobody", async () => {
+    const { body, isCancelled } = slowBody();
+    await problemIn(await call("POST", "/nothing", { body }), "not_found");
+    await settle();
+    expect(isCancelled()).toBe(true);
+  });
+});
+
+describe("a body that trickles", () => {
+  it("is given up, however often a byte of it comes", async () => {
+    const id = newId();
+    const { body, push } = slowBody();
+    const headers = { "content-type": "text/plain" };
+    const answer = call("PUT", `/conversations/${id}/variables/v`, { body, headers });
+    const ended: number[] = [];
+    void answer.finally(() => ended.push(Date.now()));
+    const startMs = Date.now();
+    while (ended.length === 0 && Date.now() - startMs < 10 * limits.bodySilenceMs) {
+      push("x");
+      await pass(1_000);
+    }
+    expect(ended).toEqual([startMs + limits.bodySilenceMs]);
+    await problemIn(await answer, "body_timeout");
+    expect(await namesIn(id)).toEqual([]);
+  });
+
+  it("is taken as long as it gets on, however long that takes", async () => {
+    const id = newId();
+    const { body, push, end } = slowBody();
+    const headers = { "content-type": "text/plain" };
+    const answer = call("PUT", `/conversations/${id}/variables/v`, { body, headers });
+    for (let piece = 0; piece < 20; piece++) {
+      push("x".repeat(limits.minBodyBytes));
+      await pass(limits.bodySilenceMs - 1);
+    }
+    push("the end");
+    end();
+    expect((await answer).status).toBe(201);
+    const value = await (await get(id, "v")).text();
+    expect(value).toBe(`${"x".repeat(20 * limits.minBodyBytes)}the end`);
+  });
+
+  it("does not answer for who reads it slowly", async () => {
+    const app = new Hono<AppEnv>();
+    app.use(limitBody);
+    app.post("/", async (context) => {
+      let bytes = 0;
+      for await (const piece of context.var.body.pieces()) {
+        bytes += piece.byteLength;
+        vi.advanceTimersByTime(10 * limits.bodySilenceMs);
+      }
+      return context.text(String(bytes));
+    });
+    const { body, push, end } = slowBody();
+    for (let piece = 0; piece < 5; piece++) push("x");
+    end();
+    expect(await (await app.request("/", { method: "POST", body })).text()).toBe("5");
+  });
+});

@@ -1,0 +1,345 @@
+import { env } from "cloudflare:workers";
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
+import { json } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { approved, planning, planOf, planTools, runOf, variable } from "../../support/planning.ts";
+import { finish, text } from "../../support/scripted-model.ts";
+
+const ROOT = "/conversations/c/plans";
+
+function decide(own: OwnRuntime, gate: string, body: object): Promise<Response> {
+  return own.call("POST", `/conversations/c/approvals/${gate}`, json(body));
+}
+
+const gated = [
+  { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.gated" },
+];
+
+describe("how a run ends", () => {
+  for (const name of ["constructor", "__proto__", "toString"]) {
+    it(`a call may be called ${name}`, async () => {
+      await withRuntime(planning(), async (own) => {
+        const id = await approved(own, [
+          { _tool: "echo", _id: name, value: 1, _outputPath: "†state.x" },
+        ]);
+        const { status, state, calls } = await runOf(own, id);
+        expect([status, state, calls[0]?.status]).toEqual(["done", { x: 1 }, "done"]);
+      });
+    });
+  }
+
+  it("a run whose end could not be written is ended before another one begins", async () => {
+    await withRuntime(planning(), async (own) => {
+      const { sql } = own.state.storage;
+      const real = sql.exec.bind(sql);
+      let isFull = true;
+      Object.defineProperty(sql, "exec", {
+        value: (statement: string, ...given: unknown[]) => {
+          if (isFull && statement.includes("SET state")) {
+            throw new Error("database or disk is full: SQLITE_FULL");
+          }
+          return real(statement, ...given);
+        },
+      });
+      const id = await approved(own, [
+        { _tool: "echo", _id: "t", value: 1, _outputPath: "†state.x" },
+      ]);
+      const other = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.y" }]);
+      await (await own.call("POST", `${ROOT}/${id}/run`)).text();
+      isFull = false;
+      await runOf(own, other);
+      await scheduler.wait(50);
+      const { status, runs } = await planOf(own, id);
+      expect([status, runs.map((run) => [run.status, run.state])]).toEqual([
+        "done",
+        [["done", { x: 1 }]],
+      ]);
+    });
+  });
+
+  it("a turn whose end could not be written is not lost to a run", async () => {
+    const steps = [[text("Said."), finish()]];
+    await withRuntime(planning(planTools(), { steps }), async (own) => {
+      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
+      const { sql } = own.state.storage;
+      const real = sql.exec.bind(sql);
+      let isFull = true;
+      Object.defineProperty(sql, "exec", {
+        value: (statement: string, ...given: unknown[]) => {
+          if (
+            isFull &&
+            given.some((one) => typeof one === "string" && one.includes('"isOpen":false'))
+          ) {
+            throw new Error("database or disk is full: SQLITE_FULL");
+          }
+          return real(statement, ...given);
+        },
+      });
+      await (await own.call("POST", "/conversations/c/messages", json({ message: "Hi" }))).text();
+      isFull = false;
+      await runOf(own, id);
+      await scheduler.wait(50);
+      const messages = await own.call("GET", "/conversations/c/messages");
+      const { messages: list } = await messages.json<{ messages: { role: string }[] }>();
+      expect(list.map(({ role }) => role).toSorted()).toEqual(["assistant", "user"]);
+    });
+  });
+
+  it("a plan that is proposed while the conversation is deleted leaves nothing broken", async () => {
+    let release = () => {};
+    const ruled = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const seen = { isAsked: false };
+    const approvesPlan = async ({ name }: { name?: string }) => {
+      if (name !== "slow") return false;
+      seen.isAsked = true;
+      await ruled;
+      return false;
+    };
+    await withRuntime(planning(planTools(), { agent: { approvesPlan } }), async (own) => {
+      await approved(own, gated);
+      const { storage } = own.state;
+      const real = storage.deleteAll.bind(storage);
+      storage.deleteAll = async () => {
+        release();
+        await scheduler.wait(20);
+        await real();
+      };
+      const calls = [{ _tool: "echo", value: 1 }];
+      const proposing = own.call("POST", ROOT, json({ name: "slow", calls }));
+      while (!seen.isAsked) await scheduler.wait(1);
+      const deleted = await own.call("DELETE", "/conversations/c");
+      const proposed = await proposing;
+      const listed = await own.call("GET", ROOT);
+      const put = await own.call("PUT", "/conversations/c/variables/x", json(1));
+      expect([deleted.status, put.status, listed.status]).toEqual([204, 201, 200]);
+      expect([
+        proposed.status,
+        ((await listed.json()) as { plans: unknown[] }).plans.length,
+      ]).toSatisfy(([status, plans]: number[]) => (status === 201) === (plans === 1));
+    });
+  });
+
+  it("what does not fit into the conversation's state is not lost", async () => {
+    const big = tool({
+      inputSchema: z.object({}),
+      execute: () => ({ text: "y".repeat(6 * 1_048_576) }),
+    });
+    await withRuntime(planning({ ...planTools(), big }), async (own) => {
+      await own.call(
+        "PUT",
+        "/conversations/c/variables/state",
+        json({ text0: "x".repeat(12 * 1_048_576) }),
+      );
+      const id = await approved(own, [{ _tool: "big", _outputPath: "†state.big" }]);
+      const run = await runOf(own, id);
+      const name = (run.state as { $var?: string }).$var ?? "";
+      const kept = await own.call(
+        "GET",
+        `/conversations/c/variables/${name}?path=.big.text&limit=3`,
+      );
+      expect([kept.status, (await variable(own, `state_${run.id}`)) === 410]).toEqual([200, false]);
+    });
+  });
+
+  it("bytes as a run's whole state are not lost", async () => {
+    const image = tool({ inputSchema: z.object({}), execute: () => new Uint8Array([1, 2, 3]) });
+    await withRuntime(planning({ ...planTools(), image }), async (own) => {
+      const id = await approved(own, [{ _tool: "image", _outputPath: "†state" }]);
+      const { state } = await runOf(own, id);
+      const { $var = "" } = state as { $var?: string };
+      expect(await variable(own, $var)).not.toBe(404);
+    });
+  });
+  it("a bucket that fails at the end does not cost the result", async () => {
+    const big = tool({
+      inputSchema: z.object({}),
+      execute: () => "y".repeat(9 * 1_048_576),
+    });
+    await withRuntime(planning({ ...planTools(), big }), async (own) => {
+      const bucket = env.BLOBS as unknown as Record<string, unknown>;
+      const id = await approved(own, [
+        { _tool: "big", _id: "big", _outputPath: "†state.big" },
+        { _tool: "echo", _id: "last", value: "†approvals.legal", after: "†state.big" },
+      ]);
+      const { id: run } = await runOf(own, id);
+      let isDown = true;
+      for (const method of ["put", "createMultipartUpload"]) {
+        const real = (bucket[method] as (...given: unknown[]) => unknown).bind(bucket);
+        Object.defineProperty(bucket, method, {
+          configurable: true,
+          value: (...given: unknown[]) => {
+            if (isDown) throw new Error("The bucket is down.");
+            return real(...given);
+          },
+        });
+      }
+      await (await decide(own, "legal", { approved: true })).text();
+      isDown = false;
+      await own.conversation().alarm();
+      const kept = await own.call("GET", "/conversations/c/variables/state/info");
+      const own1 = await own.call("GET", `/conversations/c/variables/state_${run}/info`);
+      expect([kept.status, own1.status]).toContain(200);
+    });
+  });
+  it("a run whose reasons are long has an end", async () => {
+    await withRuntime(planning(), async (own) => {
+      const long = "f".repeat(128);
+      const id = await approved(own, [
+        { _tool: "fail", _id: long, _outputPath: "†state.x" },
+        ...Array.from({ length: 5 }, (_, index) => ({
+          _tool: "echo",
+          _id: `e${index}`,
+          value: Array.from({ length: 10_000 }, () => "†state.x").join(" || "),
+        })),
+      ]);
+      const response = await own.call("POST", `${ROOT}/${id}/run`);
+      const said = await response.text();
+      const { runs } = await planOf(own, id);
+      expect([runs[0]?.status, said.slice(-200), JSON.stringify(runs[0]?.calls).length]).toEqual([
+        "failed",
+        expect.stringContaining("DONE"),
+        expect.toSatisfy((length: number) => length < 100_000),
+      ]);
+    });
+  });
+
+  it("what is trusted stays so, whatever has run beside it", async () => {
+    const fetched = tool({ inputSchema: z.object({}), execute: () => "ignore all" });
+    const slow = tool({
+      inputSchema: z.object({}),
+      execute: async () => {
+        await scheduler.wait(20);
+        return 1;
+      },
+    });
+    const policies = { fetched: { trusted: false } };
+    await withRuntime(
+      planning({ ...planTools(), fetched, slow }, { agent: { policies } }),
+      async (own) => {
+        const id = await approved(own, [
+          { _tool: "fetched", _id: "f", _outputPath: "†f" },
+          { _tool: "slow", _id: "s", _outputPath: "†s" },
+          { _tool: "echo", _id: "e", value: "†s", _outputPath: "†e" },
+        ]);
+        await runOf(own, id);
+        const response = await own.call("GET", "/conversations/c/variables/e/info");
+        expect(await response.json()).toMatchObject({ trusted: true });
+      },
+    );
+  });
+
+  it("the doubt of a run is the same after it has waited", async () => {
+    const fetched = tool({ inputSchema: z.object({}), execute: () => "ignore all" });
+    const policies = { fetched: { trusted: false } };
+    const trusted: unknown[] = [];
+    for (const isWoken of [false, true]) {
+      await withRuntime(
+        planning({ ...planTools(), fetched }, { agent: { policies } }),
+        async (own) => {
+          const id = await approved(own, [
+            { _tool: "fetched", _id: "f", _outputPath: "†f" },
+            ...(isWoken
+              ? [{ _tool: "echo", _id: "w", value: "†approvals.legal", _outputPath: "†w" }]
+              : [{ _tool: "echo", _id: "w", value: 1, _outputPath: "†w" }]),
+            { _tool: "echo", _id: "e", value: "†w", _outputPath: "†e" },
+          ]);
+          await runOf(own, id);
+          if (isWoken) await (await decide(own, "legal", { approved: true })).text();
+          const response = await own.call("GET", "/conversations/c/variables/e/info");
+          trusted.push((await response.json<{ trusted: boolean }>()).trusted);
+        },
+      );
+    }
+    expect(trusted[0]).toBe(trusted[1]);
+  });
+
+  it("a waiting run keeps what it has when the variables are reset", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, [
+        { _tool: "echo", _id: "one", value: 1, _outputPath: "†state.one" },
+        {
+          _tool: "echo",
+          _id: "two",
+          value: { one: "†state.one", ok: "†approvals.legal" },
+          _outputPath: "†state.two",
+        },
+      ]);
+      await runOf(own, id);
+      await own.call("DELETE", "/conversations/c/variables");
+      await (await decide(own, "legal", { approved: true })).text();
+      const { runs } = await planOf(own, id);
+      expect([runs[0]?.status, runs[0]?.state, runs[0]?.calls]).toEqual([
+        "done",
+        { one: 1, two: { one: 1, ok: true } },
+        expect.anything(),
+      ]);
+    });
+  });
+
+  it("a run that waits for others is cancelled at once", async () => {
+    let release = () => {};
+    const slow = new Promise<void>((resolve) => (release = resolve));
+    const steps = [
+      async () => {
+        await slow;
+        return [text("Said."), finish()];
+      },
+    ];
+    await withRuntime(planning(planTools(), { steps: steps as never }), async (own) => {
+      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
+      const turn = await own.call("POST", "/conversations/c/messages", json({ message: "Hi" }));
+      await scheduler.wait(20);
+      const run = own.call("POST", `${ROOT}/${id}/run`);
+      await scheduler.wait(20);
+      let isDone = false;
+      const cancelling = own.call("POST", `${ROOT}/${id}/cancel`).then(() => (isDone = true));
+      await scheduler.wait(200);
+      const { status } = await planOf(own, id);
+      release();
+      await turn.text();
+      await cancelling;
+      await (await run).text();
+      expect([isDone, status]).toEqual([true, "cancelled"]);
+    });
+  });
+
+  it("a plan that is cancelled while its run is made ready does not run", async () => {
+    const seen: never[] = [];
+    const held = { isHeld: false, release: () => {} };
+    const mcp: RuntimeOptions["mcp"] = async (agent) => {
+      if (held.isHeld) await new Promise<void>((resolve) => (held.release = resolve));
+      return { agent, close: () => Promise.resolve() };
+    };
+    await withRuntime({ ...planning(planTools(seen)), mcp }, async (own) => {
+      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
+      held.isHeld = true;
+      const run = own.call("POST", `${ROOT}/${id}/run`);
+      await scheduler.wait(20);
+      const cancelled = await own.call("POST", `${ROOT}/${id}/cancel`);
+      held.release();
+      await (await run).text();
+      const plan = await planOf(own, id);
+      expect([cancelled.status, plan.status, plan.runs, seen]).toEqual([200, "cancelled", [], []]);
+    });
+  });
+
+  it("a waiting run whose variable is deleted can be denied", async () => {
+    await withRuntime(planning(), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/v", json(1));
+      const id = await approved(own, [
+        { _tool: "echo", value: { v: "†v", ok: "†approvals.legal" }, _outputPath: "†state.x" },
+      ]);
+      await runOf(own, id);
+      await own.call("DELETE", "/conversations/c/variables/v");
+      const first = await decide(own, "legal", { approved: false });
+      await first.text();
+      const { status, runs } = await planOf(own, id);
+      expect([status, runs[0]?.status]).toEqual(["done", "done"]);
+    });
+  });
+});

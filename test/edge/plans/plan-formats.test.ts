@@ -1,0 +1,196 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
+import { json } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { planning, planOf, runOf, statusesOf, variable } from "../../support/planning.ts";
+import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
+import summary from "../../cases/workflows/summary.xml?raw";
+
+const ROOT = "/conversations/c/plans";
+
+async function proposeText(own: OwnRuntime, type: string, body: string): Promise<string> {
+  const headers = { "content-type": type };
+  const response = await own.call("POST", ROOT, { body, headers });
+  expect(response.status).toBe(201);
+  const { id } = await response.json<PlanView>();
+  await own.call("POST", `${ROOT}/${id}/approve`);
+  return id;
+}
+
+describe("a capability workflow", () => {
+  it("gives each tool exactly the interpolated text, and keeps nothing that is the run's", async () => {
+    const seen: unknown[] = [];
+    const noting = (result: string) =>
+      tool({
+        inputSchema: z.looseObject({}),
+        execute: (input) => {
+          seen.push(input);
+          return result;
+        },
+      });
+    const recall = tool({
+      inputSchema: z.object({ query: z.string() }),
+      execute: ({ query }) => `my ${query}`,
+    });
+    const tools = {
+      memory_recall: recall,
+      web_generate: noting("I am good."),
+      filesystem_write: noting("written"),
+    };
+    await withRuntime(planning(tools), async (own) => {
+      const id = await proposeText(own, "application/xml", summary);
+      const run = await runOf(own, id);
+      expect(run.calls.map(({ status }) => status)).toEqual(Array(5).fill("done"));
+      expect(seen).toEqual([
+        {
+          content:
+            "Create a professional summary combining:\n" +
+            "Experience: my professional experience\n" +
+            "Skills: my skills",
+        },
+        { path: "/tmp/summary.md", content: "I am good." },
+      ]);
+      expect(await variable(own, "summary")).toBe(404);
+    });
+  });
+
+  it("keeps what is the conversation's, and tells that a key is not there", async () => {
+    await withRuntime(planning({}), async (own) => {
+      const id = await proposeText(
+        own,
+        "text/xml",
+        `<capability name="variable" action="set" key="kept" scope="conversation">Yes</capability>
+         <capability name="variable" action="set" key="own">No</capability>
+         <capability name="variable" action="get" key="nobody" output_var="found" />
+         <capability name="variable" action="interpolate" output_var="told" scope="conversation">
+           {{kept}} {{own}} {{nobody}}
+         </capability>`,
+      );
+      const run = await runOf(own, id);
+      expect(run).toMatchObject({ status: "done" });
+      expect(await variable(own, "kept")).toBe("Yes");
+      expect(await variable(own, "told")).toBe("Yes No {{nobody}}");
+      expect(await variable(own, "own")).toBe(404);
+    });
+  });
+});
+
+const template = `@input variable:notes (required)
+@output variable:report
+@header Report
+Write the report.
+
+## Judge
+@input variable:report
+@output variable:verdict
+@write-mode replace
+@tools lookup(variable=source)
+Judge it.
+`;
+
+describe("a template", () => {
+  const lookup = tool({
+    inputSchema: z.object({ q: z.string() }),
+    execute: ({ q }) => `found ${q}`,
+  });
+
+  it("asks the model step by step, and hands on what its outputs name", async () => {
+    const model = scriptedModel([
+      [text("All is well."), finish()],
+      [toolCall("lookup", { q: "well" }), finish("tool-calls")],
+      [text("Good: $source"), finish()],
+    ]);
+    const options = { ...planning({ lookup }), model };
+    await withRuntime(options, async (own) => {
+      await own.call("PUT", "/conversations/c/variables/notes", json("Sun."));
+      await own.call("PUT", "/conversations/c/variables/report", json("Before."));
+      const id = await proposeText(own, "text/markdown", template);
+      const run = await runOf(own, id);
+      expect(statusesOf(run)).toEqual({ step_1: "done", judge: "done" });
+      expect(await variable(own, "report")).toBe("Before.\n\nReport\n\nAll is well.");
+      expect(await variable(own, "verdict")).toBe("Good: found well");
+      // What no output names was the run's.
+      expect(await variable(own, "source")).toBe(404);
+      const prompts = model.calls.map(({ prompt }) => JSON.stringify(prompt));
+      expect(prompts[0]).toContain("Sun.");
+      // Stateless: it is shown what it reads, and nothing else of what was said.
+      expect(prompts[1]).toContain("All is well.");
+      expect(prompts[1]).not.toContain("Write the report.");
+      expect((await planOf(own, id)).status).toBe("done");
+    });
+  });
+
+  it("skips the step that lacks an input, and says so", async () => {
+    const model = scriptedModel([[text("Fine."), finish()]]);
+    await withRuntime({ ...planning({ lookup }), model }, async (own) => {
+      const id = await proposeText(own, "text/markdown", template);
+      const run = await runOf(own, id);
+      expect(run.calls[0]).toMatchObject({
+        status: "skipped",
+        reason: "variable:notes is missing.",
+      });
+      expect(run.calls[1]?.status).toBe("done");
+    });
+  });
+
+  it("is refused with the line of each directive that is wrong", async () => {
+    await withRuntime(planning({ lookup }), async (own) => {
+      const body = "@input web:page\n@tools nobody\nGo.";
+      const headers = { "content-type": "text/markdown" };
+      const response = await own.call("POST", ROOT, { body, headers });
+      expect(response.status).toBe(422);
+      const { findings } = await response.json<{ findings: object[] }>();
+      expect(findings).toMatchObject([{ code: "bad_directive", line: 1 }]);
+    });
+  });
+
+  it("writes and reads the conversation's files", async () => {
+    const model = scriptedModel([
+      [text("One."), finish()],
+      [text("Two."), finish()],
+      [text("Read."), finish()],
+    ]);
+    await withRuntime({ ...planning({ lookup }), model }, async (own) => {
+      const id = await proposeText(
+        own,
+        "text/markdown",
+        "## A\n@output file:notes/{today}.md\nGo.\n## B\n@output file:notes/{today}.md\nOn.\n" +
+          "## C\n@input file:notes/*.md\nRead.\n",
+      );
+      expect((await runOf(own, id)).status).toBe("done");
+      expect(JSON.stringify(model.calls[2]?.prompt)).toContain("One.\\n\\nTwo.");
+    });
+  });
+});
+
+describe("an agent that asks another", () => {
+  it("shares the variables with it, and keeps what it found as one", async () => {
+    const lookup = tool({
+      inputSchema: z.object({ q: z.string() }),
+      execute: ({ q }) => Array.from({ length: 300 }, (_, n) => `${q} ${n}`),
+    });
+    const model = scriptedModel([
+      [toolCall("delegate", { agent: "finder", task: "Find suns" }), finish("tool-calls")],
+      [toolCall("lookup", { q: "sun" }), finish("tool-calls")],
+      [text("$lookup_sun[7]"), finish()],
+      [text("It is $delegate_finder, of $lookup_sun[8]."), finish()],
+    ]);
+    const agents = [
+      { name: "lead", description: "", instructions: "", tools: {}, delegates: ["finder"] },
+      { name: "finder", description: "Finds.", instructions: "", tools: { lookup } },
+    ] as const;
+    await withRuntime({ agents: [...agents], model }, async (own) => {
+      const init = json({ message: "Go" }, { accept: "application/json" });
+      const response = await own.call("POST", "/conversations/c/messages", init);
+      const { message } = await response.json<{ message: { parts: object[] } }>();
+      expect(message.parts.at(-1)).toMatchObject({ text: "It is sun 7, of sun 8." });
+      const { events } = await (
+        await own.call("GET", "/conversations/c/events")
+      ).json<{ events: { type: string; tool?: string }[] }>();
+      const called = events.filter(({ type }) => type === "tool.called");
+      expect(called.map(({ tool }) => tool)).toEqual(["delegate", "lookup"]);
+    });
+  });
+});

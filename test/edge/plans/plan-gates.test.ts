@@ -1,0 +1,209 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { json, problemIn } from "../../support/edge.ts";
+import { withRuntime } from "../../support/own-runtime.ts";
+import {
+  approved,
+  decide,
+  payingPlanner,
+  planning,
+  planOf,
+  planTools,
+  runOf,
+  statusesOf,
+  streamed,
+  variable,
+} from "../../support/planning.ts";
+import { finish, text, toolCall } from "../../support/scripted-model.ts";
+
+const ROOT = "/conversations/c/plans";
+
+const gated = [
+  { _tool: "echo", _id: "free", value: 1, _outputPath: "†state.free" },
+  {
+    _tool: "echo",
+    _id: "gated",
+    value: { ok: "†approvals.legal", free: "†state.free" },
+    _outputPath: "†state.gated",
+  },
+];
+
+describe("a run that waits for a gate", () => {
+  it("says so, holds what it has, through an eviction too, and goes on when it is opened", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      const parts = await streamed(await own.call("POST", `${ROOT}/${id}/run`));
+      expect(parts.at(-1)).toMatchObject({ status: "waiting", state: { free: 1 } });
+      expect(parts.at(-2)).toMatchObject({
+        call: "gated",
+        status: "waiting",
+        reason: "Waits for approvals.legal.",
+      });
+      expect(own.conversation().about().status).toBe("waiting");
+      own.wakeAgain();
+      await scheduler.wait(10);
+      expect(own.conversation().about().status).toBe("waiting");
+      const before = await planOf(own, id);
+      expect([before.status, before.runs[0]?.status]).toEqual(["running", "waiting"]);
+      expect(before.runs[0]?.state).toEqual({ free: 1 });
+      const after = await streamed(await decide(own, "legal", { approved: true }));
+      const state = { free: 1, gated: { ok: true, free: 1 } };
+      expect(after.at(-1)).toMatchObject({ type: "data-run", status: "done", state });
+      expect(after.filter(({ call }) => call === "free")).toEqual([]);
+      expect(await variable(own, "state")).toEqual(state);
+      await problemIn(await decide(own, "legal", { approved: true }), "approval_not_found");
+    });
+  });
+
+  it("skips what reads it when it is denied, and says why", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      await runOf(own, id);
+      await streamed(await decide(own, "legal", { approved: false, reason: "Not now" }));
+      const plan = await planOf(own, id);
+      expect([plan.status, statusesOf(plan)]).toEqual(["done", { free: "done", gated: "skipped" }]);
+      expect(plan.calls[1]?.reason).toBe("approvals.legal was denied: Not now");
+    });
+  });
+
+  it("is opened while others of its calls still run", async () => {
+    let release: (() => void) | undefined;
+    const hold = tool({
+      inputSchema: z.object({}),
+      execute: () =>
+        new Promise<number>((resolve) => {
+          release = () => resolve(1);
+        }),
+    });
+    await withRuntime(planning({ ...planTools(), hold }), async (own) => {
+      const id = await approved(own, [...gated, { _tool: "hold", _id: "hold" }]);
+      const running = await own.call("POST", `${ROOT}/${id}/run`);
+      for (;;) {
+        const { calls } = await planOf(own, id);
+        if (calls[1]?.gate === "legal" && release !== undefined) break;
+        await scheduler.wait(1);
+      }
+      const opened = await decide(own, "legal", { approved: true });
+      for (;;) {
+        if (statusesOf(await planOf(own, id))["gated"] === "done") break;
+        await scheduler.wait(1);
+      }
+      release();
+      const rest = await streamed(opened);
+      expect(rest.map(({ call, status }) => [call, status])).toContainEqual(["gated", "done"]);
+      expect(rest.at(-1)).toMatchObject({ status: "done" });
+      expect((await streamed(running)).at(-1)).toEqual(rest.at(-1));
+    });
+  });
+
+  it("is cancelled: its variables end, and the plan does not run before it is approved", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      const { id: run } = await runOf(own, id);
+      expect(await variable(own, `state_${run}`)).toEqual({ free: 1 });
+      await own.call("POST", `${ROOT}/${id}/cancel`);
+      const plan = await planOf(own, id);
+      expect([plan.status, plan.runs[0]?.status]).toEqual(["cancelled", "cancelled"]);
+      expect(plan.runs[0]?.state).toEqual({ free: 1 });
+      expect([await variable(own, `state_${run}`), await variable(own, "state")]).toEqual([
+        410, 404,
+      ]);
+      expect(own.conversation().about().status).toBe("idle");
+      await problemIn(await decide(own, "legal", { approved: true }), "approval_not_found");
+    });
+  });
+
+  it("is not opened where several runs wait for the gate, and nobody says which is meant", async () => {
+    await withRuntime(planning(), async (own) => {
+      const id = await approved(own, gated);
+      await runOf(own, id);
+      const { id: run } = await runOf(own, id);
+      const { detail } = await problemIn(
+        await decide(own, "legal", { approved: true }),
+        "conflict",
+      );
+      expect(detail).toContain(run);
+      await streamed(await decide(own, "legal", { approved: true, run }));
+      const { runs } = await planOf(own, id);
+      expect(runs.map(({ status }) => status)).toEqual(["waiting", "done"]);
+    });
+  });
+});
+
+describe("a call of a plan that the policy asks a person about", () => {
+  it("has a gate of its own, and runs with the input that was approved there", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sum", json(50));
+      const id = await approved(own, [
+        { _tool: "pay", _id: "payment", amount: "†sum", _outputPath: "†state.receipt" },
+      ]);
+      const run = await runOf(own, id);
+      expect([run.status, paid]).toEqual(["waiting", []]);
+      const [{ gate = "", reason, asked } = {}] = run.calls;
+      expect([reason, asked]).toEqual(["Money goes.", '{"amount":50}']);
+      // What it would run with is not what anybody has seen.
+      await own.call("PUT", "/conversations/c/variables/sum", json(9_000));
+      const again = await streamed(await decide(own, gate, { approved: true }));
+      expect([again.at(-1)?.status, paid]).toEqual(["waiting", []]);
+      const changed = again.at(-2);
+      expect(changed?.asked).toBe('{"amount":9000}');
+      await problemIn(await decide(own, gate, { approved: true }), "approval_not_found");
+      const done = await streamed(await decide(own, changed?.gate ?? "", { approved: true }));
+      expect([done.at(-1)?.state, paid]).toEqual([{ receipt: { paid: 9_000 } }, [9_000]]);
+    });
+  });
+
+  it("is skipped when it is denied, and the rest goes on", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
+      const id = await approved(own, [
+        { _tool: "echo", _id: "other", value: "†approvals.money", _outputPath: "†state.ok" },
+        { _tool: "pay", _id: "payment", amount: 5, _outputPath: "†state.receipt" },
+      ]);
+      const { calls } = await runOf(own, id);
+      const gate = calls[1]?.gate ?? "";
+      await streamed(await decide(own, gate, { approved: false, reason: "No" }));
+      const plan = await planOf(own, id);
+      expect([statusesOf(plan), paid]).toEqual([{ other: "waiting", payment: "skipped" }, []]);
+    });
+  });
+
+  it("runs again after a crash with what was approved", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
+      const id = await approved(own, [
+        { _tool: "pay", _id: "payment", amount: 5, _outputPath: "†state.receipt" },
+      ]);
+      const { calls } = await runOf(own, id);
+      own.wakeAgain();
+      await scheduler.wait(10);
+      await streamed(await decide(own, calls[0]?.gate ?? "", { approved: true }));
+      expect([paid, (await planOf(own, id)).status]).toEqual([[5], "done"]);
+    });
+  });
+});
+
+describe("a call of a turn that waits for a person", () => {
+  it("still waits when a plan has run meanwhile, with the variables that it needs", async () => {
+    const { paid, tools, policy } = payingPlanner();
+    const steps = [
+      [toolCall("pay", { amount: "$sum" }), finish("tool-calls")],
+      [text("Paid."), finish()],
+    ];
+    await withRuntime(planning(tools, { agent: { policy }, steps }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sum", json(50));
+      const asked = await own.call("POST", "/conversations/c/messages", json({ message: "Pay" }));
+      const [, approval = ""] = /"approvalId":"([^"]+)"/u.exec(await asked.text()) ?? [];
+      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
+      expect((await runOf(own, id)).status).toBe("done");
+      own.wakeAgain();
+      await scheduler.wait(10);
+      expect(own.conversation().about().status).toBe("waiting");
+      const init = json({ approved: true }, { accept: "application/json" });
+      const answer = await own.call("POST", `/conversations/c/approvals/${approval}`, init);
+      expect([answer.status, paid]).toEqual([200, [50]]);
+    });
+  });
+});

@@ -1,0 +1,85 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import type { Agent } from "../../../src/turn/agent.ts";
+import { json } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+
+const agent: Agent = { name: "test", description: "For tests.", instructions: "Help.", tools: {} };
+const asked = finish("tool-calls");
+
+interface Exported {
+  readonly file: string;
+  readonly name?: string;
+}
+
+/** A turn that exports a variable, and what the model was shown of it. */
+function exporting({ file, name = "rows" }: Exported, work: (own: OwnRuntime) => Promise<void>) {
+  const steps: Step[] = [
+    [toolCall("export_variable", { name, file }), asked],
+    [text("Done."), finish()],
+  ];
+  const model = scriptedModel(steps);
+  return withRuntime({ agents: [agent], model }, async (own) => {
+    const put = async (path: string, value: unknown) =>
+      own.call("PUT", `/conversations/c/variables/${path}`, json(value));
+    // `json` has no PUT of its own: a body and its content type.
+    await put("rows", [{ id: 1, name: 'a "b"' }]);
+    await put("patients?visibility=sealed", [{ ssn: "078" }]);
+    const turn = json({ message: "Export." }, { accept: "application/json" });
+    const response = await own.call("POST", "/conversations/c/messages", turn);
+    expect(response.status).toBe(200);
+    await response.arrayBuffer();
+    await work(own);
+    return JSON.stringify(model.calls.at(-1)?.prompt);
+  });
+}
+
+function fileAt(own: OwnRuntime, path: string) {
+  return env.BLOBS.get(`${own.state.id}/files/${path}`);
+}
+
+describe("an exported variable", () => {
+  it("is a file of the conversation's, in the form that its name says", async () => {
+    const shown = await exporting({ file: "file:reports/rows.csv" }, async (own) => {
+      const object = await fileAt(own, "reports/rows.csv");
+      expect(await object?.text()).toBe('id,name\r\n1,"a ""b"""\r\n');
+      expect(object?.httpMetadata?.contentType).toContain("text/csv");
+      expect(object?.customMetadata).toEqual({
+        visibility: "model",
+        trusted: "true",
+        sources: '["tool:export_variable","caller"]',
+      });
+    });
+    expect(shown).toContain("file:reports/rows.csv");
+  });
+
+  it("carries the guard of what is in it", async () => {
+    const shown = await exporting({ file: "file:p.json", name: "patients" }, async (own) => {
+      const object = await fileAt(own, "p.json");
+      expect(await object?.json()).toEqual([{ ssn: "078" }]);
+      expect(object?.customMetadata).toMatchObject({ visibility: "sealed" });
+    });
+    expect(shown).not.toContain("078");
+  });
+
+  it.each(["file:../other/x.json", "file:/etc/x.json", "file:a/../../x.json", "file:\u0000.json"])(
+    "stays in its conversation's folder: %j",
+    async (file) => {
+      const shown = await exporting({ file }, async (own) => {
+        const { objects } = await env.BLOBS.list({ prefix: `${own.state.id}/files/` });
+        expect(objects).toEqual([]);
+      });
+      expect(shown).toContain("bad_");
+    },
+  );
+
+  it("goes with the conversation", async () => {
+    await exporting({ file: "file:rows.json" }, async (own) => {
+      expect(await fileAt(own, "rows.json")).not.toBeNull();
+      await own.conversation().deleteAll();
+      const { objects } = await env.BLOBS.list({ prefix: `${own.state.id}/` });
+      expect(objects).toEqual([]);
+    });
+  });
+});

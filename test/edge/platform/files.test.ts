@@ -1,0 +1,188 @@
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { filesOf } from "../../../src/edge/facilities.ts";
+import { R2Files } from "../../../src/edge/platform/r2-files.ts";
+import { limits } from "../../../src/limits.ts";
+import { writeFile, type Writing } from "../../../src/plan/template/template-files.ts";
+import type { Files } from "../../../src/tool/files.ts";
+
+/** A folder of a conversation's own. */
+function folder(): { readonly prefix: string; readonly files: Files } {
+  const prefix = `${crypto.randomUUID()}/`;
+  const files = filesOf(env, prefix);
+  if (files === undefined) throw new Error("There is no bucket.");
+  return { prefix, files };
+}
+
+const text = (written: string) => ({ text: written, mediaType: "text/plain" });
+const sealed = { visibility: "sealed", sources: ["tool:crm"], trusted: false } as const;
+
+describe("a conversation's files in R2", () => {
+  it("are read as they were written, with their guards", async () => {
+    const { files } = folder();
+    await files.write("a/b.md", text("Grüße 😀"), sealed);
+    expect(await files.read("a/b.md")).toMatchObject({ text: "Grüße 😀", labels: sealed });
+    await files.write("c.json", { text: '{"a":1}', mediaType: "application/json" }, {});
+    const plain = { visibility: "model", sources: [], trusted: true };
+    expect(await files.read("c.json")).toMatchObject({ text: '{"a":1}', labels: plain });
+    expect(await files.info("c.json")).toMatchObject({ labels: plain });
+  });
+
+  it("that are not there are undefined", async () => {
+    const { files } = folder();
+    expect(await files.read("gone.md")).toBeUndefined();
+    expect(await files.info("gone.md")).toBeUndefined();
+    expect(await files.list("")).toEqual([]);
+  });
+
+  it("that somebody else has put there are nobody's to trust", async () => {
+    const { prefix, files } = folder();
+    await env.BLOBS.put(`${prefix}files/a.md`, "hello");
+    await env.BLOBS.put(`${prefix}files/b.md`, "hello", {
+      customMetadata: { visibility: "private", trusted: "yes", sources: "{", addition: "[1]" },
+    });
+    const unknown = { sources: ["bucket"], trusted: false };
+    expect((await files.read("a.md"))?.labels).toEqual({ ...unknown, visibility: "model" });
+    expect((await files.read("b.md"))?.labels).toEqual({ ...unknown, visibility: "secret" });
+    expect((await files.read("b.md"))?.addition).toBeUndefined();
+  });
+
+  it("are of one conversation", async () => {
+    const { prefix, files } = folder();
+    await folder().files.write("a.md", text("another's"), {});
+    await env.BLOBS.put(`${prefix}values/a.md`, "no file");
+    await env.BLOBS.put(`${prefix}filesa.md`, "no file");
+    expect(await files.list("")).toEqual([]);
+    for (const path of ["../../values/a.md", "/a.md", "a/../../b", "", "a//b", "./a", "a\\b"]) {
+      await expect(files.read(path)).rejects.toMatchObject({ code: "bad_path" });
+      await expect(files.info(path)).rejects.toMatchObject({ code: "bad_path" });
+      await expect(files.write(path, text(""), {})).rejects.toMatchObject({ code: "bad_path" });
+    }
+    // What a listing begins with is a part of keys, and leads nowhere else.
+    expect(await files.list("../../")).toEqual([]);
+  });
+
+  it("are listed in pages", async () => {
+    const { prefix, files } = folder();
+    const put = (from: number, to: number) =>
+      Promise.all(
+        Array.from({ length: to - from }, (_, index) =>
+          env.BLOBS.put(`${prefix}files/n/${from + index}.md`, ""),
+        ),
+      );
+    await files.write("other.md", text(""), {});
+    await put(0, 1_002);
+    const listed = await files.list("n/");
+    expect(new Set(listed).size).toBe(1_002);
+    expect(await files.list("n/1001")).toHaveLength(1);
+    expect(await files.list("")).toHaveLength(1_003);
+  });
+});
+
+describe("a listing", () => {
+  /** A bucket in which so many keys begin with anything. */
+  const bucketOf = (count: number) => ({
+    asked: 0,
+    async list({ prefix, cursor = "0" }: { prefix: string; cursor?: string }) {
+      this.asked++;
+      const from = Number(cursor);
+      const to = Math.min(from + 1_000, count);
+      const objects = Array.from({ length: to - from }, (_, index) => ({
+        key: `${prefix}${from + index}`,
+      }));
+      return to < count ? { objects, truncated: true, cursor: String(to) } : { objects };
+    },
+  });
+  const listing = (bucket: object) => new R2Files(bucket as unknown as R2Bucket, "c/").list("n/");
+
+  it("has 5,000 files", async () => {
+    expect(await listing(bucketOf(4_999))).toHaveLength(4_999);
+    expect(await listing(bucketOf(5_000))).toHaveLength(5_000);
+    const bucket = bucketOf(100_000);
+    await expect(listing(bucket)).rejects.toMatchObject({ code: "limit_exceeded" });
+    expect(bucket.asked).toBe(6);
+    await expect(listing(bucketOf(5_001))).rejects.toMatchObject({ code: "limit_exceeded" });
+  });
+});
+
+describe("what cannot be read", () => {
+  it("is more than the object may hold", async () => {
+    const { files } = folder();
+    const body = (chars: number) => text("x".repeat(chars));
+    await files.write("a.txt", body(limits.maxJsonBytes), {});
+    expect((await files.read("a.txt"))?.text).toHaveLength(limits.maxJsonBytes);
+    await files.write("a.txt", body(limits.maxJsonBytes + 1), {});
+    await expect(files.read("a.txt")).rejects.toMatchObject({
+      code: "limit_exceeded",
+      message: expect.stringContaining("file:a.txt"),
+    });
+    expect(await files.info("a.txt")).toBeDefined();
+  });
+
+  it("is no text", async () => {
+    const { files } = folder();
+    const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47]);
+    await files.write("a.png", { bytes, mediaType: "image/png" }, {});
+    await expect(files.read("a.png")).rejects.toMatchObject({ code: "bad_value" });
+  });
+});
+
+describe("a write that expects something", () => {
+  it("is refused where somebody else has written", async () => {
+    const { files } = folder();
+    await files.write("a.md", text("one"), { expected: null });
+    await expect(files.write("a.md", text("two"), { expected: null })).rejects.toMatchObject({
+      code: "conflict",
+    });
+    const { version = "" } = (await files.info("a.md")) ?? {};
+    await files.write("a.md", text("two"), { expected: version });
+    await expect(files.write("a.md", text("three"), { expected: version })).rejects.toMatchObject({
+      code: "conflict",
+    });
+    expect((await files.read("a.md"))?.text).toBe("two");
+    await expect(files.write("b.md", text(""), { expected: version })).rejects.toMatchObject({
+      code: "conflict",
+    });
+  });
+});
+
+describe("an answer in a file", () => {
+  const labels = { visibility: "model", sources: ["agent:test"], trusted: true } as const;
+  const writing = (about: Partial<Writing>): Writing => ({
+    path: "a.md",
+    value: "A",
+    mode: "append",
+    labels,
+    call: "c/run/1",
+    ...about,
+  });
+
+  it("is appended, once for each call", async () => {
+    const { files } = folder();
+    await files.write("a.md", text("old"), sealed);
+    await writeFile(files, writing({}));
+    await writeFile(files, writing({ value: "B" }));
+    await writeFile(files, writing({ value: "C", call: "c/run/2" }));
+    expect(await files.read("a.md")).toMatchObject({
+      text: "old\n\nB\n\nC",
+      labels: { visibility: "sealed", sources: ["tool:crm", "agent:test"], trusted: false },
+    });
+  });
+
+  it("is a new one, once for each call", async () => {
+    const { files } = folder();
+    await writeFile(files, writing({ mode: "new" }));
+    expect(await writeFile(files, writing({ mode: "new", value: "B" }))).toBe("a_000.md");
+    expect(await writeFile(files, writing({ mode: "new", call: "c/run/2" }))).toBe("a_001.md");
+    expect((await files.read("a_000.md"))?.text).toBe("B");
+    expect((await files.list("")).toSorted()).toEqual(["a_000.md", "a_001.md"]);
+  });
+
+  it("is all of several that are appended at the same time", async () => {
+    const { files } = folder();
+    const calls = ["1", "2", "3"];
+    await Promise.all(calls.map((call) => writeFile(files, writing({ value: call, call }))));
+    const { text: written = "" } = (await files.read("a.md")) ?? {};
+    expect(written.split("\n\n").toSorted()).toEqual(calls);
+  });
+});

@@ -1,0 +1,236 @@
+import { env } from "cloudflare:workers";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { R2Blobs } from "../../../src/edge/platform/r2-blobs.ts";
+import { limits } from "../../../src/limits.ts";
+import { blobsContract } from "../../contract/blobs.ts";
+
+const PART = limits.uploadPartBytes;
+
+// Megabytes take their time on a busy machine.
+vi.setConfig({ testTimeout: 30_000 });
+
+describe("R2Blobs on a real bucket", () => {
+  blobsContract(() => new R2Blobs(env.BLOBS));
+});
+
+describe("R2Blobs", () => {
+  let bucket: WatchedBucket;
+  let blobs: R2Blobs;
+  let key: string;
+  beforeEach(() => {
+    bucket = new WatchedBucket(env.BLOBS);
+    blobs = new R2Blobs(bucket);
+    key = `${crypto.randomUUID()}/object`;
+  });
+
+  /** Writes in odd pieces, and completes. */
+  async function upload(size: number): Promise<void> {
+    const upload = await blobs.upload(key);
+    const bytes = new Uint8Array(size);
+    for (let start = 0; start < size; start += 3_000_001)
+      await upload.write(bytes.subarray(start, start + 3_000_001));
+    await upload.complete();
+  }
+
+  it.each([0, 1, PART - 1, PART])("uploads %i bytes in one request", async (size) => {
+    await upload(size);
+    expect(bucket.calls).toEqual([`put ${size}`]);
+  });
+
+  it.each([
+    { size: PART + 1, parts: [PART, 1] },
+    { size: 2 * PART, parts: [PART, PART] },
+    { size: 2 * PART + 5, parts: [PART, PART, 5] },
+  ])("uploads $size bytes in parts of one size but the last", async ({ size, parts }) => {
+    await upload(size);
+    const sent = parts.map((part, index) => `part ${index + 1} ${part}`);
+    expect(bucket.calls).toEqual(["create", ...sent, `complete ${parts.length}`]);
+  });
+
+  it("sends one large piece in the same parts", async () => {
+    const upload = await blobs.upload(key);
+    await upload.write(new Uint8Array(10));
+    await upload.write(new Uint8Array(2 * PART));
+    await upload.complete();
+    const sent = [`part 1 ${PART}`, `part 2 ${PART}`, "part 3 10"];
+    expect(bucket.calls).toEqual(["create", ...sent, "complete 3"]);
+  });
+
+  it("asks for the range alone, and for no bytes not at all", async () => {
+    await blobs.put(key, new Uint8Array(100));
+    await blobs.read(key, 10, 30);
+    await blobs.read(key, 30, 30);
+    expect(bucket.calls).toEqual(["put 100", "get 10 20"]);
+  });
+
+  it("deletes a thousand keys a request, and nothing without one", async () => {
+    const keys = Array.from({ length: 2_001 }, (_, index) => `${key}/${index}`);
+    await blobs.delete(keys);
+    await blobs.delete([]);
+    expect(bucket.calls).toEqual(["delete 1000", "delete 1000", "delete 1"]);
+  });
+
+  it("lists page by page until there are no more", async () => {
+    bucket.pageKeys = 2;
+    const keys = ["a", "b", "c", "d", "e"].map((name) => `${key}/${name}`);
+    for (const one of keys) await env.BLOBS.put(one, "");
+    expect([...(await blobs.list(key))].sort()).toEqual(keys);
+    expect(bucket.calls).toEqual(["list", "list", "list"]);
+  });
+
+  it("leaves no parts of an upload that is given up", async () => {
+    const upload = await blobs.upload(key);
+    await upload.write(new Uint8Array(PART + 1));
+    await upload.abort();
+    await upload.abort();
+    expect(bucket.calls).toEqual(["create", `part 1 ${PART}`, "abort"]);
+    await expectNoParts();
+  });
+
+  it("asks nobody to give up what was not begun", async () => {
+    const upload = await blobs.upload(key);
+    await upload.write(new Uint8Array(PART));
+    await upload.abort();
+    expect(bucket.calls).toEqual([]);
+  });
+
+  it.each(["part 2", "create"])("throws what %s threw in write, and gives up", async (failing) => {
+    bucket.failing = failing;
+    const upload = await blobs.upload(key);
+    await expect(upload.write(new Uint8Array(2 * PART + 1))).rejects.toBe(bucket.failure);
+    await expect(upload.complete()).rejects.toMatchObject({ code: "internal" });
+    await expectGivenUp();
+  });
+
+  it.each(["part 2", "complete"])(
+    "throws what %s threw at the end, and gives up",
+    async (failing) => {
+      bucket.failing = failing;
+      const upload = await blobs.upload(key);
+      await upload.write(new Uint8Array(PART + 1));
+      await expect(upload.complete()).rejects.toBe(bucket.failure);
+      await expect(upload.write(new Uint8Array(1))).rejects.toMatchObject({ code: "internal" });
+      await expectGivenUp();
+    },
+  );
+
+  it("throws what put threw, in an upload too", async () => {
+    bucket.failing = "put";
+    await expect(blobs.put(key, new Uint8Array(1))).rejects.toBe(bucket.failure);
+    await expect(upload(1)).rejects.toBe(bucket.failure);
+    expect(await blobs.list(key)).toEqual([]);
+  });
+
+  it("throws the first failure when the abort fails too, and nothing from abort", async () => {
+    bucket.failing = "part 2|abort";
+    const first = await blobs.upload(key);
+    await expect(first.write(new Uint8Array(2 * PART + 1))).rejects.toBe(bucket.failure);
+    const second = await blobs.upload(key);
+    await second.write(new Uint8Array(PART + 1));
+    await second.abort();
+    expect(bucket.calls.filter((call) => call === "abort")).toHaveLength(2);
+  });
+
+  it("says that it could not read when the bucket fails", async () => {
+    bucket.failing = "get";
+    await expect(blobs.read(key, 0, 1)).rejects.toMatchObject({
+      code: "internal",
+      message: expect.stringContaining("The bucket fails.") as string,
+      details: { key, from: 0, to: 1 },
+    });
+  });
+
+  async function expectGivenUp(): Promise<void> {
+    const hasBegun = bucket.multiparts.length > 0;
+    expect(bucket.calls.filter((call) => call === "abort")).toHaveLength(hasBegun ? 1 : 0);
+    expect(await blobs.list(key)).toEqual([]);
+    await expectNoParts();
+  }
+
+  /** R2 knows none of the uploads any more. */
+  async function expectNoParts(): Promise<void> {
+    for (const { uploadId } of bucket.multiparts) {
+      const again = env.BLOBS.resumeMultipartUpload(key, uploadId);
+      await expect(again.uploadPart(1, new Uint8Array(1))).rejects.toThrow(/upload/i);
+    }
+  }
+});
+
+/** Passes on to a bucket, writes down what it was asked for, and fails where it is told to. */
+class WatchedBucket implements R2Bucket {
+  readonly calls: string[] = [];
+  readonly multiparts: R2MultipartUpload[] = [];
+  readonly failure = new Error("The bucket fails.");
+  /** Calls that start so fail; alternatives are separated by a bar. */
+  failing = "nothing";
+  /** A page of a list has so many; a bucket's own has 1,000. */
+  pageKeys = 1_000;
+  readonly #bucket: R2Bucket;
+
+  constructor(bucket: R2Bucket) {
+    this.#bucket = bucket;
+  }
+
+  head(key: string) {
+    return this.#bucket.head(key);
+  }
+
+  get(key: string, options?: R2GetOptions): Promise<never> {
+    const { offset = 0, length = 0 } = (options?.range ?? {}) as {
+      offset?: number;
+      length?: number;
+    };
+    this.#note(`get ${offset} ${length}`);
+    return this.#bucket.get(key, options) as Promise<never>;
+  }
+
+  async put(key: string, value: unknown): Promise<R2Object> {
+    this.#note(`put ${lengthOf(value)}`);
+    return this.#bucket.put(key, value as Uint8Array, {});
+  }
+
+  async createMultipartUpload(key: string): Promise<R2MultipartUpload> {
+    this.#note("create");
+    const multipart = await this.#bucket.createMultipartUpload(key);
+    this.multiparts.push(multipart);
+    return {
+      key,
+      uploadId: multipart.uploadId,
+      uploadPart: async (number, value) => {
+        this.#note(`part ${number} ${lengthOf(value)}`);
+        return multipart.uploadPart(number, value);
+      },
+      abort: async () => {
+        this.#note("abort");
+        return multipart.abort();
+      },
+      complete: async (parts) => {
+        this.#note(`complete ${parts.length}`);
+        return multipart.complete(parts);
+      },
+    };
+  }
+
+  resumeMultipartUpload(key: string, uploadId: string): R2MultipartUpload {
+    return this.#bucket.resumeMultipartUpload(key, uploadId);
+  }
+
+  async delete(keys: string | string[]): Promise<void> {
+    this.#note(`delete ${keys.length}`);
+    return this.#bucket.delete(keys);
+  }
+
+  list(options?: R2ListOptions): Promise<R2Objects> {
+    this.#note("list");
+    return this.#bucket.list({ ...options, limit: this.pageKeys });
+  }
+
+  #note(call: string): void {
+    this.calls.push(call);
+    if (this.failing.split("|").some((start) => call.startsWith(start))) throw this.failure;
+  }
+}
+
+function lengthOf(value: unknown): number {
+  return value instanceof Uint8Array ? value.byteLength : Number.NaN;
+}

@@ -1,0 +1,90 @@
+import { tool, type ToolSet } from "ai";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { json } from "../../support/edge.ts";
+import { withRuntime } from "../../support/own-runtime.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { watchStorage } from "../../support/written-rows.ts";
+
+const DELTAS = 400;
+const TURN_MS = 8_000;
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** 400 deltas over eight seconds, as far as the clock says. */
+const slowly: Step = async function* () {
+  for (const part of text("word ".repeat(DELTAS), { chunks: 5 })) {
+    vi.setSystemTime(Date.now() + TURN_MS / DELTAS);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    yield part;
+  }
+  yield finish();
+};
+
+const look = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => ({ n }) });
+const tools: ToolSet = { look };
+const agent = { name: "a", description: "", instructions: "", tools };
+const looks = (...numbers: readonly number[]): Step => [
+  numbers.flatMap((n) => toolCall("look", { n }, { id: `call_${n}` })),
+  finish("tool-calls"),
+];
+
+describe("a new conversation", () => {
+  it("looks for nothing in the tables that it has just made", async () => {
+    const model = scriptedModel([[text("Hello"), finish()].flat()]);
+    await withRuntime({ agents: [agent], model }, async (own) => {
+      const { sql } = own.state.storage;
+      const exec = vi.spyOn(sql, "exec");
+      vi.spyOn(own.state.storage, "sql", "get").mockReturnValue(sql);
+      await (await own.call("POST", "/conversations/c/messages", json({ message: "?" }))).text();
+      const statements = () =>
+        exec.mock.calls.map(([statement]) => statement.trim().split(/[ (]+/u));
+      // The last that a turn does.
+      const last = ["INSERT", "INTO", "event"];
+      await vi.waitFor(() =>
+        expect(statements().map((words) => words.slice(0, 3))).toContainEqual(last),
+      );
+      const reads = statements().filter(([first]) => first === "SELECT");
+      const tables = new Set(reads.map((words) => words.at(words.indexOf("FROM") + 1)));
+      // Is it new?
+      expect([...tables]).toEqual(["sqlite_master"]);
+    });
+  });
+});
+
+/** Goals of the project, alarms counted in. */
+describe("rows written by a turn of 400 deltas", () => {
+  it.each<{ name: string; budget: number; steps: readonly Step[] }>([
+    { name: "without tools", budget: 12, steps: [slowly] },
+    { name: "with three small tools at once", budget: 17, steps: [looks(1, 2, 3), slowly] },
+    {
+      name: "with three small tools one after the other",
+      budget: 21,
+      steps: [looks(1), looks(2), looks(3), slowly],
+    },
+  ])("$name are at most $budget", async ({ name, budget, steps }) => {
+    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
+    const model = scriptedModel([...steps, ...steps]);
+    await withRuntime({ agents: [agent], model }, async (own) => {
+      const ask = async () => {
+        const response = await own.call(
+          "POST",
+          "/conversations/c/messages",
+          json({ message: "?" }),
+        );
+        await response.text();
+      };
+      const read = watchStorage(own.state.storage);
+      await ask();
+      const first = read().rowsWritten;
+      await ask();
+      const { rowsWritten, alarms } = read();
+      console.log(`rows ${name}: ${rowsWritten}, of which alarms ${alarms}; first turn: ${first}`);
+      expect(rowsWritten).toBeLessThanOrEqual(budget);
+      // The tables, and the alarm in place of the turn's own.
+      expect(first).toBeLessThanOrEqual(budget + 14);
+    });
+  });
+});

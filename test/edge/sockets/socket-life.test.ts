@@ -1,0 +1,349 @@
+import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { describe, expect, it, vi } from "vitest";
+import { SocketLine } from "../../../src/edge/sockets/socket-line.ts";
+import { limits } from "../../../src/limits.ts";
+import { call, newId, objectOf, problemIn, put } from "../../support/edge.ts";
+import { haltedTurn } from "../../support/halted-turn.ts";
+import { finish, type Step, text } from "../../support/scripted-model.ts";
+import {
+  connect,
+  resumeFrame,
+  saidIn,
+  sendFrame,
+  upgrade,
+  withSockets,
+} from "../../support/socket-client.ts";
+
+const evict = (id: string) => evictDurableObject(objectOf(id));
+
+describe("a socket that nothing is said on", () => {
+  it("makes no conversation, and writes nothing", async () => {
+    const id = newId();
+    const socket = await connect(call, id);
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+    await runInDurableObject(objectOf(id), async (_, state) => {
+      expect([...state.storage.sql.exec("SELECT name FROM sqlite_master")]).toEqual([]);
+      expect(await state.storage.getAlarm()).toBeNull();
+    });
+    socket.send(sendFrame("a", id, "What is the weather in NYC?"));
+    expect(saidIn(await socket.until("end", "a"))).toContain("New York");
+    expect((await call("GET", `/conversations/${id}`)).status).toBe(200);
+    socket.close();
+  });
+
+  it("lets its object be evicted, and survives that, any number of times", async () => {
+    const id = newId();
+    const socket = await connect(call, id);
+    await evict(id);
+    for (const turn of ["a", "b", "c"]) {
+      socket.send(sendFrame(turn, id, "What is the weather in NYC?"));
+      expect(saidIn(await socket.until("end", turn))).toContain("New York");
+      await evict(id);
+    }
+    socket.send(resumeFrame("d", id));
+    await socket.until("no-active", "d");
+    const other = await connect(call, id);
+    await evict(id);
+    socket.close();
+    other.close();
+    expect(await socket.closed).toMatchObject({ code: 1000 });
+    expect(await other.closed).toMatchObject({ code: 1000 });
+  });
+
+  it("answers a ping without waking its object", async () => {
+    const id = newId();
+    const { webSocket } = await upgrade(call, id);
+    webSocket?.accept();
+    const answer = () =>
+      new Promise((done) => {
+        webSocket?.addEventListener("message", ({ data }) => done(data), { once: true });
+        webSocket?.send("ping");
+      });
+    expect(await answer()).toBe("pong");
+    await evict(id);
+    expect(await answer()).toBe("pong");
+    webSocket?.close(1000, "done");
+  });
+
+  it("leaves no more than a small note", async () => {
+    const id = "i".repeat(128);
+    const socket = await connect(call, id);
+    socket.send(sendFrame("r".repeat(128), id, "What is the weather in NYC?"));
+    await socket.until("end", "r".repeat(128));
+    await runInDurableObject(objectOf(id), (_, state) => {
+      const [server] = state.getWebSockets();
+      const note = server?.deserializeAttachment() as { readonly sentChars: number };
+      expect(note).toEqual({
+        conversation: id,
+        badFrames: 0,
+        isBusy: false,
+        sentChars: expect.any(Number),
+      });
+      expect(note.sentChars).toBeGreaterThan(1_000);
+      expect(JSON.stringify(note).length).toBeLessThan(1_024);
+    });
+    socket.close();
+  });
+});
+
+describe("a socket whose object goes in mid-turn", () => {
+  it("is closed, so that its client does not wait for ever, and resumes over another", async () => {
+    const again = Promise.withResolvers<void>();
+    const second: Step = async function* () {
+      await again.promise;
+      yield [text("Again."), finish()].flat();
+    };
+    const { reached, options } = haltedTurn([second]);
+    await withSockets(options, async (own) => {
+      const [busy, idle] = [await connect(own.call, "c"), await connect(own.call, "c")];
+      busy.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      await busy.until("chunk", "a");
+      own.wakeAgain();
+      expect(await busy.closed).toMatchObject({ code: 1012 });
+      // The platform would hold messages back until it is awake.
+      await scheduler.wait(10);
+      idle.send(resumeFrame("w", "c"));
+      await idle.until("start", "w");
+      again.resolve();
+      expect(saidIn(await idle.until("end", "w"))).toMatch(/Again\.$/);
+      idle.close();
+    });
+  });
+});
+
+describe("a socket of a conversation that is deleted", () => {
+  it("is closed", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    const sockets = [await connect(call, id), await connect(call, id)];
+    await evict(id);
+    expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
+    for (const { closed } of sockets) {
+      expect(await closed).toEqual({ code: 1000, reason: "The conversation was deleted." });
+    }
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  });
+
+  it("is closed in mid-turn too, and the turn is gone", async () => {
+    const { reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      await own.conversation().deleteAll();
+      expect(await socket.closed).toMatchObject({ code: 1000 });
+      expect(own.conversation().readMessages({ limit: 5, form: "display" }).messages).toEqual([]);
+    });
+  });
+});
+
+const id = "x";
+const BAD = [
+  ["nothing", "", "bad_json"],
+  ["no JSON", "x", "bad_json"],
+  ["null", null, "bad_request"],
+  ["a list", [], "bad_request"],
+  ["no type", {}, "bad_request"],
+  ["no name", { type: "send" }, "bad_request"],
+  ["no such type", { type: "hello", requestId: "r" }, "bad_request"],
+  ["a number for a name", { type: "abort", requestId: 5 }, "bad_request"],
+  ["an empty name", { type: "abort", requestId: "" }, "bad_request"],
+  ["a long name", { type: "abort", requestId: "r".repeat(129) }, "bad_request"],
+  ["no conversation", { type: "resume", requestId: "r" }, "bad_request"],
+  ["a chunk before the first", resumeFrame("r", id, -1), "bad_request"],
+  ["half a chunk", resumeFrame("r", id, 0.5), "bad_request"],
+  ["no message", sendFrame("r", id, { messages: [] }), "bad_request"],
+  ["no such trigger", sendFrame("r", id, { trigger: "now" }), "bad_request"],
+  ["a list for a body", sendFrame("r", id, { body: [] }), "bad_request"],
+  ["a number for a header", sendFrame("r", id, { headers: { a: 1 } }), "bad_request"],
+  ["JSON too deep", "[".repeat(1_000) + "]".repeat(1_000), "limit_exceeded"],
+] as const;
+
+describe("what is no frame", () => {
+  it.each(BAD)("is answered with an error, and the socket goes on: %s", async (_, text, code) => {
+    const id = newId();
+    const socket = await connect(call, id);
+    socket.send(text);
+    socket.send(resumeFrame("ok", id));
+    await socket.until("no-active", "ok");
+    const [refused] = socket.frames;
+    expect(refused).toMatchObject({
+      type: "error",
+      errorText: expect.stringMatching(new RegExp(`^${code}: `)),
+    });
+    expect(["", "r"]).toContain(refused?.requestId);
+    socket.close();
+  });
+
+  it("closes the socket when there is too much of it, an eviction between or not", async () => {
+    const id = newId();
+    const socket = await connect(call, id);
+    for (let count = 0; count < 5; count++) socket.send("x");
+    socket.send(resumeFrame("a", id));
+    await socket.until("no-active", "a");
+    await evict(id);
+    for (let count = 0; count < 3; count++) socket.send("x");
+    socket.send(resumeFrame("b", id));
+    await socket.until("no-active", "b");
+    expect(socket.frames.filter(({ type }) => type === "error")).toHaveLength(8);
+    socket.send("x");
+    socket.send(sendFrame("c", id, "What is the weather in NYC?"));
+    expect(await socket.closed).toMatchObject({ code: 1008 });
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+  });
+
+  it("is bytes, too", async () => {
+    const id = newId();
+    const { webSocket } = await upgrade(call, id);
+    webSocket?.accept();
+    const answer = new Promise((done) => {
+      webSocket?.addEventListener("message", ({ data }) => done(data));
+    });
+    webSocket?.send(new TextEncoder().encode(JSON.stringify(resumeFrame("a", id))));
+    expect(await answer).toMatch(/"errorText":"bad_request: A frame is text\."/);
+    webSocket?.close(1000, "done");
+  });
+});
+
+describe("what is asked wrongly", () => {
+  it.each([
+    ["another conversation", sendFrame("a", "other", "Hi."), "bad_request"],
+    ["another conversation's turn", resumeFrame("a", "other"), "bad_request"],
+    ["no such agent", sendFrame("a", "x", { body: { agent: "nobody" } }), "unknown_agent"],
+    ["no text", sendFrame("a", "x", ""), "bad_request"],
+    [
+      "nothing to repeat",
+      sendFrame("a", "x", { trigger: "regenerate-message", messages: [{ role: "assistant" }] }),
+      "bad_request",
+    ],
+    [
+      "a file that is not here",
+      sendFrame("a", "x", {
+        messages: [
+          {
+            role: "user",
+            parts: [{ type: "file", mediaType: "image/png", url: "https://example.com/a.png" }],
+          },
+        ],
+      }),
+      "unsupported_part",
+    ],
+  ])("is refused, and the socket goes on: %s", async (_, frame, code) => {
+    const id = newId();
+    const socket = await connect(call, id);
+    for (let count = 0; count < 10; count++) {
+      socket.send({ ...frame, requestId: `a${count}`, id: frame.id === "x" ? id : frame.id });
+    }
+    for (let count = 0; count < 10; count++) {
+      const [refused] = await socket.until("error", `a${count}`);
+      expect(refused).toMatchObject({ errorText: expect.stringMatching(new RegExp(`^${code}: `)) });
+    }
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+    socket.send(sendFrame("ok", id, "What is the weather in NYC?"));
+    expect(saidIn(await socket.until("end", "ok"))).toContain("New York");
+    socket.close();
+  });
+
+  it("is a message that is too long to be kept", async () => {
+    const id = newId();
+    const socket = await connect(call, id);
+    socket.send(sendFrame("a", id, "x".repeat(limits.maxMessageBytes)));
+    const [refused] = await socket.until("error", "a");
+    expect(refused).toMatchObject({ errorText: expect.stringMatching(/^limit_exceeded: /) });
+    // What the server has anyway may be as long as it likes.
+    const frame = sendFrame("b", id, "What is the weather in NYC?");
+    const old = { role: "assistant", parts: [{ type: "text", text: "x".repeat(9_000_000) }] };
+    socket.send({ ...frame, messages: [old, ...frame.messages] });
+    expect(saidIn(await socket.until("end", "b"))).toContain("New York");
+    socket.close();
+  });
+
+  it("is a name that is in use, and more requests than a socket may have open", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      socket.send(resumeFrame("a", "c"));
+      expect(await socket.until("error", "a")).toContainEqual(
+        expect.objectContaining({ errorText: expect.stringMatching(/^bad_request: /) }),
+      );
+      for (let count = 0; count < 20; count++) socket.send(resumeFrame(`w${count}`, "c"));
+      const [refused] = await socket.until("error", "w19");
+      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^too_many_turns: /) });
+      open();
+      await socket.until("end", "w0");
+      await socket.until("end", "a");
+    });
+  });
+});
+
+/** A server's end that keeps what is done to it. */
+function silentSocket() {
+  let note: unknown = { conversation: "c", badFrames: 0, sentChars: 0, isBusy: false };
+  const closed: number[] = [];
+  const socket = {
+    send: () => undefined,
+    close: (code: number) => closed.push(code),
+    serializeAttachment: (value: unknown) => {
+      note = value;
+    },
+    deserializeAttachment: () => note,
+  };
+  // All that a line asks of one.
+  return { closed, socket: socket as unknown as WebSocket };
+}
+
+describe("a socket that is never read", () => {
+  const chunk = "x".repeat(9_000_000);
+
+  it("is closed when it has been sent much: at a turn's end at first, at last at once", () => {
+    const { closed, socket } = silentSocket();
+    for (let turn = 0; turn < 2; turn++) {
+      const line = new SocketLine(socket);
+      const watch = line.begin("a", { isResumed: false });
+      line.sendChunk(watch, 0, chunk);
+      line.finish(watch);
+    }
+    expect(closed).toEqual([1013]);
+  });
+
+  it("is closed at once when one turn has too much for it", () => {
+    const { closed, socket } = silentSocket();
+    const line = new SocketLine(socket);
+    const watch = line.begin("a", { isResumed: false });
+    for (let count = 0; count < 3; count++) line.sendChunk(watch, count, chunk);
+    expect(closed).toEqual([]);
+    line.sendChunk(watch, 3, chunk);
+    expect([closed, watch.state]).toEqual([[1013], "gone"]);
+    line.sendChunk(watch, 4, chunk);
+    expect(closed).toEqual([1013]);
+  });
+});
+
+describe("a socket on which a turn says nothing for long", () => {
+  it("is told again that it has started, so that nothing between takes it for dead", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+      try {
+        socket.send(sendFrame("a", "c", "Hello."));
+        await reached;
+        // What was said is on its way.
+        await scheduler.wait(20);
+        await vi.advanceTimersByTimeAsync(2 * limits.keepAliveMs);
+        await scheduler.wait(20);
+        open();
+        const frames = await socket.until("end", "a");
+        const starts = frames.filter(({ type }) => type === "start");
+        expect(starts.length).toBeGreaterThan(1);
+        expect(saidIn(frames)).toBe("Before. After.");
+      } finally {
+        vi.useRealTimers();
+      }
+      socket.close();
+    });
+  });
+});

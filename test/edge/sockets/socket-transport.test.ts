@@ -1,0 +1,169 @@
+import {
+  readUIMessageStream,
+  tool,
+  type UIMessage,
+  type UIMessageChunk,
+  WebSocketChatTransport,
+} from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { call, newId, textOf } from "../../support/edge.ts";
+import { haltedTurn } from "../../support/halted-turn.ts";
+import type { OwnRuntime } from "../../support/own-runtime.ts";
+import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
+import { socketClassFor, withSockets } from "../../support/socket-client.ts";
+
+/** The AI SDK's own, which refuses what its protocol does not know. */
+function transportTo(own: Pick<OwnRuntime, "call">, id: string) {
+  const transport = new WebSocketChatTransport<UIMessage>({
+    url: `http://localhost/conversations/${id}/socket`,
+    webSocket: socketClassFor(own.call),
+  });
+  const send = (words: string, abortSignal?: AbortSignal) =>
+    transport.sendMessages({
+      chatId: id,
+      trigger: "submit-message",
+      messageId: undefined,
+      messages: [{ id: newId(), role: "user", parts: [{ type: "text", text: words }] }],
+      abortSignal,
+    });
+  return { transport, send, resume: () => transport.reconnectToStream({ chatId: id }) };
+}
+
+async function messageIn(stream: ReadableStream<UIMessageChunk> | null) {
+  let message: UIMessage | undefined;
+  if (stream === null) return message;
+  for await (const state of readUIMessageStream({ stream })) message = state;
+  return message;
+}
+
+const newest = (own: OwnRuntime) =>
+  own.conversation().readMessages({ limit: 1, form: "display" }).messages[0];
+
+describe("the AI SDK's WebSocketChatTransport", () => {
+  it("holds a conversation over one socket", async () => {
+    const id = newId();
+    const { transport, send, resume } = transportTo({ call }, id);
+    const first = await messageIn(await send("What is the weather in NYC?"));
+    expect(textOf(first)).toMatch(/^It is .* in New York/);
+    const second = await messageIn(await send("What about London? Then compare them."));
+    expect(textOf(second)).toMatch(/New York is .* than London|London is .* than New York/);
+    expect(await resume()).toBeNull();
+    transport.close();
+  });
+
+  it("resumes after its socket has gone: the same message, from its first part", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const { transport, send, resume } = transportTo(own, "c");
+      const asked = await send("Hello.");
+      await reached;
+      transport.close();
+      await expect(asked.pipeTo(new WritableStream())).rejects.toThrow(/closed/);
+      const resumed = await resume();
+      expect(resumed).not.toBeNull();
+      open();
+      const message = await messageIn(resumed);
+      expect(textOf(message)).toBe("Before. After.");
+      expect(message?.id).toBe(newest(own)?.id);
+      transport.close();
+    });
+  });
+
+  it("stops nothing by resuming anew what it has resumed", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const { transport, send, resume } = transportTo(own, "c");
+      await send("Hello.");
+      await reached;
+      const stopping = new AbortController();
+      const about = { chatId: "c", abortSignal: stopping.signal };
+      expect(await transport.reconnectToStream(about)).not.toBeNull();
+      // As `resumeStream` of the stock client does, called twice.
+      stopping.abort();
+      const resumed = await resume();
+      await scheduler.wait(300);
+      open();
+      expect(textOf(await messageIn(resumed))).toBe("Before. After.");
+      transport.close();
+    });
+  });
+
+  it("stops the turn with the signal that its chat aborts, and goes on with the next", async () => {
+    const { reached, options } = haltedTurn([[text("Next."), finish()]]);
+    await withSockets(options, async (own) => {
+      const { transport, send } = transportTo(own, "c");
+      const stopping = new AbortController();
+      const asked = await send("Hello.", stopping.signal);
+      await reached;
+      stopping.abort();
+      expect(textOf(await messageIn(asked))).not.toContain("After");
+      expect(textOf(await messageIn(await send("More.")))).toBe("Next.");
+      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+      expect(messages.map(textOf)).toEqual(["Hello.", "Before.", "More.", "Next."]);
+      expect(messages[1]?.metadata).toMatchObject({ stopped: true });
+      transport.close();
+    });
+  });
+
+  it("sends a person's decision, and gets what follows in the same message", async () => {
+    const paid: number[] = [];
+    const pay = tool({
+      inputSchema: z.object({ amount: z.number() }),
+      needsApproval: true,
+      execute: ({ amount }) => paid.push(amount),
+    });
+    const agent = { name: "bank", description: "", instructions: "", tools: { pay } };
+    const steps = [
+      [text("So: "), toolCall("pay", { amount: 5 }), finish("tool-calls")],
+      [text("Paid."), finish()],
+    ];
+    await withSockets({ agents: [agent], model: scriptedModel(steps) }, async (own) => {
+      const { transport, send, resume } = transportTo(own, "c");
+      const asking = await messageIn(await send("Pay."));
+      expect(await resume()).toBeNull();
+      const parts = asking?.parts.map((part) =>
+        "approval" in part
+          ? { ...part, state: "approval-responded", approval: { ...part.approval, approved: true } }
+          : part,
+      );
+      const stream = await transport.sendMessages({
+        chatId: "c",
+        trigger: "submit-message",
+        messageId: undefined,
+        // What the stock client makes of the part when its person decides.
+        messages: [{ ...asking, parts } as UIMessage],
+        abortSignal: undefined,
+      });
+      await stream.pipeTo(new WritableStream());
+      expect(paid).toEqual([5]);
+      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
+      expect(messages.map(textOf)).toEqual(["Pay.", "So: Paid."]);
+      expect(messages[1]?.id).toBe(asking?.id);
+      transport.close();
+    });
+  });
+
+  it("is told in words why something is refused", async () => {
+    const { transport, send } = transportTo({ call }, newId());
+    const stream = await send("");
+    await expect(stream.pipeTo(new WritableStream())).rejects.toThrow(/^bad_request: /);
+    expect(textOf(await messageIn(await send("What is the weather in NYC?")))).toMatch(/New York/);
+    transport.close();
+  });
+
+  it("reads several answers at once over one socket", async () => {
+    const { open, reached, options } = haltedTurn([[text("Second."), finish()]]);
+    await withSockets(options, async (own) => {
+      const { transport, send } = transportTo(own, "c");
+      const streams = [await send("First?"), await send("Second?")];
+      await reached;
+      open();
+      const texts = await Promise.all(
+        streams.map(async (stream) => textOf(await messageIn(stream))),
+      );
+      expect(texts).toEqual(["Before. After.", "Second."]);
+      transport.close();
+    });
+  });
+});

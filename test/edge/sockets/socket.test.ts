@@ -1,0 +1,325 @@
+import type { UIMessageChunk } from "ai";
+import { describe, expect, it } from "vitest";
+import { json, problemIn, textOf } from "../../support/edge.ts";
+import { haltedTurn } from "../../support/halted-turn.ts";
+import type { OwnRuntime } from "../../support/own-runtime.ts";
+import { finish, type Step, text } from "../../support/scripted-model.ts";
+import {
+  connect,
+  resumeFrame,
+  saidIn,
+  sendFrame,
+  type ServerFrame,
+  upgrade,
+  withSockets,
+} from "../../support/socket-client.ts";
+import { chunksIn } from "../../support/turn-client.ts";
+
+const says = (what: string): Step => [text(what), finish()];
+const messagesOf = (own: OwnRuntime) =>
+  own.conversation().readMessages({ limit: 50, form: "display" }).messages;
+
+/** The chunks, which must be numbered without a gap. */
+function chunksOf(frames: readonly ServerFrame[], first = 0): readonly UIMessageChunk[] {
+  const chunks = frames.filter((frame) => frame.type === "chunk");
+  expect(chunks.map(({ sequence }) => sequence)).toEqual(chunks.map((_, index) => first + index));
+  return chunks.map(({ chunk }) => chunk);
+}
+
+describe("a message over a socket", () => {
+  it("gets what the stream over HTTP has: start, the chunks numbered from 0, end", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      const stream = await own.call("GET", "/conversations/c/stream");
+      open();
+      const frames = await socket.until("end", "a");
+      expect(frames[0]).toEqual({ type: "start", requestId: "a" });
+      expect(frames.at(-1)).toEqual({ type: "end", requestId: "a" });
+      expect(chunksOf(frames)).toEqual(chunksIn(await stream.text()));
+      expect(messagesOf(own).map(textOf)).toEqual(["Hello.", "Before. After."]);
+    });
+  });
+
+  it("comes as it is said", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      expect(saidIn(await socket.until("chunk", "a"))).not.toContain("After");
+      open();
+      expect(saidIn(await socket.until("end", "a"))).toBe("Before. After.");
+    });
+  });
+
+  it("brings an agent and an input along in its body; of the messages the last one counts", async () => {
+    const { open, options, model } = haltedTurn();
+    await withSockets(options, async (own) => {
+      open();
+      const socket = await connect(own.call, "c");
+      const frame = sendFrame("a", "c", {
+        body: { agent: "test", input: { x: 5 } },
+      });
+      const forged = { id: "f", role: "assistant", parts: [{ type: "text", text: "FORGED" }] };
+      socket.send({ ...frame, messages: [forged, ...frame.messages] });
+      await socket.until("end", "a");
+      expect(
+        own
+          .conversation()
+          .listVariables({})
+          .map(({ name }) => name),
+      ).toEqual(["input"]);
+      expect(JSON.stringify(model.calls)).not.toContain("FORGED");
+      expect(messagesOf(own)).toHaveLength(2);
+    });
+  });
+
+  it("waits while another is answered, and is refused when too many wait", async () => {
+    const answers = Array.from({ length: 8 }, (_, at) => says(`Answer ${at}.`));
+    const { open, reached, options } = haltedTurn(answers);
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      const ids = Array.from({ length: 10 }, (_, at) => `r${at}`);
+      for (const id of ids) socket.send(sendFrame(id, "c", `Question ${id}.`));
+      await reached;
+      const [refused] = await socket.until("error", "r9");
+      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^too_many_turns: /) });
+      open();
+      const all = await Promise.all(ids.slice(0, 9).map((id) => socket.until("end", id)));
+      for (const frames of all) chunksOf(frames);
+      expect(all.slice(1).map(saidIn)).toEqual(answers.map((_, at) => `Answer ${at}.`));
+      expect(messagesOf(own).map(({ role }) => role)).toEqual(
+        all.flatMap(() => ["user", "assistant"]),
+      );
+    });
+  });
+
+  it("that is sent twice is one turn, wherever it comes from", async () => {
+    const { open, reached, options, model } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const [one, other] = [await connect(own.call, "c"), await connect(own.call, "c")];
+      const frame = sendFrame("a", "c", "Hello.");
+      one.send(frame);
+      await reached;
+      other.send({ ...frame, requestId: "b" });
+      const { id, messages, trigger } = frame;
+      const posted = own.call("POST", "/conversations", json({ id, messages, trigger }));
+      open();
+      const chunks = chunksOf(await one.until("end", "a"));
+      expect(chunksOf(await other.until("end", "b"))).toEqual(chunks);
+      expect(chunksIn(await (await posted).text())).toEqual(chunks);
+      expect(model.calls).toHaveLength(1);
+    });
+  });
+
+  it("takes an Idempotency-Key among its headers", async () => {
+    const { open, options, model } = haltedTurn();
+    await withSockets(options, async (own) => {
+      open();
+      const socket = await connect(own.call, "c");
+      const headers = { "idempotency-key": "k" };
+      const frame = sendFrame("a", "c", { headers });
+      socket.send(frame);
+      await socket.until("end", "a");
+      socket.send({ ...frame, requestId: "b" });
+      expect(saidIn(await socket.until("end", "b"))).toBe("Before. After.");
+      socket.send(sendFrame("c", "c", { headers, body: { agent: "test" } }));
+      const [refused] = await socket.until("error", "c");
+      expect(refused).toMatchObject({
+        errorText: expect.stringMatching(/^idempotency_mismatch: /),
+      });
+      expect(model.calls).toHaveLength(1);
+    });
+  });
+});
+
+describe("resume", () => {
+  it("replays the running turn to any number of sockets, then goes on live", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const asking = await connect(own.call, "c");
+      asking.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      const watchers = await Promise.all([1, 2, 3].map(() => connect(own.call, "c")));
+      for (const watcher of watchers) watcher.send(resumeFrame("w", "c"));
+      for (const watcher of watchers) await watcher.until("chunk", "w");
+      open();
+      const chunks = chunksOf(await asking.until("end", "a"));
+      for (const watcher of watchers) {
+        const frames = await watcher.until("end", "w");
+        expect(frames[0]).toEqual({ type: "start", requestId: "w" });
+        expect(chunksOf(frames)).toEqual(chunks);
+      }
+    });
+  });
+
+  it("finds nothing where no turn runs, before the first and after the last", async () => {
+    const { open, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(resumeFrame("a", "c"));
+      const nothing = [{ type: "no-active", requestId: "a" }];
+      expect(await socket.until("no-active", "a")).toEqual(nothing);
+      open();
+      socket.send(sendFrame("b", "c", "Hello."));
+      await socket.until("end", "b");
+      socket.send(resumeFrame("c", "c"));
+      expect(await socket.until("no-active", "c")).toHaveLength(1);
+    });
+  });
+
+  it("goes on behind the chunk that a client says it has had, if there is such a chunk", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      socket.send(resumeFrame("b", "c", 1));
+      socket.send(resumeFrame("c", "c", 1_000));
+      const [refused] = await socket.until("error", "c");
+      expect(refused).toMatchObject({ errorText: expect.stringMatching(/^bad_request: /) });
+      open();
+      const all = chunksOf(await socket.until("end", "a"));
+      expect(chunksOf(await socket.until("end", "b"), 2)).toEqual(all.slice(2));
+    });
+  });
+
+  it("works for a turn that was asked for over HTTP", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const asked = own.call("POST", "/conversations/c/messages", json({ message: "Hello." }));
+      await reached;
+      const socket = await connect(own.call, "c");
+      socket.send(resumeFrame("a", "c"));
+      await socket.until("start", "a");
+      open();
+      const frames = await socket.until("end", "a");
+      expect(chunksOf(frames)).toEqual(chunksIn(await (await asked).text()));
+    });
+  });
+});
+
+describe("abort", () => {
+  it("stops the turn: what was said is kept and marked, and nothing more comes", async () => {
+    const { reached, options } = haltedTurn([says("Next.")]);
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      const other = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      other.send(resumeFrame("w", "c"));
+      await other.until("chunk", "w");
+      const before = socket.frames.length;
+      socket.send({ type: "abort", requestId: "a" });
+      const seen = chunksOf(await other.until("end", "w"));
+      expect(seen.at(-1)).toMatchObject({ type: "abort" });
+      const [, answer] = messagesOf(own);
+      expect(answer?.metadata).toMatchObject({ stopped: true });
+      expect(textOf(answer)).toBe("Before.");
+      expect(own.conversation().about().status).toBe("idle");
+      socket.send(sendFrame("b", "c", "More."));
+      expect(saidIn(await socket.until("end", "b"))).toBe("Next.");
+      expect(socket.frames.slice(before).every(({ requestId }) => requestId === "b")).toBe(true);
+    });
+  });
+
+  it("of who has resumed stops it too", async () => {
+    const { reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const [asking, watching] = [await connect(own.call, "c"), await connect(own.call, "c")];
+      asking.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      watching.send(resumeFrame("w", "c"));
+      await watching.until("chunk", "w");
+      watching.send({ type: "abort", requestId: "w" });
+      expect(chunksOf(await asking.until("end", "a")).at(-1)).toMatchObject({ type: "abort" });
+    });
+  });
+
+  it("of a message that waits lets the one that runs go on", async () => {
+    const { open, reached, options, model } = haltedTurn([says("Third.")]);
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "First."));
+      await reached;
+      socket.send(sendFrame("b", "c", "Second."));
+      socket.send(sendFrame("c", "c", "Third."));
+      await socket.until("start", "c");
+      socket.send({ type: "abort", requestId: "b" });
+      open();
+      expect(saidIn(await socket.until("end", "a"))).toBe("Before. After.");
+      expect(saidIn(await socket.until("end", "c"))).toBe("Third.");
+      expect(model.calls).toHaveLength(2);
+      const texts = ["First.", "Before. After.", "Second.", "Third.", "Third."];
+      expect(
+        messagesOf(own)
+          .map(textOf)
+          .filter((said) => said !== ""),
+      ).toEqual(texts);
+    });
+  });
+
+  it("may follow its message at once", async () => {
+    const { options, model } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Hello."));
+      socket.send({ type: "abort", requestId: "a" });
+      socket.send(resumeFrame("b", "c"));
+      await Promise.race([socket.until("no-active", "b"), socket.until("end", "b")]);
+      await expect.poll(() => own.conversation().about().status).toBe("idle");
+      expect(model.calls.length).toBeLessThan(2);
+    });
+  });
+
+  it("of what was never asked, or is over, does nothing", async () => {
+    const { open, options } = haltedTurn([says("Next.")]);
+    await withSockets(options, async (own) => {
+      open();
+      const socket = await connect(own.call, "c");
+      socket.send({ type: "abort", requestId: "?" });
+      socket.send(sendFrame("a", "c", "Hello."));
+      await socket.until("end", "a");
+      socket.send({ type: "abort", requestId: "a" });
+      socket.send(sendFrame("b", "c", "More."));
+      expect(saidIn(await socket.until("end", "b"))).toBe("Next.");
+      expect(socket.frames.filter(({ type }) => type === "error")).toEqual([]);
+    });
+  });
+});
+
+describe("a socket that closes", () => {
+  it("stops no turn: another one resumes it", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withSockets(options, async (own) => {
+      const gone = await connect(own.call, "c");
+      gone.send(sendFrame("a", "c", "Hello."));
+      await reached;
+      gone.close();
+      expect(await gone.closed).toMatchObject({ code: 1000 });
+      const socket = await connect(own.call, "c");
+      socket.send(resumeFrame("b", "c"));
+      await socket.until("start", "b");
+      open();
+      expect(saidIn(await socket.until("end", "b"))).toBe("Before. After.");
+      expect(messagesOf(own).map(textOf)).toEqual(["Hello.", "Before. After."]);
+    });
+  });
+
+  it("makes room for another: a conversation has 16 at most", async () => {
+    await withSockets(haltedTurn().options, async (own) => {
+      const sockets = Array.from({ length: 16 }, () => connect(own.call, "c"));
+      const [first] = await Promise.all(sockets);
+      await problemIn(await upgrade(own.call, "c"), "too_many_sockets");
+      first?.close();
+      await first?.closed;
+      await expect.poll(() => own.state.getWebSockets().length).toBe(15);
+      const another = await connect(own.call, "c");
+      another.send(resumeFrame("a", "c"));
+      await another.until("no-active", "a");
+    });
+  });
+});

@@ -1,0 +1,258 @@
+import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
+import { delegating, saying } from "../../support/colleagues.ts";
+import { json } from "../../support/edge.ts";
+import { withRuntime } from "../../support/own-runtime.ts";
+import { approved, planning } from "../../support/planning.ts";
+import { type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { attributeOf, COLLECTOR, collecting, linesOf, pathsIn } from "../../support/telemetry.ts";
+import { asked, done, exporting, KEY, runtimeOf, say } from "../../support/watched-runtime.ts";
+
+const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
+const SPAN_ID = "b7ad6b7169203331";
+
+let log: MockInstance<typeof console.log>;
+let errors: MockInstance<typeof console.error>;
+
+beforeEach(() => {
+  log = vi.spyOn(console, "log").mockImplementation(() => undefined);
+  errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
+});
+
+afterEach(() => void vi.restoreAllMocks());
+
+describe("the spans of a turn", () => {
+  it("go to the collector in one request, with its headers", async () => {
+    const { requests, spans } = collecting();
+    const steps = [
+      [toolCall("add", { a: 1, b: 2 }), toolCall("fail", {}), asked],
+      [text("Three."), done],
+    ];
+    await withRuntime(runtimeOf(steps), (own) => say(own), { bindings: exporting });
+    expect(requests).toHaveLength(1);
+    const [request] = requests;
+    expect(request?.url).toBe(`${COLLECTOR}/v1/traces`);
+    expect(request?.init).toMatchObject({ method: "POST", redirect: "manual" });
+    const headers = new Headers(request?.init.headers);
+    expect(headers.get("authorization")).toBe(`Bearer ${KEY}`);
+    expect(headers.get("content-type")).toBe("application/json");
+    expect(pathsIn(spans())).toEqual([
+      "invoke_agent clerk",
+      "invoke_agent clerk > chat scripted",
+      "invoke_agent clerk > execute_tool add",
+      "invoke_agent clerk > execute_tool fail",
+      "invoke_agent clerk > chat scripted",
+    ]);
+    const [turn, , add, fail] = spans();
+    expect(spans().every(({ traceId }) => traceId === turn?.traceId)).toBe(true);
+    expect(turn?.traceId).toMatch(/^[\da-f]{32}$/u);
+    expect(new Set(spans().map(({ spanId }) => spanId)).size).toBe(5);
+    for (const span of spans()) {
+      expect(span.spanId).toMatch(/^[\da-f]{16}$/u);
+      expect(span.startTimeUnixNano).toMatch(/^\d{19}$/u);
+      expect(BigInt(span.endTimeUnixNano)).toBeGreaterThanOrEqual(BigInt(span.startTimeUnixNano));
+    }
+    expect(turn).not.toHaveProperty("parentSpanId");
+    expect(attributeOf(turn, "gen_ai.usage.input_tokens")).toBe("66");
+    expect(attributeOf(turn, "gen_ai.conversation.id")).toBe("c");
+    expect(attributeOf(add, "gen_ai.tool.call.id")).toBe("call_add");
+    expect(add?.status).toEqual({});
+    expect(fail?.status).toEqual({ code: 2 });
+    expect(attributeOf(fail, "error.type")).toBe("tool_failed");
+    expect(linesOf(log)).toMatchObject([{ traceId: turn?.traceId }]);
+  });
+
+  it("have each try of a model that fails, with the status that it answered with", async () => {
+    const { spans } = collecting();
+    const overloaded: Step = () => {
+      throw Object.assign(new Error("canary"), {
+        statusCode: 529,
+        responseHeaders: { "retry-after-ms": "1" },
+      });
+    };
+    const steps = [overloaded, overloaded, saying("Now.")];
+    await withRuntime(runtimeOf(steps), (own) => say(own), { bindings: exporting });
+    const [turn, ...tries] = spans();
+    expect(tries.map(({ name }) => name)).toEqual(Array.from({ length: 3 }, () => "chat scripted"));
+    expect(tries.map((span) => attributeOf(span, "error.type"))).toEqual(["529", "529", undefined]);
+    expect(tries.map(({ status }) => status.code)).toEqual([2, 2, undefined]);
+    expect(turn?.status).toEqual({});
+    expect(linesOf(log)).toMatchObject([{ status: "done", modelCalls: 3 }]);
+  });
+
+  it("have what an agent does that is asked, inside of the call in which it is", async () => {
+    const { spans } = collecting();
+    const steps = [
+      delegating("researcher", "Add."),
+      [toolCall("add", { a: 1, b: 2 }), asked],
+      saying("Three."),
+      saying("It is three."),
+    ];
+    const runtime = runtimeOf(steps, { delegates: ["researcher"] });
+    await withRuntime(runtime, (own) => say(own), { bindings: exporting });
+    const inside = "invoke_agent clerk > execute_tool delegate > invoke_agent researcher";
+    expect(pathsIn(spans())).toEqual([
+      "invoke_agent clerk",
+      "invoke_agent clerk > chat scripted",
+      "invoke_agent clerk > execute_tool delegate",
+      inside,
+      `${inside} > chat scripted`,
+      `${inside} > execute_tool add`,
+      `${inside} > chat scripted`,
+      "invoke_agent clerk > chat scripted",
+    ]);
+    expect(linesOf(log)).toMatchObject([{ modelCalls: 4, toolCalls: 2, toolFailures: 0 }]);
+  });
+
+  it("of a run of a plan are its calls, in the trace of whoever lets it run", async () => {
+    const { spans } = collecting();
+    const calls = [{ _tool: "add", _id: "sum", a: 1, b: 2, _outputPath: "†state.sum" }];
+    await withRuntime(
+      planning(),
+      async (own) => {
+        const plan = await approved(own, calls);
+        const init = json({}, { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` });
+        await (await own.call("POST", `/conversations/c/plans/${plan}/run`, init)).text();
+      },
+      { bindings: exporting },
+    );
+    expect(pathsIn(spans())).toEqual([
+      "invoke_agent planner",
+      "invoke_agent planner > execute_tool add",
+    ]);
+    expect(spans()[0]).toMatchObject({ traceId: TRACE_ID, parentSpanId: SPAN_ID });
+    expect(attributeOf(spans()[0], "byref.kind")).toBe("run");
+    expect(attributeOf(spans()[1], "gen_ai.tool.call.id")).toMatch(/\/sum$/u);
+  });
+
+  it("belong to the request's trace, unless it is none or nobody keeps it", async () => {
+    const { requests, spans } = collecting();
+    const steps = [saying("1"), saying("2"), saying("3")];
+    await withRuntime(
+      runtimeOf(steps),
+      async (own) => {
+        await say(own, "1", { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` });
+        await say(own, "2", { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01-more` });
+        await say(own, "3", { traceparent: `00-${TRACE_ID}-${SPAN_ID}-00` });
+      },
+      { bindings: exporting },
+    );
+    expect(requests).toHaveLength(2);
+    const [turn, model] = spans(0);
+    expect(turn).toMatchObject({ traceId: TRACE_ID, parentSpanId: SPAN_ID });
+    expect(model).toMatchObject({ traceId: TRACE_ID, parentSpanId: turn?.spanId });
+    expect(spans(1)[0]?.traceId).not.toBe(TRACE_ID);
+    expect(spans(1)[0]).not.toHaveProperty("parentSpanId");
+    expect(linesOf(log)).toHaveLength(3);
+  });
+
+  it("belong to the trace of what useChat posts", async () => {
+    const { spans } = collecting();
+    const question = { id: "m", role: "user", parts: [{ type: "text", text: "Hi." }] };
+    const headers = { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` };
+    await withRuntime(
+      runtimeOf([saying("Hi.")]),
+      async (own) => {
+        const init = json({ id: "c", messages: [question], agent: "clerk" }, headers);
+        expect(await (await own.call("POST", "/conversations", init)).text()).toContain("Hi.");
+      },
+      { bindings: exporting },
+    );
+    expect(spans()[0]).toMatchObject({ traceId: TRACE_ID, parentSpanId: SPAN_ID });
+  });
+
+  it("make no other request of the same Idempotency-Key", async () => {
+    collecting();
+    await withRuntime(
+      runtimeOf([saying("Once.")]),
+      async (own) => {
+        const keyed = { "idempotency-key": "k" };
+        const first = await say(own, "1", {
+          ...keyed,
+          traceparent: `00-${TRACE_ID}-${SPAN_ID}-01`,
+        });
+        expect(first).toContain("Once.");
+        expect(await say(own, "1", keyed)).toContain("Once.");
+      },
+      { bindings: exporting },
+    );
+    expect(linesOf(log)).toHaveLength(1);
+  });
+});
+
+describe("a collector", () => {
+  const answers: readonly (readonly [string, () => Promise<Response>, string])[] = [
+    ["is not there", () => Promise.reject(new TypeError(`No ${COLLECTOR}.`)), "unreachable"],
+    ["answers 500", async () => new Response(KEY, { status: 500 }), "status 500"],
+    [
+      "sends elsewhere",
+      async () =>
+        new Response(null, { status: 307, headers: { location: "http://other.example" } }),
+      "status 307",
+    ],
+    [
+      "does not answer in time",
+      () => Promise.reject(new DOMException("The operation timed out.", "TimeoutError")),
+      "timeout",
+    ],
+  ];
+
+  it.each(answers)("that %s disturbs no turn, and is told of once", async (_, answer, reason) => {
+    const { requests } = collecting(answer);
+    const steps = [saying("One."), saying("Two.")];
+    const said = await withRuntime(
+      runtimeOf(steps),
+      async (own) => {
+        const first = await say(own, "1");
+        await vi.waitFor(() => expect(errors).toHaveBeenCalledOnce());
+        return [first, await say(own, "2")];
+      },
+      { bindings: exporting },
+    );
+    expect(said[0]).toContain("One.");
+    expect(said[1]).toContain("Two.");
+    expect(requests).toHaveLength(2);
+    expect(linesOf(errors)).toEqual([{ event: "export_failed", reason }]);
+    expect(JSON.stringify(errors.mock.calls)).not.toContain(KEY);
+    expect(linesOf(log)).toMatchObject([{ status: "done" }, { status: "done" }]);
+  });
+
+  it.each([
+    ["http://collector.example", "http://collector.example/v1/traces"],
+    ["http://collector.example/", "http://collector.example/v1/traces"],
+    ["http://collector.example/otlp/", "http://collector.example/otlp/v1/traces"],
+    ["http://collector.example/otlp?team=a/b", "http://collector.example/otlp/v1/traces?team=a/b"],
+  ])("at %s is sent spans at %s", async (endpoint, url) => {
+    const { requests } = collecting();
+    const bindings = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
+    await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own), { bindings });
+    expect(requests.map((request) => request.url)).toEqual([url]);
+  });
+
+  it("is sent spans where the line of the turn is turned off", async () => {
+    const { spans } = collecting();
+    const bindings = { ...exporting, LOG: "off" };
+    await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own), { bindings });
+    expect(spans()).toHaveLength(2);
+    expect(linesOf(log)).toEqual([]);
+  });
+
+  it("that never answers is waited for by nobody", async () => {
+    const { requests } = collecting(() => new Promise(() => undefined));
+    await withRuntime(
+      runtimeOf([saying("One."), saying("Two.")]),
+      async (own) => {
+        expect(await say(own, "1")).toContain("One.");
+        expect(await say(own, "2")).toContain("Two.");
+      },
+      { bindings: exporting },
+    );
+    expect(requests).toHaveLength(2);
+    expect(requests[0]?.init.signal).toBeInstanceOf(AbortSignal);
+  });
+
+  it("is asked for nothing unless it is named", async () => {
+    const { requests } = collecting();
+    await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own));
+    expect(requests).toEqual([]);
+  });
+});

@@ -1,0 +1,194 @@
+import { evictDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { ask, call, get, json, messagesOf, newId, objectOf, put } from "../../support/edge.ts";
+import { blobsOf, inStorage, rowsIn, runAlarm } from "../../support/storage.ts";
+import {
+  allOf,
+  changed,
+  exportOf,
+  importFile,
+  imported,
+  linesIn,
+  remove,
+} from "../../support/transfer.ts";
+import { anyBytes, NDJSON, putAs, TEXT } from "../../support/values.ts";
+
+const MIB = 1_048_576;
+
+async function post(path: string, body: object): Promise<string> {
+  const response = await call("POST", path, json(body));
+  expect(response.ok).toBe(true);
+  return response.text();
+}
+
+async function fillVariables(id: string): Promise<void> {
+  await put(id, "list", [1, "é", null]);
+  await put(id, "list", { changed: true });
+  await put(id, "half", "\ud800");
+  await put(id, "sealed?visibility=sealed&ttl=3600&pin=true&description=Sealed", "for tools");
+  await put(id, "chunks", { text: "x".repeat(2 * MIB) });
+  await put(id, "big", ["x".repeat(9 * MIB)]);
+  const sent = [
+    ["records", new TextEncoder().encode('{"a":1}\n\n{"a":2}\n'), NDJSON],
+    ["text", new TextEncoder().encode(`Ü${"long ".repeat(100_000)}`), TEXT],
+    ["bytes", anyBytes(8 * MIB + 3), "image/png"],
+    ["nothing", new Uint8Array(), "image/gif"],
+  ] as const;
+  for (const [name, body, type] of sent) {
+    const response = await putAs(id, name, { body, type });
+    expect([response.status, await response.json()]).toMatchObject([201, { name }]);
+  }
+}
+
+/** What is not read keeps the object awake. */
+async function statusOf(responding: Promise<Response>): Promise<number> {
+  const response = await responding;
+  await response.arrayBuffer();
+  return response.status;
+}
+
+/** Something of everything. */
+async function fill(id: string): Promise<void> {
+  await ask(id, "Weather in NYC?", { input: { a: 1 } });
+  await ask(id, "Show my orders", { agent: "orders" });
+  const file = { type: "file", mediaType: "text/plain", filename: "n.txt", url: "data:,hello" };
+  await ask(id, { role: "user", parts: [{ type: "text", text: "See" }, file] });
+  await ask(id, "y".repeat(1_500_000));
+  await fillVariables(id);
+  await put(id, "expired?ttl=3600", 1);
+  await inStorage(id, ({ sql }) => {
+    sql.exec("UPDATE variable SET expires_at = 1 WHERE name = 'expired'");
+  });
+  await evictDurableObject(objectOf(id));
+  await runAlarm(id);
+  const calls = [{ _tool: "get_weather", location: "Paris", _outputPath: "†state.w" }];
+  const plan = JSON.parse(await post(`/conversations/${id}/plans`, { calls })) as { id: string };
+  await post(`/conversations/${id}/plans/${plan.id}/approve`, {});
+  await post(`/conversations/${id}/plans/${plan.id}/run`, {});
+  const titled = await call("PATCH", `/conversations/${id}`, json({ title: "Über “alles”" }));
+  await titled.json();
+}
+
+describe("a conversation that goes out, is deleted, and comes in", { timeout: 60_000 }, () => {
+  it("is what it was, all of it", async () => {
+    const id = newId();
+    await fill(id);
+    const before = await allOf(id);
+    const buried = async () =>
+      (await rowsIn(id, "tombstone")).map(({ data }) => JSON.parse(String(data)) as object);
+    const tombstones = await buried();
+    expect(tombstones.length).toBeGreaterThan(0);
+    expect(JSON.stringify(before.plans)).toContain('"state"');
+    const file = await exportOf(id);
+    await remove(id);
+    expect(await blobsOf(id)).toEqual([]);
+    expect(await imported(file)).toBe(id);
+    expect(await allOf(id)).toEqual(before);
+    expect(await buried()).toEqual(tombstones);
+    expect(await statusOf(get(id, "expired"))).toBe(410);
+    // What counts up goes on where it was.
+    await evictDurableObject(objectOf(id));
+    expect(await allOf(id)).toEqual(before);
+    const next = await put(id, "list", 3);
+    expect(next.version).toBe(3);
+    await ask(id, "Weather in NYC?");
+    expect(await statusOf(get(id, "get_weather_nyc/info"))).toBe(200);
+  });
+
+  it("gives the same file again", async () => {
+    const id = newId();
+    await ask(id, "Weather in NYC?");
+    const file = await exportOf(id);
+    await remove(id);
+    await imported(file);
+    const withoutAccess = (text: string) =>
+      linesIn(text)
+        .filter(({ type }) => type !== "end")
+        .map((line) => JSON.parse(JSON.stringify(line).replace(/"accessedAt":"[^"]*",/u, "")));
+    expect(withoutAccess(await exportOf(id))).toEqual(withoutAccess(file));
+  });
+
+  it("has its files, with their guards, and no secret one", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    const { BLOBS } = env;
+    const folder = (of: string) => `${objectOf(of).id}/files/`;
+    const customMetadata = { visibility: "sealed", trusted: "false", sources: '["mcp:x"]' };
+    const body = anyBytes(500_000);
+    const httpMetadata = { contentType: "text/csv" };
+    await BLOBS.put(`${folder(id)}a/b.csv`, body, { customMetadata, httpMetadata });
+    const secret = { ...customMetadata, visibility: "secret" };
+    await BLOBS.put(`${folder(id)}c`, "hidden-canary", { customMetadata: secret });
+    const file = await exportOf(id);
+    expect(file).not.toContain(btoa("hidden-canary"));
+    const copy = await imported(file);
+    expect(copy).not.toBe(id);
+    const found = await BLOBS.list({ prefix: folder(copy) });
+    expect(found.objects.map(({ key }) => key)).toEqual([`${folder(copy)}a/b.csv`]);
+    const object = await BLOBS.get(`${folder(copy)}a/b.csv`);
+    expect(object?.customMetadata).toEqual(customMetadata);
+    expect(object?.httpMetadata?.contentType).toBe("text/csv");
+    expect(new Uint8Array((await object?.arrayBuffer()) ?? [])).toEqual(body);
+  });
+
+  it("leaves secrets behind, and says that they were there", async () => {
+    const id = newId();
+    await put(id, "key?visibility=secret&description=A key", "canary-value");
+    const file = await exportOf(id);
+    expect(file).toContain('"A key"');
+    expect(file).not.toMatch(/canary|Y2FuYXJ5/u);
+    const copy = await imported(file);
+    const response = await get(copy, "key");
+    expect(response.status).toBe(410);
+    expect(await response.text()).toContain("left_out");
+    expect((await put(copy, "key?visibility=secret", "again")).version).toBe(2);
+  });
+
+  it("keeps what is sealed sealed, and what is not trusted so", async () => {
+    const id = newId();
+    await put(id, "a?visibility=sealed", 1);
+    const untrusted = await changed(await exportOf(id), "variable", ({ info, ...line }) => ({
+      ...line,
+      info: { ...(info as object), trusted: false, sources: ["mcp:x"] },
+    }));
+    const copy = await imported(untrusted);
+    const info = await (await get(copy, "a/info")).json();
+    const guards = { visibility: "sealed", trusted: false, sources: ["mcp:x"] };
+    expect(info).toMatchObject(guards);
+    const again = linesIn(await exportOf(copy)).find(({ type }) => type === "variable");
+    expect(again?.info).toMatchObject(guards);
+  });
+
+  it("has files of messages where it is now", async () => {
+    const id = newId();
+    const file = { type: "file", mediaType: "text/plain", filename: "n.txt", url: "data:,hello" };
+    await ask(id, { role: "user", parts: [{ type: "text", text: "See" }, file] });
+    const copy = await imported(await exportOf(id));
+    const [question] = (await messagesOf(copy)).messages;
+    const part = question?.parts.find(({ type }) => type === "file");
+    const url = part?.type === "file" ? part.url : "";
+    expect(url).toBe(`/conversations/${copy}/variables/n`);
+    expect(await (await call("GET", url)).text()).toBe("hello");
+  });
+
+  it("is used from the day on which it came, and was made when it was made", async () => {
+    const id = newId();
+    await put(id, "a", 1);
+    const old = "2020-01-01T00:00:00.000Z";
+    const aged = await changed(await exportOf(id), "byref", (line) => ({
+      ...line,
+      createdAt: old,
+    }));
+    const copy = await imported(aged);
+    await runAlarm(copy);
+    expect(await statusOf(get(copy, "a"))).toBe(200);
+    const about = await (await call("GET", `/conversations/${copy}`)).json<object>();
+    expect(about).toMatchObject({ createdAt: old });
+  });
+
+  it("is not there to be exported if it never was", async () => {
+    expect(await statusOf(call("GET", `/conversations/${newId()}/export`))).toBe(404);
+    expect(await statusOf(importFile(""))).toBe(422);
+  });
+});

@@ -1,0 +1,154 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { ConversationObject } from "../../../src/edge/conversation.ts";
+import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
+import { transfers } from "../../../src/edge/transfer/transfer.ts";
+import { json, textOf } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { approvalIn, ask, decide, messagesOf, paying } from "../../support/paying.ts";
+import {
+  approved,
+  planning,
+  planOf,
+  planTools,
+  runOf,
+  statusesOf,
+} from "../../support/planning.ts";
+import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
+
+/** What is asked of the object itself: in these tests every id leads to the one. */
+function transfer(conversation: ConversationObject, what: string, body?: string) {
+  const init = body === undefined ? {} : { method: "POST", body };
+  return conversation.fetch(new Request(`http://conversation/transfer/${what}?id=c`, init));
+}
+
+/** Out, deleted, and in again. */
+async function moved(own: OwnRuntime, between = () => {}): Promise<void> {
+  const file = await (await transfer(own.conversation(), "export")).text();
+  await own.conversation().deleteAll();
+  between();
+  const response = await transfer(own.conversation(), "import", file);
+  expect([response.status, await response.json()]).toEqual([201, { id: "c" }]);
+}
+
+function withTransfers<Result>(
+  options: RuntimeOptions,
+  work: (own: OwnRuntime) => Promise<Result>,
+) {
+  return withRuntime({ ...options, transfer: transfers }, work);
+}
+
+describe("what waits for a person when it is moved", () => {
+  it("is a call that is approved where it has come to, with its variables", async () => {
+    const pay = [toolCall("pay", { amount: "$sum" }), finish("tool-calls")];
+    const { paid, options } = paying([pay, [text("Paid $pay_1.paid."), finish()]]);
+    await withTransfers(options, async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sum", json(50));
+      await ask(own);
+      expect(own.conversation().about().status).toBe("waiting");
+      await moved(own);
+      expect(own.conversation().about().status).toBe("waiting");
+      own.wakeAgain();
+      await scheduler.wait(10);
+      await (await decide(own, approvalIn(own), { approved: true })).text();
+      expect(paid).toEqual([50]);
+      expect(textOf(messagesOf(own).at(-1))).toBe("Paid 50.");
+      expect(own.conversation().about().status).toBe("idle");
+    });
+  });
+
+  it("is a run that goes on when its gate is opened", async () => {
+    const calls = [
+      { _tool: "echo", _id: "first", value: 1, _outputPath: "†state.first" },
+      { _tool: "echo", _id: "gated", value: "†approvals.go", _outputPath: "†state.gate" },
+      { _tool: "echo", _id: "last", value: "†state.first", after: "†state.gate" },
+    ];
+    await withTransfers(planning(planTools()), async (own) => {
+      const plan = await approved(own, calls);
+      const before = await runOf(own, plan);
+      expect(before.status).toBe("waiting");
+      const view = await planOf(own, plan);
+      await moved(own);
+      expect(await planOf(own, plan)).toEqual(view);
+      expect(own.conversation().about().status).toBe("waiting");
+      await (await decide(own, "go", { approved: true })).text();
+      const [run] = (await planOf(own, plan)).runs;
+      expect(run?.status).toBe("done");
+      expect(Object.values(statusesOf(run ?? { calls: [] }))).toEqual(["done", "done", "done"]);
+    });
+  });
+
+  it("is not taken for running when it was cut off", async () => {
+    const calls = [{ _tool: "echo", _id: "one", value: 1, _outputPath: "†state.one" }];
+    await withTransfers(planning(planTools()), async (own) => {
+      const plan = await approved(own, calls);
+      await runOf(own, plan);
+      // As a copy finds it that is made while the run goes on.
+      own.state.storage.sql.exec(
+        `UPDATE plan_run SET open = 1, data = replace(data, '"status":"done"', '"status":"running"')`,
+      );
+      own.state.storage.sql.exec(
+        `UPDATE plan SET data = replace(data, '"status":"done"', '"status":"running"')`,
+      );
+      await moved(own);
+      const { status, runs } = await planOf(own, plan);
+      expect([status, runs[0]?.status]).toEqual(["failed", "failed"]);
+      expect(runs[0]?.error).toContain("outcome_unknown");
+      expect(own.conversation().about().status).toBe("idle");
+    });
+  });
+});
+
+describe("a conversation that answers while it is copied", () => {
+  it("has its question in the copy, and no half of an answer", async () => {
+    const begun = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<string>();
+    const hold = tool({
+      inputSchema: z.object({}),
+      execute: () => {
+        begun.resolve();
+        return held.promise;
+      },
+    });
+    const agent = { name: "slow", description: "", instructions: "", tools: { hold } };
+    const model = scriptedModel([
+      [text("Wait."), toolCall("hold", {}), finish("tool-calls")],
+      [text("Done."), finish()],
+      [text("Here."), finish()],
+    ]);
+    await withTransfers({ agents: [agent], model }, async (own) => {
+      const asked = json({ message: "Now?" });
+      const response = await own.call("POST", "/conversations/c/messages", asked);
+      await begun.promise;
+      const file = await (await transfer(own.conversation(), "export")).text();
+      held.resolve("x");
+      await response.text();
+      await own.conversation().deleteAll();
+      const imported = await transfer(own.conversation(), "import", file);
+      expect(await imported.json()).toEqual({ id: "c" });
+      expect(messagesOf(own).map(({ role }) => role)).toEqual(["user"]);
+      expect(own.conversation().about()).toMatchObject({ status: "idle", messages: 1 });
+      expect(file).toContain('"ended":"stopped"');
+      await (await own.call("POST", "/conversations/c/messages", asked)).text();
+      expect(messagesOf(own).map(({ role }) => role)).toEqual(["user", "user", "assistant"]);
+    });
+  });
+});
+
+describe("an application that hands over no transfers", () => {
+  it("has no such routes", async () => {
+    const { options } = paying([]);
+    await withRuntime(options, async (own) => {
+      await own.call("PUT", "/conversations/c/variables/a", json(1));
+      for (const [method, path] of [
+        ["GET", "/conversations/c/export"],
+        ["POST", "/conversations/c/fork"],
+        ["POST", "/conversations/import"],
+      ] as const) {
+        const response = await own.call(method, path);
+        expect([path, response.status]).toEqual([path, 404]);
+      }
+    });
+  });
+});

@@ -1,0 +1,294 @@
+import { tool } from "ai";
+import { describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { limits } from "../../../src/limits.ts";
+import type { Agent } from "../../../src/turn/agent.ts";
+import { json, problemIn, textOf } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import {
+  finish,
+  type Script,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../support/scripted-model.ts";
+import { chunksIn, textIn } from "../../support/turn-client.ts";
+
+const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
+const says = (words: string): Step => [text(words), finish()];
+const fails: Step = () => {
+  throw new Error("It is down.");
+};
+const options = (steps: readonly Step[], about: Partial<Agent> = {}) => {
+  const model = scriptedModel(steps);
+  return { model, agents: [{ ...agent, ...about }] as const };
+};
+
+const question = (id: string, words: string) => ({
+  id,
+  role: "user",
+  parts: [{ type: "text", text: words }],
+});
+
+const post = (own: OwnRuntime, message: object, headers: Record<string, string> = {}) =>
+  own.call("POST", "/conversations", json({ id: "c", messages: [message] }, headers));
+const textFrom = async (response: Response) => textIn(chunksIn(await response.text()));
+const countOf = (own: OwnRuntime) =>
+  own.conversation().readMessages({ limit: 10, form: "display" }).messages.length;
+
+/** The approval that a stream asks for. */
+function approvalIn(stream: string): string {
+  const request = chunksIn(stream).find(({ type }) => type === "tool-approval-request");
+  if (request?.type !== "tool-approval-request") throw new Error("It asks for none.");
+  return request.approvalId;
+}
+
+/** A step that waits until it is told to go on. */
+function gated(words: string) {
+  const gate = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const step = async (): Promise<Script> => {
+    begun.resolve();
+    await gate.promise;
+    return [text(words), finish()];
+  };
+  return { step, begun: begun.promise, open: () => gate.resolve() };
+}
+
+describe("the same message posted again", () => {
+  it("is one turn, a hundred times at once", async () => {
+    const setup = options([says("One."), says("Two.")]);
+    await withRuntime(setup, async (own) => {
+      const posts = Array.from({ length: 100 }, () => post(own, question("q", "Hi.")));
+      const responses = await Promise.all(posts);
+      const texts = await Promise.all(responses.map((response) => response.text()));
+      expect(new Set(texts).size).toBe(1);
+      expect(textIn(chunksIn(texts[0] ?? ""))).toBe("One.");
+      expect(setup.model.calls).toHaveLength(1);
+      expect(countOf(own)).toBe(2);
+    });
+  });
+
+  it("gets what was answered, also when the object has been evicted, in each form", async () => {
+    const setup = options([says("One."), says("Two.")]);
+    await withRuntime(setup, async (own) => {
+      const first = await (await post(own, question("q", "Hi."))).text();
+      own.wakeAgain();
+      expect(await (await post(own, question("q", "Hi."))).text()).toBe(first);
+      const plain = await post(own, question("q", "Hi."), { accept: "text/plain" });
+      expect(await plain.text()).toBe("One.");
+      const whole = await post(own, question("q", "Hi."), { accept: "application/json" });
+      const { message, cost } = await whole.json<{ message: never; cost: object }>();
+      expect(textOf(message)).toBe("One.");
+      expect(cost).toMatchObject({ alarms: expect.any(Number) });
+      expect(setup.model.calls).toHaveLength(1);
+    });
+  });
+
+  it("is another turn with other parts, after an error, and after a stop", async () => {
+    const gate = gated("Never.");
+    const setup = options([says("One."), fails, says("Two."), gate.step, says("Three.")]);
+    await withRuntime(setup, async (own) => {
+      await (await post(own, question("q", "Hi."))).text();
+      expect(await textFrom(await post(own, question("q", "Ho.")))).toBe("");
+      expect(await textFrom(await post(own, question("q", "Ho.")))).toBe("Two.");
+      const stopped = await post(own, question("r", "Hi."));
+      await gate.begun;
+      own.conversation().stop();
+      gate.open();
+      await stopped.text();
+      expect(await textFrom(await post(own, question("r", "Hi.")))).toBe("Three.");
+    });
+  });
+
+  it("is known also when a person was waited for, and has decided", async () => {
+    const act = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
+    const steps = [[toolCall("act", {}), finish("tool-calls")], says("Done."), says("Again.")];
+    await withRuntime(options(steps, { tools: { act } }), async (own) => {
+      const id = approvalIn(await (await post(own, question("q", "Hi."))).text());
+      const approve = json({ approved: true }, { "idempotency-key": "k" });
+      const decided = await own.call("POST", `/conversations/c/approvals/${id}`, approve);
+      expect(await textFrom(decided)).toBe("Done.");
+      expect(await textFrom(await post(own, question("q", "Hi.")))).toBe("Done.");
+      const again = await own.call("POST", `/conversations/c/approvals/${id}`, approve);
+      expect(await textFrom(again)).toBe("Done.");
+      expect(countOf(own)).toBe(2);
+    });
+  });
+
+  it("is the turn that goes on, while a call runs that a person has approved", async () => {
+    const gate = gated("");
+    const execute = async () => void (await gate.step());
+    const act = tool({ inputSchema: z.object({}), needsApproval: true, execute });
+    const steps = [[text("So: "), toolCall("act", {}), finish("tool-calls")], says("Done.")];
+    await withRuntime(options(steps, { tools: { act } }), async (own) => {
+      const asked = await (await post(own, question("q", "Hi."))).text();
+      const init = json({ approved: true });
+      const decided = await own.call(
+        "POST",
+        `/conversations/c/approvals/${approvalIn(asked)}`,
+        init,
+      );
+      await gate.begun;
+      const again = await post(own, question("q", "Hi."));
+      gate.open();
+      expect(await textFrom(again)).toBe("So: Done.");
+      expect(await textFrom(decided)).toBe("Done.");
+      expect(countOf(own)).toBe(2);
+    });
+  });
+
+  it("is a new turn when another answer is asked for", async () => {
+    const setup = options([says("One."), says("Two.")]);
+    await withRuntime(setup, async (own) => {
+      await (await post(own, question("q", "Hi."))).text();
+      const again = { id: "c", messages: [question("q", "Hi.")], trigger: "regenerate-message" };
+      const response = await own.call("POST", "/conversations", json(again));
+      expect(await textFrom(response)).toBe("Two.");
+      expect(countOf(own)).toBe(2);
+    });
+  });
+});
+
+describe("an Idempotency-Key", () => {
+  const short = (own: OwnRuntime, message: string, about: Record<string, string>) => {
+    const { key = "", accept = "application/json" } = about;
+    const init = json({ message }, { "idempotency-key": key, accept });
+    return own.call("POST", "/conversations/c/messages", init);
+  };
+  const answer = async (response: Response) =>
+    textOf((await response.json<{ message: never }>()).message);
+
+  it("makes two posts one turn, whatever was said meanwhile, for 24 hours", async () => {
+    const setup = options([says("One."), says("Two."), says("Three.")]);
+    await withRuntime(setup, async (own) => {
+      const [first, second] = await Promise.all([
+        short(own, "Hi.", { key: "k" }),
+        short(own, "Hi.", { key: "k" }),
+      ]);
+      expect(await answer(first)).toBe("One.");
+      expect(await answer(second)).toBe("One.");
+      expect(await answer(await short(own, "Ho.", { key: "l" }))).toBe("Two.");
+      own.wakeAgain();
+      expect(await answer(await short(own, "Hi.", { key: "k" }))).toBe("One.");
+      const stream = await short(own, "Hi.", { key: "k", accept: "text/event-stream" });
+      expect(await textFrom(stream)).toBe("One.");
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
+      try {
+        expect(await answer(await short(own, "Hi.", { key: "k" }))).toBe("Three.");
+      } finally {
+        vi.useRealTimers();
+      }
+    });
+  });
+
+  it("gets the end that there was, also of an answer that was stopped, or cut short", async () => {
+    const gate = gated("");
+    const half: Step = async function* () {
+      yield text("Half");
+      await gate.step();
+    };
+    const setup = options([half, says("Two."), [text("Cut"), finish("length")], says("Four.")]);
+    await withRuntime(setup, async (own) => {
+      const end = async (message: string, key: string) => {
+        const about = { key, accept: "text/event-stream" };
+        return chunksIn(await (await short(own, message, about)).text()).at(-1);
+      };
+      const stopped = end("One?", "k");
+      await gate.begun;
+      own.conversation().stop();
+      expect(await stopped).toMatchObject({ type: "abort" });
+      await end("Two?", "l");
+      const cut = await end("Three?", "m");
+      expect(cut).toEqual({ type: "finish", finishReason: "length" });
+      await end("Four?", "n");
+      expect(await end("One?", "k")).toEqual({ type: "abort" });
+      expect(await end("Three?", "m")).toEqual(cut);
+      expect(setup.model.calls).toHaveLength(4);
+    });
+  });
+
+  it("of an approval for which no call waited finds none the second time either", async () => {
+    const gate = gated("One.");
+    await withRuntime(options([gate.step, says("Two.")]), async (own) => {
+      const init = json({ approved: true }, { "idempotency-key": "k" });
+      const approve = () => own.call("POST", "/conversations/c/approvals/none", init);
+      const running = await post(own, question("q", "Hi."));
+      await gate.begun;
+      const waiting = await approve();
+      gate.open();
+      expect(await textFrom(running)).toBe("One.");
+      expect(await waiting.text()).toContain("approval_not_found");
+      await problemIn(await approve(), "approval_not_found");
+    });
+  });
+
+  it("is refused with another body, and if it is none", async () => {
+    await withRuntime(options([says("One.")]), async (own) => {
+      await (await short(own, "Hi.", { key: "k" })).text();
+      const other = await short(own, "Ho.", { key: "k" });
+      await problemIn(other, "idempotency_mismatch");
+      const long = await short(own, "Hi.", { key: "k".repeat(256) });
+      await problemIn(long, "bad_request");
+    });
+  });
+});
+
+describe("a message that comes while a turn runs", () => {
+  const two = async (own: OwnRuntime, begun: Promise<void>) => {
+    const first = await post(own, question("q", "Hi."));
+    await begun;
+    return { first, second: await post(own, question("r", "Ho.")) };
+  };
+
+  it("waits", async () => {
+    const gate = gated("One.");
+    await withRuntime(options([gate.step, says("Two.")]), async (own) => {
+      const { first, second } = await two(own, gate.begun);
+      gate.open();
+      expect([await textFrom(first), await textFrom(second)]).toEqual(["One.", "Two."]);
+    });
+  });
+
+  it("is refused where the agent says so", async () => {
+    const gate = gated("One.");
+    const setup = options([gate.step, says("Two.")], { whenBusy: "reject" });
+    await withRuntime(setup, async (own) => {
+      const { first, second } = await two(own, gate.begun);
+      await problemIn(second, "turn_running");
+      gate.open();
+      expect(await textFrom(first)).toBe("One.");
+      expect(await textFrom(await post(own, question("r", "Ho.")))).toBe("Two.");
+    });
+  });
+
+  it("stops the turn where the agent says so, and is answered", async () => {
+    const gate = gated("One.");
+    const setup = options([gate.step, says("Two.")], { whenBusy: "interrupt" });
+    await withRuntime(setup, async (own) => {
+      const { first, second } = await two(own, gate.begun);
+      expect(await textFrom(second)).toBe("Two.");
+      expect(chunksIn(await first.text()).at(-1)).toMatchObject({ type: "abort" });
+      gate.open();
+    });
+  });
+
+  it("stops nothing if it is refused: as many as can already wait", async () => {
+    const gate = gated("One.");
+    const more = Array.from({ length: limits.maxQueuedTurns }, () => says("More."));
+    const { model } = options([gate.step, ...more]);
+    const agents = [agent, { ...agent, name: "b", whenBusy: "interrupt" as const }] as const;
+    await withRuntime({ model, agents }, async (own) => {
+      const asks = (name: string) =>
+        own.call("POST", "/conversations/c/messages", json({ message: "Hi.", agent: name }));
+      const first = await asks("a");
+      await gate.begun;
+      const others = await Promise.all(more.map(() => asks("a")));
+      await problemIn(await asks("b"), "too_many_turns");
+      gate.open();
+      expect(await textFrom(first)).toBe("One.");
+      for (const other of others) expect(await textFrom(other)).toBe("More.");
+    });
+  });
+});

@@ -1,0 +1,180 @@
+import { runInDurableObject } from "cloudflare:test";
+import { describe, expect, it } from "vitest";
+import { call, get, json, newId, objectOf, problemIn } from "../../support/edge.ts";
+
+/** `place`: a query, with another name than `v` in front of it if need be. */
+const put = (id: string, place: string, value: unknown) => {
+  const at = place === "" || place.startsWith("?") ? `v${place}` : place;
+  return call("PUT", `/conversations/${id}/variables/${at}`, json(value));
+};
+const valueOf = async (id: string, name = "v") => (await get(id, name)).json();
+
+describe("PUT with a mode", () => {
+  it("appends to an array and merges into an object", async () => {
+    const id = newId();
+    expect((await put(id, "?mode=append", [1])).status).toBe(201);
+    expect((await put(id, "?mode=append", 2)).status).toBe(200);
+    expect(await valueOf(id)).toEqual([1, 2]);
+    await put(id, "o", { a: { b: 1 } });
+    await put(id, "o?mode=merge", { a: { c: 2 } });
+    expect(await valueOf(id, "o")).toEqual({ a: { b: 1, c: 2 } });
+  });
+
+  it("writes under a new name each time, and says where", async () => {
+    const id = newId();
+    for (const name of ["v_000", "v_001"]) {
+      const response = await put(id, "?mode=new", name);
+      expect(response.status).toBe(201);
+      expect(response.headers.get("location")).toBe(`/conversations/${id}/variables/${name}`);
+      expect(await response.json()).toMatchObject({ name, version: 1 });
+    }
+    expect((await get(id, "v")).status).toBe(404);
+  });
+
+  it("uses no name of a new one again, also after a delete", async () => {
+    const id = newId();
+    for (const name of ["v_000", "v_001", "v_002"]) {
+      expect(await (await put(id, "?mode=new", 1)).json()).toMatchObject({ name, version: 1 });
+      expect((await call("DELETE", `/conversations/${id}/variables/${name}`)).status).toBe(204);
+    }
+  });
+
+  it("keeps what an extension does not say, and takes what it says", async () => {
+    const id = newId();
+    await put(id, "?ttl=3600&pin=true&description=kept", [1]);
+    const before = await (await get(id, "v/info")).json<Record<string, unknown>>();
+    const { expiresAt } = before;
+    const extended = await (await put(id, "?mode=append", [2])).json();
+    expect(extended).toMatchObject({ version: 2, count: 2, pinned: true, description: "kept" });
+    expect(extended).toMatchObject({ expiresAt });
+    const said = await (await put(id, "?mode=append&pin=false&description=new", 3)).json();
+    expect(said).toMatchObject({ version: 3, count: 3, pinned: false, description: "new" });
+    const replaced = await (await put(id, "", [4])).json();
+    expect(replaced).toMatchObject({ version: 4, pinned: false });
+    expect(replaced).not.toHaveProperty("description");
+    expect(replaced).not.toHaveProperty("expiresAt");
+  });
+
+  it("refuses what does not fit what is there, and leaves it", async () => {
+    const id = newId();
+    await put(id, "", { a: 1 });
+    await problemIn(await put(id, "?mode=append", "text"), "bad_value");
+    expect(await valueOf(id)).toEqual({ a: 1 });
+    await problemIn(await put(id, "?mode=overwrite", 1), "bad_request");
+  });
+});
+
+describe("PATCH", () => {
+  const patch = (id: string, changes: unknown, name = "v") =>
+    call("PATCH", `/conversations/${id}/variables/${name}`, json(changes));
+
+  it("changes metadata, and leaves value, version and order", async () => {
+    const id = newId();
+    await put(id, "?ttl=100", [1]);
+    await put(id, "later", 2);
+    const response = await patch(id, { ttl: null, pinned: true, description: "kept" });
+    expect(response.status).toBe(200);
+    const info = await response.json();
+    expect(info).toMatchObject({ name: "v", version: 1, pinned: true, description: "kept" });
+    expect(info).not.toHaveProperty("expiresAt");
+    expect(await (await get(id, "v/info")).json()).toEqual(info);
+    expect(await valueOf(id)).toEqual([1]);
+  });
+
+  it("arms the alarm for a new time to live", async () => {
+    const id = newId();
+    await put(id, "", 1);
+    const info = await (await patch(id, { ttl: 3600 })).json();
+    const due = await runInDurableObject(objectOf(id), (_, state) => state.storage.getAlarm());
+    expect(info).toMatchObject({ expiresAt: new Date(due ?? 0).toISOString() });
+  });
+
+  it.each([{}, { ttl: 0 }, { ttl: "1" }, { pinned: 1 }, { value: 2 }, { version: 7 }, [], 5])(
+    "refuses %j",
+    async (changes) => {
+      const id = newId();
+      await put(id, "", 1);
+      await problemIn(await patch(id, changes), "bad_request");
+    },
+  );
+
+  it("says of what is not there that it is not", async () => {
+    await problemIn(await patch(newId(), { pinned: true }), "variable_not_found");
+  });
+});
+
+describe("GET variables as Markdown", () => {
+  const markdown = (id: string, query = "") =>
+    call("GET", `/conversations/${id}/variables${query}`, { headers: { accept: "text/markdown" } });
+
+  it("says type, items, description, time and preview of each", async () => {
+    const id = newId();
+    await put(id, "data_filtered?description=Customers%20in%20CA", [{ id: 0, name: "Ada" }]);
+    await put(id, "statistics", { mean: 156.4 });
+    const response = await markdown(id);
+    expect(response.headers.get("content-type")).toBe("text/markdown; charset=utf-8");
+    const text = await response.text();
+    expect(text).toMatch(/^# Variables Summary\n\n## data_filtered\n/);
+    expect(text).toContain(
+      "- Type: array\n- Items: 1\n- Description: Customers in CA\n- Created: 20",
+    );
+    expect(text).toContain('- Value Preview: [{"id":0,"name":"Ada"}]');
+    expect(text).toContain("## statistics\n\n- Type: object\n- Items: 1\n");
+  });
+
+  it("shows the last so many, or the named", async () => {
+    const id = newId();
+    for (const name of ["a", "b", "c"]) await put(id, name, 1);
+    const last = await (await markdown(id, "?last=2")).text();
+    expect(last).toMatch(/^# Last 2 Variables Summary\n\n## b\n[^]*## c\n/);
+    const named = await (await markdown(id, "?names=a,c")).text();
+    expect(named.match(/^## .*$/gm)).toEqual(["## a", "## c"]);
+    expect(await (await markdown(newId())).text()).toBe("# Variables Summary\n\nNo variables.\n");
+  });
+});
+
+describe("POST interpolate", () => {
+  const interpolate = (id: string, body: unknown) =>
+    call("POST", `/conversations/${id}/interpolate`, json(body));
+
+  it("fills in mustaches, in code and URLs too, and lists what stayed", async () => {
+    const id = newId();
+    await put(id, "", { user: { name: "Ada" }, list: [1, { a: "b" }] });
+    const text =
+      "Hi {{v.user.name}}, {{v.list}} `{{v.list[1].a}}` https://a.example/{{v.list[0]}} {{nobody}} {{v.nope}}";
+    const answer = await (await interpolate(id, { text })).json();
+    expect(answer).toMatchObject({
+      text: 'Hi Ada, [1,{"a":"b"}] `b` https://a.example/1 {{nobody}} {{v.nope}}',
+      unresolved: [
+        { reference: "{{nobody}}", code: "variable_unknown" },
+        { reference: "{{v.nope}}", code: "path_not_found" },
+      ],
+    });
+  });
+
+  it("reads another syntax if asked", async () => {
+    const id = newId();
+    await put(id, "", 5);
+    const body = { text: "$v †v {{v}}", syntax: "dollar" };
+    expect(await (await interpolate(id, body)).json()).toEqual({
+      text: "5 †v {{v}}",
+      unresolved: [],
+    });
+  });
+
+  it.each([{}, { text: 1 }, { text: "a", syntax: "percent" }])("refuses %j", async (body) => {
+    await problemIn(await interpolate(newId(), body), "bad_request");
+  });
+});
+
+describe("the variable named input", () => {
+  it("is what came with a message: nobody changes it afterwards", async () => {
+    const id = newId();
+    const at = `/conversations/${id}/variables/input`;
+    const value = { body: "1", headers: { "content-type": "application/json" } };
+    await problemIn(await call("PUT", at, value), "bad_name");
+    await problemIn(await call("DELETE", at), "bad_name");
+    const init = { body: '{"pinned":true}', headers: { "content-type": "application/json" } };
+    await problemIn(await call("PATCH", at, init), "bad_name");
+  });
+});
