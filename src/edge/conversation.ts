@@ -23,7 +23,7 @@ import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import type { SpendLimits } from "../turn/spend/spend.ts";
 import { waitingCalls } from "../turn/waiting.ts";
 import { AlarmClock } from "./platform/alarm-clock.ts";
-import type { Company } from "./cast.ts";
+import type { AgentSetup } from "./turns/chosen-agent.ts";
 import { type Conditions, requireConditions } from "./http/conditions.ts";
 import { ConversationData, type ConversationInfo, type Retention } from "./conversation-data.ts";
 import { Deletion } from "./deletion.ts";
@@ -34,9 +34,9 @@ import { problem } from "./http/problem.ts";
 import { bucketOf, facilitiesOf } from "./facilities.ts";
 import { etagOf } from "./variables/serve-value.ts";
 import { settingsOf } from "./settings.ts";
-import { Sockets } from "./sockets/socket.ts";
-import { soon } from "./platform/soon.ts";
-import { Lane } from "./turns/lane.ts";
+import { Sockets } from "./sockets/sockets.ts";
+import { throttled } from "./throttled.ts";
+import { TurnQueue } from "./turns/turn-queue.ts";
 import { Listing } from "./directory/listing.ts";
 import type { Plans } from "./plans/plans.ts";
 import type { PlanSupport } from "./plans/plan-support.ts";
@@ -49,7 +49,7 @@ import { missingVariable } from "./variables/variable-errors.ts";
 import { VariableRequests } from "./variables/variable-requests.ts";
 
 /** What an application gives a conversation to work with. */
-export interface ConversationSetup extends Company {
+export interface ConversationSetup extends AgentSetup {
   readonly retention: Retention;
   readonly spendLimits: SpendLimits;
   /** Without it there is no `run_code`. */
@@ -71,7 +71,7 @@ export class ConversationObject extends DurableObject {
   readonly #sql: DurableSql;
   readonly #bucket: Bucket | undefined;
   readonly #alarmClock: AlarmClock;
-  readonly #lane: Lane;
+  readonly #queue: TurnQueue;
   readonly #listing: Listing;
   readonly #upkeep: Upkeep;
   readonly #turns: Turns;
@@ -84,7 +84,9 @@ export class ConversationObject extends DurableObject {
   /** Undefined until something is written: reading makes no conversation. */
   #data: ConversationData | undefined;
   /** Access times are written in batches: some seconds of them together. */
-  readonly #flushAccessSoon = soon(limits.accessFlushMs, () => this.#data?.store.flushAccess());
+  readonly #flushAccessSoon = throttled(limits.accessFlushMs, () =>
+    this.#data?.store.flushAccess(),
+  );
 
   constructor(state: DurableObjectState, env: Cloudflare.Env, setup: ConversationSetup) {
     super(state, env);
@@ -102,7 +104,7 @@ export class ConversationObject extends DurableObject {
     });
     this.#listing = new Listing({ ...own, env });
     const facilities = facilitiesOf(env, prefix, setup);
-    this.#lane = new Lane({
+    this.#queue = new TurnQueue({
       ...own,
       ...spendingOf({ ...setup, state, env }),
       telemetry: new Telemetry({ state, env }),
@@ -115,16 +117,16 @@ export class ConversationObject extends DurableObject {
     this.#upkeep = new Upkeep({
       ...own,
       deletion: this.#deletion,
-      lane: this.#lane,
+      queue: this.#queue,
       turns: () => this.#turns,
       onSettled: () => this.#listing.tell(),
     });
     const shared = {
       ...own,
-      company: setup,
+      agentSetup: setup,
       settings: () => settingsOf(this.env),
       deletion: this.#deletion,
-      lane: this.#lane,
+      queue: this.#queue,
       wake: () => this.#wake(),
       settle: () => this.#upkeep.settle(),
     };
@@ -136,7 +138,7 @@ export class ConversationObject extends DurableObject {
       recover: () => this.#turns.recover(),
     });
     this.#turns = new Turns({ ...shared, plans: this.#plans });
-    this.#sockets = new Sockets({ state, turns: this.#turns, lane: this.#lane });
+    this.#sockets = new Sockets({ state, turns: this.#turns, queue: this.#queue });
     this.#transfer = setup.transfer?.requests({
       ...shared,
       env,
@@ -166,7 +168,7 @@ export class ConversationObject extends DurableObject {
       if (what === "turn") return await this.#turns.take(request);
       if (what === "events") return this.#streamEvents(request);
       if (what === "socket") return this.#sockets.open(name);
-      if (what === "stream") return this.#lane.watch(afterIn(request));
+      if (what === "stream") return this.#queue.watch(afterIn(request));
       if (this.#transfer !== undefined && what === "transfer")
         return await this.#transfer.fetch(request);
       if (what === "plans" && this.#plans !== undefined) return await this.#plans.fetch(request);
@@ -200,7 +202,7 @@ export class ConversationObject extends DurableObject {
   /** Undefined for a conversation that never was. */
   status(): Status | undefined {
     if (this.#data === undefined) return undefined;
-    if (this.#lane.isRunning) return "running";
+    if (this.#queue.isRunning) return "running";
     const isWaiting = waitingCalls(this.#data.history.newest()).size > 0;
     return isWaiting || this.#plans?.isWaiting === true ? "waiting" : "idle";
   }
@@ -214,7 +216,7 @@ export class ConversationObject extends DurableObject {
   /** Stops the turn that runs: no further model call or tool. False if none runs. */
   stop(): boolean {
     this.#existing();
-    return this.#lane.stop();
+    return this.#queue.stop();
   }
 
   /** All of it, everywhere: rows, large values, log and alarm. What runs is stopped first. */

@@ -2,7 +2,7 @@ import type { LanguageModel } from "ai";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { SpendLimits } from "../turn/spend/spend.ts";
-import type { Equip } from "./cast.ts";
+import type { Equip } from "./turns/chosen-agent.ts";
 import type { Retention } from "./conversation-data.ts";
 import { ByrefError } from "../errors.ts";
 import type { PlanSupport } from "./plans/plan-support.ts";

@@ -4,7 +4,7 @@ import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import type { PlanSupport } from "./plans/plan-support.ts";
-import { castOf, type Company } from "./cast.ts";
+import { chooseAgent, type AgentSetup } from "./turns/chosen-agent.ts";
 import { R2Blobs } from "./platform/r2-blobs.ts";
 import { R2Files } from "./platform/r2-files.ts";
 import { settingsOf } from "./settings.ts";
@@ -21,7 +21,7 @@ export function bucketOf(env: Cloudflare.Env, prefix: string): Bucket | undefine
 }
 
 /** What an application gives its agents to work with. */
-interface Equipment extends Company {
+interface Equipment extends AgentSetup {
   readonly code?: MakeCodeTool | undefined;
   readonly plans?: PlanSupport | undefined;
   readonly tags?: CapabilityTags | undefined;
@@ -31,14 +31,14 @@ interface Equipment extends Company {
 export function facilitiesOf(
   env: Cloudflare.Env,
   prefix: string,
-  { code, plans, tags, ...company }: Equipment,
+  { code, plans, tags, ...agentSetup }: Equipment,
 ): Facilities {
   const files = filesOf(env, prefix);
   return {
     code,
     ...(plans === undefined ? {} : { frontEnds: plans.frontEnds }),
     ...(tags === undefined ? {} : { tags }),
-    colleague: (name) => castOf(company, settingsOf(env), name),
+    colleague: (name) => chooseAgent(agentSetup, settingsOf(env), name),
     ...(files === undefined ? {} : { files }),
   };
 }

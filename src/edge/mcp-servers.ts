@@ -3,7 +3,7 @@ import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import { McpDirectory } from "../tool/mcp/mcp-tools.ts";
 import type { ToolPolicy } from "../tool/tool-policy.ts";
 import type { Agent } from "../turn/agent.ts";
-import type { Equip } from "./cast.ts";
+import type { Equip } from "./turns/chosen-agent.ts";
 
 /** As long as the isolate lives: what is known of the servers, but no connection. */
 const directory = new McpDirectory();

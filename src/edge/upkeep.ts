@@ -1,13 +1,13 @@
 import type { AlarmClock } from "./platform/alarm-clock.ts";
 import type { ConversationData } from "./conversation-data.ts";
 import type { Deletion } from "./deletion.ts";
-import type { Lane } from "./turns/lane.ts";
+import type { TurnQueue } from "./turns/turn-queue.ts";
 import type { Turns } from "./turns/turns.ts";
 
 export interface UpkeepOptions {
   readonly alarmClock: AlarmClock;
   readonly deletion: Deletion;
-  readonly lane: Pick<Lane, "isRunning">;
+  readonly queue: Pick<TurnQueue, "isRunning">;
   readonly turns: () => Pick<Turns, "watchOver">;
   /** Undefined until something is written. */
   readonly data: () => ConversationData | undefined;
@@ -26,7 +26,7 @@ export class Upkeep {
 
   /** The alarm's. Runs twice without harm. Does not throw: after some tries the platform gives it up. */
   async ring(): Promise<void> {
-    const { alarmClock, deletion, lane, turns } = this.#options;
+    const { alarmClock, deletion, queue, turns } = this.#options;
     try {
       await alarmClock.ring(async () => {
         await deletion.whenDone();
@@ -39,7 +39,7 @@ export class Upkeep {
       await alarmClock.setBy(Date.now() + ALARM_RETRY_MS).catch(console.error);
     }
     // One that has begun meanwhile, or takes longer than an alarm may.
-    if (lane.isRunning) alarmClock.watch();
+    if (queue.isRunning) alarmClock.watch();
   }
 
   /** Writes what is to be known of a change, sees to what it left behind, and arms the alarm. */

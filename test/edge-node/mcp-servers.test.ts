@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterEach, describe, expect, it } from "vitest";
 import * as z from "zod";
-import { castOf } from "../../src/edge/cast.ts";
+import { chooseAgent } from "../../src/edge/turns/chosen-agent.ts";
 import { demoModel } from "../../src/edge/models/demo-model.ts";
 import { mcpTools } from "../../src/edge/mcp-servers.ts";
 import { readSettings, type Settings } from "../../src/edge/settings.ts";
@@ -19,7 +19,7 @@ const agent: Agent = {
   policies: { act: { sealed: true }, "shop/get": { trusted: true } },
   readonlyTools: ["act"],
 };
-const company = { agents: [agent] as const, model: () => demoModel() };
+const agentSetup = { agents: [agent] as const, model: () => demoModel() };
 let server: RunningMcpServer;
 
 afterEach(() => server?.down());
@@ -31,8 +31,8 @@ async function settingsFor(more: object = {}): Promise<Settings> {
 }
 
 async function equipped(settings: Settings): Promise<Agent> {
-  const cast = castOf({ ...company, mcp: mcpTools }, settings);
-  const { agent, close } = await cast.equip(new AbortController().signal);
+  const chosen = chooseAgent({ ...agentSetup, mcp: mcpTools }, settings);
+  const { agent, close } = await chosen.equip(new AbortController().signal);
   await close();
   return agent;
 }
@@ -56,7 +56,7 @@ describe("an agent with MCP servers", () => {
   });
 
   it("grants nothing by a bare name, and forbids by every name", async () => {
-    const cast = castOf(
+    const chosen = chooseAgent(
       {
         agents: [
           {
@@ -64,12 +64,12 @@ describe("an agent with MCP servers", () => {
             policies: { get: { secrets: ["card"], trusted: true }, act: { approval: true } },
           },
         ],
-        model: company.model,
+        model: agentSetup.model,
         mcp: mcpTools,
       },
       await settingsFor(),
     );
-    const { agent: equippedAgent, close } = await cast.equip(new AbortController().signal);
+    const { agent: equippedAgent, close } = await chosen.equip(new AbortController().signal);
     await close();
     const { get, shop_act } = equippedAgent.policies ?? {};
     expect(get).toMatchObject({ trusted: false });
@@ -89,6 +89,6 @@ describe("an agent with MCP servers", () => {
 
   it("cannot be had where MCP is not built in", async () => {
     const settings = await settingsFor();
-    expect(() => castOf(company, settings)).toThrow("not built into this Worker");
+    expect(() => chooseAgent(agentSetup, settings)).toThrow("not built into this Worker");
   });
 });

@@ -3,7 +3,7 @@ import type { LeaseOffice } from "../../turn/spend/lease.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import type { SpendLimits, TenantLimits } from "../../turn/spend/spend.ts";
 import { askDirectory, directoryOf, type Inside, type RemoteDirectory } from "./directory-of.ts";
-import type { TurnRun } from "../turns/play.ts";
+import type { TurnContext } from "../turns/turn-queue.ts";
 
 /** Throws `bad_configuration` where there is no directory that could keep a limit. */
 export function requireDirectory({ tenant }: SpendLimits, env: object): void {
@@ -16,7 +16,7 @@ export function requireDirectory({ tenant }: SpendLimits, env: object): void {
 export function spendingOf({
   spendLimits,
   ...place
-}: Inside & { readonly spendLimits: SpendLimits }): Pick<TurnRun, "spendLimits" | "leases"> {
+}: Inside & { readonly spendLimits: SpendLimits }): Pick<TurnContext, "spendLimits" | "leases"> {
   const { tenant } = spendLimits;
   return { spendLimits, leases: tenant && leasesFrom(place, tenant) };
 }

@@ -2,7 +2,7 @@ import type { ConversationData } from "../conversation-data.ts";
 import { conversationIn } from "../conversation-name.ts";
 import type { DirectoryEntry } from "./directory.ts";
 import { askDirectory, hasDirectory, type Inside, type RemoteDirectory } from "./directory-of.ts";
-import { soon } from "../platform/soon.ts";
+import { throttled } from "../throttled.ts";
 
 export interface ListingOptions extends Inside {
   /** Undefined until something is written. */
@@ -29,7 +29,7 @@ export class Listing {
   }
 
   /** The same as `tell`, out of the way of a turn's first words. */
-  readonly tellSoon = soon(ASIDE_MS, () => this.tell());
+  readonly tellSoon = throttled(ASIDE_MS, () => this.tell());
 
   /** What is news: that it is there, another title, or, once a minute, that something happens. Does not throw. */
   tell(): void {

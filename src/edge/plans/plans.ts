@@ -18,24 +18,23 @@ import { type Proposal, proposePlan } from "../../turn/plans/propose-plan.ts";
 import { type PlanDesk, proposePlanTool } from "../../turn/plans/propose-plan-tool.ts";
 import type { Agent } from "../../turn/agent.ts";
 import type { Facilities } from "../../turn/toolbox.ts";
-import { castOf, castOrStranger, type Company } from "../cast.ts";
+import { chooseAgent, chooseAgentOrStandIn, type AgentSetup } from "../turns/chosen-agent.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { Deletion } from "../deletion.ts";
 import { decidedGates, nothingWaits, runFor } from "./gate-decisions.ts";
-import type { Lane, Lined } from "../turns/lane.ts";
+import type { TurnQueue, QueuedTurn } from "../turns/turn-queue.ts";
 import { plansOf } from "./plans-of.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
-import { playAgain, playOn, playRun, type RunTurn } from "./play-run.ts";
-import type { TurnRun } from "../turns/play.ts";
+import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
 import type { ProposalRequest, RunRequest, TurnRequest } from "../requests.ts";
 import type { Settings } from "../settings.ts";
 import { respond } from "../turns/turn-response.ts";
 
 export interface PlansOptions {
-  readonly company: Company;
+  readonly agentSetup: AgentSetup;
   readonly settings: () => Settings;
   readonly deletion: Deletion;
-  readonly lane: Lane;
+  readonly queue: TurnQueue;
   readonly facilities: Facilities;
   /** What is read where nothing was written yet. */
   readonly store: () => VariableStore;
@@ -49,12 +48,14 @@ export interface PlansOptions {
   readonly recover: () => void;
 }
 
-/** A run that has its place in the lane. */
-interface LiveRun extends Lined<StoredRun> {
+/** A run that has its place in the queue. */
+interface LiveRun extends QueuedTurn<StoredRun> {
   readonly plan: string;
   /** Absent until its time has come. */
   run?: PlanRun;
 }
+
+type RunWork = (data: ConversationData, start: RunStart) => Promise<StoredRun>;
 
 /** A conversation's plans, and their runs: asked for over HTTP, or left behind by a crash. */
 export class Plans {
@@ -65,9 +66,9 @@ export class Plans {
     this.#options = options;
   }
 
-  /** Is what the lane runs now a run of a plan? */
+  /** Is what the queue runs now a run of a plan? */
   get isRunning(): boolean {
-    const { running } = this.#options.lane;
+    const { running } = this.#options.queue;
     return running !== undefined && [...this.#live].some(({ log }) => log === running);
   }
 
@@ -111,11 +112,11 @@ export class Plans {
 
   /** Throws `invalid_plan` with all findings; then nothing is kept. */
   async propose({ format, text, agent }: ProposalRequest): Promise<PlanView> {
-    const { company, settings, settle, deletion } = this.#options;
-    const cast = castOf(company, settings(), agent);
+    const { agentSetup, settings, settle, deletion } = this.#options;
+    const chosen = chooseAgent(agentSetup, settings(), agent);
     try {
       return await deletion.stoppably(async (signal) => {
-        const equipped = await cast.equip(signal);
+        const equipped = await chosen.equip(signal);
         try {
           const proposing = this.#propose(equipped.agent, { format, text });
           // An application's rule may take its time.
@@ -151,7 +152,7 @@ export class Plans {
 
   /** Ends what goes on or waits; of a plan that has ended there is nothing to cancel. */
   async cancel(id: string): Promise<PlanView> {
-    const { lane, deletion } = this.#options;
+    const { queue, deletion } = this.#options;
     const live = [...this.#live].filter(({ plan }) => plan === id);
     const { status } = this.#required(id);
     if ((status === "done" || status === "failed") && live.length === 0) {
@@ -159,7 +160,7 @@ export class Plans {
     }
     // From here on none of its runs begins.
     await this.#note(id, "plan.cancelled");
-    for (const { log } of live) lane.stopOne(log);
+    for (const { log } of live) queue.stopOne(log);
     await Promise.allSettled(live.flatMap(({ run, result }) => (run === undefined ? [] : result)));
     await deletion.stoppably(async (signal) => {
       const data = this.#options.data();
@@ -186,11 +187,12 @@ export class Plans {
     requireInput(plan.plan, input);
     this.#records?.requireRoom(id);
     const run = `r${crypto.randomUUID().replaceAll("-", "").slice(0, RUN_ID_CHARS)}`;
-    const live = this.#take(plan, (data, turn) => {
+    const live = this.#start(plan, (data, start) => {
       // It has waited for others: somebody may have cancelled it.
       requireApproved(plansOf(data).required(id));
       const traceparent = headers.get("traceparent");
-      return playRun(data, { plan, id: run, input, keep, conversation }, { ...turn, traceparent });
+      const newRun = { plan, id: run, input, keep, conversation };
+      return attemptRun(data, newRun, { ...start, traceparent });
     });
     return this.#respond(plan, live, { headers });
   }
@@ -218,52 +220,43 @@ export class Plans {
     const { conversation = "" } = turn;
     const traceparent = headers.get("traceparent");
     const about = { run: record.id, decisions, conversation };
-    return this.#respond(
-      plan,
-      this.#take(plan, (data, turn) => playOn(data, about, { ...turn, traceparent })),
-      { headers },
+    const resumed = this.#start(plan, (data, start) =>
+      attemptResumed(data, about, { ...start, traceparent }),
     );
+    return this.#respond(plan, resumed, { headers });
   }
 
   /** Goes on with the run that the end of a process has cut off. */
   recover({ id, agent }: TurnHead): void {
-    const { lane, company, settings } = this.#options;
+    const { agentSetup, settings } = this.#options;
     const plan = this.#records?.run(id)?.record.plan ?? "";
-    const castNow = () => castOrStranger(company, settings(), agent);
-    const work = async (data: ConversationData, turn: RunTurn) => {
-      const remains = turn.log.recover(data.journal);
-      await pause(recoveryDelayMs(remains, Date.now()), turn.signal);
-      return playAgain(data, remains, turn);
-    };
-    const live = this.#keep(plan, (onRun) =>
-      lane.take(castNow, (data, turn) => work(data, { ...turn, onRun })),
-    );
+    const chooseNow = () => chooseAgentOrStandIn(agentSetup, settings(), agent);
+    const live = this.#take(plan, chooseNow, async (data, start) => {
+      const remains = start.log.recover(data.journal);
+      await pause(recoveryDelayMs(remains, Date.now()), start.signal);
+      return attemptRecovered(data, remains, start);
+    });
     live.result.catch((error: unknown) => console.error(error));
   }
 
-  #take(
-    { id, agent }: PlanRecord,
-    work: (data: ConversationData, turn: RunTurn) => Promise<StoredRun>,
-  ): LiveRun {
-    const { lane, company, settings, recover } = this.#options;
+  #start({ id, agent }: PlanRecord, work: RunWork): LiveRun {
+    const { agentSetup, settings, recover } = this.#options;
     // What could not be written to its end, for want of room, comes first.
     recover();
-    const castNow = () => castOf(company, settings(), agent);
-    return this.#keep(id, (onRun) =>
-      lane.take(castNow, (data, turn: TurnRun) => work(data, { ...turn, onRun })),
-    );
+    return this.#take(id, () => chooseAgent(agentSetup, settings(), agent), work);
   }
 
   /** Known for as long as it runs, or waits for others. */
-  #keep(plan: string, begin: (onRun: RunTurn["onRun"]) => Lined<StoredRun>): LiveRun {
-    let live: LiveRun | undefined;
-    const lined = begin((run) => {
-      if (live !== undefined) live.run = run;
-    });
-    live = { ...lined, plan };
+  #take(plan: string, chooseNow: RunStart["chooseNow"], work: RunWork): LiveRun {
+    const onRun = (run: PlanRun) => {
+      live.run = run;
+    };
+    const queued = this.#options.queue.take((data, context) =>
+      work(data, { ...context, chooseNow, onRun }),
+    );
+    const live: LiveRun = { ...queued, plan };
     this.#live.add(live);
-    const kept = live;
-    const forget = () => void this.#live.delete(kept);
+    const forget = () => void this.#live.delete(live);
     live.result.then(forget, forget);
     return live;
   }

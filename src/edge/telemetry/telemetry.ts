@@ -1,6 +1,6 @@
 import type { Observer } from "../../tool/observer.ts";
 import { nameOf } from "../../turn/model/model-call.ts";
-import type { Cast } from "../cast.ts";
+import type { ChosenAgent } from "../turns/chosen-agent.ts";
 import { conversationIn } from "../conversation-name.ts";
 import type { Inside } from "../directory/directory-of.ts";
 import { type Settings, settingsOf } from "../settings.ts";
@@ -42,7 +42,7 @@ export class Telemetry {
     return {
       observer: root satisfies Observer,
       /** It is known who answers. */
-      cast: ({ agent, model }: Pick<Cast, "agent" | "model">) => {
+      chosen: ({ agent, model }: Pick<ChosenAgent, "agent" | "model">) => {
         root.activity = { kind: "agent", name: agent.name, ...nameOf(model) };
       },
       end: (end: RecordedEnd) => {

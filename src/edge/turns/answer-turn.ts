@@ -3,7 +3,7 @@ import type { Remains } from "../../turn/log/log-lines.ts";
 import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../turn/turn.ts";
 import { decidedIn, waitingCalls } from "../../turn/waiting.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import { play, type TurnRun } from "./play.ts";
+import { attempt, type TurnStart } from "./attempt.ts";
 import { questionOf } from "./question.ts";
 import type { TurnRequest } from "../requests.ts";
 import { recordRemains, recordTools } from "./tool-events.ts";
@@ -15,27 +15,27 @@ import { recordRemains, recordTools } from "./tool-events.ts";
 export async function answerTurn(
   data: ConversationData,
   turn: TurnRequest,
-  run: TurnRun,
+  start: TurnStart,
 ): Promise<TurnResult> {
   const { store, history, events, postKeys } = data;
   const { approvals, conversation = "" } = turn;
   const begin = (id: string) => {
     events.add({ type: "turn.started", turn: id });
-    run.onBegin();
-    if (run.post !== undefined) postKeys.add(run.post, id, Date.now());
+    start.onBegin();
+    if (start.post !== undefined) postKeys.add(start.post, id, Date.now());
   };
   if (approvals !== undefined) {
     const newest = history.newest();
     const id = newest?.id ?? "";
     const about = { conversation, ...recorded(data, id, waitingCalls(newest).values()) };
-    return play(data, { ...run, ...about }, (options) => {
+    return attempt(data, { ...start, ...about }, (options) => {
       decidedIn(history.newest(), approvals);
       begin(id);
       return resumeTurn(options, approvals);
     });
   }
   const id = crypto.randomUUID();
-  return play(data, { ...run, conversation, ...recorded(data, id, []) }, async (options) => {
+  return attempt(data, { ...start, conversation, ...recorded(data, id, []) }, async (options) => {
     const question = await questionOf(turn, data);
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
     begin(id);
@@ -47,14 +47,14 @@ export async function answerTurn(
 export function recoverAnswer(
   data: ConversationData,
   remains: Remains,
-  run: TurnRun,
+  start: TurnStart,
 ): Promise<TurnResult> {
   const { id = "", conversation = "" } = data.journal.head() ?? {};
-  recordRemains(data.events, id, run.log.slice(0, 0));
+  recordRemains(data.events, id, start.log.slice(0, 0));
   data.events.add({ type: "turn.recovered", turn: id });
   const about = { conversation, recovered: true, ...recorded(data, id, remains.calls) } as const;
-  return play(data, { ...run, ...about }, (options) => {
-    run.onBegin();
+  return attempt(data, { ...start, ...about }, (options) => {
+    start.onBegin();
     return recoverTurn(options, remains);
   });
 }

@@ -1,31 +1,75 @@
 import { UI_MESSAGE_STREAM_HEADERS } from "ai";
 import { ByrefError } from "../../errors.ts";
-import { Queue } from "../../turn/queue.ts";
 import { TurnLog } from "../../turn/log/turn-log.ts";
+import { Queue } from "../../turn/queue.ts";
+import { type Cost, costSince } from "../../turn/spend/cost.ts";
+import type { LeaseOffice } from "../../turn/spend/lease.ts";
+import type { SpendLimits } from "../../turn/spend/spend.ts";
+import type { Facilities } from "../../turn/toolbox.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import type { Deletion } from "../deletion.ts";
 import { eventStream } from "../http/frame-stream.ts";
+import type { AlarmClock } from "../platform/alarm-clock.ts";
+import type { DurableSql } from "../platform/durable-sql.ts";
+import type { Telemetry } from "../telemetry/telemetry.ts";
 
-/** What a turn is given to run with. */
-export interface TurnSlot {
+export interface TurnQueueOptions {
+  readonly sql: DurableSql;
+  readonly alarmClock: AlarmClock;
+  readonly deletion: Deletion;
+  readonly facilities: () => Facilities;
+  readonly spendLimits: SpendLimits;
+  readonly telemetry: TurnContext["telemetry"];
+  readonly leases: LeaseOffice | undefined;
+  /** Undefined until something is written. */
+  readonly data: () => ConversationData | undefined;
+  /** Makes the tables, and sets the alarm. */
+  readonly wake: (dueMs: number) => ConversationData;
+  /** Called when a turn, or a run, is about to be written down for the first time. */
+  readonly onBegin: () => void;
+  /** Sees to what a turn leaves behind. */
+  readonly settle: () => Promise<void>;
+}
+
+/** What a turn, or a run of a plan, is given when its time has come. */
+export interface TurnContext {
   readonly log: TurnLog;
   /** Aborted when somebody stops the turn. */
   readonly signal: AbortSignal;
+  /** What the runtime's own tools work with. */
+  readonly facilities: Facilities;
+  readonly spendLimits: SpendLimits;
+  readonly leases: LeaseOffice | undefined;
+  /** Who is told what became of it. */
+  readonly telemetry: Pick<Telemetry, "watch">;
+  /** Of the turn so far. */
+  readonly cost: () => Cost;
+  /** Called when the turn is about to be written down for the first time, in the same commit. */
+  readonly onBegin: () => void;
 }
 
-export interface TurnQueueOptions {
-  /** Resolves when what was written until now will survive a crash. */
-  readonly durable: () => Promise<void>;
-  /** The log of the newest turn as it was written down, if there was one. */
-  readonly readLast: () => TurnLog | undefined;
+/** What has its place in the queue, or had it. */
+export interface QueuedTurn<Result> {
+  readonly log: TurnLog;
+  readonly result: Promise<Result>;
+  /** Where its stream begins, if not where the turn's own frames do. */
+  readonly first?: number;
+}
+
+interface RunningTurn {
+  readonly log: TurnLog;
+  readonly stopping: AbortController;
 }
 
 /**
- * A conversation's turns: one at a time, in the order of arrival. What the last one has said stays until
- * the next begins, so that whoever was cut off gets the rest.
+ * What a conversation does, one after the other, in the order of arrival: its turns, and the runs of its
+ * plans. What the last one has said stays until the next begins, so that whoever was cut off gets the rest.
  */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
   readonly #queue = new Queue();
-  #running: { readonly log: TurnLog; readonly stopping: AbortController } | undefined;
+  readonly #stopping = new WeakMap<TurnLog, AbortController>();
+  #running: RunningTurn | undefined;
 
   constructor(options: TurnQueueOptions) {
     this.#options = options;
@@ -35,41 +79,76 @@ export class TurnQueue {
     return this.#queue.length > 0;
   }
 
-  /** The log of the turn that runs. */
+  /** The log of what runs. */
   get running(): TurnLog | undefined {
     return this.#running?.log;
   }
 
-  /** Resolves when no turn runs or waits. */
+  /** Resolves when nothing runs or waits. */
   idle(): Promise<void> {
     return this.#queue.idle();
   }
 
+  /** Stops what runs; false if nothing does. */
+  stop(): boolean {
+    const running = this.#running;
+    running?.stopping.abort(turnStopped());
+    return running !== undefined;
+  }
+
+  /** Stops this one, and no other, whether it runs or waits. */
+  stopOne(log: TurnLog): void {
+    this.#stopping.get(log)?.abort(turnStopped());
+  }
+
   /** Throws `too_many_turns` at once if as many as may wait do. */
   take<Result>(
-    signal: AbortSignal,
-    work: (slot: TurnSlot) => Promise<Result>,
-  ): { readonly log: TurnLog; readonly result: Promise<Result> } {
-    const log = new TurnLog({ durable: this.#options.durable });
+    work: (data: ConversationData, context: TurnContext) => Promise<Result>,
+  ): QueuedTurn<Result> {
+    const { sql, deletion } = this.#options;
+    const log = new TurnLog({ durable: () => sql.sync() });
+    // What still waits is stopped too by a deletion: what it was said to is gone.
+    const stopping = new AbortController();
     const result = this.#queue.run(async () => {
-      const stopping = new AbortController();
       this.#running = { log, stopping };
       try {
-        return await work({ log, signal: AbortSignal.any([signal, stopping.signal]) });
+        return await this.#run(this.#running, work);
       } finally {
         log.close();
         // What it has said is written down.
         this.#running = undefined;
       }
     });
-    return { log, result };
+    this.#stopping.set(log, stopping);
+    return { log, result: deletion.stoppable(stopping, result) };
   }
 
-  /** Stops the turn that runs; false if none does. */
-  stop(): boolean {
-    const stopping = this.#running?.stopping;
-    stopping?.abort(turnStopped());
-    return stopping !== undefined;
+  async #run<Result>(
+    { log, stopping: { signal } }: RunningTurn,
+    work: (data: ConversationData, context: TurnContext) => Promise<Result>,
+  ): Promise<Result> {
+    const { wake, sql, alarmClock, facilities, onBegin, settle } = this.#options;
+    const { spendLimits, leases, telemetry } = this.#options;
+    // Making the tables is the conversation's cost, not the turn's.
+    const data = wake(Date.now());
+    const before = sql.cost;
+    try {
+      return await work(data, {
+        log,
+        signal,
+        facilities: facilities(),
+        spendLimits,
+        leases,
+        telemetry,
+        cost: () => alarmClock.withAlarm(costSince(before, sql.cost)),
+        onBegin: () => {
+          alarmClock.watch();
+          onBegin();
+        },
+      });
+    } finally {
+      await settle();
+    }
   }
 
   /**
@@ -77,15 +156,20 @@ export class TurnQueue {
    * still to come; 204 if there is nothing to watch.
    */
   watch(after?: number): Response {
-    const last = () => (after === undefined ? undefined : this.#options.readLast());
-    const log = this.#running?.log ?? last();
+    const log = this.running ?? (after === undefined ? undefined : this.#lastLog());
     if (log === undefined) return new Response(null, { status: 204 });
     const first = after === undefined ? 0 : log.indexAfter(after);
     const headers = { ...UI_MESSAGE_STREAM_HEADERS, "cache-control": "no-cache" };
     return new Response(eventStream(log, first), { headers });
   }
+
+  /** As it was written down, if there was a turn. */
+  #lastLog(): TurnLog | undefined {
+    const journal = this.#options.data()?.journal;
+    return journal?.head()?.isOpen === false ? TurnLog.ended(journal) : undefined;
+  }
 }
 
-export function turnStopped(): ByrefError {
+function turnStopped(): ByrefError {
   return new ByrefError("turn_stopped", "The turn was stopped.");
 }

@@ -2,8 +2,8 @@ import { UI_MESSAGE_STREAM_HEADERS } from "ai";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import type { TurnResult } from "../../turn/turn.ts";
 import { problemOf } from "../http/problem.ts";
-import type { TurnLog } from "../../turn/log/turn-log.ts";
 import { eventStream, textStream } from "../http/frame-stream.ts";
+import type { QueuedTurn } from "./turn-queue.ts";
 
 /** Compressed, the text would be held back until there is enough of it. */
 const PLAIN_TEXT_HEADERS = {
@@ -11,11 +11,7 @@ const PLAIN_TEXT_HEADERS = {
   "content-encoding": "identity",
 };
 
-export interface RunningTurn<Result> {
-  readonly log: TurnLog;
-  readonly result: Promise<Result>;
-  /** Where the stream begins, if not where the turn's own frames do. */
-  readonly first?: number;
+export interface AnsweredTurn<Result> extends QueuedTurn<Result> {
   /** All of it, when it is done. */
   readonly whole: (result: Result) => Response;
 }
@@ -23,7 +19,7 @@ export interface RunningTurn<Result> {
 /** In the form that `Accept` asks for; the UI message stream if it asks for nothing we have. */
 export async function respond<Result>(
   accept: string | null,
-  turn: RunningTurn<Result>,
+  turn: AnsweredTurn<Result>,
 ): Promise<Response> {
   const wanted = ["application/json", "text/plain"].find((type) => accept?.includes(type));
   if (accept?.includes("text/event-stream") === true || wanted === undefined) {
@@ -46,7 +42,7 @@ export function wholeTurn(
 
 /** Headers leave at once. A turn that fails outside of its own doing has ended its log. */
 function stream(
-  { result }: Pick<RunningTurn<unknown>, "result">,
+  { result }: Pick<AnsweredTurn<unknown>, "result">,
   body: ReadableStream<Uint8Array>,
   headers: Record<string, string>,
 ): Response {

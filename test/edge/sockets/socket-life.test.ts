@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { SocketLine } from "../../../src/edge/sockets/socket-line.ts";
+import { SocketConnection } from "../../../src/edge/sockets/socket-connection.ts";
 import { limits } from "../../../src/limits.ts";
 import { call, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
@@ -301,7 +301,7 @@ describe("a socket that is never read", () => {
   it("is closed when it has been sent much: at a turn's end at first, at last at once", () => {
     const { closed, socket } = silentSocket();
     for (let turn = 0; turn < 2; turn++) {
-      const line = new SocketLine(socket);
+      const line = new SocketConnection(socket);
       const watch = line.begin("a", { isResumed: false });
       line.sendChunk(watch, 0, chunk);
       line.finish(watch);
@@ -311,7 +311,7 @@ describe("a socket that is never read", () => {
 
   it("is closed at once when one turn has too much for it", () => {
     const { closed, socket } = silentSocket();
-    const line = new SocketLine(socket);
+    const line = new SocketConnection(socket);
     const watch = line.begin("a", { isResumed: false });
     for (let count = 0; count < 3; count++) line.sendChunk(watch, count, chunk);
     expect(closed).toEqual([]);

@@ -1,5 +1,5 @@
 /** What it returns has `work` done once, `delayMs` after it was first asked for, however often it is asked. */
-export function soon(delayMs: number, work: () => void): () => void {
+export function throttled(delayMs: number, work: () => void): () => void {
   let isAsked = false;
   return () => {
     if (isAsked) return;

@@ -1,11 +1,11 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { LanguageModel } from "ai";
-import { ByrefError } from "../errors.ts";
-import type { Agent } from "../turn/agent.ts";
-import type { Settings } from "./settings.ts";
+import { ByrefError } from "../../errors.ts";
+import type { Agent } from "../../turn/agent.ts";
+import type { Settings } from "../settings.ts";
 
-/** Who plays what in a turn. */
-export interface Cast {
+/** Who answers in a turn. */
+export interface ChosenAgent {
   readonly agent: Agent;
   readonly model: LanguageModel;
   /** The agent with the tools of its MCP servers, which are asked for them. Never rejects. */
@@ -24,7 +24,8 @@ export interface Equipped {
 /** Gives an agent the tools of the servers that the settings name for it. Never rejects. */
 export type Equip = (agent: Agent, settings: Settings, signal: AbortSignal) => Promise<Equipped>;
 
-export interface Company {
+/** The agents of an application, and what they think with. */
+export interface AgentSetup {
   /** The first answers when neither the request nor `AGENT` names one. */
   readonly agents: readonly [Agent, ...Agent[]];
   readonly model: (settings: Settings) => LanguageModel;
@@ -33,8 +34,12 @@ export interface Company {
 }
 
 /** Who answers, and with which model. Throws `unknown_agent` and `bad_configuration`. */
-export function castOf(company: Company, settings: Settings, name?: string): Cast {
-  const { agents, model } = company;
+export function chooseAgent(
+  agentSetup: AgentSetup,
+  settings: Settings,
+  name?: string,
+): ChosenAgent {
+  const { agents, model } = agentSetup;
   const wanted = name ?? settings.AGENT ?? agents[0].name;
   const agent = agents.find((candidate) => candidate.name === wanted);
   if (agent === undefined) {
@@ -47,22 +52,26 @@ export function castOf(company: Company, settings: Settings, name?: string): Cas
   return {
     agent: instructed,
     model: model(settings),
-    equip: equipper(instructed, company, settings),
+    equip: equipper(instructed, agentSetup, settings),
     redact: redactor(settings),
   };
 }
 
 /** The same for work that goes on: an agent that is not there any more cannot; somebody has to say so. */
-export function castOrStranger(company: Company, settings: Settings, name: string): Cast {
+export function chooseAgentOrStandIn(
+  agentSetup: AgentSetup,
+  settings: Settings,
+  name: string,
+): ChosenAgent {
   try {
-    return castOf(company, settings, name);
+    return chooseAgent(agentSetup, settings, name);
   } catch (error) {
-    return strangerFor(name, error);
+    return standInFor(name, error);
   }
 }
 
 /** In the place of an agent that cannot be asked: each call of its model fails with the error. */
-function strangerFor(name: string, error: unknown): Cast {
+function standInFor(name: string, error: unknown): ChosenAgent {
   const agent: Agent = { name, description: "", instructions: "", tools: {} };
   const fail = () => Promise.reject(error);
   const model: LanguageModelV4 = {
@@ -77,7 +86,7 @@ function strangerFor(name: string, error: unknown): Cast {
   return { agent, model, equip, redact: (text) => text };
 }
 
-function equipper(agent: Agent, { mcp }: Company, settings: Settings): Cast["equip"] {
+function equipper(agent: Agent, { mcp }: AgentSetup, settings: Settings): ChosenAgent["equip"] {
   if (mcp !== undefined) return (signal) => mcp(agent, settings, signal);
   if (settings.MCP_SERVERS !== undefined) {
     const message = "MCP_SERVERS is set, and MCP is not built into this Worker.";

@@ -9,14 +9,10 @@ import type { TurnMetadata, TurnResult } from "../../turn/turn.ts";
 import { TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { TurnRequest } from "../requests.ts";
+import type { QueuedTurn } from "./turn-queue.ts";
 
 /** A turn that somebody has asked for, before or now. */
-export interface AskedTurn {
-  readonly log: TurnLog;
-  readonly result: Promise<TurnResult>;
-  /** Where the stream begins, if not where the turn's own frames do. */
-  readonly first?: number;
-}
+export type AskedTurn = QueuedTurn<TurnResult>;
 
 /** What there is to know a post by; undefined if nothing makes it the same as another. */
 export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<Post | undefined> {
@@ -33,8 +29,8 @@ export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<
   };
 }
 
-/** What was posted to a conversation: the same post twice is one turn. */
-export class Posts {
+/** The turns that posts have led to: the same post twice is one turn. */
+export class PostedTurns {
   readonly #running = new Set<{ readonly post: Post; readonly turn: AskedTurn }>();
 
   /** The turn that this post has led to, if there is one already. Throws `idempotency_mismatch`. */

@@ -2,8 +2,14 @@ import { ByrefError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import { framesOf } from "../http/frame-stream.ts";
-import type { Lane } from "../turns/lane.ts";
-import { closeSocket, newNote, noteOf, SocketLine, type Watch } from "./socket-line.ts";
+import type { TurnQueue } from "../turns/turn-queue.ts";
+import {
+  closeSocket,
+  newNote,
+  noteOf,
+  SocketConnection,
+  type SocketRequest,
+} from "./socket-connection.ts";
 import { type ClientFrame, readFrame, type ResumeFrame, turnOf } from "./socket-frames.ts";
 import type { Turns } from "../turns/turns.ts";
 
@@ -13,14 +19,14 @@ export interface SocketsOptions {
     "acceptWebSocket" | "getWebSockets" | "setWebSocketAutoResponse"
   >;
   readonly turns: Pick<Turns, "begin">;
-  readonly lane: Pick<Lane, "running" | "stopOne">;
+  readonly queue: Pick<TurnQueue, "running" | "stopOne">;
 }
 
 /** Sockets of one conversation: what a client does not read is kept for each of them. */
 const MAX_SOCKETS = 16;
 
 /** Requests that one socket may have open: as many turns as can wait, and those who watch them. */
-const MAX_WATCHES = 2 * limits.maxQueuedTurns;
+const MAX_OPEN_REQUESTS = 2 * limits.maxQueuedTurns;
 
 /**
  * A client that resumes anew aborts what it had resumed before, which is no wish to stop: so long the server
@@ -35,7 +41,7 @@ const RESUMES_WITHIN_MS = 250;
  */
 export class Sockets {
   readonly #options: SocketsOptions;
-  readonly #lines = new Map<WebSocket, SocketLine>();
+  readonly #connections = new Map<WebSocket, SocketConnection>();
   readonly #stops = new WeakMap<WebSocket, ReturnType<typeof setTimeout>>();
 
   constructor(options: SocketsOptions) {
@@ -65,17 +71,20 @@ export class Sockets {
   receive(socket: WebSocket, message: string | ArrayBuffer): void {
     // Its client is about to hear that nothing more is taken here.
     if (socket.readyState !== WebSocket.OPEN) return;
-    const line = this.#lines.get(socket) ?? new SocketLine(socket);
+    const connection = this.#connections.get(socket) ?? new SocketConnection(socket);
     const frame = readFrame(message);
-    if (frame.type === "bad") return line.refuse(frame.requestId, frame.error);
-    if (frame.type === "abort") return this.#abort(socket, line.abort(frame.requestId));
+    if (frame.type === "bad") return connection.refuse(frame.requestId, frame.error);
+    if (frame.type === "abort") return this.#abort(socket, connection.abort(frame.requestId));
     if (frame.type === "resume") clearTimeout(this.#stops.get(socket));
-    if (line.has(frame.requestId)) {
-      return line.refuse(frame.requestId, new ByrefError("bad_request", "It is in use already."));
+    if (connection.has(frame.requestId)) {
+      return connection.refuse(
+        frame.requestId,
+        new ByrefError("bad_request", "It is in use already."),
+      );
     }
-    this.#lines.set(socket, line);
-    void this.#serve(line, frame).finally(() => {
-      if (line.isIdle) this.#lines.delete(socket);
+    this.#connections.set(socket, connection);
+    void this.#serve(connection, frame).finally(() => {
+      if (connection.isIdle) this.#connections.delete(socket);
     });
   }
 
@@ -94,54 +103,57 @@ export class Sockets {
   }
 
   /** The transport's way to stop: it sends this when its chat is stopped, and not when it goes. */
-  #abort(socket: WebSocket, watch: Watch | undefined): void {
-    if (watch?.log === undefined) return;
-    const { log, isResumed } = watch;
-    const stop = () => this.#options.lane.stopOne(log);
+  #abort(socket: WebSocket, request: SocketRequest | undefined): void {
+    if (request?.log === undefined) return;
+    const { log, isResumed } = request;
+    const stop = () => this.#options.queue.stopOne(log);
     if (isResumed) this.#stops.set(socket, setTimeout(stop, RESUMES_WITHIN_MS));
     else stop();
   }
 
   #hangUp(socket: WebSocket): void {
-    this.#lines.get(socket)?.hangUp();
-    this.#lines.delete(socket);
+    this.#connections.get(socket)?.hangUp();
+    this.#connections.delete(socket);
   }
 
-  async #serve(line: SocketLine, frame: Exclude<ClientFrame, { type: "abort" }>): Promise<void> {
+  async #serve(
+    connection: SocketConnection,
+    frame: Exclude<ClientFrame, { type: "abort" }>,
+  ): Promise<void> {
     const { requestId, id, type } = frame;
-    const watch = line.begin(requestId, { isResumed: type === "resume" });
+    const request = connection.begin(requestId, { isResumed: type === "resume" });
     try {
-      if (id !== line.conversation) {
-        const message = `This socket is for ${line.conversation} and no other conversation.`;
+      if (id !== connection.conversation) {
+        const message = `This socket is for ${connection.conversation} and no other conversation.`;
         throw new ByrefError("bad_request", message);
       }
-      if (line.size > MAX_WATCHES) {
-        const message = `${MAX_WATCHES} requests are open on this socket; try again later.`;
+      if (connection.size > MAX_OPEN_REQUESTS) {
+        const message = `${MAX_OPEN_REQUESTS} requests are open on this socket; try again later.`;
         throw new ByrefError("too_many_turns", message);
       }
       const span =
-        frame.type === "send" ? await this.#ask(watch, turnOf(frame)) : this.#find(frame);
-      if (span !== undefined) await stream(line, watch, span);
-      line.send(watch, { type: span === undefined ? "no-active" : "end" });
+        frame.type === "send" ? await this.#ask(request, turnOf(frame)) : this.#find(frame);
+      if (span !== undefined) await stream(connection, request, span);
+      connection.send(request, { type: span === undefined ? "no-active" : "end" });
     } catch (error) {
-      line.fail(watch, error);
+      connection.fail(request, error);
     }
-    line.finish(watch);
+    connection.finish(request);
   }
 
-  async #ask(watch: Watch, turn: ReturnType<typeof turnOf>): Promise<Span> {
-    const { turns, lane } = this.#options;
+  async #ask(request: SocketRequest, turn: ReturnType<typeof turnOf>): Promise<Span> {
+    const { turns, queue } = this.#options;
     const { log, result, first } = await turns.begin(turn);
     // It has said so in its log.
     result.catch((error: unknown) => console.error(error));
-    watch.log = log;
-    if (watch.state === "aborted") lane.stopOne(log);
+    request.log = log;
+    if (request.state === "aborted") queue.stopOne(log);
     return { log, first, lastSequence: -1 };
   }
 
   /** The running turn from its first part, or from where the client says. */
   #find({ lastSequence = -1 }: ResumeFrame): Span | undefined {
-    const log = this.#options.lane.running;
+    const log = this.#options.queue.running;
     if (log === undefined) return undefined;
     if (lastSequence < log.count) return { log, first: 0, lastSequence };
     throw new ByrefError("bad_request", "There is no such chunk; resume without lastSequence.");
@@ -158,17 +170,21 @@ interface Span {
 }
 
 /** Resolves when the turn has ended, or nobody listens any more. */
-async function stream(line: SocketLine, watch: Watch, span: Span): Promise<void> {
+async function stream(
+  connection: SocketConnection,
+  request: SocketRequest,
+  span: Span,
+): Promise<void> {
   const { log, first, lastSequence } = span;
-  watch.log = log;
-  line.send(watch, { type: "start" });
+  request.log = log;
+  connection.send(request, { type: "start" });
   let sequence = 0;
   for await (const frames of framesOf(log, first)) {
-    if (watch.state !== "open") return;
+    if (request.state !== "open") return;
     // It says nothing new, but proxies take it for life.
-    if (frames.length === 0) line.send(watch, { type: "start" });
+    if (frames.length === 0) connection.send(request, { type: "start" });
     for (const { data } of frames) {
-      if (sequence > lastSequence) line.sendChunk(watch, sequence, data);
+      if (sequence > lastSequence) connection.sendChunk(request, sequence, data);
       sequence++;
     }
   }

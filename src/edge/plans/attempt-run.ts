@@ -13,71 +13,71 @@ import {
   type RunDecision,
   startRun,
 } from "../../turn/plans/plan-turn.ts";
-import type { TurnOptions } from "../../turn/turn-options.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "./plans-of.ts";
-import { play, type TurnRun } from "../turns/play.ts";
+import { attempt, type TurnStart } from "../turns/attempt.ts";
 import type { Watched } from "../telemetry/telemetry.ts";
 import { recordTools } from "../turns/tool-events.ts";
 
-/** A run's place in the queue. */
-export interface RunTurn extends TurnRun {
+/** What a run begins with. */
+export interface RunStart extends TurnStart {
   /** Told of the run when it can be decided on. */
   readonly onRun: (run: PlanRun) => void;
 }
 
 /** Runs a plan in a conversation; its chunks go to the log, and what happened to the events. */
-export function playRun(
+export function attemptRun(
   data: ConversationData,
-  { conversation, ...start }: NewRun & { readonly conversation: string },
-  run: RunTurn,
+  { conversation, ...newRun }: NewRun & { readonly conversation: string },
+  start: RunStart,
 ): Promise<StoredRun> {
   const { events } = data;
-  const about = { plan: start.plan.id, run: start.id };
-  return playIn(data, { ...run, conversation, run: start.id }, (options) =>
+  const about = { plan: newRun.plan.id, run: newRun.id };
+  return attemptIn(data, { ...start, conversation, run: newRun.id }, (options) =>
     startRun(
       {
         ...options,
         onBegin: () => {
           events.add({ type: "run.started", ...about });
-          run.onBegin();
+          start.onBegin();
         },
       },
-      start,
+      newRun,
     ),
   );
 }
 
 /** Goes on with a run that has waited for a person. */
-export function playOn(
+export function attemptResumed(
   data: ConversationData,
   { conversation, ...decision }: RunDecision & { readonly conversation: string },
-  run: RunTurn,
+  start: RunStart,
 ): Promise<StoredRun> {
-  return playIn(data, { ...run, conversation, run: decision.run }, (options) =>
-    resumeRun({ ...options, onBegin: run.onBegin }, decision),
+  return attemptIn(data, { ...start, conversation, run: decision.run }, (options) =>
+    resumeRun({ ...options, onBegin: start.onBegin }, decision),
   );
 }
 
 /** Goes on with a run that a crash cut off. */
-export function playAgain(
+export function attemptRecovered(
   data: ConversationData,
   remains: Remains,
-  run: RunTurn,
+  start: RunStart,
 ): Promise<StoredRun> {
   const { id = "", conversation = "" } = data.journal.head() ?? {};
   data.events.add({ type: "run.recovered", run: id });
-  return playIn(data, { ...run, conversation, run: id, recovered: true }, (options) => {
-    run.onBegin();
+  return attemptIn(data, { ...start, conversation, run: id, recovered: true }, (options) => {
+    start.onBegin();
     return recoverRun(options, remains);
   });
 }
 
-type Played = RunTurn & Pick<Watched, "conversation" | "recovered"> & { readonly run: string };
+type AttemptedRun = RunStart &
+  Pick<Watched, "conversation" | "recovered"> & { readonly run: string };
 
-function playIn(
+function attemptIn(
   data: ConversationData,
-  { run, onRun, ...turn }: Played,
+  { run, onRun, ...turn }: AttemptedRun,
   work: (options: Omit<PlanTurnOptions, "onBegin">) => Promise<StoredRun>,
 ): Promise<StoredRun> {
   const { events } = data;
@@ -87,12 +87,13 @@ function playIn(
     const { id, plan, status } = record;
     return { type: ENDS[status], run: id, plan };
   };
-  const start = (options: TurnOptions) => work({ ...options, plans, onRun });
   // What is asked inside of a run is the run's.
   const add = ({ type, tool = "", toolCallId = "", code }: NewEvent) =>
     events.add({ type, run, tool, toolCallId, ...(code === undefined ? {} : { code }) });
   const emitInner = () => recordTools({ add }, run, []);
-  return play(data, { ...turn, turn: run, kind: "run", emit, emitInner, ended }, start);
+  return attempt(data, { ...turn, turn: run, kind: "run", emit, emitInner, ended }, (options) =>
+    work({ ...options, plans, onRun }),
+  );
 }
 
 const ENDS = {

@@ -2,40 +2,26 @@ import type { UIMessageChunk } from "ai";
 import { codeOf, publicTextOf } from "../../errors.ts";
 import type { Cost } from "../../turn/spend/cost.ts";
 import type { NewEvent } from "../../turn/log/event-log.ts";
-import type { LeaseOffice } from "../../turn/spend/lease.ts";
 import type { Post } from "../../turn/history/post.ts";
-import type { SpendLimits } from "../../turn/spend/spend.ts";
 import type { Facilities } from "../../turn/toolbox.ts";
-import type { TurnLog } from "../../turn/log/turn-log.ts";
 import type { TurnOptions } from "../../turn/turn-options.ts";
-import type { Cast, Equipped } from "../cast.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import type { Telemetry, Watched } from "../telemetry/telemetry.ts";
+import type { Watched } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/turn-record.ts";
+import type { ChosenAgent, Equipped } from "./chosen-agent.ts";
+import type { TurnContext } from "./turn-queue.ts";
 
-/** What a turn, or a run of a plan, is given by whoever has its place in the queue. */
-export interface TurnRun {
+/** What a turn, or a run of a plan, begins with. */
+export interface TurnStart extends TurnContext {
   /** Who answers; throws where the request is found wrong only now. */
-  readonly castNow: () => Cast;
-  readonly log: TurnLog;
-  readonly signal: AbortSignal;
-  /** What the runtime's own tools work with. */
-  readonly facilities: Facilities;
-  readonly spendLimits: SpendLimits;
-  readonly leases: LeaseOffice | undefined;
-  /** Who is told what became of it. */
-  readonly telemetry: Pick<Telemetry, "watch">;
+  readonly chooseNow: () => ChosenAgent;
   /** The header of the request that has led to it. */
   readonly traceparent?: Watched["traceparent"];
-  /** Of the turn so far. */
-  readonly cost: () => Cost;
   /** What has led to it. */
   readonly post?: Post;
-  /** Called when the turn is about to be written down for the first time, in the same commit. */
-  readonly onBegin: () => void;
 }
 
-export interface Play<Result> extends TurnRun, Watched {
+export interface Attempt<Result> extends TurnStart, Watched {
   /** Told of each chunk of the stream. */
   readonly emit: (chunk: UIMessageChunk) => void;
   /** Notes what happens to the calls of agents that are asked inside of this. */
@@ -48,9 +34,9 @@ export interface Play<Result> extends TurnRun, Watched {
  * Does the work with all that it needs. Rejects, and says so in the log, for what is wrong outside of the
  * work's own doing.
  */
-export async function play<Result>(
+export async function attempt<Result>(
   { store, history, events, journal }: ConversationData,
-  { castNow, ended, emitInner, telemetry, ...run }: Play<Result>,
+  { chooseNow, ended, emitInner, telemetry, ...run }: Attempt<Result>,
   work: (options: TurnOptions) => Promise<Result>,
 ): Promise<Result> {
   const { log, signal, cost } = run;
@@ -59,12 +45,12 @@ export async function play<Result>(
   let equipped: Equipped | undefined;
   let end: RecordedEnd | undefined;
   try {
-    const cast = castNow();
-    watch.cast(cast);
-    equipped = await cast.equip(signal);
+    const chosen = chooseNow();
+    watch.chosen(chosen);
+    equipped = await chosen.equip(signal);
     const result = await work({
       ...run,
-      ...cast,
+      ...chosen,
       facilities: noted(run.facilities, emitInner),
       agent: equipped.agent,
       store,
@@ -92,7 +78,7 @@ export async function play<Result>(
   }
 }
 
-function noted(facilities: Facilities, emitInner: Play<unknown>["emitInner"]): Facilities {
+function noted(facilities: Facilities, emitInner: Attempt<unknown>["emitInner"]): Facilities {
   const { colleague } = facilities;
   if (colleague === undefined) return facilities;
   return {

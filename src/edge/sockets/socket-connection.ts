@@ -13,7 +13,7 @@ interface Note {
 }
 
 /** One request of a client, and what is told of it. */
-export interface Watch {
+export interface SocketRequest {
   readonly requestId: string;
   /** Somebody else may have begun the turn. */
   readonly isResumed: boolean;
@@ -34,9 +34,9 @@ const MAX_BAD_FRAMES = 8;
 const MAX_SENT_CHARS = 33_554_432;
 
 /** A socket on which something is said. */
-export class SocketLine {
+export class SocketConnection {
   readonly #socket: WebSocket;
-  readonly #watches = new Map<string, Watch>();
+  readonly #requests = new Map<string, SocketRequest>();
   #note: Note;
 
   constructor(socket: WebSocket) {
@@ -49,38 +49,38 @@ export class SocketLine {
   }
 
   get isIdle(): boolean {
-    return this.#watches.size === 0;
+    return this.#requests.size === 0;
   }
 
   get size(): number {
-    return this.#watches.size;
+    return this.#requests.size;
   }
 
   has(requestId: string): boolean {
-    return this.#watches.has(requestId);
+    return this.#requests.has(requestId);
   }
 
-  begin(requestId: string, about: Pick<Watch, "isResumed">): Watch {
-    const watch: Watch = { ...about, requestId, state: "open" };
-    this.#watches.set(requestId, watch);
+  begin(requestId: string, about: Pick<SocketRequest, "isResumed">): SocketRequest {
+    const request: SocketRequest = { ...about, requestId, state: "open" };
+    this.#requests.set(requestId, request);
     this.#keep({ isBusy: true });
-    return watch;
+    return request;
   }
 
   /** The request that nobody waits for any more. */
-  abort(requestId: string): Watch | undefined {
-    const watch = this.#watches.get(requestId);
-    if (watch === undefined) return undefined;
-    watch.state = "aborted";
-    this.finish(watch);
-    return watch;
+  abort(requestId: string): SocketRequest | undefined {
+    const request = this.#requests.get(requestId);
+    if (request === undefined) return undefined;
+    request.state = "aborted";
+    this.finish(request);
+    return request;
   }
 
   /** Called when all is said. */
-  finish(watch: Watch): void {
+  finish(request: SocketRequest): void {
     // Aborted, it made room for another of its name.
-    if (this.#watches.get(watch.requestId) !== watch) return;
-    this.#watches.delete(watch.requestId);
+    if (this.#requests.get(request.requestId) !== request) return;
+    this.#requests.delete(request.requestId);
     if (!this.isIdle) return;
     this.#keep({ isBusy: false });
     if (this.#note.sentChars > MAX_SENT_CHARS / 2) this.#close(1013, "Connect again.");
@@ -88,22 +88,22 @@ export class SocketLine {
 
   /** Nobody listens any more. */
   hangUp(): void {
-    for (const watch of this.#watches.values()) watch.state = "gone";
-    this.#watches.clear();
+    for (const request of this.#requests.values()) request.state = "gone";
+    this.#requests.clear();
   }
 
-  send(watch: Watch, frame: ServerFrame): void {
-    if (watch.state === "open") this.#send({ ...frame, requestId: watch.requestId });
+  send(request: SocketRequest, frame: ServerFrame): void {
+    if (request.state === "open") this.#send({ ...frame, requestId: request.requestId });
   }
 
   /** A chunk, as JSON. */
-  sendChunk({ requestId, state }: Watch, sequence: number, chunk: string): void {
+  sendChunk({ requestId, state }: SocketRequest, sequence: number, chunk: string): void {
     if (state === "open") this.#sendText(chunkFrame(requestId, sequence, chunk));
   }
 
-  fail(watch: Watch, error: unknown): void {
+  fail(request: SocketRequest, error: unknown): void {
     if (codeOf(error) === "internal") console.error(error);
-    this.send(watch, { type: "error", errorText: publicTextOf(error) });
+    this.send(request, { type: "error", errorText: publicTextOf(error) });
   }
 
   /** What came is no frame; `requestId` is what it may have been about. */
