@@ -2,12 +2,13 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { spanOf } from "../../src/value/marks.ts";
-import { bytesMeter, textMeter } from "../../src/value/meter.ts";
+import { BytesMeter } from "../../src/value/bytes-meter.ts";
+import { TextMeter } from "../../src/value/text-meter.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { cuts, faultsOf, longCuts, runMeter } from "../support/run-meter.ts";
 
 const runText = (text: string, lengths?: readonly number[]) =>
-  runMeter(textMeter(), Buffer.from(text), lengths);
+  runMeter(new TextMeter(), Buffer.from(text), lengths);
 
 describe("a text meter", () => {
   const character = fc.constantFrom("a", "b", "\n", "\0", "é", "語", "\uFEFF", "😀", "\u{10FFFF}");
@@ -94,7 +95,7 @@ describe("a text meter", () => {
     ["more than Unicode has", [0xf4, 0x90, 0x80, 0x80]],
   ])("refuses %s, wherever it is cut", (_name, bytes) => {
     for (const lengths of [[1], [2], [3], [Infinity]]) {
-      expect(() => runMeter(textMeter(), Uint8Array.from(bytes), lengths)).toThrow(
+      expect(() => runMeter(new TextMeter(), Uint8Array.from(bytes), lengths)).toThrow(
         expect.objectContaining({ code: "bad_value" }),
       );
     }
@@ -105,7 +106,7 @@ describe("a bytes meter", () => {
   it("counts bytes and passes them on", () => {
     const bytes = Uint8Array.from({ length: 12_345 }, (_, index) => index);
     for (const lengths of [[1], [1_000], [Infinity]]) {
-      const { stored, about, marks } = runMeter(bytesMeter("image/png"), bytes, lengths);
+      const { stored, about, marks } = runMeter(new BytesMeter("image/png"), bytes, lengths);
       expect(stored.equals(bytes)).toBe(true);
       expect(marks).toEqual([]);
       expect(about).toEqual({
@@ -120,7 +121,10 @@ describe("a bytes meter", () => {
   });
 
   it("keeps its preview short and clean whatever the media type", () => {
-    const { preview } = runMeter(bytesMeter(`a/\n${"b".repeat(1_000)}`), new Uint8Array(1)).about;
+    const { preview } = runMeter(
+      new BytesMeter(`a/\n${"b".repeat(1_000)}`),
+      new Uint8Array(1),
+    ).about;
     expect(preview.length).toBeLessThanOrEqual(limits.maxPreviewChars);
     expect(preview.startsWith("a/ bbb")).toBe(true);
   });

@@ -4,7 +4,7 @@ import { limits } from "../../src/limits.ts";
 import { parseRecords } from "../../src/value/encode-json.ts";
 import type { Json } from "../../src/value/json.ts";
 import { spanOf } from "../../src/value/marks.ts";
-import { recordsMeter } from "../../src/value/meter.ts";
+import { RecordsMeter } from "../../src/value/records-meter.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { shapeOf } from "../../src/value/shape.ts";
 import { cuts, faultsOf, longCuts, runMeter } from "../support/run-meter.ts";
@@ -13,7 +13,7 @@ const withCode = (code: string, details: object = {}) =>
   expect.objectContaining({ code, details: expect.objectContaining(details) });
 
 const runRecords = (text: string, lengths?: readonly number[]) =>
-  runMeter(recordsMeter(), Buffer.from(text), lengths);
+  runMeter(new RecordsMeter(), Buffer.from(text), lengths);
 
 describe("a records meter", () => {
   const string = fc.string({
@@ -104,7 +104,7 @@ describe("a records meter", () => {
 
   it("hands on what is regular without copying it", () => {
     const bytes = new TextEncoder().encode('{"a":1}\n{"a":2}\n');
-    expect(recordsMeter().write(bytes).buffer).toBe(bytes.buffer);
+    expect(new RecordsMeter().write(bytes).buffer).toBe(bytes.buffer);
   });
 
   it("marks records so that any slice can be read from its span", () => {
@@ -206,14 +206,16 @@ describe("a records meter", () => {
       const bad = [0x22, 0xe9, 0x22, 0x0a];
       const bytes = (start: string) => Buffer.concat([Buffer.from(start), Uint8Array.from(bad)]);
       for (const lengths of [[1], [3], [Infinity]]) {
-        expect(() => runMeter(recordsMeter(), bytes('"é"\n\n2\n'), lengths)).toThrow(
+        expect(() => runMeter(new RecordsMeter(), bytes('"é"\n\n2\n'), lengths)).toThrow(
           withCode("bad_json", { record: 3, line: 4 }),
         );
-        expect(() => runMeter(recordsMeter(), bytes('"é"\n\n2\n'), lengths)).toThrow("not UTF-8");
-        expect(() => runMeter(recordsMeter(), bytes("1\nx\n2\n"), lengths)).toThrow(
+        expect(() => runMeter(new RecordsMeter(), bytes('"é"\n\n2\n'), lengths)).toThrow(
+          "not UTF-8",
+        );
+        expect(() => runMeter(new RecordsMeter(), bytes("1\nx\n2\n"), lengths)).toThrow(
           withCode("bad_json", { record: 2, line: 2 }),
         );
-        expect(() => runMeter(recordsMeter(), Uint8Array.of(0x22, 0xc3), lengths)).toThrow(
+        expect(() => runMeter(new RecordsMeter(), Uint8Array.of(0x22, 0xc3), lengths)).toThrow(
           "not UTF-8",
         );
       }
@@ -271,7 +273,7 @@ describe("a records meter", () => {
     });
 
     it("refuses one while it is still arriving", () => {
-      const meter = recordsMeter();
+      const meter = new RecordsMeter();
       const piece = new Uint8Array(100_000).fill(0x31);
       meter.write(Buffer.from("1\n"));
       const write = () => meter.write(piece);

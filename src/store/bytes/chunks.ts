@@ -1,4 +1,5 @@
 import { limits } from "../../limits.ts";
+import { joinBytes, piecesOf } from "../../value/bytes.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Sql } from "../rows/sql.ts";
 import { type Undo, UndoableMap } from "../rows/undo.ts";
@@ -29,15 +30,12 @@ export class SqlChunks implements Chunks {
       this.#sql.run(CHUNK_TABLE);
       this.#hasTable = true;
     }
-    for (const [offset, chunk] of piecesOf(bytes)) {
+    let offset = start;
+    for (const chunk of piecesOf(bytes, limits.maxChunkBytes)) {
       // A copy of its own: a view may belong to a larger buffer.
       const { buffer } = chunk.slice();
-      this.#sql.run(
-        `INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`,
-        id,
-        start + offset,
-        buffer,
-      );
+      this.#sql.run(`INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`, id, offset, buffer);
+      offset += chunk.length;
     }
   }
 
@@ -53,7 +51,7 @@ export class SqlChunks implements Chunks {
         ? [{ start, bytes: new Uint8Array(bytes) }]
         : [],
     );
-    return joined(chunks, from, to);
+    return bytesIn(chunks, from, to);
   }
 
   remove(id: string): void {
@@ -92,7 +90,7 @@ export class MemoryChunks implements Chunks {
 
   read(id: string, from: number, to: number): Uint8Array {
     // What is stored here stays, whatever a reader does with what it gets.
-    return joined(this.#chunks.get(id) ?? [], from, to).slice();
+    return bytesIn(this.#chunks.get(id) ?? [], from, to).slice();
   }
 
   remove(id: string): void {
@@ -105,26 +103,11 @@ interface Chunk {
   readonly bytes: Uint8Array;
 }
 
-function* piecesOf(bytes: Uint8Array): Generator<readonly [number, Uint8Array]> {
-  for (let offset = 0; offset < bytes.length; offset += limits.maxChunkBytes) {
-    yield [offset, bytes.subarray(offset, offset + limits.maxChunkBytes)];
-  }
-}
-
 /** What of `from` to `to` lies in the chunks, which ascend without a gap. */
-function joined(chunks: readonly Chunk[], from: number, to: number): Uint8Array {
-  const parts = chunks
-    .map(({ start, bytes }) =>
+function bytesIn(chunks: readonly Chunk[], from: number, to: number): Uint8Array {
+  return joinBytes(
+    chunks.map(({ start, bytes }) =>
       bytes.subarray(Math.max(from - start, 0), Math.max(Math.min(to - start, bytes.length), 0)),
-    )
-    .filter((part) => part.length > 0);
-  const [only] = parts;
-  if (parts.length === 1 && only !== undefined) return only;
-  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
-  let offset = 0;
-  for (const part of parts) {
-    whole.set(part, offset);
-    offset += part.length;
-  }
-  return whole;
+    ),
+  );
 }

@@ -3,7 +3,8 @@ import { limits } from "../../limits.ts";
 import { encodeArray } from "../../value/encode-json.ts";
 import { countOf, deepFreeze, isJsonArray, type Json, typeOfJson } from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
-import { bytesMeter, textMeter } from "../../value/meter.ts";
+import { BytesMeter } from "../../value/bytes-meter.ts";
+import { TextMeter } from "../../value/text-meter.ts";
 import { previewOf } from "../../value/preview.ts";
 import { requireJson } from "../../value/require-json.ts";
 import { shapeOf } from "../../value/shape.ts";
@@ -56,7 +57,7 @@ export class Content {
 /** Bytes with a media type. Throws `limit_exceeded`. They are not copied. */
 export function bytesContent(bytes: Uint8Array, mediaType: string): Content {
   requireAtMost("maxValueBytes", bytes.length, "Save it in several variables.");
-  const meter = bytesMeter(mediaType);
+  const meter = new BytesMeter(mediaType);
   meter.write(bytes);
   const { metered } = meter.end();
   return new Content({ ...metered, about: { ...metered.about, mediaType }, body: bytes });
@@ -100,7 +101,7 @@ function textContent(text: string): Content {
   if (bytes <= limits.maxRowBytes)
     return new Content({ about, marks: [], body: text, value: text });
   const body = new TextEncoder().encode(text);
-  const meter = textMeter();
+  const meter = new TextMeter();
   meter.write(body);
   return new Content({ about, marks: meter.end().metered.marks, body, value: text });
 }

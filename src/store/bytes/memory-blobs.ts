@@ -1,3 +1,4 @@
+import { joinBytes } from "../../value/bytes.ts";
 import { type Blobs, type BlobUpload, type ByteRange, unreadable, uploadIsOver } from "./blobs.ts";
 
 export interface BlobRead extends ByteRange {
@@ -59,7 +60,7 @@ class MemoryUpload implements BlobUpload {
 
   async complete(): Promise<void> {
     if (this.#isOver) throw uploadIsOver(this.#key);
-    this.#show(joined(this.#end()));
+    this.#show(joinBytes(this.#end()));
   }
 
   async abort(): Promise<void> {
@@ -73,14 +74,4 @@ class MemoryUpload implements BlobUpload {
     this.#isOver = true;
     return pieces;
   }
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0));
-  let end = 0;
-  for (const piece of pieces) {
-    whole.set(piece, end);
-    end += piece.length;
-  }
-  return whole;
 }

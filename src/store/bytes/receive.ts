@@ -1,12 +1,17 @@
 import { ByrefError, messageOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { bytesMeter, type Meter, recordsMeter, textMeter } from "../../value/meter.ts";
+import { joinBytes } from "../../value/bytes.ts";
+import { BytesMeter } from "../../value/bytes-meter.ts";
+import type { Meter } from "../../value/meter.ts";
+import { RecordsMeter } from "../../value/records-meter.ts";
+import { TextMeter } from "../../value/text-meter.ts";
 import type { Json } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Bodies, BodyWriter } from "./bodies.ts";
 import {
   bytesContent,
   Content,
+  type Format,
   formatOf,
   jsonContent,
   parsed,
@@ -27,8 +32,7 @@ export async function receive(
 ): Promise<Content> {
   const format = formatOf(mediaType);
   if (format === "json") return jsonContent(await readJson(stream));
-  const meter =
-    format === "text" ? textMeter() : format === "records" ? recordsMeter() : bytesMeter(mediaType);
+  const meter = meterFor(format, mediaType);
   const incoming = new Incoming(bodies);
   try {
     for await (const bytes of stream) await incoming.add(meter.write(bytes));
@@ -37,6 +41,11 @@ export async function receive(
     await incoming.abort();
     throw error;
   }
+}
+
+function meterFor(format: Exclude<Format, "json">, mediaType: string): Meter {
+  if (format === "text") return new TextMeter();
+  return format === "records" ? new RecordsMeter() : new BytesMeter(mediaType);
 }
 
 class Incoming {
@@ -66,7 +75,7 @@ class Incoming {
     if (this.#writer !== undefined) {
       return new Content({ about, marks: metered.marks, body: await this.#writer.complete() });
     }
-    const body = joined(this.#held, this.#bytes);
+    const body = joinBytes(this.#held);
     if (about.type === "bytes") return bytesContent(body, mediaType);
     const { marks } = metered;
     if (this.#bytes > limits.maxRowBytes) return new Content({ about, marks, body });
@@ -114,14 +123,4 @@ function parseBody(text: string): Json {
   } catch (error) {
     throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
   }
-}
-
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const whole = new Uint8Array(length);
-  let offset = 0;
-  for (const part of parts) {
-    whole.set(part, offset);
-    offset += part.length;
-  }
-  return whole;
 }

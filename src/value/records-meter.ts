@@ -1,0 +1,200 @@
+import { ByrefError, limitExceeded, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { joinBytes, piecesOf } from "./bytes.ts";
+import type { Json } from "./json.ts";
+import { MarkList } from "./marks.ts";
+import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
+import { ArrayPreview } from "./preview.ts";
+import { requireJson } from "./require-json.ts";
+import { ArrayShape } from "./shape.ts";
+
+const MAX_OBSERVED_RECORDS = 1_000;
+const MAX_OBSERVED_CHARS = 1_048_576;
+
+const EMPTY = new Uint8Array(0);
+const LINE_FEED = 10;
+const BYTE_ORDER_MARK = "\uFEFF";
+
+/**
+ * Makes NDJSON regular: no blank lines, nothing around a record, one line feed behind each, no byte order
+ * mark at the start. Throws `bad_json` for a record that is not JSON, `limit_exceeded` for one of more
+ * than `maxJsonBytes`, as soon as so much of it has come, and what `requireJson` throws.
+ */
+export class RecordsMeter implements Meter {
+  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  readonly #held = new HeldLine();
+  readonly #marks = new MarkList();
+  readonly #shape = new ArrayShape();
+  readonly #preview = new ArrayPreview();
+  #lines = 0;
+  #count = 0;
+  #bytes = 0;
+  /** Of the records alone. */
+  #chars = 0;
+
+  write(bytes: Uint8Array): Uint8Array {
+    const stored: Uint8Array[] = [];
+    for (const piece of piecesOf(bytes, PIECE_BYTES)) stored.push(this.#take(piece));
+    return joinBytes(stored);
+  }
+
+  end(): { rest: Uint8Array; metered: Metered } {
+    const rest = this.#held.isEmpty ? EMPTY : this.#take(Uint8Array.of(LINE_FEED));
+    const count = this.#count;
+    const chars = this.#chars + Math.max(count - 1, 0) + 2;
+    const said = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
+    const about = { type: "array", count, bytes: this.#bytes, chars, ...said } as const;
+    return { rest, metered: { about, marks: this.#marks.marks } };
+  }
+
+  /** Whole lines are read at once, what follows the last of them is held. */
+  #take(piece: Uint8Array): Uint8Array {
+    const end = piece.lastIndexOf(LINE_FEED) + 1;
+    const stored = end === 0 ? EMPTY : this.#store(this.#completed(piece.subarray(0, end)));
+    this.#held.append(piece.subarray(end));
+    return stored;
+  }
+
+  #completed(lines: Uint8Array): Uint8Array {
+    if (this.#held.isEmpty) return lines;
+    const end = lines.indexOf(LINE_FEED);
+    this.#held.append(lines.subarray(0, end));
+    return joinBytes([this.#held.take(), lines.subarray(end)]);
+  }
+
+  #store(lines: Uint8Array): Uint8Array {
+    const countBefore = this.#count;
+    const records: string[] = [];
+    let isRegular = true;
+    for (const line of this.#decode(lines)) {
+      this.#lines++;
+      const text = this.#lines === 1 ? withoutByteOrderMark(trimmed(line)) : trimmed(line);
+      isRegular &&= text !== "" && text.length === line.length;
+      if (text === "") continue;
+      this.#look(text);
+      records.push(`${text}\n`);
+    }
+    const stored = isRegular ? lines : new TextEncoder().encode(records.join(""));
+    this.#mark(stored, countBefore);
+    this.#bytes += stored.length;
+    return stored;
+  }
+
+  #look(text: string): void {
+    const value = this.#parse(text);
+    requireJson(value);
+    if (this.#count < MAX_OBSERVED_RECORDS && this.#chars < MAX_OBSERVED_CHARS) {
+      this.#shape.add(value);
+    }
+    this.#preview.add(value);
+    this.#count++;
+    this.#chars += text.length;
+  }
+
+  #parse(text: string): Json {
+    try {
+      // What JSON.parse returns is Json by definition.
+      return JSON.parse(text) as Json;
+    } catch (error) {
+      throw notJson(messageOf(error), { record: this.#count + 1, line: this.#lines });
+    }
+  }
+
+  /** The lines without their ends. */
+  #decode(lines: Uint8Array): Iterable<string> {
+    try {
+      return this.#utf8.decode(lines.subarray(0, -1)).split("\n");
+    } catch {
+      return this.#decodeEach(lines);
+    }
+  }
+
+  /** One after another, so that the first fault is found, whatever it is. */
+  *#decodeEach(lines: Uint8Array): Generator<string> {
+    let start = 0;
+    for (let end = lines.indexOf(LINE_FEED); end >= 0; end = lines.indexOf(LINE_FEED, start)) {
+      let line: string;
+      try {
+        line = this.#utf8.decode(lines.subarray(start, end));
+      } catch {
+        throw notJson("it is not UTF-8", { record: this.#count + 1, line: this.#lines + 1 });
+      }
+      yield line;
+      start = end + 1;
+    }
+  }
+
+  #mark(stored: Uint8Array, countBefore: number): void {
+    if (this.#bytes + stored.length <= this.#marks.dueByte) return;
+    let count = countBefore;
+    for (let start = 0; start < stored.length; start = stored.indexOf(LINE_FEED, start) + 1) {
+      this.#marks.offer(this.#bytes + start, count++);
+    }
+  }
+}
+
+/** The start of a line whose end has not come yet. */
+class HeldLine {
+  #bytes = EMPTY;
+  /** Blanks beyond `maxJsonBytes` are counted, not kept: nothing but the line's end may follow them. */
+  #length = 0;
+
+  get isEmpty(): boolean {
+    return this.#length === 0;
+  }
+
+  append(bytes: Uint8Array): void {
+    const end = bytes.findLastIndex((byte) => !isBlank(byte)) + 1;
+    const maximum = limits.maxJsonBytes;
+    const actual = this.#length + end;
+    if (end > 0 && actual > maximum) throw recordTooLong(actual);
+    const kept = bytes.subarray(0, Math.max(maximum - this.#length, 0));
+    this.#reserve(this.#length + kept.length);
+    this.#bytes.set(kept, Math.min(this.#length, maximum));
+    this.#length += bytes.length;
+  }
+
+  /** A view that is good until the next `append`. */
+  take(): Uint8Array {
+    const taken = this.#bytes.subarray(0, this.#length);
+    this.#length = 0;
+    // A long line should not stay in memory for the short ones that follow.
+    if (this.#bytes.length > PIECE_BYTES) this.#bytes = EMPTY;
+    return taken;
+  }
+
+  #reserve(length: number): void {
+    if (Math.min(length, limits.maxJsonBytes) <= this.#bytes.length) return;
+    const grown = Math.max(length, this.#bytes.length * 2);
+    const bytes = new Uint8Array(Math.min(grown, limits.maxJsonBytes));
+    bytes.set(this.#bytes);
+    this.#bytes = bytes;
+  }
+}
+
+function notJson(reason: string, at: { record: number; line: number }): ByrefError {
+  const message = `Record ${at.record} (line ${at.line}) is not JSON: ${reason}`;
+  return new ByrefError("bad_json", message, at);
+}
+
+function recordTooLong(actual: number): ByrefError {
+  const advice = "Send smaller records, one on each line.";
+  return limitExceeded("maxJsonBytes", { maximum: limits.maxJsonBytes, actual, advice });
+}
+
+/** Space, tab or carriage return, which may stand around a record. */
+function isBlank(code: number): boolean {
+  return code === 32 || code === 9 || code === 13;
+}
+
+function trimmed(line: string): string {
+  let start = 0;
+  let end = line.length;
+  while (start < end && isBlank(line.charCodeAt(start))) start++;
+  while (end > start && isBlank(line.charCodeAt(end - 1))) end--;
+  return line.slice(start, end);
+}
+
+function withoutByteOrderMark(text: string): string {
+  return text.startsWith(BYTE_ORDER_MARK) ? trimmed(text.slice(1)) : text;
+}
