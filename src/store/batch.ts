@@ -4,9 +4,10 @@ import { isStored } from "./bytes/bodies.ts";
 import type { Entry } from "./rows/entry.ts";
 import { Content, jsonContent, type StoredBody, valueIn } from "./bytes/content.ts";
 import { requireName } from "./names.ts";
-import { readWhole, whenRead } from "./bytes/read-part.ts";
+import { readWhole } from "./bytes/read-part.ts";
 import type { StoreState } from "./store-state.ts";
 import type { Awaitable, VariableInfo, Write } from "./variable-store.ts";
+import { whenReady } from "./when-ready.ts";
 import { isExtension, valueWithin } from "./write-mode.ts";
 import type { Writer } from "./writer.ts";
 
@@ -132,7 +133,7 @@ export class Batch {
     if (known !== undefined && !isExtension(write)) return known;
     requirePlace(write);
     if (!isExtension(write)) return this.#draftOf(write, NOTHING);
-    return whenRead(this.#base(write, index), (base) => this.#draftOf(write, base));
+    return whenReady(this.#base(write, index), (base) => this.#draftOf(write, base));
   }
 
   #draftOf(write: Write, { value, after }: Base): Awaitable<Draft> {
@@ -152,11 +153,11 @@ export class Batch {
       .slice(0, index)
       .findLast(({ write }) => write.name === name && write.mode !== "new");
     if (earlier !== undefined) {
-      return whenRead(this.#valueOf(earlier), (value) => ({ value, after: { draft: earlier } }));
+      return whenReady(this.#valueOf(earlier), (value) => ({ value, after: { draft: earlier } }));
     }
     const entry = state.alive(String(name));
     if (entry === undefined) return NOTHING;
-    return whenRead(read(entry), (value) => ({ value, after: { seq: entry.seq } }));
+    return whenReady(read(entry), (value) => ({ value, after: { seq: entry.seq } }));
   }
 
   #valueOf({ write, content }: Draft): Awaitable<Json> {

@@ -1,6 +1,6 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { clip, deepFreeze, type Json } from "../value/json.ts";
+import { clip, deepFreeze, type Json, parsedJson } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 import { dueAt } from "./expiry.ts";
 import type { Changes, EvictionReason, Tombstone, VariableInfo } from "./variable-store.ts";
@@ -26,7 +26,7 @@ function keptInput(input: Json): Json {
     const advice = "Pass large data by reference.";
     throw limitExceeded("maxInputBytes", { maximum: limits.maxInputBytes, actual: bytes, advice });
   }
-  return deepFreeze(JSON.parse(text) as Json);
+  return deepFreeze(parsedJson(text));
 }
 
 /** A variable's metadata after a change. */

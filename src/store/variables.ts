@@ -8,7 +8,7 @@ import type { Content } from "./bytes/content.ts";
 import { Holds } from "./holds.ts";
 import { splitNumber } from "./names.ts";
 import { changed, wholeCount } from "./provenance.ts";
-import { asksForPart, readPart, readWhole, type Source, whenRead } from "./bytes/read-part.ts";
+import { asksForPart, readPart, readWhole, type Source } from "./bytes/read-part.ts";
 import { receive } from "./bytes/receive.ts";
 import type { Rows, Stored } from "./rows/rows.ts";
 import { StoreState } from "./store-state.ts";
@@ -28,6 +28,7 @@ import type {
   VariableStore,
   Write,
 } from "./variable-store.ts";
+import { whenReady } from "./when-ready.ts";
 import { Writer } from "./writer.ts";
 
 export interface StoreOptions {
@@ -75,7 +76,7 @@ export class Variables implements VariableStore {
   }
 
   save(write: Write): Awaitable<VariableInfo> {
-    return whenRead(this.saveAll([write]), only);
+    return whenReady(this.saveAll([write]), only);
   }
 
   saveAll(writes: readonly Write[]): Awaitable<readonly VariableInfo[]> {
@@ -84,7 +85,7 @@ export class Variables implements VariableStore {
 
   prepare(write: Write): Awaitable<PreparedWrite> {
     const batch = this.#batch([write]);
-    return whenRead(batch.prepare(), () => ({
+    return whenReady(batch.prepare(), () => ({
       commit: () => only(batch.commit()),
       discard: () => batch.settle(),
     }));
@@ -103,7 +104,7 @@ export class Variables implements VariableStore {
   }
 
   read(name: string): Awaitable<Json | undefined> {
-    return whenRead(this.readPath(name, []), valueIn);
+    return whenReady(this.readPath(name, []), valueIn);
   }
 
   readPath(name: string, path: Path): Awaitable<Reading | undefined> {
@@ -264,7 +265,7 @@ export class Variables implements VariableStore {
     const stored = this.#state.rows.stored(entry.name);
     if (stored === undefined) return undefined;
     if (asksForPart(stored, path)) return this.#holding(stored, (source) => readPart(source, path));
-    return whenRead(this.#load(entry, stored), (value) => readPath(value, path));
+    return whenReady(this.#load(entry, stored), (value) => readPath(value, path));
   }
 
   #batch(writes: readonly Write[]): Batch {
@@ -272,7 +273,7 @@ export class Variables implements VariableStore {
       state: this.#state,
       writer: this.#writer,
       // Not an access: a write that is refused leaves no trace.
-      read: (entry) => whenRead(this.#readPath(entry, []), valueIn),
+      read: (entry) => whenReady(this.#readPath(entry, []), valueIn),
     });
   }
 
@@ -280,7 +281,7 @@ export class Variables implements VariableStore {
   #load(entry: Entry, stored: Stored): Awaitable<Json> {
     this.#state.cache.makeRoom(stored.bytes);
     const reading = this.#holding(stored, (source) => readWhole(entry.name, source));
-    return whenRead(reading, (value) => {
+    return whenReady(reading, (value) => {
       // Meanwhile there may be another version.
       const isCurrent = this.#state.catalog.get(entry.name)?.seq === entry.seq;
       if (isCurrent) this.#state.cache.set(entry.name, value, stored.bytes);

@@ -10,6 +10,7 @@ import type {
   VariableStore,
   Write,
 } from "../store/variable-store.ts";
+import { whenReady } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Place } from "./save-target.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
@@ -95,8 +96,7 @@ function savedOf(
   // Records that came as a stream are read again if they are few.
   const isSmall = info.chars <= limits.maxShownResultChars && info.type !== "bytes";
   if (json !== undefined || !isSmall) return shown(json);
-  const reading = store.read(info.name);
-  return reading instanceof Promise ? reading.then(shown) : shown(reading);
+  return whenReady(store.read(info.name), shown);
 }
 
 interface Kept extends Pick<Saving, "places" | "unresolved" | "scope"> {

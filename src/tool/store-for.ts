@@ -1,5 +1,6 @@
 import type { Lookup } from "../reference/reference.ts";
 import type { VariableInfo, VariableStore, Write } from "../store/variable-store.ts";
+import { whenReady } from "../store/when-ready.ts";
 import { requireOpen, type SaveTarget, saveTargetIn, takenName } from "./save-target.ts";
 import { type LookupOptions, lookupInStore } from "./store-lookup.ts";
 import type { RunScope } from "./wrapped-tool.ts";
@@ -156,14 +157,10 @@ function changes(scope: RunScope | undefined, store: VariableStore): Pick<Variab
       return info === undefined ? undefined : { ...info, name };
     },
     save(write) {
-      const saving = store.save(inPlace(write));
-      return saving instanceof Promise ? saving.then(written) : written(saving);
+      return whenReady(store.save(inPlace(write)), written);
     },
     saveAll(writes) {
-      const saving = store.saveAll(writes.map(inPlace));
-      return saving instanceof Promise
-        ? saving.then((infos) => infos.map(written))
-        : saving.map(written);
+      return whenReady(store.saveAll(writes.map(inPlace)), (infos) => infos.map(written));
     },
     prepare: (write) => store.prepare(inPlace(write)),
   };

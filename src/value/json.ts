@@ -41,11 +41,16 @@ export function countOf(value: Json): number {
 /** What the text says as JSON; undefined if it is none. */
 export function jsonIn(text: string): Json | undefined {
   try {
-    // What JSON.parse returns is Json by definition.
-    return JSON.parse(text) as Json;
+    return parsedJson(text);
   } catch {
     return undefined;
   }
+}
+
+/** What the text says as JSON. Throws a SyntaxError if it is none. */
+export function parsedJson(text: string): Json {
+  // What JSON.parse returns is Json by definition.
+  return JSON.parse(text) as Json;
 }
 
 /** Code points in a text; a lone surrogate counts as one. Cost: linear. */

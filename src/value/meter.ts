@@ -2,7 +2,7 @@ import { limits } from "../limits.ts";
 import type { Mark } from "./marks.ts";
 
 /** What went through a meter. */
-interface Metered {
+export interface Metered {
   readonly about: {
     readonly type: "string" | "array" | "bytes";
     /** Code points, records or bytes. */

@@ -17,17 +17,17 @@ export type Segment =
 export type Path = readonly Segment[];
 
 /** What a path led to, or how far it led and what is there. */
-export type Reading =
-  | { readonly found: true; readonly value: Json }
-  | {
-      readonly found: false;
-      /** The longest start of the path that exists. */
-      readonly nearest: Path;
-      /** The keys there, if it is an object. */
-      readonly keys?: readonly string[];
-      /** The elements or characters there, if it is an array or a string. */
-      readonly length?: number;
-    };
+export type Reading = { readonly found: true; readonly value: Json } | Missing;
+
+interface Missing {
+  readonly found: false;
+  /** The longest start of the path that exists. */
+  readonly nearest: Path;
+  /** The keys there, if it is an object. */
+  readonly keys?: readonly string[];
+  /** The elements or characters there, if it is an array or a string. */
+  readonly length?: number;
+}
 
 /** The value at the end of the path; own properties only. Nothing is copied but slices and projections. */
 export function readPath(root: Json, path: Path): Reading {
@@ -46,30 +46,57 @@ export function readPath(root: Json, path: Path): Reading {
 function readEach(value: Json, path: Path, position: number): Reading {
   const elements = elementsOf(value);
   if (elements === undefined) return missing(value, path.slice(0, position));
-  const rest = path.slice(position + 1);
-  const values: Json[] = [];
-  for (const element of elements) {
-    const reading = readPath(element, rest);
-    if (reading.found) values.push(reading.value);
-  }
-  // Elements that lack the rest are left out; if all of them lack it, the path leads nowhere.
-  if (values.length > 0 || elements.length === 0) return { found: true, value: values };
-  return missingBelow(elements, rest, path.slice(0, position + 1));
+  const each = new EachReading(path.slice(position + 1));
+  for (const element of elements) each.add(element);
+  return below(each.reading(), path.slice(0, position));
 }
 
-/** The miss that came furthest, among the first elements: it says most about what is there. */
-function missingBelow(elements: readonly Json[], rest: Path, prefix: Path): Reading {
-  let furthest: Extract<Reading, { found: false }> = { found: false, nearest: [] };
-  for (const element of elements.slice(0, MAX_LOOKED_AT)) {
-    const reading = readPath(element, rest);
-    if (reading.found) continue;
-    const isFirst = furthest.keys === undefined && furthest.length === undefined;
-    if (isFirst || reading.nearest.length > furthest.nearest.length) furthest = reading;
+/** What `[*]` and the rest of the path find in elements that come one after the other. */
+export class EachReading {
+  readonly #rest: Path;
+  readonly #values: Json[] = [];
+  readonly #missed: Missing[] = [];
+
+  constructor(rest: Path) {
+    this.#rest = rest;
   }
-  return { ...furthest, nearest: [...prefix, ...furthest.nearest] };
+
+  /** What was found in the element, if it has the rest of the path. */
+  add(element: Json): Json | undefined {
+    const reading = readPath(element, this.#rest);
+    if (!reading.found) {
+      if (this.#missed.length < MAX_MISSED) this.#missed.push(reading);
+      return undefined;
+    }
+    this.#values.push(reading.value);
+    return reading.value;
+  }
+
+  /** Elements that lack the rest are left out; if all of them lack it, the path leads nowhere. */
+  reading(): Reading {
+    const isFound = this.#values.length > 0 || this.#missed.length === 0;
+    if (isFound) return { found: true, value: this.#values };
+    return below(furthestOf(this.#missed), [{ each: true }]);
+  }
 }
 
-const MAX_LOOKED_AT = 20;
+/** The first ones say enough about what is there. */
+const MAX_MISSED = 20;
+
+/** The miss that came furthest, unless it is of a value of which nothing can be told. */
+function furthestOf(missed: readonly Missing[]): Missing {
+  let furthest: Missing = { found: false, nearest: [] };
+  for (const reading of missed) {
+    const tellsNothing = furthest.keys === undefined && furthest.length === undefined;
+    if (tellsNothing || reading.nearest.length > furthest.nearest.length) furthest = reading;
+  }
+  return furthest;
+}
+
+/** A reading inside of what lies at `prefix`, as seen from the whole. */
+export function below(reading: Reading, prefix: Path): Reading {
+  return reading.found ? reading : { ...reading, nearest: [...prefix, ...reading.nearest] };
+}
 
 function missing(value: Json, nearest: Path): Reading {
   if (isJsonArray(value)) return { found: false, nearest, length: value.length };
@@ -93,6 +120,23 @@ function step(value: Json, segment: Exclude<Segment, { each: true }>): Json | un
   if ("index" in segment) return isJsonArray(value) ? value.at(segment.index) : undefined;
   if (isJsonArray(value)) return value.slice(segment.from, segment.to);
   return typeof value === "string" ? sliceCodePoints(value, segment) : undefined;
+}
+
+/** Elements or characters `from` to before `to`, counted from the start: 0 ≤ `from` ≤ `to`. */
+export interface Bounds {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A slice's bounds as RFC 9535 has them, in a value of so many elements or characters. */
+export function sliceBounds(
+  { from = 0, to }: { readonly from?: number; readonly to?: number },
+  count: number,
+): Bounds {
+  const bounded = (bound: number) =>
+    Math.min(Math.max(bound < 0 ? count + bound : bound, 0), count);
+  const start = bounded(from);
+  return { from: start, to: Math.max(to === undefined ? count : bounded(to), start) };
 }
 
 /** A slice by code points. Cost: linear in the code points that are counted, from either end; no copy. */

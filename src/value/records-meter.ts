@@ -1,7 +1,7 @@
 import { ByrefError, limitExceeded, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { joinBytes, piecesOf } from "./bytes.ts";
-import type { Json } from "./json.ts";
+import { type Json, parsedJson } from "./json.ts";
 import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
 import { ArrayPreview } from "./preview.ts";
@@ -93,8 +93,7 @@ export class RecordsMeter implements Meter {
 
   #parse(text: string): Json {
     try {
-      // What JSON.parse returns is Json by definition.
-      return JSON.parse(text) as Json;
+      return parsedJson(text);
     } catch (error) {
       throw notJson(messageOf(error), { record: this.#count + 1, line: this.#lines });
     }

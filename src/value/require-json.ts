@@ -4,8 +4,8 @@ import { isScalar, type Json } from "./json.ts";
 
 /**
  * Throws `limit_exceeded` for a value of more than `maxDepth` levels, which could not be written or read
- * without running out of stack, or of more than `maxContainers` arrays and objects, and `bad_value` for a number that is not finite (1e400), which JSON would
- * turn into null. Not recursive. Cost: linear.
+ * without running out of stack, or of more than `maxContainers` arrays and objects, and `bad_value` for a
+ * number that is not finite (1e400), which JSON would turn into null. Not recursive. Cost: linear.
  */
 export function requireJson(value: Json): void {
   let level: readonly Json[] = [value];
@@ -15,9 +15,9 @@ export function requireJson(value: Json): void {
     for (const inner of level) {
       if (typeof inner === "number" && !Number.isFinite(inner)) throw notFinite();
       if (isScalar(inner)) continue;
-      if (depth >= limits.maxDepth) throw tooDeep(depth + 1);
+      if (depth >= limits.maxDepth) throw tooMuch("maxDepth", depth + 1);
       containers++;
-      if (containers > limits.maxContainers) throw tooMany(containers);
+      if (containers > limits.maxContainers) throw tooMuch("maxContainers", containers);
       for (const element of Object.values(inner)) next.push(element);
     }
     level = next;
@@ -28,12 +28,7 @@ function notFinite(): ByrefError {
   return new ByrefError("bad_value", "A number is too large to be kept; send it as a string.");
 }
 
-function tooMany(actual: number): ByrefError {
+function tooMuch(limit: "maxDepth" | "maxContainers", actual: number): ByrefError {
   const advice = "Send flatter data, or text.";
-  return limitExceeded("maxContainers", { maximum: limits.maxContainers, actual, advice });
-}
-
-function tooDeep(actual: number): ByrefError {
-  const advice = "Send flatter data, or text.";
-  return limitExceeded("maxDepth", { maximum: limits.maxDepth, actual, advice });
+  return limitExceeded(limit, { maximum: limits[limit], actual, advice });
 }

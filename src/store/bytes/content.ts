@@ -1,7 +1,14 @@
 import { limitExceeded } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { encodeArray } from "../../value/encode-json.ts";
-import { countOf, deepFreeze, isJsonArray, type Json, typeOfJson } from "../../value/json.ts";
+import {
+  countOf,
+  deepFreeze,
+  isJsonArray,
+  type Json,
+  parsedJson,
+  typeOfJson,
+} from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
 import { BytesMeter } from "../../value/bytes-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
@@ -77,7 +84,7 @@ export function jsonContent(value: Json): Content {
   // What is so large would be too much in memory twice; it is parsed when it is first read.
   if (bytes.length > limits.maxChunkedBytes) return new Content({ about, marks, body: bytes });
   const text = decodeUtf8(bytes);
-  const copy = deepFreeze(parsed(text));
+  const copy = deepFreeze(parsedJson(text));
   return bytes.length > limits.maxRowBytes
     ? new Content({ about, marks, body: bytes, value: copy })
     : new Content({ about, marks: [], body: text, value: copy });
@@ -88,7 +95,7 @@ export function valueIn({ about, body, value }: Content): Json | undefined {
   if (value !== undefined || !(body instanceof Uint8Array)) return value;
   const format = formatOf(about.mediaType);
   if (format === "text") return decodeUtf8(body);
-  return format === "json" ? parsed(decodeUtf8(body)) : undefined;
+  return format === "json" ? parsedJson(decodeUtf8(body)) : undefined;
 }
 
 export const WAYS_OUT =
@@ -118,11 +125,6 @@ function described(value: Json) {
     shape: shapeOf(value),
     preview: previewOf(value),
   };
-}
-
-/** What JSON.parse returns is Json by definition. */
-export function parsed(text: string): Json {
-  return JSON.parse(text) as Json;
 }
 
 export function requireAtMost(

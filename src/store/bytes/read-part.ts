@@ -1,13 +1,23 @@
 import { ByrefError, limitExceeded } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { parseElements, parseRecords } from "../../value/encode-json.ts";
-import { deepFreeze, type Json } from "../../value/json.ts";
+import { deepFreeze, type Json, parsedJson } from "../../value/json.ts";
 import { spanOf } from "../../value/marks.ts";
 import { byteLength, decodeUtf8 } from "../../value/utf8.ts";
-import { type Path, type Reading, readPath, sliceCodePoints } from "../../value/path.ts";
-import { formatOf, parsed } from "./content.ts";
+import {
+  type Bounds,
+  below,
+  EachReading,
+  type Path,
+  type Reading,
+  readPath,
+  sliceBounds,
+  sliceCodePoints,
+} from "../../value/path.ts";
+import { formatOf } from "./content.ts";
 import type { Stored } from "../rows/rows.ts";
 import type { Awaitable } from "../variable-store.ts";
+import { whenReady } from "../when-ready.ts";
 
 /** A stored value and a way to its bytes. */
 export interface Source {
@@ -29,13 +39,13 @@ export function readWhole(name: string, { stored, read }: Source): Awaitable<Jso
     throw new ByrefError("bad_value", message);
   }
   requireReadable(bytes);
-  return whenRead(read(0, bytes), (whole) => {
+  return whenReady(read(0, bytes), (whole) => {
     if (stored.marks.length > 0 && format !== "text") {
       return deepFreeze(parseSpans(stored, { fromByte: 0, bytes: whole }));
     }
     const text = decodeUtf8(whole);
     if (format === "text") return text;
-    return deepFreeze(format === "records" ? parseRecords(text) : parsed(text));
+    return deepFreeze(format === "records" ? parseRecords(text) : parsedJson(text));
   });
 }
 
@@ -54,39 +64,22 @@ export function readPart(source: Source, path: Path): Awaitable<Reading> {
   if ("index" in first) {
     const index = first.index < 0 ? count + first.index : first.index;
     if (isText || index < 0 || index >= count) return isMissing;
-    return whenRead(elements(source, { from: index, to: index + 1 }), ([element]) =>
+    return whenReady(elements(source, { from: index, to: index + 1 }), ([element]) =>
       element === undefined ? isMissing : below(readPath(element, rest), [first]),
     );
   }
-  const range = rangeOf(first, count);
-  if (range.from >= range.to) return below(readPath(isText ? "" : [], rest), [first]);
-  const part = isText ? text(source, range) : elements(source, range);
-  return whenRead<Json, Reading>(part, (value) => below(readPath(value, rest), [first]));
+  const bounds = sliceBounds(first, count);
+  if (bounds.from === bounds.to) return below(readPath(isText ? "" : [], rest), [first]);
+  const part = isText ? text(source, bounds) : elements(source, bounds);
+  return whenReady<Json, Reading>(part, (value) => below(readPath(value, rest), [first]));
 }
 
-/** A slice's bounds as RFC 9535 has them, in a value of so many elements. */
-function rangeOf({ from = 0, to }: { from?: number; to?: number }, count: number): Range {
-  const bounded = (bound: number) =>
-    Math.min(Math.max(bound < 0 ? count + bound : bound, 0), count);
-  return { from: bounded(from), to: to === undefined ? count : bounded(to) };
-}
-
-interface Range {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** A path that leads nowhere inside of a part, as seen from the whole. */
-function below(reading: Reading, prefix: Path): Reading {
-  return reading.found ? reading : { ...reading, nearest: [...prefix, ...reading.nearest] };
-}
-
-function elements(source: Source, range: Range): Awaitable<readonly Json[]> {
+function elements(source: Source, bounds: Bounds): Awaitable<readonly Json[]> {
   const { stored } = source;
-  const { fromByte, toByte, firstCount } = spanOf(stored.marks, stored, range);
-  return whenRead(readSpan(source, fromByte, toByte), (bytes) => {
+  const { fromByte, toByte, firstCount } = spanOf(stored.marks, stored, bounds);
+  return whenReady(readSpan(source, fromByte, toByte), (bytes) => {
     const span = parseSpans(stored, { fromByte, bytes });
-    const found = span.slice(range.from - firstCount, range.to - firstCount);
+    const found = span.slice(bounds.from - firstCount, bounds.to - firstCount);
     // Without the brackets: one element may have all of it.
     if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(JSON.stringify(found)) - 2);
     return deepFreeze(found);
@@ -113,13 +106,13 @@ function parseSpan({ mediaType }: Stored, bytes: Uint8Array): Json[] {
   return formatOf(mediaType) === "records" ? parseRecords(span) : parseElements(span);
 }
 
-function text(source: Source, range: Range): Awaitable<string> {
+function text(source: Source, bounds: Bounds): Awaitable<string> {
   const { stored } = source;
-  const { fromByte, toByte, firstCount } = spanOf(stored.marks, stored, range);
-  return whenRead(readSpan(source, fromByte, toByte), (bytes) => {
+  const { fromByte, toByte, firstCount } = spanOf(stored.marks, stored, bounds);
+  return whenReady(readSpan(source, fromByte, toByte), (bytes) => {
     const found = sliceCodePoints(decodeUtf8(bytes), {
-      from: range.from - firstCount,
-      to: range.to - firstCount,
+      from: bounds.from - firstCount,
+      to: bounds.to - firstCount,
     });
     if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(found));
     return found;
@@ -137,11 +130,19 @@ function readSpan({ read }: Source, from: number, to: number): Awaitable<Uint8Ar
 const MAX_AROUND_BYTES = 4 * limits.markBytes;
 
 function readEach(source: Source, rest: Path): Awaitable<Reading> {
-  const each = new Each(rest);
-  return whenRead(
-    eachSpan(source, (span) => each.add(span)),
-    () => each.reading(),
-  );
+  const each = new EachReading(rest);
+  let chars = 0;
+  const take = (span: readonly Json[]) => {
+    const found = span.map((element) => each.add(element)).filter((value) => value !== undefined);
+    chars += JSON.stringify(found).length;
+    requireReadable(chars);
+  };
+  return whenReady(eachSpan(source, take), () => frozen(each.reading()));
+}
+
+function frozen(reading: Reading): Reading {
+  if (reading.found) deepFreeze(reading.value);
+  return reading;
 }
 
 /** One span after the other, so that memory holds one of them. */
@@ -165,61 +166,10 @@ function eachSpan(
   }
 }
 
-/** What `[*]` and the path behind it find in elements that come in spans. */
-class Each {
-  readonly #rest: Path;
-  readonly #found: Json[] = [];
-  readonly #missed: Missing[] = [];
-  #chars = 0;
-
-  constructor(rest: Path) {
-    this.#rest = rest;
-  }
-
-  add(span: readonly Json[]): void {
-    const firstFound = this.#found.length;
-    for (const element of span) {
-      const reading = readPath(element, this.#rest);
-      if (reading.found) this.#found.push(reading.value);
-      else if (this.#missed.length < MAX_LOOKED_AT) this.#missed.push(reading);
-    }
-    this.#chars += JSON.stringify(this.#found.slice(firstFound)).length;
-    requireReadable(this.#chars);
-  }
-
-  reading(): Reading {
-    const isFound = this.#found.length > 0 || this.#missed.length === 0;
-    if (isFound) return { found: true, value: deepFreeze(this.#found) };
-    return below(furthestOf(this.#missed), [{ each: true }]);
-  }
-}
-
-/** The miss that tells most, chosen as `readPath` chooses it among an array's first elements. */
-function furthestOf(missed: readonly Missing[]): Missing {
-  let furthest: Missing = { found: false, nearest: [] };
-  for (const reading of missed) {
-    const tellsNothing = furthest.keys === undefined && furthest.length === undefined;
-    if (tellsNothing || reading.nearest.length > furthest.nearest.length) furthest = reading;
-  }
-  return furthest;
-}
-
-const MAX_LOOKED_AT = 20;
-
-type Missing = Extract<Reading, { found: false }>;
-
 /** Throws `limit_exceeded` for what would have to be in memory as a whole. */
 function requireReadable(actual: number): void {
   const maximum = limits.maxJsonBytes;
   if (actual <= maximum) return;
   const advice = "Ask for a slice of it, such as [0:100].";
   throw limitExceeded("maxJsonBytes", { maximum, actual, advice });
-}
-
-/** Goes on at once if there is nothing to wait for. */
-export function whenRead<Value, Result>(
-  value: Awaitable<Value>,
-  use: (value: Value) => Awaitable<Result>,
-): Awaitable<Result> {
-  return value instanceof Promise ? value.then((read) => use(read)) : use(value);
 }

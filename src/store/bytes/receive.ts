@@ -5,7 +5,7 @@ import { BytesMeter } from "../../value/bytes-meter.ts";
 import type { Meter } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
-import type { Json } from "../../value/json.ts";
+import { type Json, parsedJson } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Bodies, BodyWriter } from "./bodies.ts";
 import {
@@ -14,7 +14,6 @@ import {
   type Format,
   formatOf,
   jsonContent,
-  parsed,
   requireAtMost,
   WAYS_OUT,
 } from "./content.ts";
@@ -119,7 +118,7 @@ function decoded(utf8: TextDecoder, bytes?: Uint8Array): string {
 
 function parseBody(text: string): Json {
   try {
-    return parsed(text);
+    return parsedJson(text);
   } catch (error) {
     throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
   }

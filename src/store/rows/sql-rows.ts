@@ -1,5 +1,5 @@
 import { limits } from "../../limits.ts";
-import { deepFreeze, type Json } from "../../value/json.ts";
+import { deepFreeze, parsedJson } from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
 import { SqlChunks } from "../bytes/chunks.ts";
 import type { StoredBody } from "../bytes/content.ts";
@@ -222,7 +222,7 @@ function infoFrom(row: SqlRow): VariableInfo {
     ...(description === undefined ? {} : { description }),
     ...(tool === undefined ? {} : { tool }),
     ...(toolCallId === undefined ? {} : { toolCallId }),
-    ...(input === undefined ? {} : { input: deepFreeze(JSON.parse(input) as Json) }),
+    ...(input === undefined ? {} : { input: deepFreeze(parsedJson(input)) }),
     createdAt: toIso(numberIn(row, "created_at")),
     updatedAt: toIso(numberIn(row, "updated_at")),
     accessedAt: toIso(numberIn(row, "accessed_at")),

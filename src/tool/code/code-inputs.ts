@@ -4,7 +4,7 @@ import { dollar } from "../../reference/dollar.ts";
 import { type Reference, wholeView } from "../../reference/reference.ts";
 import { problemFrom } from "../../reference/resolve.ts";
 import type { Glance, VariableStore } from "../../store/variable-store.ts";
-import type { Json } from "../../value/json.ts";
+import { type Json, parsedJson } from "../../value/json.ts";
 import type { Labels } from "../labels.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import type { NamedText } from "./sandbox.ts";
@@ -128,7 +128,7 @@ export function parseResult(text: string): Json {
     const sizes = { maximum: limits.maxContainers, actual: containers };
     throw limitExceeded("maxContainers", { ...sizes, advice: "Return flatter data, or text." });
   }
-  return JSON.parse(text) as Json;
+  return parsedJson(text);
 }
 
 const QUOTE = 34;

@@ -3,7 +3,14 @@ import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/resolve.ts";
 import type { Awaitable, VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import { codePointCount, isJsonArray, isScalar, type Json } from "../../value/json.ts";
-import { type Path, readPath, type Segment, sliceCodePoints } from "../../value/path.ts";
+import {
+  type Bounds,
+  type Path,
+  readPath,
+  type Segment,
+  sliceBounds,
+  sliceCodePoints,
+} from "../../value/path.ts";
 import { existing, referenceTo, type Target } from "./variable-target.ts";
 
 /** An array or a text, of which pieces can be had without the rest. */
@@ -21,20 +28,14 @@ export interface Sequence {
   pathOfSlice(from: number, to: number): Path;
 }
 
-/** Elements or characters `from` to before `to` of a value that lies in the store. */
-export interface Stretch {
-  readonly from: number;
-  readonly to: number;
-}
-
 /** What the target is: a sequence, or a value of another kind. Of what is stored as one, nothing is loaded. */
 export async function partAt(
   store: VariableStore,
   target: Target,
 ): Promise<{ readonly sequence: Sequence } | { readonly value: Json }> {
   const info = existing(store, target.name);
-  const stretch = stretchOf(info, target.path);
-  if (stretch !== undefined) return { sequence: stored(store, info, stretch) };
+  const bounds = sliceOf(info, target.path);
+  if (bounds !== undefined) return { sequence: stored(store, info, bounds) };
   const value = await valueAt(store, target);
   if (isJsonArray(value)) return { sequence: inArray(store, target, value) };
   return typeof value === "string" ? { sequence: inText(value, target) } : { value };
@@ -53,40 +54,30 @@ export async function valueAt(store: VariableStore, target: Target): Promise<Jso
 }
 
 /** All of a stored array or text, or one slice of it: what has not to be loaded to be cut. */
-function stretchOf({ type, count }: VariableInfo, path: Path): Stretch | undefined {
+function sliceOf({ type, count }: VariableInfo, path: Path): Bounds | undefined {
   if (type !== "array" && type !== "string") return undefined;
   const [first, ...rest] = path;
   if (first === undefined) return { from: 0, to: count };
-  return rest.length === 0 && isSlice(first) ? boundedBy(first, count) : undefined;
+  return rest.length === 0 && isSlice(first) ? sliceBounds(first, count) : undefined;
 }
 
 function isSlice(segment: Segment): segment is { readonly from?: number; readonly to?: number } {
   return !("key" in segment) && !("index" in segment) && !("each" in segment);
 }
 
-function boundedBy(
-  { from = 0, to }: { readonly from?: number; readonly to?: number },
-  count: number,
-): Stretch {
-  const bounded = (bound: number) =>
-    Math.min(Math.max(bound < 0 ? count + bound : bound, 0), count);
-  const start = bounded(from);
-  return { from: start, to: Math.max(to === undefined ? count : bounded(to), start) };
-}
-
-function stored(store: VariableStore, info: VariableInfo, stretch: Stretch): Sequence {
+function stored(store: VariableStore, info: VariableInfo, bounds: Bounds): Sequence {
   const type = info.type === "array" ? "array" : "string";
   return {
     type,
-    count: stretch.to - stretch.from,
+    count: bounds.to - bounds.from,
     averageChars: info.chars / Math.max(info.count, 1),
     slice: async (from, to) => {
       if (from >= to) return type === "array" ? [] : "";
-      const path = [{ from: stretch.from + from, to: stretch.from + to }];
+      const path = [{ from: bounds.from + from, to: bounds.from + to }];
       return valueAt(store, { name: info.name, path });
     },
-    pathOf: (index) => [{ index: stretch.from + index }],
-    pathOfSlice: (from, to) => [{ from: stretch.from + from, to: stretch.from + to }],
+    pathOf: (index) => [{ index: bounds.from + index }],
+    pathOfSlice: (from, to) => [{ from: bounds.from + from, to: bounds.from + to }],
   };
 }
 
@@ -180,7 +171,7 @@ async function* batchesOf(sequence: Sequence, first: number) {
 /** Undefined if they are too many to be loaded at once; one alone that is too large throws. */
 export async function elementsWithin(
   sequence: Sequence,
-  { from, to }: Stretch,
+  { from, to }: Bounds,
 ): Promise<readonly Json[] | undefined> {
   try {
     const elements = await sequence.slice(from, to);

@@ -22,9 +22,9 @@ const MAX_PATH_CHARS = 1_200;
  */
 export function targetIn(written: string, path: string | undefined = ""): Target {
   const text = withoutMarks(written.trim());
-  const stretch = { text, limit: text.length, ended: true };
-  const { end } = matchName(stretch, 0);
-  const start = matchPath(stretch, Math.max(end, 0));
+  const view = { text, limit: text.length, ended: true };
+  const { end } = matchName(view, 0);
+  const start = matchPath(view, Math.max(end, 0));
   if (end <= 0 || start.end !== text.length) {
     const said = `"${written.slice(0, 80)}" names no variable; write e.g. orders, or $orders[0].id.`;
     throw new ByrefError("bad_name", said);

@@ -1,9 +1,10 @@
 import { ByrefError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { bytesContent, formatOf, parsed } from "../../store/bytes/content.ts";
+import { bytesContent, formatOf } from "../../store/bytes/content.ts";
 import { toIdentifier } from "../../store/names.ts";
 import type { VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
 import { toolOutput } from "../../tool/tool-output.ts";
+import { parsedJson } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 
 /** A person's message as it comes in. */
@@ -99,11 +100,11 @@ function valueOf(bytes: Uint8Array, mediaType: string): Write["value"] {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
     if (format === "text") return text;
-    if (format === "json") return parsed(text);
+    if (format === "json") return parsedJson(text);
     return text
       .split("\n")
       .filter((line) => line.trim() !== "")
-      .map(parsed);
+      .map(parsedJson);
   } catch {
     return bytesContent(bytes, mediaType);
   }

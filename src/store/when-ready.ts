@@ -1,0 +1,9 @@
+import type { Awaitable } from "./variable-store.ts";
+
+/** What `use` makes of the value: at once if there is nothing to wait for. */
+export function whenReady<Value, Result>(
+  value: Awaitable<Value>,
+  use: (value: Value) => Awaitable<Result>,
+): Awaitable<Result> {
+  return value instanceof Promise ? value.then(use) : use(value);
+}
