@@ -1,10 +1,10 @@
 import type { TextStreamPart, ToolSet } from "ai";
 import { limits } from "../limits.ts";
-import { type ExpandOptions, Expander, type ExpansionBudget } from "../reference/expand.ts";
+import { Expander, type ExpandOptions, type ExpansionBudget } from "../reference/expand.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
-import { slicesOf } from "../value/json.ts";
+import { slicesOf } from "../value/characters.ts";
 import { keepWritten } from "./written-text.ts";
 
 export type ExpandingOptions = Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls">;

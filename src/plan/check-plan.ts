@@ -3,7 +3,7 @@ import { messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { type Need, referencesIn } from "../reference/references-in.ts";
 import { type SaveTarget, saveTargetIn } from "../tool/save-target.ts";
-import { clip } from "../value/json.ts";
+import { clip } from "../value/characters.ts";
 import { formatPath } from "../value/path.ts";
 import { gateFindings } from "./check-gates.ts";
 import { parameterFindings } from "./check-parameters.ts";

@@ -1,5 +1,5 @@
 import { limits } from "../limits.ts";
-import { clip } from "../value/json.ts";
+import { clip } from "../value/characters.ts";
 import type { Finding } from "./plan.ts";
 
 const MAX_MESSAGE_CHARS = 1_000;

@@ -1,8 +1,7 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { clip, codePointCount } from "../value/characters.ts";
 import {
-  clip,
-  codePointCount,
   isJsonArray,
   isJsonObject,
   isScalar,

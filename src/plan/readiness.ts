@@ -1,4 +1,4 @@
-import { clip } from "../value/json.ts";
+import { clip } from "../value/characters.ts";
 import type { CheckedCall, CheckedNeed } from "./check-plan.ts";
 import type { Writer, Writers } from "./path-index.ts";
 import type { CallState, GateDecision } from "./run-record.ts";

@@ -1,4 +1,4 @@
-import { clip } from "../value/json.ts";
+import { clip } from "../value/characters.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { Awaitable, VariableStore } from "../store/variable-store.ts";
@@ -12,8 +12,8 @@ import { waitsFor } from "./gates.ts";
 import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import {
   type CallState,
-  GATES,
   type GateDecision,
+  GATES,
   isOpenRun,
   nameInRun,
   type RunRecord,

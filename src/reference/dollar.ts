@@ -1,4 +1,4 @@
-import { isWordCode } from "../value/path.ts";
+import { isWordCode } from "../value/characters.ts";
 import { matchName, matchPath } from "./grammar.ts";
 import { type Match, NONE, PARTIAL, type Syntax, type View } from "./reference.ts";
 

@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
-import { clip } from "../value/json.ts";
-import { type ExpandOptions, Expander } from "./expand.ts";
+import { clip } from "../value/characters.ts";
+import { Expander, type ExpandOptions } from "./expand.ts";
 import type { Lookup } from "./reference.ts";
 
 /**

@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
-import { isDigit, isWordCode, type Path, type Segment } from "../value/path.ts";
+import { isDigit, isWordCode } from "../value/characters.ts";
+import type { Path, Segment } from "../value/path.ts";
 
 /** A stretch of text: `limit` is where it ends, `ended` whether nothing can follow there. */
 export interface Stretch {

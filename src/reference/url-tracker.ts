@@ -1,4 +1,4 @@
-import { isWordCode } from "../value/path.ts";
+import { isWordCode } from "../value/characters.ts";
 
 const SCHEMES = [
   "http",

@@ -1,7 +1,7 @@
 import { ByrefError } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { isDigit, isWordCode } from "../value/characters.ts";
 import { isObject, type Json } from "../value/json.ts";
-import { isDigit, isWordCode } from "../value/path.ts";
 
 /** Arguments that usually say what a call is about, in order of preference. */
 const ID_LIKE = ["location", "city", "name", "id", "query", "symbol", "url", "path"];

@@ -1,6 +1,7 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { clip, deepFreeze, type Json, parsedJson } from "../value/json.ts";
+import { clip } from "../value/characters.ts";
+import { deepFreeze, type Json, parsedJson } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 import { dueAt } from "./expiry.ts";
 import type { Changes, EvictionReason, Tombstone, VariableInfo } from "./variable-store.ts";

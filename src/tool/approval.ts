@@ -1,7 +1,8 @@
 import { ByrefError } from "../errors.ts";
 import type { Decision, PolicyCall } from "./policy.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
-import { clip, isJsonArray, isJsonObject, type Json } from "../value/json.ts";
+import { clip } from "../value/characters.ts";
+import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
 import { failed } from "./run-tool.ts";
 import type { ApprovalRequest, Failed } from "./wrapped-tool.ts";
 

@@ -1,7 +1,8 @@
 import type { ModelMessage } from "ai";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { clip, isObject } from "../value/json.ts";
+import { clip } from "../value/characters.ts";
+import { isObject } from "../value/json.ts";
 import type { AnyTool, CallOptions, Failed } from "./wrapped-tool.ts";
 
 export interface Execution<Result> {

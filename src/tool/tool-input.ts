@@ -1,7 +1,8 @@
 import { asSchema, type ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import { clip, isObject, type Json } from "../value/json.ts";
+import { clip } from "../value/characters.ts";
+import { isObject, type Json } from "../value/json.ts";
 
 const MAX_ISSUES = 10;
 const MAX_ISSUE_CHARS = 200;

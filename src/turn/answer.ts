@@ -1,9 +1,9 @@
 import type { UIMessageChunk } from "ai";
 import { limits } from "../limits.ts";
-import { type ExpandOptions, Expander, type ExpansionBudget } from "../reference/expand.ts";
+import { Expander, type ExpandOptions, type ExpansionBudget } from "../reference/expand.ts";
 import type { Lookup } from "../reference/reference.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
-import { slicesOf } from "../value/json.ts";
+import { slicesOf } from "../value/characters.ts";
 
 export interface AnswerOptions extends Omit<ExpandOptions, "budget" | "urls" | "onUnresolved"> {
   /** Receives every chunk as the client sees it. */

@@ -1,3 +1,5 @@
+import { codePointCount } from "./characters.ts";
+
 /** A value that JSON can hold, read-only all the way down. */
 export type Json = string | number | boolean | null | JsonArray | JsonObject;
 export type JsonArray = readonly Json[];
@@ -51,44 +53,6 @@ export function jsonIn(text: string): Json | undefined {
 export function parsedJson(text: string): Json {
   // What JSON.parse returns is Json by definition.
   return JSON.parse(text) as Json;
-}
-
-/** Code points in a text; a lone surrogate counts as one. Cost: linear. */
-export function codePointCount(text: string): number {
-  let count = text.length;
-  for (let index = 1; index < text.length; index++) {
-    if (isLowSurrogate(text.charCodeAt(index)) && isHighSurrogate(text.charCodeAt(index - 1))) {
-      count--;
-      index++;
-    }
-  }
-  return count;
-}
-
-export function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-export function isLowSurrogate(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff;
-}
-
-/** At most `chars` UTF-16 units of the text's start, never half of a surrogate pair. */
-export function clip(text: string, chars: number): string {
-  if (text.length <= chars) return text;
-  const end = chars > 0 && isHighSurrogate(text.charCodeAt(chars - 1)) ? chars - 1 : chars;
-  return text.slice(0, end);
-}
-
-/** The text in pieces of at most `chars` UTF-16 units, none of which cuts a surrogate pair. */
-export function* slicesOf(text: string, chars: number): Generator<string> {
-  for (let start = 0; start < text.length;) {
-    const end = Math.min(start + chars, text.length);
-    const cutsPair = end < text.length && isHighSurrogate(text.charCodeAt(end - 1));
-    const next = cutsPair ? end - 1 : end;
-    yield text.slice(start, next);
-    start = next;
-  }
 }
 
 /** The same value, frozen all the way down, so that one copy can be handed to every reader. */

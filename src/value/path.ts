@@ -1,11 +1,5 @@
-import {
-  countOf,
-  isHighSurrogate,
-  isJsonArray,
-  isJsonObject,
-  isLowSurrogate,
-  type Json,
-} from "./json.ts";
+import { isDigit, isWordCode, sliceCodePoints } from "./characters.ts";
+import { countOf, isJsonArray, isJsonObject, type Json } from "./json.ts";
 
 /** One step into a value. `from` and `to` are a slice as RFC 9535 defines it, step 1. */
 export type Segment =
@@ -139,37 +133,6 @@ export function sliceBounds(
   return { from: start, to: Math.max(to === undefined ? count : bounded(to), start) };
 }
 
-/** A slice by code points. Cost: linear in the code points that are counted, from either end; no copy. */
-export function sliceCodePoints(text: string, range: { from?: number; to?: number }): string {
-  const { from = 0, to } = range;
-  const start = from < 0 ? offsetFromEnd(text, -from) : offsetOfCodePoint(text, 0, from);
-  if (to === undefined) return text.slice(start);
-  const isAhead = from >= 0 && to >= from;
-  if (isAhead) return text.slice(start, offsetOfCodePoint(text, start, to - from));
-  const end = to < 0 ? offsetFromEnd(text, -to) : offsetOfCodePoint(text, 0, to);
-  return start < end ? text.slice(start, end) : "";
-}
-
-function offsetFromEnd(text: string, count: number): number {
-  let offset = text.length;
-  for (let passed = 0; passed < count && offset > 0; passed++) {
-    const isPair =
-      isLowSurrogate(text.charCodeAt(offset - 1)) && isHighSurrogate(text.charCodeAt(offset - 2));
-    offset -= isPair ? 2 : 1;
-  }
-  return offset;
-}
-
-function offsetOfCodePoint(text: string, start: number, count: number): number {
-  let offset = start;
-  for (let passed = 0; passed < count && offset < text.length; passed++) {
-    const isPair =
-      isHighSurrogate(text.charCodeAt(offset)) && isLowSurrogate(text.charCodeAt(offset + 1));
-    offset += isPair ? 2 : 1;
-  }
-  return offset;
-}
-
 /** The path as it is written after a name. `parsePath(formatPath(path))` is the path. */
 export function formatPath(path: Path): string {
   return path.map(formatSegment).join("");
@@ -193,13 +156,4 @@ export function isPlainKey(key: string): boolean {
 
 function quote(key: string): string {
   return `"${key.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
-}
-
-/** True for a letter, digit or underscore of ASCII, by character code. */
-export function isWordCode(code: number): boolean {
-  return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95 || isDigit(code);
-}
-
-export function isDigit(code: number): boolean {
-  return code >= 48 && code <= 57;
 }

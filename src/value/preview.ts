@@ -1,6 +1,6 @@
 import { limits } from "../limits.ts";
+import { clip } from "./characters.ts";
 import {
-  clip,
   countOf,
   isJsonArray,
   isJsonObject,

@@ -1,7 +1,7 @@
 import { limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
+import { clip } from "./characters.ts";
 import {
-  clip,
   isJsonArray,
   isJsonObject,
   isScalar,

@@ -1,5 +1,6 @@
 import { limits } from "../limits.ts";
-import { clip, isJsonArray, isJsonObject, type Json, typeOfJson } from "./json.ts";
+import { clip } from "./characters.ts";
+import { isJsonArray, isJsonObject, type Json, typeOfJson } from "./json.ts";
 import { isPlainKey } from "./path.ts";
 
 const MAX_DEPTH = 6;

@@ -2,14 +2,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { matchName, parsePath } from "../../src/reference/grammar.ts";
 import type { Json } from "../../src/value/json.ts";
-import {
-  formatPath,
-  isPlainKey,
-  type Path,
-  readPath,
-  type Segment,
-  sliceCodePoints,
-} from "../../src/value/path.ts";
+import { sliceCodePoints } from "../../src/value/characters.ts";
+import { formatPath, isPlainKey, type Path, readPath, type Segment } from "../../src/value/path.ts";
 
 /** Reads with a path as it is written, so that the examples look like references. */
 function read(value: Json, written: string) {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { sliceCodePoints } from "../../src/value/path.ts";
+import { sliceCodePoints } from "../../src/value/characters.ts";
 
 const bound = fc.option(fc.integer({ min: -12, max: 12 }), { nil: undefined });
 

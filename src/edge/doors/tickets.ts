@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { toBase64 } from "../../value/utf8.ts";
+import { toBase64 } from "../../value/base64.ts";
 import type { Settings } from "../settings.ts";
 
 const TICKET_MS = 60_000;

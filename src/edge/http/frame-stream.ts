@@ -1,7 +1,8 @@
 import type { UIMessageChunk } from "ai";
 import { limits } from "../../limits.ts";
 import type { Frame, TurnLog } from "../../turn/log/turn-log.ts";
-import { isHighSurrogate, isObject } from "../../value/json.ts";
+import { isHighSurrogate } from "../../value/characters.ts";
+import { isObject } from "../../value/json.ts";
 
 /**
  * The UI message stream as server-sent events: from the frame at this index on, or else what the request's

@@ -1,4 +1,4 @@
-import { clip } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
 import { version } from "../../version.ts";
 import type { Span, Trace } from "./trace.ts";
 import type { TurnRecord } from "./turn-record.ts";

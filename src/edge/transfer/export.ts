@@ -1,6 +1,6 @@
 import { ByrefError, codeOf, publicMessageOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { toBase64 } from "../../value/utf8.ts";
+import { toBase64 } from "../../value/base64.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "../plans/plans-of.ts";
 import type { TransferFiles } from "./transfer-files.ts";

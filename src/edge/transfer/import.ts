@@ -9,7 +9,7 @@ import type { Tombstone } from "../../store/variable-store.ts";
 import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import type { StoredMessage } from "../../turn/history/history.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
-import { fromBase64 } from "../../value/utf8.ts";
+import { fromBase64 } from "../../value/base64.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "../plans/plans-of.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";

@@ -1,6 +1,6 @@
 import { limits } from "../../limits.ts";
-import { codePointCount } from "../../value/json.ts";
-import { type CapabilityCall, callOf } from "./capability-call.ts";
+import { codePointCount } from "../../value/characters.ts";
+import { callOf, type CapabilityCall } from "./capability-call.ts";
 import type { NamedCall } from "./capability-tools.ts";
 import type { Finding, PlanCall, ReadPlan } from "../plan.ts";
 import { endsName, OPENING, TagBounds } from "./xml-bounds.ts";

@@ -4,15 +4,15 @@ import { parseElements, parseRecords } from "../../value/encode-json.ts";
 import { deepFreeze, type Json, parsedJson } from "../../value/json.ts";
 import { spanOf } from "../../value/marks.ts";
 import { byteLength, decodeUtf8 } from "../../value/utf8.ts";
+import { sliceCodePoints } from "../../value/characters.ts";
 import {
-  type Bounds,
   below,
+  type Bounds,
   EachReading,
   type Path,
   type Reading,
   readPath,
   sliceBounds,
-  sliceCodePoints,
 } from "../../value/path.ts";
 import { formatOf } from "./content.ts";
 import type { Stored } from "../rows/rows.ts";

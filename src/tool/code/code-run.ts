@@ -1,7 +1,8 @@
 import { ByrefError, codeOf, limitExceeded, messageOf, publicMessageOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Awaitable } from "../../store/variable-store.ts";
-import { clip, isObject, type Json } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
+import { isObject, type Json } from "../../value/json.ts";
 import { type CodeInputs, MAX_CROSSING_CHARS, parseResult, readPart } from "./code-inputs.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import type { Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";

@@ -3,15 +3,20 @@ import { ByrefError, codeOf, limitExceeded, messageOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
 import type { Awaitable, VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
-import { clip, type Json } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
+import type { Json } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
 import { parseResult, readInputs } from "./code-inputs.ts";
 import { CodeRun } from "./code-run.ts";
-import { type RuntimeResult, type RuntimeTool, runtimeTool } from "../runtime-tool.ts";
-import type { RuntimeToolContext } from "../runtime-tool.ts";
+import {
+  type RuntimeResult,
+  type RuntimeTool,
+  runtimeTool,
+  type RuntimeToolContext,
+} from "../runtime-tool.ts";
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import { digestOf } from "../tool-input.ts";
-import { notKept, type ToolOutput, toolOutput } from "../tool-output.ts";
+import { notKept, toolOutput, type ToolOutput } from "../tool-output.ts";
 import type { WrappedTool } from "../wrapped-tool.ts";
 
 export interface CodeToolOptions {

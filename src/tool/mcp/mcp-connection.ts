@@ -8,7 +8,7 @@ import {
 } from "@ai-sdk/mcp";
 import type { JSONSchema7 } from "ai";
 import { ByrefError, messageOf } from "../../errors.ts";
-import { clip } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
 import { version } from "../../version.ts";
 import { mcpFetch, withTimeLimit } from "./mcp-fetch.ts";
 import { textOfResult } from "./mcp-result.ts";

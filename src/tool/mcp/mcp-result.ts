@@ -1,5 +1,6 @@
 import type { CallToolResult } from "@ai-sdk/mcp";
-import { isObject } from "../../value/json.ts";
+import { fromBase64 } from "../../value/base64.ts";
+import { isObject, jsonIn } from "../../value/json.ts";
 import type { BytesResult } from "../tool-result.ts";
 
 /**
@@ -13,7 +14,10 @@ export function valueOfResult(result: CallToolResult): unknown {
   const [only, ...others]: readonly unknown[] = result.content;
   if (only === undefined) return null;
   if (others.length > 0 || !isObject(only)) return result.content;
-  if (only.type === "text" && typeof only.text === "string") return parsed(only.text);
+  if (only.type === "text" && typeof only.text === "string") {
+    const said = jsonIn(only.text);
+    return said === undefined ? only.text : said;
+  }
   return bytesIn(only) ?? result.content;
 }
 
@@ -23,14 +27,6 @@ export function textOfResult({ content }: CallToolResult): string {
   return contents
     .flatMap((part) => (isObject(part) && typeof part.text === "string" ? [part.text] : []))
     .join("\n");
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
 }
 
 function bytesIn(content: Readonly<Record<string, unknown>>): BytesResult | undefined {
@@ -43,8 +39,6 @@ function bytesIn(content: Readonly<Record<string, unknown>>): BytesResult | unde
 }
 
 function bytesFrom(base64: string, type: unknown): BytesResult {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let index = 0; index < text.length; index++) bytes[index] = text.charCodeAt(index);
-  return { bytes, mediaType: typeof type === "string" ? type : "application/octet-stream" };
+  const mediaType = typeof type === "string" ? type : "application/octet-stream";
+  return { bytes: fromBase64(base64), mediaType };
 }

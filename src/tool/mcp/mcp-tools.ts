@@ -1,6 +1,7 @@
 import { dynamicTool, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
 import { messageOf } from "../../errors.ts";
-import { clip, isObject } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
+import { isObject } from "../../value/json.ts";
 import {
   McpConnection,
   type McpDefinition,

@@ -1,7 +1,13 @@
 import { ByrefError } from "../../errors.ts";
 import { parsePath } from "../../reference/grammar.ts";
-import { clip, isJsonArray, isJsonObject, isScalar, type Json } from "../../value/json.ts";
-import type { JsonObject } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
+import {
+  isJsonArray,
+  isJsonObject,
+  isScalar,
+  type Json,
+  type JsonObject,
+} from "../../value/json.ts";
 import { type Path, readPath } from "../../value/path.ts";
 
 /** The element itself, where elements are no objects. */

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { isHighSurrogate } from "../../value/json.ts";
+import { cutsPair } from "../../value/characters.ts";
 import { Program } from "./pattern-program.ts";
 import { LINE_FEED, parsePattern } from "./pattern-syntax.ts";
 
@@ -77,12 +77,6 @@ function folded(text: string): string {
           return small.length === character.length ? small : character;
         }).join("");
   return aligned.replaceAll("ς", "σ");
-}
-
-function cutsPair(text: string, at: number): boolean {
-  if (at <= 0 || at >= text.length) return false;
-  const code = text.codePointAt(at - 1) ?? 0;
-  return isHighSurrogate(text.charCodeAt(at - 1)) && code > 0xffff;
 }
 
 class PatternMatcher implements Matcher {

@@ -1,4 +1,5 @@
 import { ByrefError } from "../../errors.ts";
+import { isDigit, isWordCode } from "../../value/characters.ts";
 
 /** What a pattern is made of. Places (`^`, `$`) take no character. */
 export type Pattern =
@@ -79,10 +80,7 @@ class Parser {
 
   #number(): number | undefined {
     let digits = "";
-    for (let next = this.#peek(); next !== undefined && isDigit(next); next = this.#peek()) {
-      digits += next;
-      this.#at++;
-    }
+    while (/^\d$/.test(this.#peek() ?? "")) digits += this.#take();
     return digits === "" ? undefined : Number(digits);
   }
 
@@ -183,22 +181,15 @@ function inAnyCase(test: CharacterTest): CharacterTest {
   };
 }
 
-function isDigit(character: string): boolean {
-  return character >= "0" && character <= "9";
-}
-
-const digit: CharacterTest = (code) => code >= 48 && code <= 57;
-const word: CharacterTest = (code) =>
-  digit(code) || (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95;
 const space: CharacterTest = (code) =>
   (code >= 9 && code <= 13) || code === 32 || code === 0xa0 || code === 0x2028 || code === 0x2029;
 
 const classes: ReadonlyMap<string, CharacterTest> = new Map([
-  ["d", digit],
-  ["w", word],
+  ["d", isDigit],
+  ["w", isWordCode],
   ["s", space],
-  ["D", (code: number) => !digit(code)],
-  ["W", (code: number) => !word(code)],
+  ["D", (code: number) => !isDigit(code)],
+  ["W", (code: number) => !isWordCode(code)],
   ["S", (code: number) => !space(code)],
 ]);
 

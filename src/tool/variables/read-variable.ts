@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { VariableInfo } from "../../store/variable-store.ts";
-import { clip, countOf, isJsonObject, type Json, typeOfJson } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
+import { countOf, isJsonObject, type Json, typeOfJson } from "../../value/json.ts";
 import { formatPath, type Path } from "../../value/path.ts";
 import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
@@ -16,7 +17,7 @@ import {
 import { runtimeTool } from "../runtime-tool.ts";
 import { aboutImage, imageIn, isShowable } from "./show-image.ts";
 import { elementsWithin, partAt, type Sequence } from "./sequence.ts";
-import { lookedAt, readable, referenceTo, targetIn, type Target } from "./variable-target.ts";
+import { lookedAt, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 /** Longer keys are cut, longer values described, where an object is too large to be shown. */
 const MAX_KEY_CHARS = 200;

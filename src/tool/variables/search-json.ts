@@ -1,11 +1,6 @@
 import { limits } from "../../limits.ts";
-import {
-  isHighSurrogate,
-  isJsonArray,
-  isLowSurrogate,
-  isScalar,
-  type Json,
-} from "../../value/json.ts";
+import { cutsPair } from "../../value/characters.ts";
+import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path, readPath, type Segment } from "../../value/path.ts";
 import type { Matcher, TextMatch } from "./matcher.ts";
 
@@ -122,11 +117,4 @@ export function windowOf(text: string, match: TextMatch): TextMatch {
     start: cutsPair(text, start) ? start + 1 : start,
     end: cutsPair(text, end) ? end - 1 : end,
   };
-}
-
-function cutsPair(text: string, at: number): boolean {
-  const isInside = at > 0 && at < text.length;
-  return (
-    isInside && isHighSurrogate(text.charCodeAt(at - 1)) && isLowSurrogate(text.charCodeAt(at))
-  );
 }

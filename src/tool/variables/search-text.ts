@@ -1,4 +1,4 @@
-import { codePointCount } from "../../value/json.ts";
+import { codePointCount } from "../../value/characters.ts";
 import { type Hit, windowOf } from "./search-json.ts";
 import type { Matcher, TextMatch } from "./matcher.ts";
 import type { Sequence } from "./sequence.ts";

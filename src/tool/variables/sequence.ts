@@ -2,15 +2,9 @@ import { codeOf } from "../../errors.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/resolve.ts";
 import type { Awaitable, VariableInfo, VariableStore } from "../../store/variable-store.ts";
-import { codePointCount, isJsonArray, isScalar, type Json } from "../../value/json.ts";
-import {
-  type Bounds,
-  type Path,
-  readPath,
-  type Segment,
-  sliceBounds,
-  sliceCodePoints,
-} from "../../value/path.ts";
+import { codePointCount, sliceCodePoints } from "../../value/characters.ts";
+import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
+import { type Bounds, type Path, readPath, type Segment, sliceBounds } from "../../value/path.ts";
 import { existing, referenceTo, type Target } from "./variable-target.ts";
 
 /** An array or a text, of which pieces can be had without the rest. */

@@ -2,7 +2,7 @@ import { limits } from "../../limits.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import type { Json, JsonObject } from "../../value/json.ts";
 import type { ModelOutput } from "../runtime-tool.ts";
-import { toBase64 } from "../../value/utf8.ts";
+import { toBase64 } from "../../value/base64.ts";
 
 /** Those that the providers of the AI SDK take. */
 const IMAGE = /^image\/(?:png|jpeg|webp|gif)$/u;

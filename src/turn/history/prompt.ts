@@ -7,7 +7,7 @@ import {
 } from "ai";
 import { limits } from "../../limits.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
-import { clip } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
 import type { Agent } from "../agent.ts";
 import type { Taint } from "../../tool/taint.ts";
 import { type StoredMessage, toUIMessage } from "./history.ts";

@@ -1,5 +1,5 @@
 import { limits } from "../../limits.ts";
-import { clip } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
 import type { StoredMessage } from "./history.ts";
 
 /** A conversation's title if nobody gave it one: how its first message begins, as the person typed it. */

@@ -1,7 +1,8 @@
 import type { UIMessageChunk } from "ai";
 import { limits } from "../../limits.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
-import { type Json, slicesOf } from "../../value/json.ts";
+import { slicesOf } from "../../value/characters.ts";
+import type { Json } from "../../value/json.ts";
 import type { Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
 import type { Savings } from "../spend/savings.ts";

@@ -3,7 +3,7 @@ import { createDownload, type ToolSet, type UIMessageChunk } from "ai";
 import { parseToolCall } from "ai/internal";
 import { messageOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { toBase64 } from "../../value/utf8.ts";
+import { toBase64 } from "../../value/base64.ts";
 
 type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<
   LanguageModelV4StreamPart,

@@ -1,0 +1,76 @@
+/** Code points in a text; a lone surrogate counts as one. Cost: linear. */
+export function codePointCount(text: string): number {
+  let count = text.length;
+  for (let index = 1; index < text.length; index++) {
+    if (!cutsPair(text, index)) continue;
+    count--;
+    index++;
+  }
+  return count;
+}
+
+/** A slice by code points. Cost: linear in the code points that are counted, from either end; no copy. */
+export function sliceCodePoints(text: string, range: { from?: number; to?: number }): string {
+  const { from = 0, to } = range;
+  const start = from < 0 ? offsetFromEnd(text, -from) : offsetOfCodePoint(text, 0, from);
+  if (to === undefined) return text.slice(start);
+  const isAhead = from >= 0 && to >= from;
+  if (isAhead) return text.slice(start, offsetOfCodePoint(text, start, to - from));
+  const end = to < 0 ? offsetFromEnd(text, -to) : offsetOfCodePoint(text, 0, to);
+  return start < end ? text.slice(start, end) : "";
+}
+
+function offsetFromEnd(text: string, count: number): number {
+  let offset = text.length;
+  for (let passed = 0; passed < count && offset > 0; passed++) {
+    offset -= cutsPair(text, offset - 1) ? 2 : 1;
+  }
+  return offset;
+}
+
+function offsetOfCodePoint(text: string, start: number, count: number): number {
+  let offset = start;
+  for (let passed = 0; passed < count && offset < text.length; passed++) {
+    offset += cutsPair(text, offset + 1) ? 2 : 1;
+  }
+  return offset;
+}
+
+/** At most `chars` UTF-16 units of the text's start, never half of a surrogate pair. */
+export function clip(text: string, chars: number): string {
+  if (text.length <= chars) return text;
+  const end = chars > 0 && isHighSurrogate(text.charCodeAt(chars - 1)) ? chars - 1 : chars;
+  return text.slice(0, end);
+}
+
+/** The text in pieces of at most `chars` UTF-16 units, none of which cuts a surrogate pair. */
+export function* slicesOf(text: string, chars: number): Generator<string> {
+  for (let start = 0; start < text.length;) {
+    const end = Math.min(start + chars, text.length);
+    const next = cutsPair(text, end) ? end - 1 : end;
+    yield text.slice(start, next);
+    start = next;
+  }
+}
+
+/** Would the text be cut in the middle of a surrogate pair there? */
+export function cutsPair(text: string, at: number): boolean {
+  return isHighSurrogate(text.charCodeAt(at - 1)) && isLowSurrogate(text.charCodeAt(at));
+}
+
+export function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+export function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}
+
+/** True for a letter, digit or underscore of ASCII, by character code. */
+export function isWordCode(code: number): boolean {
+  return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === 95 || isDigit(code);
+}
+
+export function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57;
+}
