@@ -1,12 +1,10 @@
 import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import type { Change } from "../store/variable-store.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Answer } from "./answer.ts";
 import { answerOf } from "./answer-of.ts";
 import type { StoredMessage } from "./history/history.ts";
-import { changeChunk } from "./change-chunk.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import {
   instructionsFor,
@@ -54,7 +52,6 @@ export class Steps {
   readonly #state: TurnState;
   readonly #answer: Answer;
   #opened: Opened | undefined;
-  #changes = 0;
   /** Chunks about calls that no entry of the journal has yet. */
   #unnoted: UIMessageChunk[] = [];
   /** Calls that have begun, and of which nothing came yet. */
@@ -181,12 +178,6 @@ export class Steps {
   /** Lets go of what is held, at the turn's end. */
   async flush(): Promise<void> {
     await this.#answer.flush().catch(() => undefined);
-  }
-
-  /** Whoever changed it: this turn, or somebody over HTTP while it runs. */
-  tellChange(change: Change): void {
-    const chunk = changeChunk(change);
-    if (chunk !== undefined && ++this.#changes <= limits.maxTurnChanges) this.emit(chunk);
   }
 
   async #callModel(messages: readonly ModelMessage[]): Promise<StepResult> {

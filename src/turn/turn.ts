@@ -17,6 +17,7 @@ import type { Remains } from "./log/log-lines.ts";
 import type { TurnEnd, TurnOptions } from "./turn-options.ts";
 import { TurnState } from "./log/turn-state.ts";
 import type { Usage } from "./spend/usage.ts";
+import { tellChanges } from "./tell-changes.ts";
 import { decidedIn } from "./waiting.ts";
 
 /** What is asked, and what it stands in for. */
@@ -234,7 +235,7 @@ class Turn {
   /** `first` is done before the model is called; what it returns, if anything, ends the turn. */
   async run(first?: (steps: Steps) => Promise<FinishReason | undefined>): Promise<TurnResult> {
     const { store, signal } = this.#options;
-    const stopObserving = store.observe((change) => this.#steps.tellChange(change));
+    const stopObserving = tellChanges(store, this.#steps.emit);
     const timer = setTimeout(() => this.#timeout.abort(tooLong()), limits.turnMs);
     let finishReason: FinishReason = "error";
     let error: TurnResult["error"];

@@ -13,7 +13,6 @@ import {
   type RunRecord,
 } from "../../plan/run-record.ts";
 import type { Json } from "../../value/json.ts";
-import { changeChunk } from "../change-chunk.ts";
 import type { JournalEntry, TurnHead } from "../log/journal.ts";
 import { spendFor } from "../spend/lease.ts";
 import type { Remains } from "../log/log-lines.ts";
@@ -23,6 +22,7 @@ import { nextAttempt } from "../log/recovery.ts";
 import { commitOutcome } from "./run-outcome.ts";
 import { NOTHING_SPENT, spentBefore } from "../spend/spend.ts";
 import { Account } from "../spend/account.ts";
+import { tellChanges } from "../tell-changes.ts";
 import type { TurnOptions } from "../turn-options.ts";
 
 export interface PlanTurnOptions extends TurnOptions {
@@ -157,7 +157,6 @@ class PlanTurn {
   readonly #options: PlanTurnOptions;
   readonly #attempt: Attempt;
   #record: RunRecord;
-  #changes = 0;
   readonly #timeout = new AbortController();
 
   constructor(options: PlanTurnOptions, attempt: Attempt) {
@@ -190,10 +189,7 @@ class PlanTurn {
       onCall: (id, state) => this.#note(id, state),
       onStart: () => this.#attempt.account.spend.add("toolCalls", 1),
     });
-    const stopObserving = store.observe((change) => {
-      const chunk = changeChunk(change);
-      if (chunk !== undefined && ++this.#changes <= limits.maxTurnChanges) this.#emit(chunk);
-    });
+    const stopObserving = tellChanges(store, (chunk) => this.#emit(chunk));
     try {
       onRun?.(run);
       await first?.(run);
