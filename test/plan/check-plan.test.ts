@@ -5,7 +5,7 @@ import { checkPlan } from "../../src/plan/check-plan.ts";
 import { PathIndex } from "../../src/plan/path-index.ts";
 import type { Plan, PlanCall } from "../../src/plan/plan.ts";
 import { limits } from "../../src/limits.ts";
-import { cases, planOf } from "../support/plans.ts";
+import { cases, planOf, planWith } from "../support/plans.ts";
 
 const any = z.object({ value: z.any() });
 const tools: ToolSet = {
@@ -16,20 +16,15 @@ const tools: ToolSet = {
 };
 const context = { tools, isKnown: (name: string) => name === "orders" };
 
-const plan = (calls: readonly Partial<PlanCall>[], about: Partial<Plan> = {}): Plan => ({
-  calls: calls.map((call, index) => ({
+const plan = (calls: readonly Partial<PlanCall>[], about: Partial<Plan> = {}): Plan => {
+  const numbered = calls.map((call, index) => ({
     id: `call_${index + 1}`,
     tool: "echo",
     parameters: { value: 1 },
     ...call,
-  })),
-  syntaxes: ["dagger"],
-  runNames: [],
-  outputs: [],
-  format: "json",
-  order: "data",
-  ...about,
-});
+  }));
+  return planWith(numbered, about);
+};
 const reads = (source: string, outputPath?: string): Partial<PlanCall> => ({
   parameters: { value: source },
   ...(outputPath === undefined ? {} : { outputPath }),

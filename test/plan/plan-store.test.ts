@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { type PlanRecord, PlanStore } from "../../src/plan/plan-store.ts";
-import type { RunRecord } from "../../src/plan/run-record.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { NodeSql } from "../support/node-sql.ts";
+import { runRecord } from "../support/plan-runs.ts";
 import { planOf } from "../support/plans.ts";
 
 const recordOf = (id: string, value: string): PlanRecord => ({
@@ -15,16 +15,7 @@ const recordOf = (id: string, value: string): PlanRecord => ({
   createdAt: "2026-01-01T00:00:00.000Z",
 });
 
-const runOf = (id: string): RunRecord => ({
-  id,
-  plan: "b",
-  status: "running",
-  calls: {},
-  gates: {},
-  keep: true,
-  needs: [],
-  createdAt: "2026-01-01T00:00:00.000Z",
-});
+const runOf = (id: string) => runRecord(id, { plan: "b" });
 
 const emptySql = () => {
   const sql = new NodeSql();

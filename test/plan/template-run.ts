@@ -1,7 +1,5 @@
 import type { AskModel, ModelAnswer, ModelQuestion } from "../../src/plan/ask-model.ts";
-import { checkPlan } from "../../src/plan/check-plan.ts";
 import type { Plan } from "../../src/plan/plan.ts";
-import { runPlan } from "../../src/plan/run-plan.ts";
 import { nameInRun, type RunRecord } from "../../src/plan/run-record.ts";
 import { planFromTemplate } from "../../src/plan/template/template-plan.ts";
 import { promptTool, type PromptToolOptions } from "../../src/plan/template/template-step.ts";
@@ -12,6 +10,7 @@ import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import { RunOutcome } from "../../src/turn/plans/run-outcome.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { MemoryFiles } from "../support/memory-files.ts";
+import { checkedPlan, planRun, runRecord } from "../support/plan-runs.ts";
 import { today } from "./template-asked.ts";
 
 type Answering = (question: ModelQuestion) => Json | Promise<Json>;
@@ -67,11 +66,10 @@ export class TemplateRuns {
   async goOn(text: string, record: RunRecord): Promise<RunRecord> {
     const { store } = this;
     const tool = promptTool({ store, today, ask: this.#ask, ...this.#files });
-    const { checked, findings } = await checkPlan(planOf(text), {
+    const checked = await checkedPlan(planOf(text), {
       tools: { prompt: { inputSchema: tool.inputSchema } },
       isKnown: () => true,
     });
-    if (checked === undefined) throw new Error(JSON.stringify(findings));
     const { untrusted, taint } = this.#setting;
     const tools = await wrapRuntimeTools([tool], {
       store,
@@ -79,16 +77,7 @@ export class TemplateRuns {
       ...(untrusted === undefined ? {} : { untrusted }),
       ...(taint === undefined ? {} : { taint }),
     });
-    return runPlan({
-      checked,
-      record,
-      store,
-      tools,
-      effectsOf: () => "none",
-      conversation: "c",
-      signal: new AbortController().signal,
-      commit: (work) => void work(),
-    });
+    return planRun({ checked, record, store, tools, effectsOf: () => "none" }).run();
   }
 
   readonly #ask: PromptToolOptions["ask"] = async (question) => {
@@ -108,14 +97,3 @@ export class TemplateRuns {
     return files === undefined ? {} : { files };
   }
 }
-
-export const runRecord = (id: string): RunRecord => ({
-  id,
-  plan: "p",
-  status: "running",
-  calls: {},
-  gates: {},
-  keep: true,
-  needs: [],
-  createdAt: `${today}T00:00:00.000Z`,
-});

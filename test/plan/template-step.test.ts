@@ -6,7 +6,8 @@ import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
 import { step, today } from "./template-asked.ts";
-import { planOf, runRecord, TemplateRuns } from "./template-run.ts";
+import { runRecord } from "../support/plan-runs.ts";
+import { planOf, TemplateRuns } from "./template-run.ts";
 
 const summaryOf = (text: string) => `variable:summary\n\`\`\`\n${text}\n\`\`\``;
 

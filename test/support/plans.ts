@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readJsonPlan } from "../../src/plan/json-plan.ts";
-import type { Plan } from "../../src/plan/plan.ts";
+import type { Plan, PlanCall } from "../../src/plan/plan.ts";
 import type { Json } from "../../src/value/json.ts";
 
 export interface PlanRun {
@@ -25,6 +25,17 @@ const file = join(import.meta.dirname, "../cases/workflows/plans.json");
 /** The law's plans; see `about` in the file. */
 export const cases = (JSON.parse(readFileSync(file, "utf8")) as { cases: readonly PlanCase[] })
   .cases;
+
+/** One that references make a graph of, unless `about` says otherwise. */
+export const planWith = (calls: readonly PlanCall[], about: Partial<Plan> = {}): Plan => ({
+  calls,
+  syntaxes: ["dagger"],
+  runNames: [],
+  outputs: [],
+  format: "json",
+  order: "data",
+  ...about,
+});
 
 /** As a model or a person writes it. */
 export function planOf(calls: PlanCase["calls"]): Plan {

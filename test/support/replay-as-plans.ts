@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from "node:util";
 import { jsonSchema, tool, type ToolSet } from "ai";
 import { checkPlan, type CheckedPlan } from "../../src/plan/check-plan.ts";
 import { readJsonPlan } from "../../src/plan/json-plan.ts";
-import { runPlan } from "../../src/plan/run-plan.ts";
 import { nameInRun, type RunRecord } from "../../src/plan/run-record.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
@@ -12,6 +11,7 @@ import { wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { Random } from "../chaos/random.ts";
 import { NodeSql } from "./node-sql.ts";
+import { planRun, runRecord } from "./plan-runs.ts";
 import type { Step, Trace } from "./replay.ts";
 import { type PlannedTrace, planned } from "./replay-plan.ts";
 
@@ -127,26 +127,8 @@ async function run(
   checked: CheckedPlan,
   { store, tools }: { store: VariableStore; tools: ToolSet },
 ): Promise<RunRecord> {
-  const record: RunRecord = {
-    id: RUN,
-    plan: "plan_1",
-    status: "running",
-    calls: {},
-    gates: {},
-    keep: true,
-    needs: [],
-    createdAt: "2026-01-01T00:00:00.000Z",
-  };
-  return runPlan({
-    checked,
-    record,
-    store,
-    tools: await wrapTools(tools, { store, syntaxes: ["dagger"], owner: RUN }),
-    effectsOf: () => "once",
-    conversation: "replay",
-    signal: new AbortController().signal,
-    commit: (work) => void work(),
-  });
+  const wrapped = await wrapTools(tools, { store, syntaxes: ["dagger"], owner: RUN });
+  return planRun({ checked, record: runRecord(RUN), store, tools: wrapped }).run();
 }
 
 /** The written order and others, each once. */

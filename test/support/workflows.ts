@@ -2,15 +2,13 @@ import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import { withKnownTools } from "../../src/plan/capability/capability-tools.ts";
 import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
-import { checkPlan } from "../../src/plan/check-plan.ts";
-import type { Plan } from "../../src/plan/plan.ts";
-import { runPlan } from "../../src/plan/run-plan.ts";
 import type { RunRecord } from "../../src/plan/run-record.ts";
 import { variableCapability } from "../../src/plan/capability/variable-capability.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { Json } from "../../src/value/json.ts";
+import { checkedPlan, planRun, runRecord } from "./plan-runs.ts";
 
 /** What each tool was called with, in the order of the calls. */
 export type Called = readonly [name: string, input: unknown];
@@ -49,26 +47,16 @@ export class Workflows {
     const options = { store, syntaxes: plan.syntaxes, owner };
     const own = await wrapRuntimeTools(variableCapability, options);
     const shown = Object.fromEntries(Array.from(own, ([name, { shown }]) => [name, shown]));
-    const record: RunRecord = {
-      id: owner,
-      plan: "p",
-      status: "running",
-      calls: {},
-      gates: {},
-      keep: true,
-      needs: [],
-      createdAt: "2026-11-22T00:00:00.000Z",
-    };
-    return runPlan({
-      checked: await checkedOf(plan, { ...this.#tools, ...shown }),
-      record,
+    const tools = { ...this.#tools, ...shown };
+    const known = await withKnownTools(plan, tools);
+    const run = planRun({
+      checked: await checkedPlan(known, { tools, isKnown: () => false }),
+      record: runRecord(owner),
       store,
       tools: new Map([...(await wrapTools(this.#tools, options)), ...own]),
-      effectsOf: () => "once",
-      conversation: "c",
       signal,
-      commit: (work) => void work(),
     });
+    return run.run();
   };
 
   /** What the run has of its own, by the names that the workflow knows. */
@@ -78,14 +66,4 @@ export class Workflows {
       own.map(({ name }) => [name.slice(0, -id.length - 1), this.store.read(name) as Json]),
     );
   };
-}
-
-async function checkedOf(plan: Plan, tools: ToolSet) {
-  const isKnown = () => false;
-  const { checked, findings } = await checkPlan(await withKnownTools(plan, tools), {
-    tools,
-    isKnown,
-  });
-  if (checked === undefined) throw new Error(JSON.stringify(findings));
-  return checked;
 }

@@ -7,28 +7,16 @@ import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { RunOutcome } from "../../src/turn/plans/run-outcome.ts";
 import type { Json } from "../../src/value/json.ts";
+import { runRecord } from "../support/plan-runs.ts";
+import { planWith } from "../support/plans.ts";
 
-const planWith = (outputs: readonly PlanOutput[]): Plan => ({
-  format: "template",
-  calls: [],
-  syntaxes: [],
-  runNames: outputs.map(({ name }) => name),
-  outputs,
-  order: "written",
-});
+const planFor = (outputs: readonly PlanOutput[]): Plan => {
+  const runNames = outputs.map(({ name }) => name);
+  return planWith([], { format: "template", syntaxes: [], runNames, outputs, order: "written" });
+};
 const report: PlanOutput = { name: "report", mode: "append" };
 
-const ended = (about: Partial<RunRecord> = {}): RunRecord => ({
-  id: "r1",
-  plan: "p",
-  status: "done",
-  calls: {},
-  gates: {},
-  keep: true,
-  needs: [],
-  createdAt: "",
-  ...about,
-});
+const ended = (about: Partial<RunRecord> = {}) => runRecord("r1", { status: "done", ...about });
 
 /** A store in which a run has written these. */
 async function written(own: Readonly<Record<string, Json>>, store = new MemoryStore()) {
@@ -40,7 +28,7 @@ async function written(own: Readonly<Record<string, Json>>, store = new MemorySt
 
 async function outcomeOf(
   store: MemoryStore,
-  { plan = planWith([report]), record = ended() }: { plan?: Plan; record?: RunRecord } = {},
+  { plan = planFor([report]), record = ended() }: { plan?: Plan; record?: RunRecord } = {},
 ) {
   const outcome = await RunOutcome.prepare({ store, plan, record });
   outcome.commit();
@@ -72,7 +60,7 @@ describe("what a run came to", () => {
     const long = "x".repeat(limits.maxPlanBytes - 10);
     const store = await written({ state: { a: "b" }, report: long, notes: "\n".repeat(600_000) });
     const outputs = [report, { name: "notes", mode: "replace" }] as const;
-    const { state } = await outcomeOf(store, { plan: planWith(outputs) });
+    const { state } = await outcomeOf(store, { plan: planFor(outputs) });
     expect(state).toEqual({ a: "b", report: { $var: "report" }, notes: { $var: "notes" } });
     expect(store.read("report")).toBe(long);
   });
@@ -80,7 +68,7 @@ describe("what a run came to", () => {
   it("is merged into the conversation's state, whatever else names that", async () => {
     const store = await written({ state: { b: 2 } });
     await store.save({ name: "state", value: { a: 1 } });
-    await outcomeOf(store, { plan: planWith([{ name: "state", mode: "replace" }]) });
+    await outcomeOf(store, { plan: planFor([{ name: "state", mode: "replace" }]) });
     expect(store.read("state")).toEqual({ a: 1, b: 2 });
   });
 });

@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import { codeIn } from "../../errors.ts";
 import type { StoredRun } from "../../plan/plan-store.ts";
-import type { PlanRun } from "../../plan/run-plan.ts";
+import type { PlanRun } from "../../plan/plan-run.ts";
 import { isObject } from "../../value/json.ts";
 import type { EventType, NewEvent } from "../../turn/log/event-log.ts";
 import type { Remains } from "../../turn/log/log-lines.ts";

@@ -6,7 +6,7 @@ import {
   type PlanStore,
   type StoredRun,
 } from "../../plan/plan-store.ts";
-import type { PlanRun } from "../../plan/run-plan.ts";
+import type { PlanRun } from "../../plan/plan-run.ts";
 import type { RunRecord } from "../../plan/run-record.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";

@@ -4,7 +4,7 @@ import { limits } from "../../limits.ts";
 import { closedCalls } from "../../plan/close-calls.ts";
 import { waitsFor } from "../../plan/gates.ts";
 import type { PlanRecord, PlanStatus, PlanStore, StoredRun } from "../../plan/plan-store.ts";
-import { PlanRun } from "../../plan/run-plan.ts";
+import { PlanRun } from "../../plan/plan-run.ts";
 import {
   type CallState,
   type GateDecision,

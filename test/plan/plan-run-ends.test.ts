@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { checkPlan } from "../../src/plan/check-plan.ts";
-import { readJsonPlan } from "../../src/plan/json-plan.ts";
-import { PlanRun } from "../../src/plan/run-plan.ts";
-import type { RunRecord } from "../../src/plan/run-record.ts";
+import type { PlanRunOptions } from "../../src/plan/plan-run.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import type { Json } from "../../src/value/json.ts";
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
+import { checkedPlan, planRun, runRecord } from "../support/plan-runs.ts";
+import { planOf } from "../support/plans.ts";
 
 const planTools = () => ({
   echo: tool({
@@ -16,39 +16,17 @@ const planTools = () => ({
 });
 
 async function runFor(
-  calls: readonly object[],
+  calls: readonly Readonly<Record<string, Json>>[],
   tools: ToolSet,
-  commit?: (work: () => RunRecord) => void,
+  about: Pick<Partial<PlanRunOptions>, "commit"> = {},
 ) {
-  const { plan } = readJsonPlan({ calls });
-  if (plan === undefined) throw new Error("no plan");
   const store = new MemoryStore();
-  const { checked } = await checkPlan(plan, { tools, isKnown: () => false });
-  if (checked === undefined) throw new Error("not checked");
-  const wrapped = await wrapTools(tools, {
+  return planRun({
+    checked: await checkedPlan(planOf(calls), { tools, isKnown: () => false }),
+    record: runRecord("r1"),
     store,
-    syntaxes: ["dagger"],
-    unknown: "error",
-  } as never);
-  const record: RunRecord = {
-    id: "r1",
-    plan: "p",
-    status: "running",
-    calls: {},
-    gates: {},
-    keep: true,
-    needs: [],
-    createdAt: "",
-  };
-  return new PlanRun({
-    checked,
-    record,
-    store,
-    tools: wrapped as never,
-    effectsOf: () => "once",
-    conversation: "c",
-    signal: new AbortController().signal,
-    commit: commit ?? ((work) => void work()),
+    tools: await wrapTools(tools, { store, syntaxes: ["dagger"], unknown: "error" }),
+    ...about,
   });
 }
 
@@ -69,11 +47,13 @@ describe("a run that is over", () => {
         { _tool: "echo", _id: "e", value: 1, _outputPath: "†b" },
       ],
       tools,
-      (work) => {
-        const record = work();
-        if (isOver) late++;
-        if (record.calls["e"]?.status === "done") isBroken = true;
-        if (isBroken && !isOver) throw new Error("full");
+      {
+        commit: (work) => {
+          const record = work();
+          if (isOver) late++;
+          if (record.calls["e"]?.status === "done") isBroken = true;
+          if (isBroken && !isOver) throw new Error("full");
+        },
       },
     );
     await expect(run.run()).rejects.toThrow("full");

@@ -1,15 +1,14 @@
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { checkPlan } from "../../src/plan/check-plan.ts";
 import type { Plan } from "../../src/plan/plan.ts";
-import { runPlan } from "../../src/plan/run-plan.ts";
 import { type CallState, nameInRun, type RunRecord } from "../../src/plan/run-record.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { Effects } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
-import { cases, planOf, type PlanRun } from "../support/plans.ts";
+import { checkedPlan, planRun, runRecord } from "../support/plan-runs.ts";
+import { cases, planOf, type PlanRun, planWith } from "../support/plans.ts";
 
 const lawful: ToolSet = {
   echo: tool({ inputSchema: z.object({ value: z.any() }), execute: ({ value }) => value as Json }),
@@ -58,24 +57,20 @@ class Runs {
 
   async goOn(plan: Plan, id: string, signal = new AbortController().signal): Promise<RunRecord> {
     const { store } = this;
-    const { checked, findings } = await checkPlan(plan, {
-      tools: this.#tools,
-      isKnown: () => true,
-    });
-    if (checked === undefined) throw new Error(JSON.stringify(findings));
+    const checked = await checkedPlan(plan, { tools: this.#tools, isKnown: () => true });
     const record = this.records.get(id);
     if (record === undefined) throw new Error("There is no such run.");
-    return runPlan({
+    const run = planRun({
       checked,
       record,
       store,
       tools: await wrapTools(this.#tools, { store, syntaxes: ["dagger"], owner: id }),
       effectsOf: () => this.#effects,
-      conversation: "c",
       signal,
       commit: (work) => void this.records.set(id, work()),
       onCall: (call, { status }) => void this.told.push([call, status]),
     });
+    return run.run();
   }
 
   open(id: string, gate: string): void {
@@ -89,30 +84,11 @@ class Runs {
   }
 }
 
-const runRecord = (id: string): RunRecord => ({
-  id,
-  plan: "p",
-  status: "running",
-  calls: {},
-  gates: {},
-  keep: true,
-  needs: [],
-  createdAt: "2026-11-22T00:00:00.000Z",
-});
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
   id,
   tool: "act",
   parameters,
   outputPath,
-});
-const planWith = (calls: Plan["calls"], about: Partial<Plan> = {}): Plan => ({
-  calls,
-  syntaxes: ["dagger"],
-  runNames: [],
-  outputs: [],
-  format: "json",
-  order: "data",
-  ...about,
 });
 
 const runnable = cases.filter(({ rejected }) => rejected === undefined);

@@ -44,20 +44,9 @@ export interface PlanRunOptions {
   readonly observer?: Observer | undefined;
 }
 
-/**
- * Runs what can run, at most four calls at once, each as soon as what it reads is there, until all calls are
- * done, failed or skipped, or wait for a person. A call that had begun when a crash cut it off is called
- * again with the same key if its tool says that this does no harm. Resolves with the record as it was
- * written down last; rejects only if the storage fails.
- */
-export async function runPlan(options: PlanRunOptions): Promise<RunRecord> {
-  const run = new PlanRun(options);
-  await run.run();
-  return run.record;
-}
-
-/** One attempt at a run. */
+/** One attempt at a run of a plan. */
 export class PlanRun {
+  /** As it was written down last. */
   record: RunRecord;
   readonly #options: PlanRunOptions;
   readonly #running = new Map<number, Promise<void>>();
@@ -100,9 +89,16 @@ export class PlanRun {
     return true;
   }
 
-  async run(): Promise<void> {
+  /**
+   * Runs what can run, `maxParallelCalls` at once, each as soon as what it reads is there, until all calls are
+   * done, failed or skipped, or wait for a person. A call that had begun when a crash cut it off is called
+   * again with the same key if its tool says that this does no harm. Resolves with the record as it was
+   * written down last; rejects only if the storage fails.
+   */
+  async run(): Promise<RunRecord> {
     try {
       await this.#run();
+      return this.record;
     } catch (error) {
       this.#broken.abort(error);
       throw error;
