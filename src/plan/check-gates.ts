@@ -1,6 +1,6 @@
 import type { Finding, Plan } from "./plan.ts";
 import type { ParameterText } from "./parameter-texts.ts";
-import { GATES } from "./run-record.ts";
+import { GATES } from "./run-names.ts";
 
 /** What somebody means as a gate, whether it is written rightly or not. */
 const MENTION = /(?<!\\)†\s*approvals(?!\w)/gu;

@@ -13,7 +13,7 @@ import { cycleIn } from "./graph.ts";
 import { type ParameterText, parameterTexts } from "./parameter-texts.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import type { Finding, FindingCode, Plan, PlanCall } from "./plan.ts";
-import { GATES } from "./run-record.ts";
+import { GATES } from "./run-names.ts";
 
 /** What a plan is checked against. */
 export interface PlanContext {
@@ -43,11 +43,9 @@ export interface CheckedPlan {
   readonly calls: readonly CheckedCall[];
 }
 
-export interface PlanCheck {
-  /** What is wrong, at most `maxPlanFindings`, and a last one that says that there is more. */
-  readonly findings: readonly Finding[];
-  /** The same, to be told with others. */
-  readonly all: Findings;
+interface PlanCheck {
+  readonly findings: Findings;
+  /** Without findings. */
   readonly checked?: CheckedPlan;
 }
 
@@ -60,11 +58,10 @@ export async function checkPlan(plan: Plan, context: PlanContext): Promise<PlanC
   if (plan.calls.length > limits.maxPlanCalls) {
     const message = `A plan has at most ${limits.maxPlanCalls} calls, this one ${plan.calls.length}.`;
     findings.add({ code: "too_many_calls", message });
-    return { findings: findings.list(), all: findings };
+    return { findings };
   }
   const calls = await new Check(plan, context, findings).run();
-  const told = { findings: findings.list(), all: findings };
-  return findings.isEmpty ? { ...told, checked: { plan, calls } } : told;
+  return findings.isEmpty ? { findings, checked: { plan, calls } } : { findings };
 }
 
 class Check {

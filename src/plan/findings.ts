@@ -8,21 +8,15 @@ const MAX_PLACE_CHARS = 300;
 /** What keeps a plan from running: the first `maxPlanFindings`, and how many more there are. */
 export class Findings {
   readonly #told: Finding[] = [];
+  /** How many are left out. */
   #more = 0;
 
-  /** None at all? */
+  constructor(findings: readonly Finding[] = []) {
+    this.add(...findings);
+  }
+
   get isEmpty(): boolean {
     return this.#told.length === 0;
-  }
-
-  /** Those that are told. */
-  get told(): readonly Finding[] {
-    return this.#told;
-  }
-
-  /** How many are left out. */
-  get more(): number {
-    return this.#more;
   }
 
   add(...findings: readonly Finding[]): void {
@@ -37,9 +31,9 @@ export class Findings {
     }
   }
 
-  addAll({ told, more }: Findings): void {
-    this.add(...told);
-    this.#more += more;
+  addAll(others: Findings): void {
+    this.add(...others.#told);
+    this.#more += others.#more;
   }
 
   /** The last one says that there are more. */

@@ -1,6 +1,7 @@
 import { referencesIn } from "../reference/references-in.ts";
 import type { Plan, PlanCall } from "./plan.ts";
-import { GATES, type RunRecord, stateIn } from "./run-record.ts";
+import { type RunRecord, stateIn } from "./run-record.ts";
+import { GATES } from "./run-names.ts";
 
 /** The gates that a call reads, and which have to be opened before it starts. */
 export function gatesIn({ parameters }: PlanCall, { syntaxes }: Plan): readonly string[] {

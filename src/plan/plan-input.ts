@@ -21,7 +21,7 @@ export function inputFindings({ input }: Plan): readonly Finding[] {
  * schema has it, `limit_exceeded` if it takes too long to tell.
  */
 export function requireInput({ input: schema }: Plan, input: Json): void {
-  requireSmallInput(input);
+  requireSmall(input);
   if (schema === undefined) return;
   const issues = issuesIn(schemaOf(schema), input);
   if (issues.length === 0) return;
@@ -31,8 +31,7 @@ export function requireInput({ input: schema }: Plan, input: Json): void {
 
 const MAX_SAID_ISSUES = 3;
 
-/** Throws `body_too_large`. */
-function requireSmallInput(input: Json): void {
+function requireSmall(input: Json): void {
   const bytes = byteLength(JSON.stringify(input));
   if (bytes <= limits.maxPlanBytes) return;
   const message = `An input has at most ${limits.maxPlanBytes} bytes, this one ${bytes}: keep long data in variables, and give their names.`;

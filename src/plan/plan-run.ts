@@ -15,12 +15,11 @@ import {
   type GateDecision,
   GATES,
   isOpenRun,
-  nameInRun,
   type RunRecord,
   type RunStatus,
-  scopeOfRun,
   stateIn,
 } from "./run-record.ts";
+import { GATES, nameInRun, scopeOfRun } from "./run-names.ts";
 
 export interface PlanRunOptions {
   readonly checked: CheckedPlan;

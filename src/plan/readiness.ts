@@ -4,7 +4,7 @@ import type { Writer, Writers } from "./path-index.ts";
 import type { CallState, GateDecision } from "./run-record.ts";
 
 /** Whether a call may start now, has to wait, or never will. */
-export type Readiness =
+type Readiness =
   | { readonly kind: "ready" }
   | { readonly kind: "waiting"; readonly gate?: string }
   | { readonly kind: "skipped"; readonly reason: string };

@@ -5,7 +5,7 @@ import type { Lookup } from "../reference/reference.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
 import { slicesOf } from "../value/characters.ts";
 
-export interface AnswerOptions extends Omit<ExpandOptions, "budget" | "urls" | "onUnresolved"> {
+interface AnswerOptions extends Omit<ExpandOptions, "budget" | "urls" | "onUnresolved"> {
   /** Receives every chunk as the client sees it. */
   readonly emit: (chunk: UIMessageChunk) => void;
   /** Receives the text that was shown for a text part. */

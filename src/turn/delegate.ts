@@ -40,7 +40,7 @@ export type AskColleague = (
   question: { readonly prompt: string; readonly call: CallOptions },
 ) => Promise<ModelAnswer>;
 
-export interface DelegateOptions {
+interface DelegateOptions {
   /** Those that may be asked, one at least. */
   readonly colleagues: readonly Colleague[];
   readonly ask: AskColleague;

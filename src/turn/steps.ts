@@ -25,7 +25,7 @@ import type { Decided } from "./waiting.ts";
 type Given = "agent" | "model" | "store" | "newId" | "redact" | "signal" | "facilities" | "sleep";
 type Taken = Given | "observer";
 
-export interface StepsOptions extends Pick<TurnOptions, Taken> {
+interface StepsOptions extends Pick<TurnOptions, Taken> {
   readonly state: TurnState;
   readonly log: Pick<TurnLog, "commit" | "note">;
   /** What the keys of the calls begin with. */

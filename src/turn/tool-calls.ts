@@ -15,7 +15,7 @@ import type { ToolCall } from "./step.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { Decided } from "./waiting.ts";
 
-export interface ToolCallsOptions {
+interface ToolCallsOptions {
   readonly tools: Toolbox;
   readonly signal: AbortSignal;
   readonly newId: () => string;

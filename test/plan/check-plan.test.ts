@@ -29,7 +29,7 @@ const reads = (source: string, outputPath?: string): Partial<PlanCall> => ({
   parameters: { value: source },
   ...(outputPath === undefined ? {} : { outputPath }),
 });
-const findingsOf = async (given: Plan) => (await checkPlan(given, context)).findings;
+const findingsOf = async (given: Plan) => (await checkPlan(given, context)).findings.list();
 const codesOf = async (given: Plan) => (await findingsOf(given)).map(({ code }) => code);
 
 describe("a plan of the law", () => {
@@ -152,7 +152,7 @@ describe("what ties calls together", () => {
 
   it("has gates, which nothing writes", async () => {
     const { checked, findings } = await checkPlan(plan([reads("†approvals.legal")]), context);
-    expect(findings).toEqual([]);
+    expect(findings.list()).toEqual([]);
     expect(checked?.calls[0]?.gates).toEqual(["legal"]);
   });
 
@@ -276,7 +276,7 @@ describe("a reference with text around it", () => {
       ...context,
       tools: typed,
     });
-    return findings.map(({ code, at }) => [code, at]);
+    return findings.list().map(({ code, at }) => [code, at]);
   };
 
   it.each([

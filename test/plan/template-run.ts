@@ -1,8 +1,10 @@
 import type { AskModel, ModelAnswer, ModelQuestion } from "../../src/plan/ask-model.ts";
+import type { RunPlaces } from "../../src/plan/front-end.ts";
 import type { Plan } from "../../src/plan/plan.ts";
-import { nameInRun, type RunRecord } from "../../src/plan/run-record.ts";
+import type { RunRecord } from "../../src/plan/run-record.ts";
+import { nameInRun } from "../../src/plan/run-names.ts";
 import { planFromTemplate } from "../../src/plan/template/template-plan.ts";
-import { promptTool, type PromptToolOptions } from "../../src/plan/template/template-step.ts";
+import { promptTool } from "../../src/plan/template/template-step.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { WrapOptions } from "../../src/tool/prepared-call.ts";
@@ -80,7 +82,7 @@ export class TemplateRuns {
     return planRun({ checked, record, store, tools, effectsOf: () => "none" }).run();
   }
 
-  readonly #ask: PromptToolOptions["ask"] = async (question) => {
+  readonly #ask: RunPlaces["ask"] = async (question) => {
     this.questions.push(question);
     if (this.#setting.ask !== undefined) return this.#setting.ask(question);
     const letter = String.fromCharCode(64 + this.questions.length);
@@ -92,7 +94,7 @@ export class TemplateRuns {
     };
   };
 
-  get #files(): Pick<PromptToolOptions, "files"> {
+  get #files(): Pick<RunPlaces, "files"> {
     const { files } = this.#setting;
     return files === undefined ? {} : { files };
   }

@@ -19,7 +19,7 @@ export const runRecord = (id: string, about: Partial<RunRecord> = {}): RunRecord
 /** The plan, ready to run. Throws what is wrong with it. */
 export async function checkedPlan(plan: Plan, context: PlanContext): Promise<CheckedPlan> {
   const { checked, findings } = await checkPlan(plan, context);
-  if (checked === undefined) throw new Error(JSON.stringify(findings));
+  if (checked === undefined) throw new Error(JSON.stringify(findings.list()));
   return checked;
 }
 

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import { jsonSchema, tool, type ToolSet } from "ai";
 import { checkPlan, type CheckedPlan } from "../../src/plan/check-plan.ts";
 import { readJsonPlan } from "../../src/plan/json-plan.ts";
-import { nameInRun, type RunRecord } from "../../src/plan/run-record.ts";
+import type { RunRecord } from "../../src/plan/run-record.ts";
+import { nameInRun } from "../../src/plan/run-names.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
@@ -87,7 +88,7 @@ async function differencesOf(
   const received: Json[][] = steps.map(() => []);
   const tools = recordedTools(steps, { made, received });
   const { checked, findings } = await checkPlan(plan, { tools, isKnown: () => false });
-  if (checked === undefined) return [{ at: "check", expected: [], actual: findings }];
+  if (checked === undefined) return [{ at: "check", expected: [], actual: findings.list() }];
   const { store, close } = stores[kind]?.() ?? { store: new MemoryStore(), close: () => undefined };
   try {
     const { status, calls } = await run(checked, { store, tools });

@@ -4,6 +4,7 @@ import { resolveReferences } from "../../reference/resolve.ts";
 import type { Plan, PlanCall } from "../../plan/plan.ts";
 import { resultOf, resultParts } from "../../turn/plans/run-result.ts";
 import type { PlanRecord, PlanStore, ShownRun } from "../../plan/plan-store.ts";
+import { OWN_NAMES } from "../../plan/run-names.ts";
 import { isOpenRun, type RunRecord, stateIn } from "../../plan/run-record.ts";
 import { saveTargetIn } from "../../tool/save-target.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
@@ -100,7 +101,7 @@ function callViewOf({ id, tool }: PlanCall, run: RunRecord | undefined): CallVie
 
 /** What no call writes, and is small enough, and may be seen. */
 function knownIn(store: VariableStore, plan: Plan): Lookup {
-  const own = new Set(["input", "state", "approvals", ...plan.runNames, ...writtenNames(plan)]);
+  const own = new Set([...OWN_NAMES, ...plan.runNames, ...writtenNames(plan)]);
   const lookup = lookupInStore(store);
   let left = MAX_KNOWN_CHARS_IN_ALL;
   return async (reference) => {

@@ -1,5 +1,5 @@
 import { PlanStore } from "../../plan/plan-store.ts";
-import { namesOfRun } from "../../plan/run-record.ts";
+import { namesOfRun } from "../../plan/run-names.ts";
 import type { ConversationData } from "../conversation-data.ts";
 
 /** What a conversation keeps of plans. An application without plans does not carry it. */

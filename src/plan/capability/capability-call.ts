@@ -1,5 +1,6 @@
 import { isValidName } from "../../store/names.ts";
 import type { Json } from "../../value/json.ts";
+import { OWN_NAMES } from "../run-names.ts";
 import type { CapabilityTag } from "./xml-tag.ts";
 
 /** A capability tag as a call of a tool. */
@@ -14,15 +15,12 @@ export interface CapabilityCall {
   readonly scope: "run" | "conversation";
 }
 
-export type CallReading =
+type CallReading =
   | { readonly call: CapabilityCall; readonly fault?: undefined }
   | { readonly call?: undefined; readonly fault: string };
 
 const VARIABLE = "variable";
 const VARIABLE_ACTIONS = ["set", "get", "list", "interpolate", "clear", "clear_all"];
-
-/** What a run keeps for itself, and no call may write. */
-export const TAKEN = new Set(["input", "state", "approvals"]);
 
 /** `name_action`, or `name`; the other attributes and the body (`content`) are the call's parameters. */
 export function callOf({ attributes, body }: CapabilityTag): CallReading {
@@ -58,7 +56,7 @@ function faultIn(tag: {
 
 function faultInNames(names: readonly string[]): string | undefined {
   for (const name of names) {
-    if (TAKEN.has(name)) return `"${name}" is the run's own and cannot be written.`;
+    if (OWN_NAMES.includes(name)) return `"${name}" is the run's own and cannot be written.`;
     if (!isValidName(name)) {
       return `"${name.slice(0, 80)}" is not a variable name: use letters, digits and underscores, the first not a digit.`;
     }

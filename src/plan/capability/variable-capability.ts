@@ -22,7 +22,7 @@ import {
   usable,
 } from "../../tool/variables/variable-target.ts";
 import type { Json } from "../../value/json.ts";
-import { TAKEN } from "./capability-call.ts";
+import { OWN_NAMES } from "../run-names.ts";
 
 /** Room for what is said of the rest. */
 const MAX_SHOWN_CHARS = MAX_OUTPUT_CHARS - 100;
@@ -135,7 +135,7 @@ function notFound(key: string): RuntimeResult {
 
 /** Throws `bad_name` for what a key cannot be. */
 function writable(key: string): string {
-  if (!TAKEN.has(key)) return requireName(key);
+  if (!OWN_NAMES.includes(key)) return requireName(key);
   throw new ByrefError("bad_name", `"${key}" is no key that can be written; choose another.`);
 }
 
@@ -155,7 +155,7 @@ function inScope({ store, call: { scope } }: RuntimeToolContext): readonly Varia
   return (
     store
       .list()
-      .filter((info) => isIn(info) && !TAKEN.has(info.name))
+      .filter((info) => isIn(info) && !OWN_NAMES.includes(info.name))
       // Those of one millisecond stay in the order in which they were written last.
       .sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt))
   );

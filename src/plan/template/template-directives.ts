@@ -3,6 +3,7 @@ import { limits } from "../../limits.ts";
 import { nearest } from "../../reference/near.ts";
 import { filePathIn } from "../../tool/variables/file-content.ts";
 import type { Path } from "../../value/path.ts";
+import { OWN_NAMES } from "../run-names.ts";
 import { isGlob, unknownPlaceholder } from "./file-target.ts";
 import { Cursor, shortened } from "./template-cursor.ts";
 import { formatTarget, type Target, type VariableTarget } from "./template-target.ts";
@@ -226,7 +227,7 @@ function requireWritable(target: Target): void {
   if (target.name === "input") {
     throw wrong(`${source} is the caller's and cannot be written; choose another name.`);
   }
-  if (target.name === "state" || target.name === "approvals") {
+  if (OWN_NAMES.includes(target.name)) {
     throw wrong(`${source} is the run's own and cannot be written; choose another name.`);
   }
   const isPlace = target.path.every((segment) => "key" in segment || "index" in segment);

@@ -50,7 +50,7 @@ export interface TemplateFiles {
 }
 
 /** A question to a model, or why it is not asked. */
-export type RenderedStep =
+type RenderedStep =
   | { readonly kind: "ask"; readonly prompt: string }
   | { readonly kind: "skipped"; readonly reason: string };
 

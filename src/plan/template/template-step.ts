@@ -14,21 +14,15 @@ import { renderStep } from "./template-render.ts";
 import { templateStep } from "./template-schema.ts";
 import type { TemplateStep } from "./template.ts";
 
-export interface PromptToolOptions extends RunPlaces {
-  /** What a question would do a second time; see `effectsOfStep`. Default: `none`. */
-  readonly effects?: Effects;
-}
-
 /**
  * The tool whose calls are a template's steps: asks a model with what the step is given, and writes the
  * answer where the step says. Fails with `input_missing` where a required input is not there.
  */
-export function promptTool({ ask, effects = "none", ...places }: PromptToolOptions): RuntimeTool {
+export function promptTool({ ask, ...places }: RunPlaces): RuntimeTool {
   return runtimeTool({
     name: PROMPT_TOOL,
     description: "Asks a model, and writes its answer where the step says.",
     inputSchema: templateStep,
-    effects,
     timeMs: limits.turnMs,
     async execute(step, context) {
       const { call, hidesUntrusted } = context;

@@ -36,7 +36,7 @@ export interface TemplateStep {
   readonly prompt: string;
 }
 
-export type ReadTemplate =
+type ReadTemplate =
   | { readonly template: Template; readonly findings: readonly [] }
   | { readonly template?: undefined; readonly findings: readonly Finding[] };
 

@@ -41,7 +41,7 @@ const SIZES_AT_ONCE = 50;
 /** Characters of a page's messages together, so that it fits into one answer of the object. */
 const MAX_PAGE_CHARS = 8_388_608;
 
-export interface HistoryOptions {
+interface HistoryOptions {
   /** Of the parts, as JSON, that `window` has together. */
   readonly maxPromptChars?: number;
   /** Nothing was ever written here. */

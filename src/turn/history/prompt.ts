@@ -120,7 +120,7 @@ export function withVariables(
 }
 
 /** What the list of variables is made from. */
-export interface Surroundings {
+interface Surroundings {
   readonly store: VariableStore;
   readonly taint: Taint;
   readonly hidesUntrusted: boolean;

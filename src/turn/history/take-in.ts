@@ -25,7 +25,7 @@ export interface TakenIn {
   readonly display?: readonly string[];
 }
 
-export interface TakeInOptions {
+interface TakeInOptions {
   readonly store: VariableStore;
   /** Where a variable's value is to be had over HTTP. */
   readonly urlOf: (name: string) => string;

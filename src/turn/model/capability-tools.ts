@@ -60,7 +60,7 @@ export async function capabilityTools(
   return tools;
 }
 
-export interface ReadCall {
+interface ReadCall {
   readonly toolName: string;
   readonly input: JsonObject;
 }

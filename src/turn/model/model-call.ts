@@ -6,7 +6,7 @@ import type { ModelName } from "../../tool/observer.ts";
 import { promptMessages } from "../history/prompt-messages.ts";
 
 /** What a model is asked. */
-export interface ModelRequest {
+interface ModelRequest {
   readonly model: LanguageModel;
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];

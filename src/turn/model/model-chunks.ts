@@ -11,7 +11,7 @@ type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<
 >;
 
 /** Parts that become a chunk as they are; text and reasoning get the suffix behind their ids. */
-export type PlainPart = Part<
+type PlainPart = Part<
   | "text-start"
   | "text-delta"
   | "text-end"
@@ -75,7 +75,7 @@ async function fetched(url: URL, signal: AbortSignal): Promise<Uint8Array> {
 }
 
 /** A call as the model made it. */
-export interface ParsedCall {
+interface ParsedCall {
   readonly chunk: UIMessageChunk;
   /** Parsed JSON; of an invalid call whatever it was. */
   readonly input: unknown;

@@ -3,7 +3,7 @@ import { checkPlan, type CheckedPlan } from "../../plan/check-plan.ts";
 import { Findings } from "../../plan/findings.ts";
 import type { Finding, Plan } from "../../plan/plan.ts";
 import type { PlanRecord } from "../../plan/plan-store.ts";
-import { GATES } from "../../plan/run-record.ts";
+import { OWN_NAMES } from "../../plan/run-names.ts";
 import { referencesIn } from "../../reference/references-in.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { storeFor } from "../../tool/store-for.ts";
@@ -51,34 +51,28 @@ export async function requireValid(
   // What is a run's is nobody else's.
   const open = storeFor(undefined, store);
   const isKnown = (name: string) => known.includes(name) || open.glance(name) !== undefined;
-  const { checked, all } = await checkPlan(plan, { tools: tools.plain, isKnown });
-  const findings = new Findings();
-  findings.add(...more);
-  findings.addAll(all);
+  const { checked, findings: found } = await checkPlan(plan, { tools: tools.plain, isKnown });
+  const findings = new Findings(more);
+  findings.addAll(found);
   findings.add(...tools.findings);
   if (checked !== undefined && findings.isEmpty) return checked;
-  throw invalid(findings);
+  throw invalidPlan(findings);
 }
 
-export function invalidPlan(given: readonly Finding[]): ByrefError {
-  const findings = new Findings();
-  findings.add(...given);
-  return invalid(findings);
-}
-
-/** The first of them in words, all of them as data. */
-function invalid(all: Findings): ByrefError {
-  const said = all.told
+/** The first findings in words, all of them as data. */
+export function invalidPlan(all: Findings): ByrefError {
+  const findings = all.list();
+  const said = findings
     .slice(0, MAX_SAID_FINDINGS)
     .map(({ call, at, message }) => [call ?? [], at ?? [], message].flat().join(": "));
-  return new ByrefError("invalid_plan", said.join(" "), { findings: all.list() });
+  return new ByrefError("invalid_plan", said.join(" "), { findings });
 }
 
 const MAX_SAID_FINDINGS = 3;
 
 /** Names that are not the run's own, of what its calls refer to or read. */
 function needsOf(plan: Plan, read: readonly string[]): readonly string[] {
-  const own = new Set(["input", "state", GATES, ...plan.runNames]);
+  const own = new Set([...OWN_NAMES, ...plan.runNames]);
   const referred = plan.calls.flatMap(({ parameters }) =>
     referencesIn(parameters, plan.syntaxes).flatMap(({ references }) =>
       references.map(({ name }) => name),

@@ -9,9 +9,9 @@ import {
   type CallState,
   type GateDecision,
   isOpenRun,
-  nameInRun,
   type RunRecord,
 } from "../../plan/run-record.ts";
+import { nameInRun } from "../../plan/run-names.ts";
 import type { Json } from "../../value/json.ts";
 import type { JournalEntry, TurnHead } from "../log/journal.ts";
 import { spendFor } from "../spend/lease.ts";

@@ -1,4 +1,5 @@
 import { limits } from "../../limits.ts";
+import { Findings } from "../../plan/findings.ts";
 import type { Plan, PlanFormat } from "../../plan/plan.ts";
 import { inputFindings } from "../../plan/plan-input.ts";
 import type { PlanRecord } from "../../plan/plan-store.ts";
@@ -26,7 +27,7 @@ export async function proposePlan(
     throw limitExceeded("maxPlanBytes", { maximum, actual, advice });
   }
   const { plan, findings } = frontEndOf(planner.facilities ?? {}, format).read(text);
-  if (plan === undefined) throw invalidPlan(findings);
+  if (plan === undefined) throw invalidPlan(new Findings(findings));
   return recordOf(plan, planner, tainted);
 }
 

@@ -7,7 +7,7 @@ import type { PreparedWrite, VariableStore } from "../../store/variable-store.ts
 import type { Json } from "../../value/json.ts";
 import { resultOf, type ResultPart, resultParts } from "./run-result.ts";
 
-export interface OutcomeOptions {
+interface OutcomeOptions {
   readonly store: VariableStore;
   readonly plan: Plan;
   readonly record: RunRecord;

@@ -1,6 +1,6 @@
 import { limits } from "../../limits.ts";
 import type { Plan, PlanOutput } from "../../plan/plan.ts";
-import { nameInRun } from "../../plan/run-record.ts";
+import { nameInRun } from "../../plan/run-names.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import { isJsonObject, type Json } from "../../value/json.ts";
 import { byteLength } from "../../value/utf8.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nameInRun, namesOfRun, scopeOfRun } from "../../src/plan/run-record.ts";
+import { nameInRun, namesOfRun, scopeOfRun } from "../../src/plan/run-names.ts";
 import { limits } from "../../src/limits.ts";
 
 const run = "r12345678";
