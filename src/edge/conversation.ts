@@ -21,7 +21,7 @@ import type { EventPage } from "../turn/log/event-log.ts";
 import { type MessageForm, toUIMessage } from "../turn/history/history.ts";
 import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import type { SpendLimits } from "../turn/spend/spend.ts";
-import { waitingCalls } from "../turn/waiting.ts";
+import { waitingCalls } from "../turn/waiting-calls.ts";
 import { AlarmClock } from "./platform/alarm-clock.ts";
 import type { AgentSetup } from "./turns/chosen-agent.ts";
 import { type Conditions, requireConditions } from "./http/conditions.ts";

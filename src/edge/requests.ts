@@ -3,8 +3,8 @@ import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { PlanFormat } from "../plan/plan.ts";
 import { anyJson } from "../tool/any-json.ts";
-import type { IncomingPart } from "../turn/history/take-in.ts";
-import type { Approval } from "../turn/tool-calls.ts";
+import type { IncomingPart } from "../turn/history/receive-message.ts";
+import type { ApprovalResponse } from "../turn/waiting-calls.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { LOCATIONS } from "./placement.ts";
 import { byteLength } from "../value/utf8.ts";
@@ -138,7 +138,7 @@ export interface TurnRequest {
   /** The question that is to be answered again, or the message that `message` stands in for. */
   readonly messageId?: string | undefined;
   /** What a person has decided of calls that wait; then there is no message. */
-  readonly approvals?: readonly Approval[];
+  readonly approvals?: readonly ApprovalResponse[];
   /** The run whose gate is meant. */
   readonly run?: string | undefined;
   /** Of the conversation, as its routes have it. */
@@ -184,7 +184,7 @@ export function requireMessageSize(actual: number): void {
 }
 
 /** Of what a client says of an answer nothing is believed but what its person has decided. */
-function approvalsIn(message: Readonly<Record<string, unknown>>): readonly Approval[] {
+function approvalsIn(message: Readonly<Record<string, unknown>>): readonly ApprovalResponse[] {
   const parts = Array.isArray(message.parts) ? (message.parts as readonly unknown[]) : [];
   const approvals = parts.flatMap((part) => {
     if (!isObject(part) || part.state !== "approval-responded") return [];
@@ -199,7 +199,7 @@ function approvalsIn(message: Readonly<Record<string, unknown>>): readonly Appro
 export function approvalOf(
   approvalId: string,
   { approved, reason }: z.infer<typeof approvalBody>,
-): Approval {
+): ApprovalResponse {
   return { approvalId, approved, ...(reason === undefined ? {} : { reason }) };
 }
 

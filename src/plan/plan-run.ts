@@ -7,7 +7,7 @@ import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
 import type { PlanCall } from "./plan.ts";
-import { OUTCOME_UNKNOWN } from "./close-calls.ts";
+import { OUTCOME_UNKNOWN } from "./closed-calls.ts";
 import { waitsFor } from "./gates.ts";
 import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import {

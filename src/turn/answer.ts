@@ -1,15 +1,29 @@
 import type { UIMessageChunk } from "ai";
 import { limits } from "../limits.ts";
-import { Expander, type ExpandOptions, type ExpansionBudget } from "../reference/expand.ts";
+import { Expander, type ExpansionBudget } from "../reference/expand.ts";
 import type { Lookup } from "../reference/reference.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
-import { slicesOf } from "../value/characters.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { lookupFor, storeFor } from "../tool/store-for.ts";
+import type { RunScope } from "../tool/wrapped-tool.ts";
+import { slicesOf } from "../value/json.ts";
+import type { Agent } from "./agent.ts";
+import type { TurnState } from "./log/turn-state.ts";
 
-interface AnswerOptions extends Omit<ExpandOptions, "budget" | "urls" | "onUnresolved"> {
+/** Who answers, and with which variables. */
+interface AnswerOptions extends AnswerVariables {
+  readonly agent: Agent;
   /** Receives every chunk as the client sees it. */
   readonly emit: (chunk: UIMessageChunk) => void;
-  /** Receives the text that was shown for a text part. */
-  readonly onShown: (id: string, text: string) => void;
+}
+
+interface AnswerVariables {
+  readonly store: VariableStore;
+  readonly state: TurnState;
+  /** The run whose names the answer uses; without: the conversation's. */
+  readonly scope?: RunScope | undefined;
+  /** Told of each variable that the answer refers to. */
+  readonly onUsed?: (name: string) => void;
 }
 
 /**
@@ -26,8 +40,8 @@ export class Answer {
   /** One for each text part that is open. */
   readonly #expanders = new Map<string, Expander>();
 
-  constructor(lookup: Lookup, options: AnswerOptions) {
-    this.#lookup = lookup;
+  constructor(options: AnswerOptions) {
+    this.#lookup = lookupOf(options);
     this.#options = options;
   }
 
@@ -70,11 +84,20 @@ export class Answer {
   }
 
   #expander(): Expander {
-    const { emit, onShown: _onShown, ...options } = this.#options;
+    const { agent, state, emit, scope } = this.#options;
+    const { unknown: _unknown, ...references } = agent.references ?? {};
+    const store = storeFor(scope, this.#options.store);
     return new Expander(this.#lookup, {
-      ...options,
+      ...references,
       budget: this.#budget,
       urls: this.#urls,
+      couldBegin: (prefix) => store.couldBegin(prefix),
+      isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
+      onResolved: (source, text) =>
+        state.account.savings.addReferences({
+          authoredChars: source.length,
+          resolvedChars: text.length,
+        }),
       onUnresolved: (unresolved) =>
         emit({ type: "data-unresolved", data: unresolved, transient: true }),
     });
@@ -82,10 +105,20 @@ export class Answer {
 
   #emitText(id: string) {
     return (text: string) => {
-      this.#options.onShown(id, text);
+      this.#options.state.parts.show(id, text);
       for (const delta of slicesOf(text, limits.maxSliceChars)) {
         this.#options.emit({ type: "text-delta", id, delta });
       }
     };
   }
+}
+
+/** Where an answer's references are looked up. What it refers to is held until its turn ends. */
+export function lookupOf({ store, state, scope, onUsed }: AnswerVariables): Lookup {
+  return lookupFor(scope, store, {
+    onUsed: (name) => {
+      store.holds.hold(state.id, name);
+      onUsed?.(name);
+    },
+  });
 }

@@ -2,8 +2,7 @@ import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import type { Answer } from "./answer.ts";
-import { answerOf } from "./answer-of.ts";
+import { Answer } from "./answer.ts";
 import type { StoredMessage } from "./history/history.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import {
@@ -12,7 +11,7 @@ import {
   toOwnMessages,
   withVariables,
 } from "./history/prompt.ts";
-import { callModel, type StepContext, type StepResult } from "./step.ts";
+import { callModel, type CallModelOptions, type CallModelResult } from "./model/call-model.ts";
 import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
 import type { Remains } from "./log/log-lines.ts";
@@ -20,12 +19,12 @@ import type { TurnLog } from "./log/turn-log.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import { wrapOptionsFor } from "./wrap-options.ts";
-import type { Decided } from "./waiting.ts";
+import type { DecidedCall } from "./waiting-calls.ts";
 
-type Given = "agent" | "model" | "store" | "newId" | "redact" | "signal" | "facilities" | "sleep";
-type Taken = Given | "observer";
-
-interface StepsOptions extends Pick<TurnOptions, Taken> {
+interface StepsOptions extends Pick<
+  TurnOptions,
+  "agent" | "model" | "store" | "newId" | "redact" | "signal" | "facilities" | "sleep" | "observer"
+> {
   readonly state: TurnState;
   readonly log: Pick<TurnLog, "commit" | "note">;
   /** What the keys of the calls begin with. */
@@ -66,7 +65,7 @@ export class Steps {
     this.#options = options;
     this.#state = state;
     this.emit = emit;
-    this.#answer = answerOf(options);
+    this.#answer = new Answer(options);
     // What was said before a person was waited for may have left a URL open.
     this.#answer.restart(state.parts.display);
   }
@@ -121,7 +120,7 @@ export class Steps {
   }
 
   /** Does what a person has decided of calls that waited; returns a reason if the turn ends there. */
-  async decide(decided: readonly Decided[]): Promise<FinishReason | undefined> {
+  async decide(decided: readonly DecidedCall[]): Promise<FinishReason | undefined> {
     for (const { approval } of decided) delete this.#state.waiting[approval.approvalId];
     const planned = await this.#required.calls.decide(decided, await this.#messages());
     return this.#runCalls(planned, () => ({ chunks: this.#unnoted }));
@@ -180,7 +179,7 @@ export class Steps {
     await this.#answer.flush().catch(() => undefined);
   }
 
-  async #callModel(messages: readonly ModelMessage[]): Promise<StepResult> {
+  async #callModel(messages: readonly ModelMessage[]): Promise<CallModelResult> {
     const { agent, model, store, newId, signal, redact = (text) => text, sleep } = this.#options;
     const { account, taint } = this.#state;
     const prompt = withVariables(messages, {
@@ -188,7 +187,7 @@ export class Steps {
       taint,
       hidesUntrusted: agent.untrusted === "hide",
     });
-    const context: StepContext = {
+    const context: CallModelOptions = {
       model: this.#required.tools.modelFor(model, newId),
       instructions: instructionsFor(agent),
       tools: this.#required.tools.shown,

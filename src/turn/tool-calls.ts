@@ -11,9 +11,9 @@ import type {
   ToolRun,
 } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
-import type { ToolCall } from "./step.ts";
+import type { ToolCall } from "./model/call-model.ts";
 import type { Toolbox } from "./toolbox.ts";
-import type { Decided } from "./waiting.ts";
+import type { ApprovalResponse, DecidedCall } from "./waiting-calls.ts";
 
 interface ToolCallsOptions {
   readonly tools: Toolbox;
@@ -29,18 +29,6 @@ interface ToolCallsOptions {
   readonly onReferences: (references: ReferenceCount) => void;
   /** Receives each chunk; what it changes is done at once. */
   readonly write: (chunk: UIMessageChunk) => void;
-}
-
-/** A call that waits for a person. */
-export interface WaitingCall extends ToolCall {
-  readonly pin: string;
-}
-
-/** What a person has decided. */
-export interface Approval {
-  readonly approvalId: string;
-  readonly approved: boolean;
-  readonly reason?: string | undefined;
 }
 
 /** A call that may run. */
@@ -81,7 +69,7 @@ export class ToolCalls {
    * else than what was approved: a person is asked again.
    */
   async decide(
-    decided: readonly Decided[],
+    decided: readonly DecidedCall[],
     messages: readonly ModelMessage[],
   ): Promise<readonly Planned[]> {
     const allowed = decided.filter(({ approval }) => approval.approved);
@@ -197,7 +185,7 @@ export class ToolCalls {
     return [{ call: isApproved ? { ...call, isApproved } : call, ready }];
   }
 
-  #answer({ approvalId, approved, reason }: Approval, { toolCallId }: ToolCall): void {
+  #answer({ approvalId, approved, reason }: ApprovalResponse, { toolCallId }: ToolCall): void {
     const { write } = this.#options;
     const said = reason === undefined ? {} : { reason };
     write({ type: "tool-approval-response", approvalId, approved, ...said });

@@ -11,7 +11,7 @@ import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
-import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate.ts";
+import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate-tool.ts";
 import { hasListed } from "./history/prompt.ts";
 import type { CapabilityTags } from "./model/capability-tags.ts";
 

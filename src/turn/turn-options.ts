@@ -10,7 +10,7 @@ import type { LeaseOffice } from "./spend/lease.ts";
 import type { Post } from "./history/post.ts";
 import type { SpendLimits } from "./spend/spend.ts";
 import type { Savings } from "./spend/savings.ts";
-import type { StepContext } from "./step.ts";
+import type { CallModelOptions } from "./model/call-model.ts";
 import type { Facilities } from "./toolbox.ts";
 import type { TurnLog } from "./log/turn-log.ts";
 import type { Usage } from "./spend/usage.ts";
@@ -44,7 +44,7 @@ export interface TurnOptions {
   /** What the tenant may spend. Default: no limit. */
   readonly leases?: LeaseOffice | undefined;
   /** Waits before a model is called again. Default: a timer. */
-  readonly sleep?: StepContext["sleep"];
+  readonly sleep?: CallModelOptions["sleep"];
   /** Receives each chunk that the log gets, too. Must not throw. */
   readonly emit?: (chunk: UIMessageChunk) => void;
   /** Told of the calls of models and tools. */

@@ -5,7 +5,7 @@ import type { VariableStore } from "../../src/store/variable-store.ts";
 import { History } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
 import { recoveryDelayMs } from "../../src/turn/log/recovery.ts";
-import type { Approval } from "../../src/turn/tool-calls.ts";
+import type { ApprovalResponse } from "../../src/turn/waiting-calls.ts";
 import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
 import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import type { TurnOptions } from "../../src/turn/turn-options.ts";
@@ -17,7 +17,11 @@ import type { World } from "./world.ts";
 /** What a person asks for in one request. */
 export type Request =
   | { readonly kind: "ask"; readonly turn: number }
-  | { readonly kind: "decide"; readonly turn: number; readonly approvals: readonly Approval[] };
+  | {
+      readonly kind: "decide";
+      readonly turn: number;
+      readonly approvals: readonly ApprovalResponse[];
+    };
 
 export function answerId(turn: number): string {
   return `answer-${turn}`;

@@ -30,10 +30,9 @@
  * to such a step (`isRaced`, where it can happen), the promises hold behind it as well.
  */
 
-import type { Approval } from "../../src/turn/tool-calls.ts";
 import type { TurnResult } from "../../src/turn/turn.ts";
 import { TurnLog } from "../../src/turn/log/turn-log.ts";
-import { waitingCalls } from "../../src/turn/waiting.ts";
+import { type ApprovalResponse, waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { Random } from "../chaos/random.ts";
 import { checkEnd, checkMemory, type Outcome, outcomeOf } from "./checks.ts";
 import { Broken, Client, must } from "./client.ts";
@@ -127,7 +126,7 @@ class Simulation {
   }
 
   /** What the person says to the calls that wait, or to the first of them. */
-  #decisions(turn: number): readonly Approval[] {
+  #decisions(turn: number): readonly ApprovalResponse[] {
     const { steps, decidesOneByOne } = this.#plan.turns[turn] ?? { steps: [] };
     const allowed = new Map(
       steps.flatMap(({ calls }) => calls.map(({ id, isAllowed }) => [id, isAllowed] as const)),

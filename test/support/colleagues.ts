@@ -6,7 +6,7 @@ import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { CallOptions } from "../../src/tool/wrapped-tool.ts";
 import { Account } from "../../src/turn/spend/account.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import type { Colleague, FindColleague } from "../../src/turn/delegate.ts";
+import type { Colleague, FindColleague } from "../../src/turn/delegate-tool.ts";
 import { Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 import { askModelOf, type SubTurnOptions } from "../../src/turn/sub-turn.ts";
 import {

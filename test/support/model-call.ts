@@ -2,10 +2,16 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { LanguageModel, ModelMessage, ToolSet, UIMessageChunk } from "ai";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SavingsCounter } from "../../src/turn/spend/savings.ts";
-import { callModel, type StepContext, type StepResult } from "../../src/turn/step.ts";
+import {
+  callModel,
+  type CallModelOptions,
+  type CallModelResult,
+} from "../../src/turn/model/call-model.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
 
-export interface CallOptions extends Partial<Pick<StepContext, "write" | "idSuffix" | "signal">> {
+export interface CallOptions extends Partial<
+  Pick<CallModelOptions, "write" | "idSuffix" | "signal">
+> {
   /** One for each try. */
   readonly steps?: readonly Step[];
   /** Instead of the scripted one. */
@@ -19,7 +25,7 @@ export interface CallOptions extends Partial<Pick<StepContext, "write" | "idSuff
 }
 
 export interface Call {
-  readonly result?: StepResult;
+  readonly result?: CallModelResult;
   /** What it threw. */
   readonly error?: unknown;
   /** Written and not taken back. */
@@ -41,7 +47,7 @@ export async function callWith(options: CallOptions): Promise<Call> {
   const log: UIMessageChunk[] = [];
   const delaysMs: number[] = [];
   const savings = new SavingsCounter(new MemoryStore());
-  const context: StepContext = {
+  const context: CallModelOptions = {
     model: options.model ?? model,
     instructions: "Be brief.",
     tools,

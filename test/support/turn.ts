@@ -20,7 +20,7 @@ import type { SpendLimits } from "../../src/turn/spend/spend.ts";
 import type { Facilities } from "../../src/turn/toolbox.ts";
 import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import type { TurnOptions } from "../../src/turn/turn-options.ts";
-import { waitingCalls } from "../../src/turn/waiting.ts";
+import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { NodeSql } from "./node-sql.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
 

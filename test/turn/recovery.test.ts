@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { limits } from "../../src/limits.ts";
 import { recoveryDelayMs } from "../../src/turn/log/recovery.ts";
-import { waitingCalls } from "../../src/turn/waiting.ts";
+import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { chunksOf, Crashing, hang } from "../support/crashing.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import { readMessage } from "../support/turn.ts";

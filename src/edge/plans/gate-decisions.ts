@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import { waitsFor } from "../../plan/gates.ts";
 import type { GateDecision, RunRecord } from "../../plan/run-record.ts";
-import type { Approval } from "../../turn/tool-calls.ts";
+import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "./plans-of.ts";
 import type { TurnRequest } from "../requests.ts";
@@ -59,7 +59,7 @@ export function nothingWaits(): ByrefError {
   return new ByrefError("approval_not_found", "Nothing waits for this approval any more.");
 }
 
-function decisionOf({ approvalId, approved, reason }: Approval) {
+function decisionOf({ approvalId, approved, reason }: ApprovalResponse) {
   const decision = { approved, ...(reason === undefined ? {} : { reason }) };
   return [approvalId, decision] as const;
 }

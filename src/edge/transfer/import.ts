@@ -1,6 +1,6 @@
 import { limitExceeded } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { closedCalls, OUTCOME_UNKNOWN } from "../../plan/close-calls.ts";
+import { closedCalls, OUTCOME_UNKNOWN } from "../../plan/closed-calls.ts";
 import type { PlanRecord, StoredRun } from "../../plan/plan-store.ts";
 import type { RunRecord } from "../../plan/run-record.ts";
 import { tombstoneOf } from "../../store/provenance.ts";

@@ -1,7 +1,7 @@
 import type { NewEvent } from "../../turn/log/event-log.ts";
 import type { Remains } from "../../turn/log/log-lines.ts";
 import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../turn/turn.ts";
-import { decidedIn, waitingCalls } from "../../turn/waiting.ts";
+import { decidedIn, waitingCalls } from "../../turn/waiting-calls.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { attempt, type TurnStart } from "./attempt.ts";
 import { questionOf } from "./question.ts";

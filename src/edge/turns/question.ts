@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import type { StoredMessage } from "../../turn/history/history.ts";
 import type { Question } from "../../turn/turn.ts";
-import { type TakenIn, takeIn } from "../../turn/history/take-in.ts";
+import { receiveMessage, type ReceivedMessage } from "../../turn/history/receive-message.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { TurnRequest, UserMessage } from "../requests.ts";
 
@@ -21,7 +21,7 @@ export async function questionOf(
   }
   if (message === undefined) throw nothingToRepeat();
   const urlOf = (name: string) => `/conversations/${turn.conversation ?? ""}/variables/${name}`;
-  const taken = await takeIn(message.parts, { store, urlOf });
+  const taken = await receiveMessage(message.parts, { store, urlOf });
   const asked = { message: questionFrom(message, taken) };
   const isEdit = isThere && isRepeated !== true;
   return isEdit ? { ...asked, replace: () => history.removeFrom(messageId) } : asked;
@@ -31,7 +31,7 @@ export function nothingToRepeat(): ByrefError {
   return new ByrefError("bad_request", "There is no message here that could be answered again.");
 }
 
-function questionFrom(message: UserMessage, taken: TakenIn): StoredMessage {
+function questionFrom(message: UserMessage, taken: ReceivedMessage): StoredMessage {
   return {
     id: message.id ?? crypto.randomUUID(),
     role: "user",

@@ -2,7 +2,7 @@ import type { UIMessageChunk } from "ai";
 import { codeIn } from "../../errors.ts";
 import type { EvictionReason, VariableInfo } from "../../store/variable-store.ts";
 import { type EventLog, eventVariable, type NewEvent } from "../../turn/log/event-log.ts";
-import type { ToolCall } from "../../turn/step.ts";
+import type { ToolCall } from "../../turn/model/call-model.ts";
 import type { Frame } from "../../turn/log/turn-log.ts";
 
 /** Notes in the log which tools a turn calls and what comes of it, from the chunks that it emits. */

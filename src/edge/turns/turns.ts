@@ -3,7 +3,7 @@ import { limits } from "../../limits.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import type { Post } from "../../turn/history/post.ts";
 import { recoveryDelayMs } from "../../turn/log/recovery.ts";
-import { decidedIn } from "../../turn/waiting.ts";
+import { decidedIn } from "../../turn/waiting-calls.ts";
 import { answerTurn, recoverAnswer } from "./answer-turn.ts";
 import {
   type ChosenAgent,

@@ -7,7 +7,7 @@ import type { Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
 import type { Savings } from "../spend/savings.ts";
 import type { Spent } from "../spend/spend.ts";
-import type { Approval } from "../tool-calls.ts";
+import type { ApprovalResponse } from "../waiting-calls.ts";
 import type { Usage } from "../spend/usage.ts";
 
 /** What a turn is, apart from what it says. */
@@ -30,7 +30,7 @@ export interface TurnHead {
   /** What led to it. */
   readonly post?: Post;
   /** With what it goes on, if it has waited for a person. */
-  readonly approvals?: readonly Approval[];
+  readonly approvals?: readonly ApprovalResponse[];
   /** Variables that it needs when it goes on: it waits for a person. */
   readonly needs?: readonly string[];
   /** What it had counted when it began to wait. */

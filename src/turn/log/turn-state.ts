@@ -5,7 +5,7 @@ import type { Account } from "../spend/account.ts";
 import type { StoredMessage } from "../history/history.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";
 import { MessageParts } from "../history/message-parts.ts";
-import { waitingCalls } from "../waiting.ts";
+import { waitingCalls } from "../waiting-calls.ts";
 
 export interface TurnStateOptions {
   readonly id: string;

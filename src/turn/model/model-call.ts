@@ -3,7 +3,7 @@ import { type LanguageModel, type ModelMessage, type ToolSet, wrapLanguageModel 
 import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
 import { ByrefError } from "../../errors.ts";
 import type { ModelName } from "../../tool/observer.ts";
-import { promptMessages } from "../history/prompt-messages.ts";
+import { promptMessages } from "./prompt-messages.ts";
 
 /** What a model is asked. */
 interface ModelRequest {

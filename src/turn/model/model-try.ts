@@ -6,7 +6,7 @@ import type { Json } from "../../value/json.ts";
 import type { ModelCall } from "./model-call.ts";
 import { fileChunk, plainChunk, ToolChunks } from "./model-chunks.ts";
 import { BrokenOff } from "./model-failure.ts";
-import type { StepContext, StepResult, ToolCall } from "../step.ts";
+import type { CallModelOptions, CallModelResult, ToolCall } from "./call-model.ts";
 import { Watchdog } from "./watchdog.ts";
 
 type Part = LanguageModelV4StreamPart;
@@ -19,16 +19,16 @@ interface TryOptions {
   /** Put behind the ids of texts and reasoning. */
   readonly idSuffix: string;
   /** Called before anything is written. */
-  readonly onFirst?: NonNullable<StepContext["reset"]>;
+  readonly onFirst?: NonNullable<CallModelOptions["reset"]>;
   /** Called when the first is about to be written. */
   readonly onAnswer: () => void;
 }
 
 /** One try of one model call. What it returns, or wrote before it threw, is of this try alone. */
 export class ModelTry {
-  readonly #context: StepContext;
+  readonly #context: CallModelOptions;
   readonly #idSuffix: string;
-  #onFirst: StepContext["reset"];
+  #onFirst: CallModelOptions["reset"];
   readonly #onAnswer: () => void;
   readonly #tools: ToolChunks;
   readonly #calls: ToolCall[] = [];
@@ -37,7 +37,7 @@ export class ModelTry {
   #hasFailed = false;
   #end: End | undefined;
 
-  constructor(context: StepContext, { idSuffix, onFirst, onAnswer }: TryOptions) {
+  constructor(context: CallModelOptions, { idSuffix, onFirst, onAnswer }: TryOptions) {
     this.#context = context;
     this.#idSuffix = idSuffix;
     this.#onFirst = onFirst;
@@ -55,7 +55,7 @@ export class ModelTry {
   }
 
   /** Throws whatever the provider throws or says, `model_timeout`, or the stop signal's reason. */
-  async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<StepResult> {
+  async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallModelResult> {
     const watchdog = new Watchdog(this.#context.signal, limits.modelSilenceMs);
     const opening = open(prepare, watchdog.signal);
     // A model that does not heed the signal is not waited for: its answer is let go when it comes.
@@ -159,7 +159,7 @@ export class ModelTry {
     return !this.#hasFailed && this.#end !== undefined && isSaid(this.#end.finishReason);
   }
 
-  #result(): StepResult {
+  #result(): CallModelResult {
     if (this.#end === undefined || !this.#isWhole) throw new BrokenOff();
     return {
       finishReason: this.#end.finishReason.unified,

@@ -1,4 +1,4 @@
-import { closedCalls } from "../../plan/close-calls.ts";
+import { closedCalls } from "../../plan/closed-calls.ts";
 import type { RunRecord } from "../../plan/run-record.ts";
 import type { PlanTurnOptions } from "./plan-turn.ts";
 import { commitOutcome } from "./run-outcome.ts";

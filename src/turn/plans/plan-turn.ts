@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import { ByrefError, publicTextOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import { closedCalls } from "../../plan/close-calls.ts";
+import { closedCalls } from "../../plan/closed-calls.ts";
 import { waitsFor } from "../../plan/gates.ts";
 import type { PlanRecord, PlanStatus, PlanStore, StoredRun } from "../../plan/plan-store.ts";
 import { PlanRun } from "../../plan/plan-run.ts";

@@ -7,18 +7,17 @@ import type {
   UIMessageChunk,
 } from "ai";
 import { addLanguageModelUsage } from "ai/internal";
-import { ByrefError, codeOf, messageOf } from "../errors.ts";
-import type { Awaitable } from "../store/variable-store.ts";
-import type { Observer } from "../tool/observer.ts";
-import { clip } from "../value/characters.ts";
-import type { Json } from "../value/json.ts";
-import { modelCall, type ModelCall, nameOf } from "./model/model-call.ts";
-import { failureOf, pause, retryDelayMs } from "./model/model-failure.ts";
-import { ModelTry, NotTaken } from "./model/model-try.ts";
-import type { SavingsCounter } from "./spend/savings.ts";
+import { ByrefError, codeOf, messageOf } from "../../errors.ts";
+import type { Awaitable } from "../../store/variable-store.ts";
+import type { Observer } from "../../tool/observer.ts";
+import { clip, type Json } from "../../value/json.ts";
+import { type ModelCall, modelCall, nameOf } from "./model-call.ts";
+import { failureOf, pause, retryDelayMs } from "./model-failure.ts";
+import { ModelTry, NotTaken } from "./model-try.ts";
+import type { SavingsCounter } from "../spend/savings.ts";
 
 /** What a step needs of its turn. */
-export interface StepContext {
+export interface CallModelOptions {
   readonly model: LanguageModel;
   readonly instructions: string;
   /** As the model is shown them. */
@@ -50,7 +49,7 @@ export interface ToolCall {
   readonly input: Json;
 }
 
-export interface StepResult {
+export interface CallModelResult {
   readonly finishReason: FinishReason;
   /** Of all tries, as far as the provider told it. */
   readonly usage: LanguageModelUsage | undefined;
@@ -66,9 +65,9 @@ export interface StepResult {
  * reason of the signal, and what `write` and `reset` throw.
  */
 export async function callModel(
-  context: StepContext,
+  context: CallModelOptions,
   messages: readonly ModelMessage[],
-): Promise<StepResult> {
+): Promise<CallModelResult> {
   const { model, instructions, tools, signal, reset, sleep = pause, idSuffix = "" } = context;
   const named = nameOf(model);
   let call: ModelCall | undefined;
@@ -122,7 +121,7 @@ function added(
 }
 
 /** What an endpoint says may be long, and may repeat the key that it was sent. */
-function asModelFailure(error: unknown, context: StepContext): ByrefError {
+function asModelFailure(error: unknown, context: CallModelOptions): ByrefError {
   if (error instanceof ByrefError) return error;
   const said = context.redact(messageOf(error)).replaceAll(/\s+/g, " ");
   return new ByrefError("model_failed", `The model failed: ${clip(said, MAX_SAID_CHARS)}`);

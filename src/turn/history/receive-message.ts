@@ -18,14 +18,14 @@ export type IncomingPart =
       readonly url: string;
     };
 
-export interface TakenIn {
+export interface ReceivedMessage {
   /** As the model is to read them. */
   readonly parts: readonly MessagePart[];
   /** The texts as the person typed them, one for each text part; absent if they are the same. */
   readonly display?: readonly string[];
 }
 
-interface TakeInOptions {
+interface ReceiveOptions {
   readonly store: VariableStore;
   /** Where a variable's value is to be had over HTTP. */
   readonly urlOf: (name: string) => string;
@@ -35,28 +35,27 @@ interface TakeInOptions {
  * A message with what is large in it kept as variables: a text of more than `maxMessageTextChars`, and every
  * file. The model reads handles. Rejects with what the store throws.
  */
-export async function takeIn(
+export async function receiveMessage(
   incoming: readonly IncomingPart[],
-  options: TakeInOptions,
-): Promise<TakenIn> {
+  options: ReceiveOptions,
+): Promise<ReceivedMessage> {
   const parts: MessagePart[] = [];
   const display: string[] = [];
   for (const part of incoming) {
     if (part.type === "file") {
-      parts.push(await takeFile(part, options));
+      parts.push(await keptFile(part, options));
       continue;
     }
     const isLong = part.text.length > limits.maxMessageTextChars;
-    parts.push({ type: "text", text: isLong ? await takeText(part.text, options) : part.text });
+    parts.push({ type: "text", text: isLong ? await keptText(part.text, options) : part.text });
     display.push(part.text);
   }
-  const isSame = parts.every((part, index) => part.type !== "text" || part === incoming[index]);
   const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
-  const isUnchanged = isSame || texts.every((text, index) => text === display[index]);
+  const isUnchanged = texts.every((text, index) => text === display[index]);
   return { parts, ...(isUnchanged ? {} : { display }) };
 }
 
-async function takeText(text: string, { store }: TakeInOptions): Promise<string> {
+async function keptText(text: string, { store }: ReceiveOptions): Promise<string> {
   const info = await store.save({
     value: text,
     name: { base: "message", numbered: true, inputDigest: "" },
@@ -70,9 +69,9 @@ function handleOf(info: VariableInfo): string {
   return JSON.stringify(toolOutput(info, undefined));
 }
 
-async function takeFile(
+async function keptFile(
   { mediaType, filename, url }: Extract<IncomingPart, { type: "file" }>,
-  { store, urlOf }: TakeInOptions,
+  { store, urlOf }: ReceiveOptions,
 ): Promise<MessagePart> {
   const base = toIdentifier((filename ?? "").replace(/\.[^.]*$/u, ""));
   const info = await store.save({

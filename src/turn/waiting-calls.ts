@@ -2,7 +2,13 @@ import { isToolUIPart, getToolName } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
 import type { StoredMessage } from "./history/history.ts";
-import type { Approval, WaitingCall } from "./tool-calls.ts";
+import type { ToolCall } from "./model/call-model.ts";
+
+/** A call that waits for a person. */
+export interface WaitingCall extends ToolCall {
+  /** Of the input that it waits with. */
+  readonly pin: string;
+}
 
 /** The calls of a message that wait for a person, by approval. */
 export function waitingCalls(
@@ -19,17 +25,24 @@ export function waitingCalls(
   return calls;
 }
 
+/** What a person has decided. */
+export interface ApprovalResponse {
+  readonly approvalId: string;
+  readonly approved: boolean;
+  readonly reason?: string | undefined;
+}
+
 /** A decision with the call that it is about. */
-export interface Decided {
-  readonly approval: Approval;
+export interface DecidedCall {
+  readonly approval: ApprovalResponse;
   readonly call: WaitingCall;
 }
 
 /** The decisions on calls that wait; the rest is about calls that do not. Throws `approval_not_found`. */
 export function decidedIn(
   message: StoredMessage | undefined,
-  approvals: readonly Approval[],
-): readonly Decided[] {
+  approvals: readonly ApprovalResponse[],
+): readonly DecidedCall[] {
   const waiting = waitingCalls(message);
   const decided = approvals.flatMap((approval) => {
     const call = waiting.get(approval.approvalId);
