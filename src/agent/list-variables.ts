@@ -1,7 +1,7 @@
 import type { ModelMessage, PrepareStepFunction, ToolSet } from "ai";
 import type { VariableStore } from "../store/variable-store.ts";
 import { Taint } from "../tool/taint.ts";
-import { withVariables } from "../turn/history/prompt.ts";
+import { withVariables } from "../turn/history/variable-list.ts";
 import { type InstructionStyle, withGuide } from "./guide.ts";
 
 export interface ListingOptions<

@@ -62,3 +62,8 @@ export interface Agent {
   /** Names the variables that results are saved as. Default: tool and most telling argument. */
   readonly naming?: Naming;
 }
+
+/** Is the model given this one of the runtime's own tools? */
+export function isGiven(name: string, { variableTools = true }: Agent): boolean {
+  return typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
+}

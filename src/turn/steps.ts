@@ -5,12 +5,8 @@ import type { RunScope } from "../tool/wrapped-tool.ts";
 import { Answer } from "./answer.ts";
 import type { StoredMessage } from "./history/history.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
-import {
-  instructionsFor,
-  toModelMessages,
-  toOwnMessages,
-  withVariables,
-} from "./history/prompt.ts";
+import { instructionsFor, toModelMessages, toOwnMessages } from "./history/prompt.ts";
+import { withVariables } from "./history/variable-list.ts";
 import { callModel, type CallModelOptions, type CallModelResult } from "./model/call-model.ts";
 import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";

@@ -10,7 +10,7 @@ import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
 import type { Account } from "./spend/account.ts";
-import type { Agent } from "./agent.ts";
+import { type Agent, isGiven } from "./agent.ts";
 import { lookupOf } from "./answer.ts";
 import { type AskColleague, type Colleague, DELEGATE } from "./delegate-tool.ts";
 import { nameOf } from "./model/model-call.ts";
@@ -191,9 +191,7 @@ const NOT_KEPT = {
 /** The agent with no more than these tools. Throws `unknown_tool`. */
 function withTools(agent: Agent, tools: ModelQuestion["tools"] | undefined): Agent {
   if (tools === undefined) return agent;
-  const { variableTools = true, delegates = [] } = agent;
-  const isOwn = (name: string) =>
-    typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
+  const { delegates = [] } = agent;
   for (const name of tools.keys()) {
     if (runtimeToolNames.includes(name) || Object.hasOwn(agent.tools, name)) continue;
     throw new ByrefError("unknown_tool", `The agent ${agent.name} has no tool ${name}.`);
@@ -201,7 +199,7 @@ function withTools(agent: Agent, tools: ModelQuestion["tools"] | undefined): Age
   return {
     ...agent,
     tools: Object.fromEntries(Object.entries(agent.tools).filter(([name]) => tools.has(name))),
-    variableTools: runtimeToolNames.filter((name) => tools.has(name) && isOwn(name)),
+    variableTools: runtimeToolNames.filter((name) => tools.has(name) && isGiven(name, agent)),
     delegates: tools.has(DELEGATE) ? delegates : [],
   };
 }

@@ -10,9 +10,9 @@ import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrappedTool } from "../tool/wrapped-tool.ts";
-import type { Agent } from "./agent.ts";
+import { type Agent, isGiven } from "./agent.ts";
 import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate-tool.ts";
-import { hasListed } from "./history/prompt.ts";
+import { hasListed } from "./history/variable-list.ts";
 import type { CapabilityTags } from "./model/capability-tags.ts";
 
 /** What the runtime's own tools need of where they run. */
@@ -50,12 +50,7 @@ export interface ToolboxOptions {
 export class Toolbox {
   /** As they were given, with the schemas that resolved inputs are checked against. */
   readonly plain: ToolSet;
-  readonly #store: VariableStore;
-  readonly #agents: ReadonlyMap<string, WrappedTool>;
-  readonly #own: ReadonlyMap<string, WrappedTool>;
-  readonly #effects: ReadonlyMap<string, Effects>;
-  readonly #showsAll: boolean;
-  readonly #tags: CapabilityTags | undefined;
+  readonly #tools: Tools;
 
   /** The agent's tool goes before one of the runtime's of the same name. */
   static async open(
@@ -64,25 +59,25 @@ export class Toolbox {
     facilities: Facilities & ToolboxOptions,
   ): Promise<Toolbox> {
     const { adapt, showsAll = false } = facilities;
-    const agents = await wrapTools(agent.tools, options);
-    const own = ownTools(options, { ...facilities, callable: agents });
-    const chosen = own.filter(({ name }) => isChosen(name, agent) && !agents.has(name));
+    const given = await wrapTools(agent.tools, options);
+    const own = ownTools(options, { ...facilities, callable: given });
+    const chosen = own.filter(({ name }) => isGiven(name, agent) && !given.has(name));
     const asking = delegateTools(agent, options, facilities);
     const tags = agent.toolCalls === "capability-xml" ? facilities.tags : undefined;
     const tagged = tags?.tools(agent) ?? [];
     const proposing = proposingTools(agent, facilities);
     const runtime = [...chosen, ...asking, ...proposing, ...tagged];
     const effects = new Map(runtime.map(({ name, effects = "none" }) => [name, effects] as const));
-    for (const name of agents.keys()) effects.set(name, effectsOf(name, agent));
+    for (const name of given.keys()) effects.set(name, effectsOf(name, agent));
     const always = new Map([
-      ...agents,
+      ...given,
       ...(await wrapRuntimeTools([...asking, ...proposing], options)),
       ...((await tags?.wrap(tagged, options)) ?? []),
     ]);
     return new Toolbox({
       store: options.store,
-      agents: adapted(always, adapt),
-      own: adapted(await wrapRuntimeTools(chosen, options), adapt),
+      always: adapted(always, adapt),
+      withVariables: adapted(await wrapRuntimeTools(chosen, options), adapt),
       effects,
       showsAll,
       tags,
@@ -90,55 +85,56 @@ export class Toolbox {
     });
   }
 
-  private constructor({ store, agents, own, effects, plain, showsAll, tags }: Tools) {
-    this.#tags = tags;
-    this.#showsAll = showsAll;
-    this.plain = plain;
-    this.#store = store;
-    this.#agents = agents;
-    this.#own = own;
-    this.#effects = effects;
+  private constructor(tools: Tools) {
+    this.#tools = tools;
+    this.plain = tools.plain;
   }
 
   /** What running the tool again after a crash would do; of one that is gone nobody knows. */
   effectsOf(name: string): Effects {
-    return this.#effects.get(name) ?? "once";
+    return this.#tools.effects.get(name) ?? "once";
   }
 
   get(name: string): WrappedTool | undefined {
-    return this.#agents.get(name) ?? this.#own.get(name);
+    const { always, withVariables } = this.#tools;
+    return always.get(name) ?? withVariables.get(name);
   }
 
   /** The model, which calls them natively or seems to; `newId` is for the ids of calls. */
   modelFor(model: LanguageModel, newId: () => string): LanguageModel {
-    return this.#tags?.model(model, { tools: this.plain, newId }) ?? model;
+    return this.#tools.tags?.model(model, { tools: this.plain, newId }) ?? model;
   }
 
   /** As the model is shown them now. */
   get shown(): ToolSet {
-    return this.#showsAll || hasListed(this.#store) ? this.all : setOf(this.#agents);
+    const { always, showsAll, store } = this.#tools;
+    return showsAll || hasListed(store) ? this.all : setOf(always);
   }
 
   /** The same for messages of the past: an image that was read then is not shown again. */
   get past(): ToolSet {
-    const tools = Object.entries(this.all).map(([name, tool]) => {
-      const { toModelOutput: _, ...rest } = tool;
-      return [name, this.#own.has(name) ? rest : tool];
+    const { always, withVariables } = this.#tools;
+    const past = Array.from(withVariables, ([name, { shown }]) => {
+      const { toModelOutput: _, ...rest } = shown;
+      return [name, rest] as const;
     });
-    return Object.fromEntries(tools) as ToolSet;
+    return { ...setOf(always), ...Object.fromEntries(past) };
   }
 
   /** All that a message may speak of. */
   get all(): ToolSet {
-    return { ...setOf(this.#agents), ...setOf(this.#own) };
+    const { always, withVariables } = this.#tools;
+    return { ...setOf(always), ...setOf(withVariables) };
   }
 }
 
 interface Tools {
   readonly plain: ToolSet;
   readonly store: VariableStore;
-  readonly agents: ReadonlyMap<string, WrappedTool>;
-  readonly own: ReadonlyMap<string, WrappedTool>;
+  /** What the model is shown in each step. */
+  readonly always: ReadonlyMap<string, WrappedTool>;
+  /** What it is shown when there are variables. */
+  readonly withVariables: ReadonlyMap<string, WrappedTool>;
   readonly effects: ReadonlyMap<string, Effects>;
   readonly showsAll: boolean;
   readonly tags: CapabilityTags | undefined;
@@ -161,7 +157,7 @@ function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
 function proposingTools(agent: Agent, { planTool }: Facilities): readonly RuntimeTool[] {
   const tool = Object.keys(agent.tools).length === 0 ? undefined : planTool?.(agent);
   if (tool === undefined) return [];
-  return isChosen(tool.name, agent) && !Object.hasOwn(agent.tools, tool.name) ? [tool] : [];
+  return isGiven(tool.name, agent) && !Object.hasOwn(agent.tools, tool.name) ? [tool] : [];
 }
 
 interface Callable extends Pick<ToolboxOptions, "onCall"> {
@@ -200,8 +196,4 @@ function adapted(
   adapt: ToolboxOptions["adapt"] = (tool) => tool,
 ): ReadonlyMap<string, WrappedTool> {
   return new Map(Array.from(tools, ([name, tool]) => [name, adapt(tool)]));
-}
-
-function isChosen(name: string, { variableTools: chosen = true }: Agent): boolean {
-  return typeof chosen === "boolean" ? chosen : chosen.includes(name);
 }

@@ -16,7 +16,7 @@ import { failureOf, pause, retryDelayMs } from "./model-failure.ts";
 import { ModelTry, NotTaken } from "./model-try.ts";
 import type { SavingsCounter } from "../spend/savings.ts";
 
-/** What a step needs of its turn. */
+/** What a model is called with, and what its turn does of it. */
 export interface CallModelOptions {
   readonly model: LanguageModel;
   readonly instructions: string;
@@ -31,11 +31,11 @@ export interface CallModelOptions {
   /** Receives each chunk as the model wrote it. Awaited before the next. */
   readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
   /**
-   * Takes back what was written in this step; called when another try has something to say in its place.
+   * Takes back what was written of this answer; called when another try has something to say in its place.
    * Without it a call that fails is not tried again.
    */
   readonly reset?: () => void | Promise<void>;
-  /** Called before each try, which waits for it; what it throws ends the step. */
+  /** Called before each try, which waits for it; what it throws ends the call. */
   readonly onTry?: () => Awaitable<void>;
   /** Waits; ends early, without an error, when the signal aborts. Default: a timer. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<void>;

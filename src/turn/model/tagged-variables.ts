@@ -7,20 +7,13 @@ import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 import { saveTargetIn, splitInput, withTarget } from "../../tool/save-target.ts";
 import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
 import type { AnyTool, Prepared, WrappedTool } from "../../tool/wrapped-tool.ts";
-import type { Agent } from "../agent.ts";
+import { type Agent, isGiven } from "../agent.ts";
 
 /** The capability `variable`, for agents that call with tags; those that write `{{name}}` expect it. */
-export function taggedVariables({
-  toolCalls,
-  tools,
-  variableTools = true,
-}: Agent): readonly RuntimeTool[] {
-  if (toolCalls !== "capability-xml") return [];
-  return variableCapability.filter(({ name }) => {
-    const isChosen =
-      typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
-    return isChosen && !Object.hasOwn(tools, name);
-  });
+export function taggedVariables(agent: Agent): readonly RuntimeTool[] {
+  return variableCapability.filter(
+    ({ name }) => isGiven(name, agent) && !Object.hasOwn(agent.tools, name),
+  );
 }
 
 /** The same, with results that go where the call says, as other tools' do. */

@@ -3,8 +3,6 @@ import { type Share, Spend, spendExceeded, type Spent, type TenantLimits } from 
 import type { TurnOptions } from "../turn-options.ts";
 import { unlessAborted } from "../unless-aborted.ts";
 
-type Kind = keyof Spent;
-
 /** What a turn asks for of its tenant's. */
 export interface Claim {
   /** Of the conversation, the turn and its sitting: the same after a crash. */
@@ -18,7 +16,7 @@ export interface Claim {
 }
 
 interface Want {
-  readonly what: Kind;
+  readonly what: keyof Spent;
   readonly count: number;
   readonly maximum: number;
 }
@@ -79,7 +77,7 @@ class Lease implements Share {
       signal,
     );
     if ("refused" in grant) {
-      throw spendExceeded(`tenant.${grant.refused.what}`, grant.refused, leases.limits.per);
+      throw spendExceeded("tenant", grant.refused, leases.limits.per);
     }
     for (const [what, upTo] of Object.entries(grant.upTo)) this.#upTo.set(window + what, upTo);
   }

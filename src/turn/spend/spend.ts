@@ -94,33 +94,31 @@ export class Spend {
   }
 
   #require(what: keyof Spent, count: number): void {
-    const { turn = {}, conversation = {} } = this.#limits;
-    requireRoom(`turn.${what}`, { maximum: turn[what], spent: this.#turn[what], count });
-    requireRoom(`conversation.${what}`, {
-      maximum: conversation[what],
-      spent: this.total[what],
-      count,
-    });
+    const spent = { turn: this.#turn[what], conversation: this.total[what] };
+    for (const scope of ["turn", "conversation"] as const) {
+      const maximum = this.#limits[scope]?.[what];
+      if (maximum === undefined || spent[scope] + count <= maximum) continue;
+      throw spendExceeded(scope, { what, maximum, spent: spent[scope], count });
+    }
   }
 }
 
-function requireRoom(
-  limit: string,
-  { maximum, spent, count }: { maximum: number | undefined; spent: number; count: number },
-): void {
-  if (maximum === undefined || spent + count <= maximum) return;
-  throw spendExceeded(limit, { maximum, spent, count });
+interface Excess {
+  readonly what: keyof Spent;
+  readonly maximum: number;
+  readonly spent: number;
+  readonly count: number;
 }
 
 /** `per`: the day or month in which so much may be spent. */
 export function spendExceeded(
-  limit: string,
-  { maximum, spent, count }: { maximum: number; spent: number; count: number },
+  scope: keyof SpendLimits,
+  { what, maximum, spent, count }: Excess,
   per?: string,
 ): ByrefError {
-  const [scope, what] = limit.split(".") as [keyof SpendLimits, keyof Spent];
   const each = per === undefined ? "" : ` a ${per}`;
   const message = `This ${scope} may spend ${maximum} ${WHAT[what]}${each}, and has spent ${spent}.`;
+  const limit = `${scope}.${what}`;
   return new ByrefError("spend_exceeded", message, { limit, maximum, actual: spent + count });
 }
 
