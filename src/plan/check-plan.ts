@@ -9,7 +9,7 @@ import { gateFindings } from "./check-gates.ts";
 import { parameterFindings } from "./check-parameters.ts";
 import { Findings } from "./findings.ts";
 import { gatesIn } from "./gates.ts";
-import { cycleIn } from "./graph.ts";
+import { findCycle } from "./find-cycle.ts";
 import { type ParameterText, parameterTexts } from "./parameter-texts.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import type { Finding, FindingCode, Plan, PlanCall } from "./plan.ts";
@@ -220,7 +220,7 @@ class Check {
 
   #checkOrder(calls: readonly CheckedCall[]): void {
     if (this.#plan.order === "written") return;
-    const cycle = cycleIn(calls.map(({ dependsOn }) => dependsOn));
+    const cycle = findCycle(calls.map(({ dependsOn }) => dependsOn));
     if (cycle === undefined) return;
     const ids = cycle.map((index) => calls[index]?.call.id ?? "");
     const message = `These wait for one another: ${ids.join(" → ")}.`;

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import { anyJson } from "../tool/any-json.ts";
-import type { Json } from "../value/json.ts";
 import type { FrontEnd } from "./front-end.ts";
 import type { Finding, Plan, PlanCall, ReadPlan } from "./plan.ts";
 
@@ -57,7 +56,7 @@ function callOf(
   return {
     id: id ?? `call_${index + 1}`,
     tool,
-    parameters: parameters as Readonly<Record<string, Json>>,
+    parameters,
     ...(outputPath === undefined ? {} : { outputPath }),
   };
 }

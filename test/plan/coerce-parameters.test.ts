@@ -1,8 +1,8 @@
 import type { JSONSchema7 } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { coerceParameters } from "../../src/plan/coerce-parameters.ts";
-import { schemaText } from "../../src/plan/schema-text.ts";
+import { coerceParameters } from "../../src/plan/capability/coerce-parameters.ts";
+import { schemaText } from "../../src/plan/capability/schema-text.ts";
 import type { Json } from "../../src/value/json.ts";
 
 function schemaOf(schema: z.ZodType): JSONSchema7 {

@@ -7,7 +7,7 @@ import {
   templateFindings,
   variablesRead,
 } from "../../src/plan/template/template-plan.ts";
-import { templateStep } from "../../src/plan/template/template-schema.ts";
+import { templateStepSchema } from "../../src/plan/template/template-step-schema.ts";
 import { readTemplate } from "../../src/plan/template/template.ts";
 import { planOf } from "./template-run.ts";
 
@@ -86,7 +86,7 @@ Prompt.`,
         const [step] = readTemplate(text).template?.steps ?? [];
         const parameters = planOf(text).calls[0]?.parameters;
         expect(parameters).toEqual(step);
-        expect(templateStep.parse(parameters)).toEqual(step);
+        expect(templateStepSchema.parse(parameters)).toEqual(step);
       }),
     );
   });

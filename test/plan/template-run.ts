@@ -4,7 +4,7 @@ import type { Plan } from "../../src/plan/plan.ts";
 import type { RunRecord } from "../../src/plan/run-record.ts";
 import { nameInRun } from "../../src/plan/run-names.ts";
 import { planFromTemplate } from "../../src/plan/template/template-plan.ts";
-import { promptTool } from "../../src/plan/template/template-step.ts";
+import { promptTool } from "../../src/plan/template/prompt-tool.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { WrapOptions } from "../../src/tool/prepared-call.ts";

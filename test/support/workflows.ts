@@ -1,6 +1,6 @@
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
-import { withKnownTools } from "../../src/plan/capability/capability-tools.ts";
+import { withKnownTools } from "../../src/plan/capability/with-known-tools.ts";
 import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
 import type { RunRecord } from "../../src/plan/run-record.ts";
 import { variableCapability } from "../../src/plan/capability/variable-capability.ts";

@@ -1,4 +1,4 @@
-import { withKnownTools } from "./capability-tools.ts";
+import { withKnownTools } from "./with-known-tools.ts";
 import { readCapabilities } from "./capability-xml.ts";
 import type { FrontEnd } from "../front-end.ts";
 import { variableCapability } from "./variable-capability.ts";

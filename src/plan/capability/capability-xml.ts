@@ -1,7 +1,7 @@
 import { limits } from "../../limits.ts";
-import { codePointCount } from "../../value/characters.ts";
-import { callOf, type CapabilityCall } from "./capability-call.ts";
-import type { NamedCall } from "./capability-tools.ts";
+import { codePointCount } from "../../value/json.ts";
+import { type CapabilityCall, callOf } from "./capability-call.ts";
+import type { NamedCall } from "./with-known-tools.ts";
 import type { Finding, PlanCall, ReadPlan } from "../plan.ts";
 import { endsName, OPENING, TagBounds } from "./xml-bounds.ts";
 import { readTag, type TagReading, withLineFeeds, type XmlFault } from "./xml-tag.ts";

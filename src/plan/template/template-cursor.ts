@@ -3,10 +3,10 @@ import { limits } from "../../limits.ts";
 import { matchName, matchPath } from "../../reference/grammar.ts";
 import type { Reference } from "../../reference/reference.ts";
 import type { Path } from "../../value/path.ts";
-import { isBlank } from "./template-lines.ts";
+import { isBlank } from "./template-parts.ts";
 
 /** A place in a directive's text, which only goes forward. */
-export class Cursor {
+export class TemplateCursor {
   readonly #text: string;
   #at = 0;
 

@@ -4,8 +4,9 @@ import { nearest } from "../../reference/near.ts";
 import { filePathIn } from "../../tool/variables/file-content.ts";
 import type { Path } from "../../value/path.ts";
 import { OWN_NAMES } from "../run-names.ts";
-import { isGlob, unknownPlaceholder } from "./file-target.ts";
-import { Cursor, shortened } from "./template-cursor.ts";
+import { isGlob } from "./glob.ts";
+import { unknownPlaceholder } from "./placeholders.ts";
+import { TemplateCursor, shortened } from "./template-cursor.ts";
 import { formatTarget, type Target, type VariableTarget } from "./template-target.ts";
 
 /** What a step is given. */
@@ -37,7 +38,7 @@ const writeModes = ["append", "replace", "new"] as const;
 export type TemplateWriteMode = (typeof writeModes)[number];
 
 /** What a step's directives have said so far. */
-export interface Said {
+export interface StepDirectives {
   readonly inputs: Input[];
   /** By their targets as written. */
   readonly outputs: Map<string, Output>;
@@ -51,16 +52,17 @@ interface Directive {
   readonly line: number;
 }
 
-const directives: ReadonlyMap<string, (said: Said, directive: Directive) => void> = new Map([
-  ["input", addInput],
-  ["output", addOutput],
-  ["write-mode", setWriteMode],
-  ["header", setHeader],
-  ["tools", addTools],
-]);
+const directives: ReadonlyMap<string, (said: StepDirectives, directive: Directive) => void> =
+  new Map([
+    ["input", addInput],
+    ["output", addOutput],
+    ["write-mode", setWriteMode],
+    ["header", setHeader],
+    ["tools", addTools],
+  ]);
 
 /** Adds to what is said. Throws a ByrefError with what is wrong. */
-export function obey(said: Said, name: string, directive: Directive): void {
+export function applyDirective(said: StepDirectives, name: string, directive: Directive): void {
   if (directive.value.length > limits.maxDirectiveChars) {
     throw wrong(`A directive has at most ${limits.maxDirectiveChars} characters.`);
   }
@@ -73,8 +75,8 @@ export function obey(said: Said, name: string, directive: Directive): void {
   );
 }
 
-function addInput(said: Said, { value, line }: Directive): void {
-  const cursor = new Cursor(value);
+function addInput(said: StepDirectives, { value, line }: Directive): void {
+  const cursor = new TemplateCursor(value);
   const target = takeTarget(cursor, "@input");
   const options = takeOptions(cursor);
   if (options.pathsOnly && options.select.length > 0) {
@@ -83,8 +85,8 @@ function addInput(said: Said, { value, line }: Directive): void {
   said.inputs.push({ target, ...options, line });
 }
 
-function addOutput(said: Said, { value, line }: Directive): void {
-  const cursor = new Cursor(value);
+function addOutput(said: StepDirectives, { value, line }: Directive): void {
+  const cursor = new TemplateCursor(value);
   const target = takeTarget(cursor, "@output");
   if (!cursor.isAtEnd) throw wrong(`@output takes no options, but here is "${cursor.rest}".`);
   requireWritable(target);
@@ -93,7 +95,7 @@ function addOutput(said: Said, { value, line }: Directive): void {
   said.outputs.set(source, { target, line });
 }
 
-function setWriteMode(said: Said, { value }: Directive): void {
+function setWriteMode(said: StepDirectives, { value }: Directive): void {
   const mode = writeModes.find((known) => known === value);
   if (mode === undefined) {
     throw wrong(`"${shortened(value)}" is no write mode: write ${writeModes.join(", ")}.`);
@@ -102,15 +104,15 @@ function setWriteMode(said: Said, { value }: Directive): void {
   said.writeMode = mode;
 }
 
-function setHeader(said: Said, { value }: Directive): void {
+function setHeader(said: StepDirectives, { value }: Directive): void {
   if (value === "") throw wrong("@header needs a text, e.g. @header Report for {today}");
   if (said.header !== undefined) throw wrong("This step has a @header already.");
   said.header = value;
 }
 
-function addTools({ tools }: Said, { value, line }: Directive): void {
+function addTools({ tools }: StepDirectives, { value, line }: Directive): void {
   if (value === "") throw wrong("@tools needs a tool, e.g. @tools url_import(variable=page)");
-  const cursor = new Cursor(value);
+  const cursor = new TemplateCursor(value);
   for (; !cursor.isAtEnd; skipSeparators(cursor)) {
     const tool = takeTool(cursor, line);
     if (tools.has(tool.name)) throw wrong(`${shortened(tool.name)} is named twice in this step.`);
@@ -121,7 +123,7 @@ function addTools({ tools }: Said, { value, line }: Directive): void {
   }
 }
 
-function takeTool(cursor: Cursor, line: number): ToolUse {
+function takeTool(cursor: TemplateCursor, line: number): ToolUse {
   const name = cursor.takeUntil(" \t,()");
   if (name === "") throw wrong(`No tool's name begins at "${cursor.rest}".`);
   cursor.skipBlanks();
@@ -142,13 +144,13 @@ function takeTool(cursor: Cursor, line: number): ToolUse {
   return { name, target, line };
 }
 
-function skipSeparators(cursor: Cursor): void {
+function skipSeparators(cursor: TemplateCursor): void {
   cursor.skipBlanks();
   cursor.take(",");
   cursor.skipBlanks();
 }
 
-function takeTarget(cursor: Cursor, directive: string): Target {
+function takeTarget(cursor: TemplateCursor, directive: string): Target {
   if (cursor.isAtEnd)
     throw wrong(`${directive} needs a target, e.g. ${directive} variable:summary`);
   if (cursor.take("variable:")) return takeVariable(cursor);
@@ -162,7 +164,7 @@ function takeTarget(cursor: Cursor, directive: string): Target {
   throw wrong(`"${quoted}" has no scheme: write variable:${quoted} or file:${quoted}.`);
 }
 
-function takeVariable(cursor: Cursor): Target {
+function takeVariable(cursor: TemplateCursor): Target {
   const reference = cursor.takeReference();
   const isWhole = cursor.isAtEnd || cursor.skipBlanks() || cursor.isBefore("(");
   if (reference === undefined || !isWhole) {
@@ -171,7 +173,7 @@ function takeVariable(cursor: Cursor): Target {
   return { scheme: "variable", ...reference };
 }
 
-function takeFile(cursor: Cursor): Target {
+function takeFile(cursor: TemplateCursor): Target {
   const path = filePathIn(cursor.takeUntilOption().trimEnd());
   const unknown = unknownPlaceholder(path);
   if (unknown !== undefined) throw wrong(`${unknown} stands for nothing; there is {today}.`);
@@ -181,7 +183,7 @@ function takeFile(cursor: Cursor): Target {
 type Options = Pick<Input, "required" | "pathsOnly" | "select">;
 
 /** `(required)`, `(paths-only)`, `(select=[0:5])`: in parentheses of their own, or parted by commas. */
-function takeOptions(cursor: Cursor): Options {
+function takeOptions(cursor: TemplateCursor): Options {
   const given = new Map<string, Path>();
   while (!cursor.isAtEnd) {
     if (!cursor.take("(")) throw wrong(`Options stand in parentheses, not as "${cursor.rest}".`);
@@ -197,7 +199,7 @@ function takeOptions(cursor: Cursor): Options {
   };
 }
 
-function takeOption(cursor: Cursor, given: Map<string, Path>): void {
+function takeOption(cursor: TemplateCursor, given: Map<string, Path>): void {
   cursor.skipBlanks();
   const name = cursor.takeUntil("=,)").trim();
   if (given.has(name)) throw wrong(`(${name}) is given twice.`);
@@ -210,7 +212,7 @@ function takeOption(cursor: Cursor, given: Map<string, Path>): void {
   cursor.skipBlanks();
 }
 
-function takeSelect(cursor: Cursor): Path {
+function takeSelect(cursor: TemplateCursor): Path {
   cursor.take("=");
   cursor.skipBlanks();
   const path = cursor.takePath();

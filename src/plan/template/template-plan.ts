@@ -3,7 +3,7 @@ import { toIdentifier } from "../../store/names.ts";
 import type { Json } from "../../value/json.ts";
 import type { Finding, Plan, PlanCall, PlanOutput, ReadPlan } from "../plan.ts";
 import { shortened } from "./template-cursor.ts";
-import { templateStep } from "./template-schema.ts";
+import { templateStepSchema } from "./template-step-schema.ts";
 import { readTemplate, type TemplateStep } from "./template.ts";
 
 /** The tool that a template's steps are calls of; see `promptTool`. */
@@ -69,7 +69,7 @@ export function filesWithoutBucket(plan: Plan): readonly Finding[] {
 function stepsIn({ calls }: Plan): readonly { call: string; step: TemplateStep }[] {
   return calls
     .filter(({ tool }) => tool === PROMPT_TOOL)
-    .map(({ id, parameters }) => ({ call: id, step: templateStep.parse(parameters) }));
+    .map(({ id, parameters }) => ({ call: id, step: templateStepSchema.parse(parameters) }));
 }
 
 /** What tools write is for the steps of the same run. */

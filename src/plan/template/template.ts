@@ -3,13 +3,13 @@ import { limits } from "../../limits.ts";
 import type { Finding, FindingCode } from "../plan.ts";
 import {
   type Input,
-  obey,
+  applyDirective,
   type Output,
-  type Said,
+  type StepDirectives,
   type TemplateWriteMode,
   type ToolUse,
 } from "./template-directives.ts";
-import { type TemplatePart, templateParts } from "./template-lines.ts";
+import { type TemplatePart, templateParts } from "./template-parts.ts";
 
 /** Prompts in Markdown, with what each is given and where its answer goes. */
 export interface Template {
@@ -53,7 +53,7 @@ export function readTemplate(text: string): ReadTemplate {
 }
 
 /** A step that is being read. */
-interface Draft extends Said {
+interface Draft extends StepDirectives {
   readonly title?: string;
   readonly line: number;
   /** Where its first directive stands. */
@@ -70,7 +70,7 @@ class TemplateReader {
   /** False: enough is wrong, the rest need not be read. */
   take(part: TemplatePart): boolean {
     if (part.kind === "heading") return this.#begin(part);
-    if (part.kind === "directive") return this.#obey(part);
+    if (part.kind === "directive") return this.#follow(part);
     this.#current.prompt += part.text;
     return true;
   }
@@ -103,7 +103,7 @@ class TemplateReader {
     return true;
   }
 
-  #obey({ name, value, line }: Extract<TemplatePart, { kind: "directive" }>): boolean {
+  #follow({ name, value, line }: Extract<TemplatePart, { kind: "directive" }>): boolean {
     this.#current.firstDirective ??= line;
     this.#directives++;
     const maximum = limits.maxTemplateDirectives;
@@ -113,7 +113,7 @@ class TemplateReader {
       return false;
     }
     try {
-      obey(this.#current, name, { value, line });
+      applyDirective(this.#current, name, { value, line });
     } catch (error) {
       if (codeOf(error) === "internal") throw error;
       this.findings.push({

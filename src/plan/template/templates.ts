@@ -6,8 +6,8 @@ import {
   templateFindings,
   variablesRead,
 } from "./template-plan.ts";
-import { templateStep } from "./template-schema.ts";
-import { effectsOfStep, promptTool } from "./template-step.ts";
+import { templateStepSchema } from "./template-step-schema.ts";
+import { effectsOfStep, promptTool } from "./prompt-tool.ts";
 
 /** Templates: prompts in Markdown, whose directives say what a model is given and where its answer goes. */
 export const templates: FrontEnd = {
@@ -15,7 +15,7 @@ export const templates: FrontEnd = {
   mediaTypes: ["text/markdown"],
   read: planFromTemplate,
   own: {
-    plain: { [PROMPT_TOOL]: { inputSchema: templateStep } },
+    plain: { [PROMPT_TOOL]: { inputSchema: templateStepSchema } },
     isAlone: true,
     tools: (places) => [promptTool(places)],
   },
@@ -24,6 +24,6 @@ export const templates: FrontEnd = {
     ...(hasFiles ? [] : filesWithoutBucket(plan)),
   ],
   effectsOf: ({ parameters }, effectsOf) =>
-    effectsOfStep(templateStep.parse(parameters), effectsOf),
+    effectsOfStep(templateStepSchema.parse(parameters), effectsOf),
   reads: variablesRead,
 };

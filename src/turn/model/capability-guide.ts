@@ -1,5 +1,5 @@
-import { schemaText } from "../../plan/schema-text.ts";
-import type { Parameter } from "../../plan/parameter-schemas.ts";
+import { schemaText } from "../../plan/capability/schema-text.ts";
+import type { Parameter } from "../../plan/capability/parameter-schemas.ts";
 import type { CapabilityTool, CapabilityTools } from "./capability-tools.ts";
 
 /** How a model that has no calls of its own is told to call tools. */

@@ -6,7 +6,7 @@ import { failed } from "../../tool/run-tool.ts";
 import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 import { saveTargetIn, splitInput, withTarget } from "../../tool/save-target.ts";
 import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
-import type { AnyTool, Prepared, WrappedTool } from "../../tool/wrapped-tool.ts";
+import type { Prepared, WrappedTool } from "../../tool/wrapped-tool.ts";
 import { type Agent, isGiven } from "../agent.ts";
 
 /** The capability `variable`, for agents that call with tags; those that write `{{name}}` expect it. */
@@ -31,7 +31,7 @@ export async function wrapTaggedVariables(
 async function withOutput(tool: WrappedTool): Promise<WrappedTool> {
   const schema = withTarget(await jsonSchemaOf(tool.shown), false);
   if (schema === undefined) return tool;
-  const shown = { ...tool.shown, inputSchema: jsonSchema(schema) } as AnyTool;
+  const shown = { ...tool.shown, inputSchema: jsonSchema(schema) };
   const prepare: WrappedTool["prepare"] = async (given, call): Promise<Prepared> => {
     try {
       const { input, target } = splitInput(given);

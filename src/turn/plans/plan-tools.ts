@@ -1,6 +1,6 @@
 import type { ToolSet } from "ai";
 import { ByrefError } from "../../errors.ts";
-import { dayAt } from "../../plan/template/file-target.ts";
+import { dayAt } from "../../plan/template/placeholders.ts";
 import type { FrontEnd } from "../../plan/front-end.ts";
 import type { Finding, Plan, PlanCall, PlanFormat } from "../../plan/plan.ts";
 import type { WrapOptions } from "../../tool/prepared-call.ts";

@@ -7,11 +7,11 @@ import { countOf, type Json } from "../../value/json.ts";
 import { previewOf } from "../../value/preview.ts";
 import type { ModelAnswer } from "../ask-model.ts";
 import type { RunPlaces } from "../front-end.ts";
-import { StepInputs } from "./template-inputs.ts";
-import { StepOutputs } from "./template-outputs.ts";
+import { StepInputs } from "./step-inputs.ts";
+import { StepOutputs } from "./step-outputs.ts";
 import { PROMPT_TOOL } from "./template-plan.ts";
-import { renderStep } from "./template-render.ts";
-import { templateStep } from "./template-schema.ts";
+import { renderStep } from "./render-step.ts";
+import { templateStepSchema } from "./template-step-schema.ts";
 import type { TemplateStep } from "./template.ts";
 
 /**
@@ -22,7 +22,7 @@ export function promptTool({ ask, ...places }: RunPlaces): RuntimeTool {
   return runtimeTool({
     name: PROMPT_TOOL,
     description: "Asks a model, and writes its answer where the step says.",
-    inputSchema: templateStep,
+    inputSchema: templateStepSchema,
     timeMs: limits.turnMs,
     async execute(step, context) {
       const { call, hidesUntrusted } = context;

@@ -5,14 +5,8 @@ import { describe, problemFrom } from "../../reference/resolve.ts";
 import type { Json } from "../../value/json.ts";
 import { formatPath, readPath } from "../../value/path.ts";
 import { renderText } from "../../value/render.ts";
-import {
-  fillPlaceholders,
-  fillTarget,
-  isGlob,
-  matchesGlob,
-  type Placeholders,
-  prefixOf,
-} from "./file-target.ts";
+import { isGlob, matchesGlob, prefixOf } from "./glob.ts";
+import { fillPlaceholders, fillTarget, type Placeholders } from "./placeholders.ts";
 import type { TemplateStep } from "./template.ts";
 import type { Input } from "./template-directives.ts";
 import { type FileTarget, formatTarget, type VariableTarget } from "./template-target.ts";

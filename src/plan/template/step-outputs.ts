@@ -6,10 +6,10 @@ import type { CallOptions } from "../../tool/wrapped-tool.ts";
 import type { Json } from "../../value/json.ts";
 import { renderText } from "../../value/render.ts";
 import type { ModelAnswer } from "../ask-model.ts";
-import { fillTarget } from "./file-target.ts";
-import { below, writeFile } from "./template-files.ts";
-import { type StepPlaces, variableFor } from "./template-inputs.ts";
-import { requireFiles, withHeader } from "./template-render.ts";
+import { fillTarget } from "./placeholders.ts";
+import { below, writeFile } from "./write-file.ts";
+import { type StepPlaces, variableFor } from "./step-inputs.ts";
+import { requireFiles, withHeader } from "./render-step.ts";
 import { type FileTarget, formatTarget, type VariableTarget } from "./template-target.ts";
 import type { TemplateStep } from "./template.ts";
 

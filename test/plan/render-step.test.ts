@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { withHeader } from "../../src/plan/template/template-render.ts";
+import { withHeader } from "../../src/plan/template/render-step.ts";
 import { answering, asked, skipped, sourcesIn, step, today } from "./template-asked.ts";
 
 const results = [

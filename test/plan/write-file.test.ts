@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import type { Shown } from "../../src/plan/template/template-render.ts";
+import type { Shown } from "../../src/plan/template/render-step.ts";
 import { answering, asked, skipped, sourcesIn, today } from "./template-asked.ts";
 
 describe("files", () => {

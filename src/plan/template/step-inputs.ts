@@ -8,7 +8,7 @@ import { lookupInStore } from "../../tool/store-lookup.ts";
 import { Taint } from "../../tool/taint.ts";
 import type { RunScope } from "../../tool/wrapped-tool.ts";
 import type { RunPlaces } from "../front-end.ts";
-import type { Shown, StepSources, TemplateFiles, Withheld } from "./template-render.ts";
+import type { Shown, StepSources, TemplateFiles, Withheld } from "./render-step.ts";
 
 /** Where a step's inputs come from and its answer goes. */
 export type StepPlaces = Omit<RunPlaces, "ask">;

@@ -1,5 +1,5 @@
 import type { JSONSchema7 } from "ai";
-import { type Json, jsonIn, type JsonObject, typeOfJson } from "../value/json.ts";
+import { type Json, jsonIn, type JsonObject, typeOfJson } from "../../value/json.ts";
 import { parametersIn, type TypeName, typesIn } from "./parameter-schemas.ts";
 
 /**

@@ -2,7 +2,9 @@
  * A cycle among the calls, as the indices along it, the first one again at its end; undefined if there is
  * none. `dependsOn`: of each call, those that come before it. Cost: linear in calls and edges.
  */
-export function cycleIn(dependsOn: readonly ReadonlySet<number>[]): readonly number[] | undefined {
+export function findCycle(
+  dependsOn: readonly ReadonlySet<number>[],
+): readonly number[] | undefined {
   const state = new Uint8Array(dependsOn.length);
   const path: number[] = [];
   for (let start = 0; start < dependsOn.length; start++) {

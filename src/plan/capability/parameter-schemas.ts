@@ -1,4 +1,5 @@
 import type { JSONSchema7 } from "ai";
+import { typeOfJson } from "../../value/json.ts";
 
 export type Definition = JSONSchema7 | boolean;
 
@@ -88,17 +89,10 @@ function typesBelow(
   if (type !== undefined) return new Set(typeof type === "string" ? [type] : type);
   const alternatives = alternativesOf(definition);
   if (alternatives.length > 0) return new Set(alternatives.flatMap((part) => [...inner(part)]));
-  if (values !== undefined) return new Set(values.map(typeOfValue));
-  if (value !== undefined) return new Set([typeOfValue(value)]);
+  if (values !== undefined) return new Set(values.map(typeOfJson));
+  if (value !== undefined) return new Set([typeOfJson(value)]);
   const all = allOf.map(inner);
   return new Set(
     TYPES.filter((name) => all.every((types: ReadonlySet<TypeName>) => types.has(name))),
   );
-}
-
-function typeOfValue(value: unknown): TypeName {
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "array";
-  // What JSON has left are these.
-  return typeof value as "string" | "number" | "boolean" | "object";
 }

@@ -13,7 +13,7 @@ const variable = z.object({ scheme: z.literal("variable"), name: z.string(), pat
 const target = z.union([variable, z.object({ scheme: z.literal("file"), path: z.string() })]);
 
 /** A `TemplateStep` that has been JSON meanwhile. */
-export const templateStep = z.object({
+export const templateStepSchema = z.object({
   title: z.exactOptional(z.string()),
   line,
   inputs: z.array(
