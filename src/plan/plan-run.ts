@@ -13,7 +13,6 @@ import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import {
   type CallState,
   type GateDecision,
-  GATES,
   isOpenRun,
   type RunRecord,
   type RunStatus,

@@ -6,7 +6,7 @@ import { UrlTracker } from "../reference/url-tracker.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupFor, storeFor } from "../tool/store-for.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import { slicesOf } from "../value/json.ts";
+import { slicesOf } from "../value/characters.ts";
 import type { Agent } from "./agent.ts";
 import type { TurnState } from "./log/turn-state.ts";
 

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
-import { effectsOfStep } from "../../src/plan/template/prompt-tool.ts";
+import { effectsOfStep, promptTool } from "../../src/plan/template/prompt-tool.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
+import type { Json } from "../../src/value/json.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
 import { step, today } from "./template-asked.ts";
 import { runRecord } from "../support/plan-runs.ts";

@@ -1,5 +1,5 @@
 import { limits } from "../../limits.ts";
-import { codePointCount } from "../../value/json.ts";
+import { codePointCount } from "../../value/characters.ts";
 import { type CapabilityCall, callOf } from "./capability-call.ts";
 import type { NamedCall } from "./with-known-tools.ts";
 import type { Finding, PlanCall, ReadPlan } from "../plan.ts";

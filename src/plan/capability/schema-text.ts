@@ -1,5 +1,5 @@
 import type { JSONSchema7 } from "ai";
-import { clip } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
 import { alternativesOf, type Definition, pointedTo } from "./parameter-schemas.ts";
 
 const MAX_CHARS = 300;

@@ -2,7 +2,7 @@ import type { ModelMessage } from "ai";
 import { limits } from "../../limits.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import type { Taint } from "../../tool/taint.ts";
-import { clip } from "../../value/json.ts";
+import { clip } from "../../value/characters.ts";
 
 /** Opens the part of a prompt that lists the variables. */
 export const VARIABLES_TAG = "<variables>";

@@ -1,9 +1,7 @@
 import { tool } from "ai";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { runView } from "../../../src/edge/plans/plan-schemas.ts";
 import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
-import { limits } from "../../../src/limits.ts";
 import { json, problemIn } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import {
@@ -304,55 +302,4 @@ describe("a run", () => {
       expect((await planOf(own, id)).status).toBe("cancelled");
     });
   });
-
-  it("fails as run_timeout after an hour: what has begun is told to stop, what has not is skipped", async () => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const begun: (() => void)[] = [];
-    let stopped = 0;
-    const hold = tool({
-      inputSchema: z.object({ after: z.any().optional() }),
-      execute: (_, { abortSignal }) =>
-        new Promise<number>((resolve) => {
-          const stop = () => void stopped++;
-          begun.push(() => {
-            abortSignal?.removeEventListener("abort", stop);
-            resolve(begun.length);
-          });
-          abortSignal?.addEventListener("abort", stop, { once: true });
-        }),
-    });
-    await withRuntime(planning({ hold }), async (own) => {
-      const stepMs = limits.toolMs * 0.9;
-      const count = Math.ceil(limits.runMs / stepMs) + 1;
-      const id = await approved(
-        own,
-        Array.from({ length: count }, (_, at) => holding(at)),
-      );
-      const running = own.call(
-        "POST",
-        `${ROOT}/${id}/run`,
-        json({}, { accept: "application/json" }),
-      );
-      for (let atMs = 0; atMs < limits.runMs; atMs += stepMs) {
-        const last = Math.round(atMs / stepMs);
-        while (begun.length <= last) await scheduler.wait(1);
-        await vi.advanceTimersByTimeAsync(stepMs);
-        begun[last]?.();
-      }
-      const run = runView.parse(await (await running).json());
-      expect(run).toMatchObject({
-        status: "failed",
-        error: expect.stringMatching(/^run_timeout: /),
-      });
-      expect(stopped).toBe(1);
-      expect(Object.values(statusesOf(run)).slice(-2)).toEqual(["failed", "skipped"]);
-    });
-  });
 });
-
-/** The call at this place of a chain. */
-function holding(at: number) {
-  const after = at === 0 ? {} : { after: `†state.h${at - 1}` };
-  return { _tool: "hold", _id: `h${at}`, ...after, _outputPath: `†state.h${at}` };
-}

@@ -1,10 +1,10 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { filesOf } from "../../src/edge/facilities.ts";
-import { R2Files } from "../../src/edge/platform/r2-files.ts";
-import { limits } from "../../src/limits.ts";
-import { writeFile, type Writing } from "../../src/plan/template/write-file.ts";
-import type { Files } from "../../src/tool/files.ts";
+import { filesOf } from "../../../src/edge/facilities.ts";
+import { R2Files } from "../../../src/edge/platform/r2-files.ts";
+import { limits } from "../../../src/limits.ts";
+import { writeFile, type Writing } from "../../../src/plan/template/write-file.ts";
+import type { Files } from "../../../src/tool/files.ts";
 
 /** A folder of a conversation's own. */
 function folder(): { readonly prefix: string; readonly files: Files } {
