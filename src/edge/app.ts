@@ -3,7 +3,8 @@ import { Hono } from "hono/tiny";
 import { cors } from "hono/cors";
 import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
-import { type ClientBody, limitBody } from "./http/body-limits.ts";
+import type { Bindings } from "./bindings.ts";
+import { type ClientBody, limitBody } from "./http/client-body.ts";
 import type { Door } from "./doors/doors.ts";
 import { entrance } from "./doors/entrance.ts";
 import { coreApi } from "./openapi/core.ts";
@@ -16,20 +17,9 @@ import { messageRoutes } from "./routes/messages.ts";
 import { socketRoutes } from "./routes/socket.ts";
 import { ticketRoutes } from "./routes/tickets.ts";
 import { variableRoutes } from "./routes/variables.ts";
-import { secure } from "./http/security-headers.ts";
+import { setSecurityHeaders } from "./http/security-headers.ts";
 import { settingsOf } from "./settings.ts";
 import type { Transfers } from "./transfer/transfer.ts";
-
-/** The bindings that the Worker needs; settings are read from the rest (`settings.ts`). */
-interface Bindings {
-  readonly CONVERSATIONS: DurableObjectNamespace;
-  /** Lists a tenant's conversations; without it they are not listed. */
-  readonly DIRECTORY?: DurableObjectNamespace;
-  /** Holds values too large for rows; without it they stay in the object, up to its quota. */
-  readonly BLOBS?: R2Bucket;
-  /** Asked for each request, by tenant; without it there may be as many as there are. */
-  readonly RATE_LIMIT?: RateLimit;
-}
 
 export interface AppEnv {
   Bindings: Bindings;
@@ -57,7 +47,7 @@ export function createApp({ agents, door, plans, transfer }: AppOptions) {
       // Not even an Error: `onError` does not get it.
       context.res = problem(error);
     }
-    secure(context.res);
+    setSecurityHeaders(context.res);
   });
   app.get("/health", (context) => context.json({ ok: true, version }));
   app.use((context, next) => {

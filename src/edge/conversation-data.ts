@@ -1,7 +1,7 @@
 import { limits } from "../limits.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
 import { migrate } from "../store/rows/migrations.ts";
-import { firstRow, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
+import { type Sql, textIn } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { type ConversationEvent, EventLog } from "../turn/log/event-log.ts";
@@ -209,42 +209,3 @@ export class ConversationData {
 const SWEEP_AFTER_MS = 60_000;
 
 const RECOVER_AFTER_MS = 60_000;
-
-const DELETING = "deleting";
-
-/**
- * Empties every table and leaves a mark that the rest is to follow: from then on the conversation is as
- * one that never was, also if the process ends before the bucket is empty.
- */
-export function markDeleted(sql: Sql): void {
-  sql.transaction(() => {
-    const tables = sql.all(
-      `SELECT name FROM sqlite_master
-       WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\'`,
-    );
-    for (const table of tables) {
-      // The version of the schema stays: by it the object knows, when it wakes, that there is something.
-      const name = textIn(table, "name");
-      sql.run(`DELETE FROM "${name}"${name === "meta" ? ` WHERE key <> 'schema'` : ""}`);
-    }
-    sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
-  });
-}
-
-/** What is written from now on is deleted, unless `markArrived` comes before the end of the process. */
-export function markArriving(sql: Sql): void {
-  sql.transaction(() => {
-    migrate(sql);
-    sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
-  });
-}
-
-export function markArrived(sql: Sql): void {
-  sql.run(`DELETE FROM meta WHERE key = '${DELETING}'`);
-}
-
-/** True between `markDeleted` and the end of what it began. */
-export function isMarkedDeleted(sql: Sql): boolean {
-  const found = firstRow(sql, `SELECT count(*) AS found FROM meta WHERE key = '${DELETING}'`);
-  return found !== undefined && numberIn(found, "found") > 0;
-}

@@ -1,3 +1,10 @@
+/** Where code of a conversation's object finds itself. */
+export interface ObjectContext {
+  readonly env: object;
+  /** By its name, which `conversation-of.ts` makes, it is known whose it is. */
+  readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
+}
+
 /**
  * Whose a conversation is, from its object's name, which `conversation-of.ts` makes. Undefined for an object
  * that is no conversation: the parts of a file have a name of three elements.

@@ -1,8 +1,9 @@
 import type { Context } from "hono";
 import type { AppEnv } from "./app.ts";
 import type { ConversationObject } from "./conversation.ts";
-import { objectIn } from "./placement.ts";
-import { location, parse, requireId } from "./requests.ts";
+import { requireId } from "./conversation-id.ts";
+import { parse } from "./http/parse.ts";
+import { objectIn, locationQuery } from "./placement.ts";
 import { settingsOf } from "./settings.ts";
 
 /** A conversation as its Worker sees it: the same methods, each a call to another place. */
@@ -42,7 +43,7 @@ export function importOf(context: Context<AppEnv>, id: string): RemoteConversati
 }
 
 function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
-  const hint = parse(location, req.query("location"), "location");
+  const hint = parse(locationQuery, req.query("location"), "location");
   // The namespace is bound to ConversationObject; the platform's own type of it cannot hold Json, which
   // is recursive.
   const named = objectIn(env.CONVERSATIONS, JSON.stringify(parts), {

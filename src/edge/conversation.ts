@@ -29,7 +29,7 @@ import { ConversationData, type ConversationInfo, type Retention } from "./conve
 import { Deletion } from "./deletion.ts";
 import { spendingOf } from "./directory/directory-leases.ts";
 import { DurableSql } from "./platform/durable-sql.ts";
-import { afterIn, EventStreams } from "./http/event-response.ts";
+import { afterIn, EventStreams } from "./http/event-streams.ts";
 import { problem } from "./http/problem.ts";
 import { bucketOf, facilitiesOf } from "./facilities.ts";
 import { etagOf } from "./variables/serve-value.ts";

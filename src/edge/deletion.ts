@@ -1,7 +1,8 @@
 import { ByrefError } from "../errors.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
+import { migrate } from "../store/rows/migrations.ts";
+import { firstRow, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
 import type { AlarmClock } from "./platform/alarm-clock.ts";
-import { isMarkedDeleted, markArrived, markArriving, markDeleted } from "./conversation-data.ts";
 import type { DurableSql } from "./platform/durable-sql.ts";
 
 export interface DeletionOptions {
@@ -132,4 +133,43 @@ const ARRIVAL_MS = 60_000;
 
 function wasDeleted(): ByrefError {
   return new ByrefError("conversation_not_found", "The conversation was deleted meanwhile.");
+}
+
+const DELETING = "deleting";
+
+/**
+ * Empties every table and leaves a mark that the rest is to follow: from then on the conversation is as
+ * one that never was, also if the process ends before the bucket is empty.
+ */
+export function markDeleted(sql: Sql): void {
+  sql.transaction(() => {
+    const tables = sql.all(
+      `SELECT name FROM sqlite_master
+       WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\'`,
+    );
+    for (const table of tables) {
+      // The version of the schema stays: by it the object knows, when it wakes, that there is something.
+      const name = textIn(table, "name");
+      sql.run(`DELETE FROM "${name}"${name === "meta" ? ` WHERE key <> 'schema'` : ""}`);
+    }
+    sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
+  });
+}
+
+/** What is written from now on is deleted, unless `markArrived` comes before the end of the process. */
+function markArriving(sql: Sql): void {
+  sql.transaction(() => {
+    migrate(sql);
+    sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
+  });
+}
+
+function markArrived(sql: Sql): void {
+  sql.run(`DELETE FROM meta WHERE key = '${DELETING}'`);
+}
+
+/** True between `markDeleted` and the end of what it began. */
+function isMarkedDeleted(sql: Sql): boolean {
+  const found = firstRow(sql, `SELECT count(*) AS found FROM meta WHERE key = '${DELETING}'`);
+  return found !== undefined && numberIn(found, "found") > 0;
 }

@@ -3,20 +3,16 @@ import type { Files } from "../tool/files.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import type { Facilities } from "../turn/toolbox.ts";
+import type { Bindings } from "./bindings.ts";
 import type { PlanSupport } from "./plans/plan-support.ts";
 import { chooseAgent, type AgentSetup } from "./turns/chosen-agent.ts";
 import { R2Blobs } from "./platform/r2-blobs.ts";
 import { R2Files } from "./platform/r2-files.ts";
 import { settingsOf } from "./settings.ts";
 
-/** What a conversation can do without. */
-interface Bindings {
-  readonly BLOBS?: R2Bucket;
-}
-
 /** Where a conversation's large values lie. Without a bucket they stay in SQLite. */
 export function bucketOf(env: Cloudflare.Env, prefix: string): Bucket | undefined {
-  const { BLOBS: bucket } = env as Bindings;
+  const { BLOBS: bucket }: Partial<Bindings> = env;
   return bucket === undefined ? undefined : { blobs: new R2Blobs(bucket), prefix };
 }
 
@@ -45,6 +41,6 @@ export function facilitiesOf(
 
 /** The conversation's files. Without a bucket it has none. */
 export function filesOf(env: Cloudflare.Env, prefix: string): Files | undefined {
-  const { BLOBS: bucket } = env as Bindings;
+  const { BLOBS: bucket }: Partial<Bindings> = env;
   return bucket === undefined ? undefined : new R2Files(bucket, prefix);
 }

@@ -1,8 +1,9 @@
+import * as z from "zod";
 import { ByrefError, messageOf } from "../errors.ts";
 import type { Settings } from "./settings.ts";
 
 /** Near to which an object can be asked to live. Source: Cloudflare's list of location hints. */
-export const LOCATIONS = [
+const LOCATIONS = [
   "wnam",
   "enam",
   "sam",
@@ -15,6 +16,13 @@ export const LOCATIONS = [
   "afr",
   "me",
 ] as const satisfies readonly DurableObjectLocationHint[];
+
+export const locationHint = z.enum(LOCATIONS, { error: `must be ${LOCATIONS.join(", ")}` });
+
+/** Of a query. */
+export const locationQuery = locationHint
+  .optional()
+  .describe("Where a new conversation should live; default: near to whoever makes it");
 
 /** Out of which an object, and what it keeps, does not get. Source: Cloudflare's list of jurisdictions. */
 export const JURISDICTIONS = [

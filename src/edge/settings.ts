@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import { isObject } from "../value/json.ts";
-import { JURISDICTIONS, LOCATIONS } from "./placement.ts";
+import { JURISDICTIONS, locationHint } from "./placement.ts";
 
 const json = <Schema extends z.ZodType>(schema: Schema) =>
   z
@@ -179,8 +179,7 @@ const settingsSchema = z
       .string()
       .optional()
       .describe("With AUTH=none: what the listener in front sends along; npm start makes one"),
-    LOCATION_HINT: z
-      .enum(LOCATIONS, { error: `must be ${LOCATIONS.join(", ")}` })
+    LOCATION_HINT: locationHint
       .optional()
       .describe("Where new conversations should live; unset, near to whoever makes them"),
     JURISDICTION: z

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LOCATIONS, objectIn } from "../../src/edge/placement.ts";
+import { locationHint, objectIn } from "../../src/edge/placement.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 
 /** Local workerd has no jurisdictions and one place: what Cloudflare would be asked for is written down. */
@@ -29,7 +29,7 @@ describe("where an object lives", () => {
     expect(askFor({ JURISDICTION: "eu" })).toEqual({ name: "name", jurisdiction: "eu" });
   });
 
-  it.each(LOCATIONS)("is near %s if the configuration says so", (location) => {
+  it.each(locationHint.options)("is near %s if the configuration says so", (location) => {
     expect(askFor({ LOCATION_HINT: location })).toEqual({ name: "name", locationHint: location });
   });
 

@@ -1,6 +1,6 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { markDeleted } from "../../src/edge/conversation-data.ts";
+import { markDeleted } from "../../src/edge/deletion.ts";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import { R2Blobs } from "../../src/edge/platform/r2-blobs.ts";
 import {

@@ -2,7 +2,8 @@ import { ByrefError } from "../../errors.ts";
 import type { LeaseOffice } from "../../turn/spend/lease.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import type { SpendLimits, TenantLimits } from "../../turn/spend/spend.ts";
-import { askDirectory, directoryOf, type Inside, type RemoteDirectory } from "./directory-of.ts";
+import type { ObjectContext } from "../conversation-name.ts";
+import { askDirectory, directoryOf, type RemoteDirectory } from "./directory-of.ts";
 import type { TurnContext } from "../turns/turn-queue.ts";
 
 /** Throws `bad_configuration` where there is no directory that could keep a limit. */
@@ -16,13 +17,16 @@ export function requireDirectory({ tenant }: SpendLimits, env: object): void {
 export function spendingOf({
   spendLimits,
   ...place
-}: Inside & { readonly spendLimits: SpendLimits }): Pick<TurnContext, "spendLimits" | "leases"> {
+}: ObjectContext & { readonly spendLimits: SpendLimits }): Pick<
+  TurnContext,
+  "spendLimits" | "leases"
+> {
   const { tenant } = spendLimits;
   return { spendLimits, leases: tenant && leasesFrom(place, tenant) };
 }
 
 /** The tenant's directory. Where it cannot be asked nothing is spent: `spend_unavailable`. */
-function leasesFrom(place: Inside, limits: TenantLimits): LeaseOffice {
+function leasesFrom(place: ObjectContext, limits: TenantLimits): LeaseOffice {
   /** Undefined if each try has failed. Both calls may be made again without harm. */
   const ask = async <Answer>(
     delaysMs: readonly number[],

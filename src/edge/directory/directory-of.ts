@@ -1,6 +1,7 @@
 import { limits } from "../../limits.ts";
 import { unlessAborted } from "../../turn/unless-aborted.ts";
-import { conversationIn } from "../conversation-name.ts";
+import type { Bindings } from "../bindings.ts";
+import { conversationIn, type ObjectContext } from "../conversation-name.ts";
 import type { DirectoryObject } from "./directory.ts";
 import { objectIn } from "../placement.ts";
 import { settingsOf } from "../settings.ts";
@@ -12,13 +13,10 @@ export type RemoteDirectory = {
   ) => Promise<ReturnType<DirectoryObject[Method]>>;
 };
 
-interface Bindings {
-  readonly DIRECTORY?: DurableObjectNamespace;
-}
-
 /** Is there anybody to be told? */
 export function hasDirectory(env: object): boolean {
-  return (env as Bindings).DIRECTORY !== undefined;
+  const { DIRECTORY }: Partial<Bindings> = env;
+  return DIRECTORY !== undefined;
 }
 
 /**
@@ -30,7 +28,7 @@ export function directoryOf(
   tenant: string,
   jurisdiction?: string,
 ): RemoteDirectory | undefined {
-  const { DIRECTORY } = env as Bindings;
+  const { DIRECTORY }: Partial<Bindings> = env;
   if (DIRECTORY === undefined) return undefined;
   // A namespace of its own, so that nothing that names a conversation names it.
   const name = JSON.stringify([tenant, "directory"]);
@@ -39,20 +37,13 @@ export function directoryOf(
   return named as unknown as RemoteDirectory;
 }
 
-/** A conversation's object. */
-export interface Inside {
-  readonly env: object;
-  /** By its name, which `conversation-of.ts` makes, it is known whose it is. */
-  readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
-}
-
 /**
  * What the directory of the conversation's tenant answers; undefined if there is none. Nothing leaves the
  * jurisdiction in which the conversation is, were it not the one that is set any more. Rejects if the answer
  * does not come in time, too: a call to another place has no end of its own.
  */
 export async function askDirectory<Answer>(
-  { env, state: { id } }: Inside,
+  { env, state: { id } }: ObjectContext,
   call: (directory: RemoteDirectory) => Promise<Answer>,
 ): Promise<Answer | undefined> {
   const { tenant } = conversationIn(id.name) ?? {};

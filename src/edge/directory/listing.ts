@@ -1,10 +1,10 @@
 import type { ConversationData } from "../conversation-data.ts";
-import { conversationIn } from "../conversation-name.ts";
+import { conversationIn, type ObjectContext } from "../conversation-name.ts";
 import type { DirectoryEntry } from "./directory.ts";
-import { askDirectory, hasDirectory, type Inside, type RemoteDirectory } from "./directory-of.ts";
+import { askDirectory, hasDirectory, type RemoteDirectory } from "./directory-of.ts";
 import { throttled } from "../throttled.ts";
 
-export interface ListingOptions extends Inside {
+export interface ListingOptions extends ObjectContext {
   /** Undefined until something is written. */
   readonly data: () => ConversationData | undefined;
 }

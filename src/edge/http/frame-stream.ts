@@ -8,7 +8,7 @@ import { isObject } from "../../value/json.ts";
  * The UI message stream as server-sent events: from the frame at this index on, or else what the request's
  * own turn says.
  */
-export function eventStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
+export function messageStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
   return watch(log, first, {
     write: ({ id, data }) => `id: ${id}\ndata: ${data}\n\n`,
     last: "data: [DONE]\n\n",

@@ -6,7 +6,7 @@ import type { Json } from "../../value/json.ts";
 import type { AppEnv } from "../app.ts";
 import { ByteBuffer } from "./byte-buffer.ts";
 import { type Holding, LastMessage } from "./last-message.ts";
-import { requireMessageSize } from "../requests.ts";
+import { requireMessageSize } from "./message-size.ts";
 
 type Posted = Context<AppEnv>;
 

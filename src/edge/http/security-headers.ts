@@ -14,7 +14,7 @@ const HEADERS = {
   "x-frame-options": "DENY",
 };
 
-export function secure({ headers }: Response): void {
+export function setSecurityHeaders({ headers }: Response): void {
   for (const [name, value] of Object.entries(HEADERS)) {
     if (!headers.has(name)) headers.set(name, value);
   }

@@ -1,5 +1,6 @@
-import { createWorkersAI, type WorkersAISettings } from "workers-ai-provider";
+import { createWorkersAI } from "workers-ai-provider";
 import { ByrefError } from "../../errors.ts";
+import type { Bindings } from "../bindings.ts";
 import type { ModelProvider } from "./model.ts";
 
 /**
@@ -12,7 +13,7 @@ import type { ModelProvider } from "./model.ts";
 export const workersAiModels: ModelProvider = {
   name: "workers-ai",
   model(id, _settings, env) {
-    const { AI: binding } = env as { readonly AI?: WorkersAISettings["binding"] };
+    const { AI: binding }: Partial<Bindings> = env;
     if (binding === undefined) {
       throw new ByrefError(
         "bad_configuration",

@@ -1,13 +1,8 @@
 import * as z from "zod";
 import { limits } from "../../limits.ts";
-import {
-  approvalBody,
-  chatBody,
-  idempotencyKey,
-  location,
-  messageBody,
-  titleBody,
-} from "../requests.ts";
+import { locationQuery } from "../placement.ts";
+import { titleBody } from "../routes/conversations.ts";
+import { approvalBody, chatBody, idempotencyKey, messageBody } from "../turns/turn-request.ts";
 import { ticketBody } from "../routes/tickets.ts";
 import type { Content, Operations } from "./operation.ts";
 import { after, pageSize, text } from "./parameters.ts";
@@ -45,7 +40,7 @@ export const conversationOperations: Operations = {
   },
   "POST /conversations": {
     summary: "Runs a turn, asked as useChat does; only the last message is taken",
-    query: { location },
+    query: { location: locationQuery },
     headers: asksOnce,
     body: json(chatBody),
     answers: turnAnswers,
@@ -65,7 +60,7 @@ export const conversationOperations: Operations = {
   },
   "POST /conversations/:id/messages": {
     summary: "Runs a turn",
-    query: { location },
+    query: { location: locationQuery },
     headers: asksOnce,
     body: json(messageBody),
     answers: turnAnswers,

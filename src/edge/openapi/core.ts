@@ -1,12 +1,7 @@
 import type * as z from "zod";
-import {
-  approvalBody,
-  changesBody,
-  chatBody,
-  interpolateBody,
-  messageBody,
-  titleBody,
-} from "../requests.ts";
+import { titleBody } from "../routes/conversations.ts";
+import { changesBody, interpolateBody } from "../routes/variables.ts";
+import { approvalBody, chatBody, messageBody } from "../turns/turn-request.ts";
 import { ticketBody } from "../routes/tickets.ts";
 import { conversationOperations } from "./conversation-operations.ts";
 import type { Described } from "./document.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { limits } from "../../limits.ts";
 import { version } from "../../version.ts";
-import { ID } from "../requests.ts";
+import { CONVERSATION_ID } from "../conversation-id.ts";
 import type { Content, Operation, Operations } from "./operation.ts";
 
 /** A part of the interface: its calls, and those of their schemas that have names. */
@@ -155,7 +155,7 @@ const TAGS: Readonly<Record<string, string>> = {
 };
 
 const IN_PATHS: Readonly<Record<string, JsonObject>> = {
-  id: { type: "string", pattern: ID.source },
+  id: { type: "string", pattern: CONVERSATION_ID.source },
   name: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: limits.maxNameChars },
 };
 

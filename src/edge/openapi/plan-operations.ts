@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { jsonPlan } from "../../plan/json-plan.ts";
 import { planList, planView, runView } from "../plans/plan-schemas.ts";
-import { location, runBody } from "../requests.ts";
+import { locationQuery } from "../placement.ts";
+import { runBody } from "../routes/plans.ts";
 import { conversationOperations } from "./conversation-operations.ts";
 import type { Described } from "./document.ts";
 import type { Content, Operations } from "./operation.ts";
@@ -24,7 +25,7 @@ const operations: Operations = {
   },
   "POST /conversations/:id/plans": {
     summary: "Proposes a plan; what keeps it from running is told as findings",
-    query: { agent: text.optional(), location },
+    query: { agent: text.optional(), location: locationQuery },
     body: {
       "application/json": jsonPlan,
       "application/xml": text.describe("A capability workflow"),

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { limits } from "../../limits.ts";
-import { location } from "../requests.ts";
+import { locationQuery } from "../placement.ts";
 import { forkBody } from "../routes/transfer.ts";
 import type { Described } from "./document.ts";
 import { text } from "./parameters.ts";
@@ -24,7 +24,7 @@ export const transferApi: Described = {
     },
     "POST /conversations/:id/fork": {
       summary: "Copies it under a new id",
-      query: { location },
+      query: { location: locationQuery },
       body: { "application/json": forkBody },
       isBodyOptional: true,
       answers: { 201: { "application/json": made } },
@@ -35,7 +35,7 @@ export const transferApi: Described = {
         part,
         of: part,
         import: text.optional().describe("What the answer to part 1 said"),
-        location,
+        location: locationQuery,
       },
       body: file,
       answers: { 201: { "application/json": made }, 202: { "application/json": partTaken } },

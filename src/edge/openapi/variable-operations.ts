@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { limits } from "../../limits.ts";
-import { changesBody, interpolateBody, location, MAX_TTL_SECONDS } from "../requests.ts";
+import { locationQuery } from "../placement.ts";
+import { changesBody, interpolateBody } from "../routes/variables.ts";
+import { MAX_TTL_SECONDS } from "../variables/put-variable.ts";
 import type { Content, Operations } from "./operation.ts";
 import { after, bytes, pageSize, text } from "./parameters.ts";
 import * as schemas from "./schemas.ts";
@@ -54,7 +56,7 @@ export const variableOperations: Operations = {
       pin: z.enum(["true", "false"]).optional(),
       visibility: z.enum(["model", "sealed", "secret"]).optional(),
       description: z.string().max(limits.maxDescriptionChars).optional(),
-      location,
+      location: locationQuery,
     },
     headers: { ...ifMatch, ...ifNoneMatch },
     body: value,

@@ -4,7 +4,7 @@ import type { GateDecision, RunRecord } from "../../plan/run-record.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "./plans-of.ts";
-import type { TurnRequest } from "../requests.ts";
+import type { TurnRequest } from "../turns/turn-request.ts";
 
 /** What a person has decided of one run. */
 export interface DecidedGates {

@@ -26,7 +26,8 @@ import type { TurnQueue, QueuedTurn } from "../turns/turn-queue.ts";
 import { plansOf } from "./plans-of.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
-import type { ProposalRequest, RunRequest, TurnRequest } from "../requests.ts";
+import type { ProposalRequest, RunRequest } from "./plan-requests.ts";
+import type { TurnRequest } from "../turns/turn-request.ts";
 import type { Settings } from "../settings.ts";
 import { respond } from "../turns/turn-response.ts";
 

@@ -1,4 +1,5 @@
 import { codeTool, type MakeCodeTool } from "../../tool/code/code-tool.ts";
+import type { Bindings } from "../bindings.ts";
 import { loaderSandbox } from "./loader-sandbox.ts";
 
 /**
@@ -6,7 +7,7 @@ import { loaderSandbox } from "./loader-sandbox.ts";
  * `createRuntime` to let its models run code.
  */
 export function runCode(env: object): MakeCodeTool | undefined {
-  const { LOADER: loader } = env as { readonly LOADER?: WorkerLoader };
+  const { LOADER: loader }: Partial<Bindings> = env;
   if (loader === undefined) return undefined;
   const sandbox = loaderSandbox(loader);
   return (options) => codeTool({ sandbox, ...options });

@@ -1,9 +1,15 @@
 import type { HonoRequest } from "hono";
 import { Hono } from "hono/tiny";
+import * as z from "zod";
+import { limits } from "../../limits.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { pageSize, parse, titleBody, wholeNumberIn } from "../requests.ts";
+import { pageSize, parse, wholeNumberIn } from "../http/parse.ts";
+import { passedOn } from "../http/passed-on.ts";
 import { readJson } from "../http/read-body.ts";
+
+/** `PATCH /conversations/:id`. */
+export const titleBody = z.strictObject({ title: z.string().max(limits.maxTitleChars) });
 
 /** A conversation as a whole, and its events. */
 export function conversationRoutes() {
@@ -35,7 +41,7 @@ export function conversationRoutes() {
     const query = after === undefined ? "" : `?after=${after}`;
     const conversation = conversationOf(context, context.req.param("id"));
     const response = await conversation.fetch(`http://conversation/stream${query}`);
-    return new Response(response.body, response);
+    return passedOn(response);
   });
 
   routes.get("/:id/events", async (context) => {
@@ -46,7 +52,7 @@ export function conversationRoutes() {
       return context.json(await conversation.listEvents({ after, limit: pageSize(limit) }));
     }
     const response = await conversation.fetch(`http://conversation/events?after=${after}`);
-    return new Response(response.body, response);
+    return passedOn(response);
   });
 
   return routes;

@@ -5,7 +5,7 @@ import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
 import { directoryOf } from "../directory/directory-of.ts";
-import { pageSize } from "../requests.ts";
+import { pageSize } from "../http/parse.ts";
 
 /** The list of a tenant's conversations. */
 export function directoryRoutes() {

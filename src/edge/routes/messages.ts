@@ -3,22 +3,21 @@ import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
+import { requireId } from "../conversation-id.ts";
+import { boundedJson } from "../http/message-size.ts";
+import { pageSize, parse } from "../http/parse.ts";
 import {
   approvalBody,
   approvalOf,
   chatBody,
   idempotencyKey,
   messageBody,
-  pageSize,
-  parse,
   parseMessage,
-  requireId,
-  textOf,
   turnIn,
   type TurnRequest,
-} from "../requests.ts";
+} from "../turns/turn-request.ts";
 import { readChat, readJson } from "../http/read-body.ts";
-import { traceHeaders } from "../telemetry/trace-parent.ts";
+import { handOver } from "./hand-over.ts";
 
 /** Turns and messages. */
 export function messageRoutes() {
@@ -59,15 +58,8 @@ export function messageRoutes() {
 }
 
 /** Hands the turn to its conversation; only what a turn needs goes there. */
-async function runTurn(context: Context<AppEnv>, id: string, turn: TurnRequest) {
+function runTurn(context: Context<AppEnv>, id: string, turn: TurnRequest): Promise<Response> {
   const key = parse(idempotencyKey, context.req.header("idempotency-key"), "Idempotency-Key");
-  const body = textOf({ ...turn, conversation: requireId(id), idempotencyKey: key });
-  const accept = context.req.header("accept") ?? "text/event-stream";
-  const response = await conversationOf(context, id).fetch("http://conversation/turn", {
-    method: "POST",
-    headers: { ...traceHeaders(context.req.raw), accept, "content-type": "application/json" },
-    body,
-  });
-  // A response from another place has headers that cannot be added to.
-  return new Response(response.body, response);
+  const body = boundedJson({ ...turn, conversation: requireId(id), idempotencyKey: key });
+  return handOver(context, { id, path: "turn", body });
 }

@@ -1,12 +1,18 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
+import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { FrontEnd } from "../../plan/front-end.ts";
+import { anyJson } from "../../tool/any-json.ts";
 import type { AppEnv } from "../app.ts";
-import { conversationOf } from "../conversation-of.ts";
 import { mediaTypeOf, parseJson, readText, requireJsonType } from "../http/read-body.ts";
-import { parse, requireId, runBody, textOf } from "../requests.ts";
-import { traceHeaders } from "../telemetry/trace-parent.ts";
+import { requireId } from "../conversation-id.ts";
+import { boundedJson } from "../http/message-size.ts";
+import { parse } from "../http/parse.ts";
+import { handOver } from "./hand-over.ts";
+
+/** `POST …/plans/:plan/run`. */
+export const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
 
 /** The plans of a conversation, and their runs. */
 export function planRoutes(frontEnds: readonly FrontEnd[]) {
@@ -19,24 +25,24 @@ export function planRoutes(frontEnds: readonly FrontEnd[]) {
     const { format } = frontEnd;
     const text = await readText(context);
     const { agent } = context.req.query();
-    return ask(context, "", { body: textOf({ format, text, agent }) });
+    return ask(context, "", boundedJson({ format, text, agent }));
   });
 
   routes.get("/:id/plans", (context) => ask(context, ""));
   routes.get("/:id/plans/:plan", (context) => ask(context, planIn(context)));
 
   routes.post("/:id/plans/:plan/approve", (context) =>
-    ask(context, `${planIn(context)}/approve`, { body: "{}" }),
+    ask(context, `${planIn(context)}/approve`, "{}"),
   );
 
   routes.post("/:id/plans/:plan/cancel", (context) =>
-    ask(context, `${planIn(context)}/cancel`, { body: "{}" }),
+    ask(context, `${planIn(context)}/cancel`, "{}"),
   );
 
   routes.post("/:id/plans/:plan/run", async (context) => {
     const asked = parse(runBody, await bodyOf(context));
-    const body = textOf({ ...asked, conversation: requireId(context.req.param("id")) });
-    return ask(context, `${planIn(context)}/run`, { body });
+    const body = boundedJson({ ...asked, conversation: requireId(context.req.param("id")) });
+    return ask(context, `${planIn(context)}/run`, body);
   });
 
   return routes;
@@ -54,21 +60,8 @@ async function bodyOf(context: Context<AppEnv>) {
   return parseJson(text);
 }
 
-/** Hands it to the conversation. */
-async function ask(
-  context: Context<AppEnv>,
-  path: string,
-  { body }: { readonly body?: string } = {},
-): Promise<Response> {
-  const conversation = conversationOf(context, context.req.param("id") ?? "");
-  const accept = context.req.header("accept") ?? "text/event-stream";
-  const response = await conversation.fetch(`http://conversation/plans/${path}`, {
-    method: body === undefined ? "GET" : "POST",
-    headers: { ...traceHeaders(context.req.raw), accept, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body }),
-  });
-  // A response from another place has headers that cannot be added to.
-  return new Response(response.body, response);
+function ask(context: Context<AppEnv>, path: string, body?: string): Promise<Response> {
+  return handOver(context, { id: context.req.param("id") ?? "", path: `plans/${path}`, body });
 }
 
 function unsupported(type: string, frontEnds: readonly FrontEnd[]): ByrefError {

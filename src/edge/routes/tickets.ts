@@ -3,7 +3,8 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app.ts";
 import { readJson } from "../http/read-body.ts";
-import { parse, requireId } from "../requests.ts";
+import { requireId } from "../conversation-id.ts";
+import { parse } from "../http/parse.ts";
 import { settingsOf } from "../settings.ts";
 import { newTicket } from "../doors/tickets.ts";
 

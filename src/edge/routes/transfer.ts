@@ -5,8 +5,10 @@ import { ByrefError, codeOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf, importOf, type RemoteConversation } from "../conversation-of.ts";
+import { passedOn } from "../http/passed-on.ts";
 import { readJson } from "../http/read-body.ts";
-import { parse, requireId, wholeNumberIn } from "../requests.ts";
+import { requireId } from "../conversation-id.ts";
+import { parse, wholeNumberIn } from "../http/parse.ts";
 import { withEnd } from "../http/whole-body.ts";
 
 /** `POST …/fork`. */
@@ -119,11 +121,6 @@ async function isRefused(response: Response, code: string): Promise<boolean> {
   if (response.status !== 409) return false;
   const problem = await response.clone().json<{ readonly code?: string }>();
   return problem.code === code;
-}
-
-/** A response from another place has headers that cannot be added to. */
-function passedOn(response: Response): Response {
-  return new Response(response.body, response);
 }
 
 function ignoreMissing(error: unknown): void {

@@ -1,4 +1,5 @@
 import { Hono } from "hono/tiny";
+import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
@@ -6,10 +7,27 @@ import { summaryOf } from "../../store/summary.ts";
 import type { AppEnv } from "../app.ts";
 import { conditionsIn, requireReadable } from "../http/conditions.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { putOptionsIn } from "../variables/put-variable.ts";
+import { MAX_TTL_SECONDS, putOptionsIn } from "../variables/put-variable.ts";
+import { passedOn } from "../http/passed-on.ts";
 import { readJson } from "../http/read-body.ts";
 import { withEnd } from "../http/whole-body.ts";
-import { changesBody, interpolateBody, parse, wholeNumberIn } from "../requests.ts";
+import { parse, wholeNumberIn } from "../http/parse.ts";
+
+/** `PATCH …/variables/:name`; a ttl in seconds, null to let the variable stay. */
+export const changesBody = z
+  .strictObject({
+    ttl: z.int().min(1).max(MAX_TTL_SECONDS).nullable().optional(),
+    pinned: z.boolean().optional(),
+    description: z.string().max(limits.maxDescriptionChars).optional(),
+  })
+  .refine((changes) => Object.keys(changes).length > 0, "must change something")
+  .meta({ minProperties: 1 });
+
+/** `POST …/interpolate`. */
+export const interpolateBody = z.object({
+  text: z.string(),
+  syntax: z.enum(["dollar", "mustache", "dagger"]).default("mustache"),
+});
 
 /** The variables of a conversation. */
 export function variableRoutes() {
@@ -62,8 +80,7 @@ function addValues(routes: Hono<AppEnv>): void {
       method: context.req.method,
       headers: pick(context.req.raw.headers, ["accept", "range", "if-range", "if-none-match"]),
     });
-    // A response from another place has headers that cannot be added to.
-    return new Response(response.body, response);
+    return passedOn(response);
   });
 
   routes.put("/:id/variables/:name", async (context) => {

@@ -3,7 +3,9 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { isObject } from "../../value/json.ts";
 import { parseJson } from "../http/read-body.ts";
-import { chatBody, idempotencyKey, parse, textOf, turnIn, type TurnRequest } from "../requests.ts";
+import { boundedJson } from "../http/message-size.ts";
+import { parse } from "../http/parse.ts";
+import { chatBody, idempotencyKey, turnIn, type TurnRequest } from "../turns/turn-request.ts";
 
 /** A request's name, which its client has made up; several run over one socket. */
 const requestId = z.string().min(1).max(128);
@@ -59,7 +61,7 @@ export function turnOf(frame: SendFrame): TurnRequest {
     conversation: id,
     idempotencyKey: parse(idempotencyKey, headers["idempotency-key"], "Idempotency-Key"),
   };
-  textOf(turn);
+  boundedJson(turn);
   return turn;
 }
 

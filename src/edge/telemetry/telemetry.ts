@@ -1,8 +1,8 @@
 import type { Observer } from "../../tool/observer.ts";
 import { nameOf } from "../../turn/model/model-call.ts";
 import type { ChosenAgent } from "../turns/chosen-agent.ts";
-import { conversationIn } from "../conversation-name.ts";
-import type { Inside } from "../directory/directory-of.ts";
+import type { Bindings } from "../bindings.ts";
+import { conversationIn, type ObjectContext } from "../conversation-name.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 import { dataPointOf } from "./data-point.ts";
 import { tracesRequest } from "./otlp.ts";
@@ -10,10 +10,6 @@ import { type Collector, sendTraces } from "./send-traces.ts";
 import { Trace } from "./trace.ts";
 import { readTraceParent } from "./trace-parent.ts";
 import { type RecordedEnd, type TurnSubject, turnRecord } from "./turn-record.ts";
-
-interface Bindings {
-  readonly ANALYTICS?: AnalyticsEngineDataset;
-}
 
 /** Which turn is watched, and who has asked for it. */
 export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {
@@ -25,12 +21,12 @@ export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {
  * as there is one. Nobody waits for it, and it never throws.
  */
 export class Telemetry {
-  readonly #options: Inside;
+  readonly #options: ObjectContext;
   readonly #tenant: string;
   /** One that stays away is told of once. */
   #isAway = false;
 
-  constructor(options: Inside) {
+  constructor(options: ObjectContext) {
     this.#options = options;
     this.#tenant = conversationIn(options.state.id.name)?.tenant ?? "";
   }
@@ -56,6 +52,7 @@ export class Telemetry {
   #tell({ traceparent, ...watched }: Watched, trace: Trace, end: RecordedEnd): void {
     try {
       const { env } = this.#options;
+      const { ANALYTICS }: Partial<Bindings> = env;
       const settings = settingsOf(env);
       const parent = readTraceParent(traceparent);
       // Of what nobody keeps nobody is told.
@@ -72,7 +69,7 @@ export class Telemetry {
         });
         this.#options.state.waitUntil(this.#send(collector, request));
       }
-      (env as Bindings).ANALYTICS?.writeDataPoint(dataPointOf(record));
+      ANALYTICS?.writeDataPoint(dataPointOf(record));
     } catch (error) {
       console.error(error);
     }

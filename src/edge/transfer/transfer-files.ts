@@ -2,6 +2,7 @@ import { ByrefError, limitExceeded } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import { filePathIn } from "../../tool/variables/file-content.ts";
 import type { FileInfo } from "../../tool/files.ts";
+import type { Bindings } from "../bindings.ts";
 import { R2Files } from "../platform/r2-files.ts";
 import type { TransferOf } from "./transfer-format.ts";
 
@@ -97,6 +98,6 @@ export function requireFew(actual: number): void {
 
 /** Without a bucket there are none. */
 export function transferFilesOf(env: Cloudflare.Env, prefix: string): TransferFiles | undefined {
-  const { BLOBS: bucket } = env as { readonly BLOBS?: R2Bucket };
+  const { BLOBS: bucket }: Partial<Bindings> = env;
   return bucket === undefined ? undefined : new TransferFiles(bucket, prefix);
 }

@@ -5,7 +5,7 @@ import { decidedIn, waitingCalls } from "../../turn/waiting-calls.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { attempt, type TurnStart } from "./attempt.ts";
 import { questionOf } from "./question.ts";
-import type { TurnRequest } from "../requests.ts";
+import type { TurnRequest } from "./turn-request.ts";
 import { recordRemains, recordTools } from "./tool-events.ts";
 
 /**

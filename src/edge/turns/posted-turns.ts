@@ -8,7 +8,7 @@ import { isObject, type Json } from "../../value/json.ts";
 import type { TurnMetadata, TurnResult } from "../../turn/turn.ts";
 import { TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import type { TurnRequest } from "../requests.ts";
+import type { TurnRequest } from "./turn-request.ts";
 import type { QueuedTurn } from "./turn-queue.ts";
 
 /** A turn that somebody has asked for, before or now. */

@@ -3,7 +3,7 @@ import type { StoredMessage } from "../../turn/history/history.ts";
 import type { Question } from "../../turn/turn.ts";
 import { receiveMessage, type ReceivedMessage } from "../../turn/history/receive-message.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import type { TurnRequest, UserMessage } from "../requests.ts";
+import type { TurnRequest, UserMessage } from "./turn-request.ts";
 
 /**
  * What is asked now, without a message if one that is there is answered again. Its files and long texts

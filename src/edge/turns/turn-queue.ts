@@ -8,7 +8,7 @@ import type { SpendLimits } from "../../turn/spend/spend.ts";
 import type { Facilities } from "../../turn/toolbox.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { Deletion } from "../deletion.ts";
-import { eventStream } from "../http/frame-stream.ts";
+import { messageStream } from "../http/frame-stream.ts";
 import type { AlarmClock } from "../platform/alarm-clock.ts";
 import type { DurableSql } from "../platform/durable-sql.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
@@ -160,7 +160,7 @@ export class TurnQueue {
     if (log === undefined) return new Response(null, { status: 204 });
     const first = after === undefined ? 0 : log.indexAfter(after);
     const headers = { ...UI_MESSAGE_STREAM_HEADERS, "cache-control": "no-cache" };
-    return new Response(eventStream(log, first), { headers });
+    return new Response(messageStream(log, first), { headers });
   }
 
   /** As it was written down, if there was a turn. */

@@ -2,7 +2,7 @@ import { UI_MESSAGE_STREAM_HEADERS } from "ai";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import type { TurnResult } from "../../turn/turn.ts";
 import { problemOf } from "../http/problem.ts";
-import { eventStream, textStream } from "../http/frame-stream.ts";
+import { messageStream, textStream } from "../http/frame-stream.ts";
 import type { QueuedTurn } from "./turn-queue.ts";
 
 /** Compressed, the text would be held back until there is enough of it. */
@@ -23,7 +23,7 @@ export async function respond<Result>(
 ): Promise<Response> {
   const wanted = ["application/json", "text/plain"].find((type) => accept?.includes(type));
   if (accept?.includes("text/event-stream") === true || wanted === undefined) {
-    return stream(turn, eventStream(turn.log, turn.first), UI_MESSAGE_STREAM_HEADERS);
+    return stream(turn, messageStream(turn.log, turn.first), UI_MESSAGE_STREAM_HEADERS);
   }
   if (wanted === "text/plain") {
     return stream(turn, textStream(turn.log, turn.first), PLAIN_TEXT_HEADERS);

@@ -17,7 +17,7 @@ import type { TurnQueue } from "./turn-queue.ts";
 import type { Plans } from "../plans/plans.ts";
 import { type AskedTurn, postOf, PostedTurns } from "./posted-turns.ts";
 import { nothingToRepeat } from "./question.ts";
-import type { TurnRequest } from "../requests.ts";
+import type { TurnRequest } from "./turn-request.ts";
 import type { Settings } from "../settings.ts";
 import { respond, wholeTurn } from "./turn-response.ts";
 

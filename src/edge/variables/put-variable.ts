@@ -11,9 +11,12 @@ import type {
 import { isExtension, type WriteMode } from "../../store/write-mode.ts";
 import { conditionsIn, requireConditions } from "../http/conditions.ts";
 import { mediaTypeOf } from "../http/read-body.ts";
-import { MAX_TTL_SECONDS, wholeNumberIn } from "../requests.ts";
+import { wholeNumberIn } from "../http/parse.ts";
 import { etagOf } from "./serve-value.ts";
 import { untilEnd } from "../http/whole-body.ts";
+
+/** Ten years: what is to stay longer has no time to live. */
+export const MAX_TTL_SECONDS = 10 * 365 * 86_400;
 
 /** How a value is to be put, as the query says it. Throws `bad_request`. */
 export function putOptionsIn(query: URLSearchParams): Omit<Write, "value" | "name"> {

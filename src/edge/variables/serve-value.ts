@@ -10,7 +10,7 @@ import { formatPath, type Path } from "../../value/path.ts";
 import { appliesRange, type ByteRange, byteRangeIn, contentRange } from "../http/byte-range.ts";
 import { conditionsIn, isNotModified } from "../http/conditions.ts";
 import { problemOf } from "../http/problem.ts";
-import { wholeNumberIn } from "../requests.ts";
+import { wholeNumberIn } from "../http/parse.ts";
 
 /** A variable's ETag: its version, and when that was written, for versions begin anew after a delete. */
 export function etagOf({

@@ -1,6 +1,6 @@
 import { evictDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { EventStreams } from "../../../src/edge/http/event-response.ts";
+import { EventStreams } from "../../../src/edge/http/event-streams.ts";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { ask, call, newId, objectOf, put } from "../../support/edge.ts";
 import {

@@ -1,6 +1,6 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { eventStream, textStream } from "../../../src/edge/http/frame-stream.ts";
+import { messageStream, textStream } from "../../../src/edge/http/frame-stream.ts";
 import { limits } from "../../../src/limits.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { TurnLog } from "../../../src/turn/log/turn-log.ts";
@@ -166,7 +166,7 @@ describe("a client that stops reading, in an answer of megabytes", () => {
     });
   });
 
-  it.each([eventStream, textStream])(
+  it.each([messageStream, textStream])(
     "is let go when it leaves a turn that is silent",
     async (of) => {
       vi.useFakeTimers({

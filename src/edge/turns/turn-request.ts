@@ -1,22 +1,11 @@
 import * as z from "zod";
-import { ByrefError, limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
-import type { PlanFormat } from "../plan/plan.ts";
-import { anyJson } from "../tool/any-json.ts";
-import type { IncomingPart } from "../turn/history/receive-message.ts";
-import type { ApprovalResponse } from "../turn/waiting-calls.ts";
-import { isObject, type Json } from "../value/json.ts";
-import { LOCATIONS } from "./placement.ts";
-import { byteLength } from "../value/utf8.ts";
-
-export const ID = /^[A-Za-z0-9._-]{1,128}$/;
-
-/** Throws `bad_id` unless the text may be a conversation's id. */
-export function requireId(id: string): string {
-  if (ID.test(id) && id !== "." && id !== "..") return id;
-  const message = `"${id.slice(0, 140)}" is not an id: use 1 to 128 of A-Z a-z 0-9 . _ -`;
-  throw new ByrefError("bad_id", message);
-}
+import { ByrefError } from "../../errors.ts";
+import { anyJson } from "../../tool/any-json.ts";
+import type { IncomingPart } from "../../turn/history/take-in.ts";
+import type { Approval } from "../../turn/tool-calls.ts";
+import { isObject } from "../../value/json.ts";
+import { CONVERSATION_ID } from "../conversation-id.ts";
+import { parse } from "../http/parse.ts";
 
 const messageId = z.string().min(1).max(128);
 const textPart = z.object({ type: z.literal("text"), text: z.string() });
@@ -46,7 +35,7 @@ const EXAMPLE_MESSAGE = { id: "1", role: "user", parts: [{ type: "text", text: "
 export const chatBody = z.object({
   ...turnFields,
   // What is wrong with it has a code of its own.
-  id: z.string().meta({ pattern: ID.source }),
+  id: z.string().meta({ pattern: CONVERSATION_ID.source }),
   messages: z
     .array(z.unknown().meta({ examples: [EXAMPLE_MESSAGE] }))
     .min(1, "must hold the message that is asked"),
@@ -59,25 +48,6 @@ export const messageBody = z.object({
   ...turnFields,
   message: z.union([z.string().min(1), userMessage]),
 });
-
-/** Ten years: what is to stay longer has no time to live. */
-export const MAX_TTL_SECONDS = 10 * 365 * 86_400;
-
-/** `PATCH …/variables/:name`; a ttl in seconds, null to let the variable stay. */
-export const changesBody = z
-  .strictObject({
-    ttl: z.int().min(1).max(MAX_TTL_SECONDS).nullable().optional(),
-    pinned: z.boolean().optional(),
-    description: z.string().max(limits.maxDescriptionChars).optional(),
-  })
-  .refine((changes) => Object.keys(changes).length > 0, "must change something")
-  .meta({ minProperties: 1 });
-
-/** Of a query. */
-export const location = z
-  .enum(LOCATIONS, { error: `must be ${LOCATIONS.join(", ")}` })
-  .optional()
-  .describe("Where a new conversation should live; default: near to whoever makes it");
 
 /** A header: a client's own name for a post. */
 export const idempotencyKey = z
@@ -97,33 +67,6 @@ export const approvalBody = z.object({
 });
 
 const respondedPart = approvalBody.extend({ id: z.string() });
-
-/** `PATCH /conversations/:id`. */
-export const titleBody = z.strictObject({ title: z.string().max(limits.maxTitleChars) });
-
-/** `POST …/interpolate`. */
-export const interpolateBody = z.object({
-  text: z.string(),
-  syntax: z.enum(["dollar", "mustache", "dagger"]).default("mustache"),
-});
-
-/** `POST …/plans/:plan/run`. */
-export const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
-
-/** A plan as the Worker hands it to the conversation. */
-export interface ProposalRequest {
-  readonly format: PlanFormat;
-  readonly text: string;
-  readonly agent?: string | undefined;
-}
-
-/** A run of a plan as the Worker hands it to the conversation. */
-export interface RunRequest {
-  readonly input?: Json | undefined;
-  readonly keep?: boolean | undefined;
-  /** Of the conversation, as its routes have it. */
-  readonly conversation: string;
-}
 
 export interface UserMessage {
   readonly id?: string;
@@ -168,21 +111,6 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   return { agent, input, isRepeated: true, messageId: idOf(last), ...message };
 }
 
-/** As it goes to the conversation. Throws `limit_exceeded` where more would be kept than may be. */
-export function textOf(asked: TurnRequest | ProposalRequest | RunRequest): string {
-  const text = JSON.stringify(asked);
-  requireMessageSize(byteLength(text));
-  return text;
-}
-
-/** Throws `limit_exceeded` for more bytes than one message may have. */
-export function requireMessageSize(actual: number): void {
-  const maximum = limits.maxMessageBytes;
-  if (actual <= maximum) return;
-  const advice = "Put long data into a variable.";
-  throw limitExceeded("maxMessageBytes", { maximum, actual, advice });
-}
-
 /** Of what a client says of an answer nothing is believed but what its person has decided. */
 function approvalsIn(message: Readonly<Record<string, unknown>>): readonly ApprovalResponse[] {
   const parts = Array.isArray(message.parts) ? (message.parts as readonly unknown[]) : [];
@@ -225,34 +153,4 @@ function partFrom(part: { readonly type: string }, at: string): IncomingPart {
   const what = part.type === "file" ? "a file that is not a data URL" : `type ${part.type}`;
   const said = `${at} has ${what}; a message may hold text, and files as data URLs.`;
   throw new ByrefError("unsupported_part", said);
-}
-
-/** The value, checked; throws `bad_request`, which names each place that is wrong. */
-export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, at = "body") {
-  const result = schema.safeParse(value);
-  if (result.success) return result.data;
-  const issues = result.error.issues.map(({ path, message }) => ({
-    at: [at, ...path].join("."),
-    message,
-  }));
-  const said = issues.map((issue) => `${issue.at}: ${issue.message}`).join("; ");
-  throw new ByrefError("bad_request", said, { issues });
-}
-
-/** A whole number in a query; throws `bad_request`. */
-export function wholeNumberIn(
-  query: string | undefined,
-  name: string,
-  range: { readonly min: number; readonly max?: number },
-): number | undefined {
-  if (query === undefined) return undefined;
-  const number = /^\d{1,15}$/.test(query) ? Number(query) : Number.NaN;
-  const { min, max = Number.MAX_SAFE_INTEGER } = range;
-  if (number >= min && number <= max) return number;
-  throw new ByrefError("bad_request", `${name} must be a whole number from ${min} to ${max}.`);
-}
-
-/** A page's size: `maxPageSize` unless asked for less. */
-export function pageSize(query: string | undefined): number {
-  return wholeNumberIn(query, "limit", { min: 1, max: limits.maxPageSize }) ?? limits.maxPageSize;
 }

@@ -1,0 +1,18 @@
+import { limitExceeded } from "../../errors.ts";
+import { limits } from "../../limits.ts";
+import { byteLength } from "../../value/utf8.ts";
+
+/** What is asked as JSON, to go to its conversation. Throws `limit_exceeded` where more would be kept than may be. */
+export function boundedJson(asked: object): string {
+  const text = JSON.stringify(asked);
+  requireMessageSize(byteLength(text));
+  return text;
+}
+
+/** Throws `limit_exceeded` for more bytes than one message may have. */
+export function requireMessageSize(actual: number): void {
+  const maximum = limits.maxMessageBytes;
+  if (actual <= maximum) return;
+  const advice = "Put long data into a variable.";
+  throw limitExceeded("maxMessageBytes", { maximum, actual, advice });
+}
