@@ -12,6 +12,9 @@ const PATIENT_MS = 30_000;
 /** What the files import takes longer than most of them: it is loaded once for all. */
 const SHARED = { isolate: false };
 
+/** The guides import `byref` as users do; `paths` in tsconfig.json lead to the source instead of `dist`. */
+const OWN_NAME = { tsconfigPaths: true };
+
 /** A server a file: one at a time. */
 const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false };
 
@@ -28,6 +31,7 @@ export default defineConfig({
     maxWorkers: 2,
     projects: [
       {
+        resolve: OWN_NAME,
         test: {
           name: "node",
           include: ["test/**/*.test.{ts,tsx}"],
@@ -38,6 +42,7 @@ export default defineConfig({
       },
       {
         plugins: [worker()],
+        resolve: OWN_NAME,
         test: {
           name: "workerd",
           include: ["test/edge/**/*.test.ts"],

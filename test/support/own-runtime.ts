@@ -1,7 +1,7 @@
 import { createExecutionContext, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { ByrefError } from "../../src/errors.ts";
-import { createRuntime, type RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { ConversationObject } from "../../src/edge/conversation.ts";
 import { type Call, ORIGIN } from "./edge.ts";
 
@@ -29,6 +29,23 @@ export interface OwnSettings {
 export function withRuntime<Result>(
   options: RuntimeOptions,
   work: (own: OwnRuntime) => Promise<Result>,
+  settings?: OwnSettings,
+): Promise<Result> {
+  return run((changed) => createRuntime({ ...options, ...changed }), work, settings);
+}
+
+/** The same with a runtime that is made already, as an application exports it; it does not change. */
+export function withWorker<Result>(
+  runtime: Runtime,
+  work: (own: Omit<OwnRuntime, "wakeAgain">) => Promise<Result>,
+  settings?: OwnSettings,
+): Promise<Result> {
+  return run(() => runtime, work, settings);
+}
+
+function run<Result>(
+  runtimeOf: (changed: Partial<RuntimeOptions>) => Runtime,
+  work: (own: OwnRuntime) => Promise<Result>,
   { bindings: more, name }: OwnSettings = {},
 ): Promise<Result> {
   const { CONVERSATIONS } = env;
@@ -36,7 +53,7 @@ export function withRuntime<Result>(
   // Without settings it is the one object, of which what is made once is known.
   const ownEnv = more === undefined ? env : ({ ...env, ...more } as Cloudflare.Env);
   return runInDurableObject(CONVERSATIONS.get(id), (_, state) => {
-    const { worker, Conversation } = createRuntime(options);
+    const { worker, Conversation } = runtimeOf({});
     let conversation = new Conversation(state, ownEnv);
     let ready: Promise<unknown> = Promise.resolve();
     // As the platform does, until the constructor is done.
@@ -57,7 +74,7 @@ export function withRuntime<Result>(
       state,
       conversation: () => conversation,
       wakeAgain: (changed = {}) => {
-        const { Conversation: Deployed } = createRuntime({ ...options, ...changed });
+        const { Conversation: Deployed } = runtimeOf(changed);
         conversation = new Deployed(state, ownEnv);
         ready = state.blockConcurrencyWhile(async () => undefined);
       },

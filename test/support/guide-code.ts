@@ -1,0 +1,69 @@
+/**
+ * The code of the guides is run: a `ts` block of `docs/guides/NAME.md` stands in `test/guides/NAME.test.ts`
+ * (or `test/edge/guides/NAME.test.ts`, for what needs workerd) between `// --- <title>` and `// ---`.
+ * Indentation does not count. Where the lines are inside of a function, the imports of the block stand
+ * among those of the file.
+ */
+
+export interface Code {
+  /** `module name`, as `ai tool`; of `import * as z from "zod"`: `zod * as z`. */
+  readonly imports: readonly string[];
+  /** The rest, to the letter. */
+  readonly text: string;
+}
+
+const FENCE = /^( *)```(\w*)[^\n]*\n([\s\S]*?)^\1```$/gm;
+const REGION = /^ *\/\/ --- (.+)\n([\s\S]*?)^ *\/\/ ---$/gm;
+const IMPORT = /^import (?:type )?(?:\{([^}]*)\}|(\* as \w+)|(\w+)) from "([^"]+)";\n?/gm;
+
+/** Code that only looks different would not be run. */
+export const UNCHECKED = new Set(["js", "jsx", "javascript", "mjs", "tsx", "typescript"]);
+
+/** The languages of all blocks of a guide. */
+export function languagesIn(markdown: string): string[] {
+  return [...markdown.matchAll(FENCE)].map(([, , language = ""]) => language);
+}
+
+/** The `ts` blocks of a guide. */
+export function blocksIn(markdown: string): Code[] {
+  const blocks = [...markdown.matchAll(FENCE)].filter(([, , language]) => language === "ts");
+  return blocks.map(([, , , lines = ""]) => codeOf(lines));
+}
+
+/** What stands between the marks of a test, by title; and what the file imports. */
+export function regionsIn(source: string): { imports: string[]; regions: Map<string, Code> } {
+  const regions = new Map<string, Code>();
+  for (const [, title = "", lines = ""] of source.matchAll(REGION)) {
+    if (regions.has(title)) throw new Error(`two regions are called ${title}`);
+    regions.set(title, codeOf(lines));
+  }
+  return { imports: importsIn(source), regions };
+}
+
+/** The title of the region that has the block's lines. */
+export function regionOf(block: Code, regions: ReadonlyMap<string, Code>): string | undefined {
+  for (const [title, { text }] of regions) if (text === block.text) return title;
+  return undefined;
+}
+
+function codeOf(lines: string): Code {
+  return { imports: importsIn(lines), text: dedented(lines.replaceAll(IMPORT, "")) };
+}
+
+function importsIn(source: string): string[] {
+  return [...source.matchAll(IMPORT)].flatMap(([, names, all, single, module]) => {
+    const listed = names?.split(",").map((name) => name.trim().replace(/^type /, ""));
+    const imported = listed ?? [all ?? `default as ${single}`];
+    return imported.filter((name) => name !== "").map((name) => `${module} ${name}`);
+  });
+}
+
+function dedented(lines: string): string {
+  const rows = lines.split("\n");
+  const indents = rows.filter((row) => row.trim() !== "").map((row) => row.search(/\S/));
+  const indent = Math.min(...indents);
+  return rows
+    .map((row) => row.slice(indent).trimEnd())
+    .join("\n")
+    .trim();
+}
