@@ -1,0 +1,283 @@
+import { tool, type ToolExecutionOptions, type ToolSet } from "ai";
+import { type Agent, createRuntime, limits, runCode } from "byref";
+import { expect, it } from "vitest";
+import * as z from "zod";
+import { clientOf } from "../../support/client.ts";
+import { type OwnRuntime, withRuntime, withWorker } from "../../support/own-runtime.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+
+const fetched = Array.from({ length: 60 }, (_, at) => ({ id: `ord_${at + 1}`, total: at }));
+const fetchOrders = (_customer: string) => Promise.resolve(fetched);
+const sent: { to: string; orders: readonly { id: string }[] }[] = [];
+const send = (to: string, orders: readonly { id: string }[]) => {
+  sent.push({ to, orders });
+  return { sent: orders.length };
+};
+
+const call = (name: string, input: unknown): Step => [toolCall(name, input), finish("tool-calls")];
+const say = (words: string): Step => [text(words), finish()];
+const agentWith = (more: Partial<Agent>): Agent => ({
+  name: "test",
+  description: "For tests.",
+  instructions: "Help.",
+  tools: {},
+  ...more,
+});
+
+const model = scriptedModel([
+  call("list_orders", { customer: "Ada" }),
+  call("email_orders", { to: "ada@example.com", orders: "$list_orders_ada[0:10]" }),
+  say("Sent."),
+]);
+
+// --- a Worker
+const list_orders = tool({
+  description: "All orders of a customer.",
+  inputSchema: z.object({ customer: z.string() }),
+  execute: ({ customer }) => fetchOrders(customer),
+});
+
+const email_orders = tool({
+  description: "Sends orders to an address.",
+  inputSchema: z.object({
+    to: z.email(),
+    orders: z.array(z.object({ id: z.string(), total: z.number() })),
+  }),
+  execute: ({ to, orders }) => send(to, orders),
+});
+
+const shop: Agent = {
+  name: "shop",
+  description: "Answers questions about orders.",
+  instructions: "Look orders up before you speak of them.",
+  tools: { list_orders, email_orders },
+};
+
+const runtime = createRuntime({ agents: [shop], model });
+
+export class Conversation extends runtime.Conversation {}
+export default runtime.worker;
+// ---
+
+/** Asks once; the answer's text. */
+const ask = (own: Pick<OwnRuntime, "call">) =>
+  clientOf(own as OwnRuntime)
+    .conversation("c")
+    .send("Go.")
+    .text();
+
+/** One turn of an agent with a model that says these things; what the model was sent last, and the text. */
+async function turn(agent: Agent, steps: readonly Step[]) {
+  const model = scriptedModel(steps);
+  return withRuntime({ agents: [agent], model }, async (own) => {
+    const said = await ask(own);
+    const { variables } = await clientOf(own).conversation("c").variables.list();
+    return { said, variables, model, prompt: JSON.stringify(model.calls.at(-1)?.prompt) };
+  });
+}
+
+it("gives the second tool the values, and the model a handle and a widened schema", async () => {
+  expect(await withWorker({ ...runtime, Conversation }, ask)).toBe("Sent.");
+  expect(sent).toEqual([{ to: "ada@example.com", orders: fetched.slice(0, 10) }]);
+  const [first, second] = model.calls;
+  const shown = first?.tools?.find(({ name }) => name === "email_orders");
+  expect(shown).toMatchObject({
+    inputSchema: {
+      properties: {
+        to: { anyOf: [{ format: "email" }, { description: "or a $reference" }] },
+        orders: {
+          type: ["array", "string"],
+          items: {
+            type: ["object", "string"],
+            properties: { id: { type: "string" }, total: { type: ["number", "string"] } },
+          },
+        },
+      },
+    },
+  });
+  const output = second?.prompt.at(-2)?.content.at(-1);
+  expect(output).toMatchObject({
+    output: {
+      value: {
+        $var: "list_orders_ada",
+        type: "array",
+        count: 60,
+        bytes: 1_602,
+        shape: "{id: string, total: number}[]",
+        preview: expect.stringMatching(/^\[\{"id":"ord_1","total":0\},.*… \(\+\d+ more\)\]$/),
+        try: ["$list_orders_ada[0].id", "$list_orders_ada[*].total", "$list_orders_ada[:10]"],
+      },
+    },
+  });
+});
+
+it("lets a tool refuse what a reference stood for", async () => {
+  sent.length = 0;
+  const { prompt } = await turn(shop, [
+    call("list_orders", { customer: "Ada" }),
+    call("email_orders", { to: "ada@example.com", orders: "$list_orders_ada[0]" }),
+    call("email_orders", { to: "ada@example.com", orders: "$list_orders_ada[0].idd" }),
+    call("email_orders", { to: "ada@example.com", orders: "$list_order" }),
+    say("No."),
+  ]);
+  expect(sent).toEqual([]);
+  expect(prompt).toContain("invalid_tool_input: The input does not fit the tool: orders: ");
+  expect(prompt).toContain("path_not_found: ");
+  expect(prompt).toContain("$list_order is not a variable.");
+});
+
+it("keeps what a Response streams, and hands bytes on", async () => {
+  const got: Uint8Array[] = [];
+  const look = (image: Uint8Array) => void got.push(image);
+  const pngOf = (totals: readonly number[]) => new Uint8Array(totals);
+  const download_report = tool({
+    inputSchema: z.object({ month: z.string() }),
+    execute: () =>
+      new Response('{"a":1}\n{"a":2}\n', { headers: { "content-type": "application/x-ndjson" } }),
+  });
+  // --- bytes
+  const draw_chart = tool({
+    inputSchema: z.object({ totals: z.array(z.number()) }),
+    execute: ({ totals }) => ({ bytes: pngOf(totals), mediaType: "image/png" }),
+  });
+
+  const mail_image = tool({
+    inputSchema: z.object({ image: z.unknown().pipe(z.instanceof(Uint8Array)) }),
+    execute: ({ image }) => look(image),
+  });
+  // ---
+  const { variables } = await turn(
+    agentWith({ tools: { download_report, draw_chart, mail_image } }),
+    [
+      call("download_report", { month: "may" }),
+      call("draw_chart", { totals: "$download_report_may[*].a" }),
+      call("mail_image", { image: "$draw_chart_1" }),
+      say("Done."),
+    ],
+  );
+  expect(variables).toMatchObject([
+    { name: "download_report_may", type: "array", count: 2 },
+    { name: "draw_chart_1", type: "bytes", count: 2, mediaType: "image/png" },
+    { name: "mail_image_1", type: "null" },
+  ]);
+  expect(got).toEqual([new Uint8Array([1, 2])]);
+});
+
+it("gives each call a key, and says what running it again would do", async () => {
+  const keys: unknown[] = [];
+  const pay = (cents: number, key: string | undefined) => {
+    keys.push(key);
+    return { cents };
+  };
+  // --- effects
+  type Options = ToolExecutionOptions<unknown> & { readonly idempotencyKey?: string };
+
+  const charge_card = tool({
+    inputSchema: z.object({ cents: z.number().int() }),
+    execute: ({ cents }, options: Options) => pay(cents, options.idempotencyKey),
+  });
+
+  const till: Agent = {
+    ...shop,
+    tools: { list_orders, charge_card, email_orders },
+    effects: {
+      list_orders: "none", // run again
+      charge_card: "idempotent", // run again, with the same key
+      email_orders: "once", // the default: not run again, the model is told outcome_unknown
+    },
+  };
+  // ---
+  await turn(till, [call("charge_card", { cents: 5 }), say("Paid.")]);
+  expect(keys).toEqual([expect.stringMatching(/\S/)]);
+});
+
+it("saves results where the model, or the agent, says", async () => {
+  // --- where results go
+  const named: Agent = {
+    ...shop,
+    naming: (name, input) => `${name}_of_${(input as { customer?: string }).customer ?? "nobody"}`,
+  };
+  const placed: Agent = { ...shop, outputPath: { list_orders: "$orders" } };
+  const free: Agent = { ...shop, outputPath: true };
+  // ---
+  const list = (more = {}) => call("list_orders", { customer: "Ada", ...more });
+  const names = async (agent: Agent, step: Step) =>
+    (await turn(agent, [step, say("Done.")])).variables.map(({ name }) => name);
+  expect(await names(named, list())).toEqual(["list_orders_of_Ada"]);
+  expect(await names(placed, list())).toEqual(["orders"]);
+  expect(await names(free, list({ _outputPath: "$a.ada && $b" }))).toEqual(["a", "b"]);
+});
+
+it("runs code on variables, and asks another agent", async () => {
+  const model = scriptedModel([
+    call("list_orders", { customer: "Ada" }),
+    call("run_code", {
+      code: "return list_orders_ada.reduce((sum, { total }) => sum + total, 0)",
+      variables: ["list_orders_ada"],
+    }),
+    call("delegate", { agent: "writer", task: "Say it of $run_code_1." }),
+    say("It is $run_code_1."),
+    say("$delegate_writer"),
+  ]);
+  // --- code and other agents
+  const writer: Agent = { name: "writer", description: "Writes.", instructions: "", tools: {} };
+  const runtime = createRuntime({
+    agents: [{ ...shop, delegates: ["writer"] }, writer],
+    model,
+    code: runCode, // with a Worker Loader bound as LOADER
+  });
+  // ---
+  const said = await withWorker(runtime, ask);
+  expect(said).toBe("It is 1770.");
+});
+
+it("has a tool's own toModelOutput nowhere, and its description as it is", async () => {
+  const look = tool({
+    description: "Looks.",
+    inputSchema: z.object({}),
+    execute: () => "what it says",
+    toModelOutput: () => ({ type: "text", value: "something else" }),
+  });
+  const { prompt, model } = await turn(agentWith({ tools: { look } }), [
+    call("look", {}),
+    say("Done."),
+  ]);
+  expect(prompt).toContain('{"$var":"look_1","value":"what it says"}');
+  expect(prompt).not.toContain("something else");
+  expect(model.calls[0]?.tools?.[0]).toMatchObject({ name: "look", description: "Looks." });
+});
+
+it.each([["no JSON Schema", tool({ inputSchema: z.object({ image: z.instanceof(Uint8Array) }) })]])(
+  "ends a turn with internal where a tool has %s",
+  async (_, mail) => {
+    const model = scriptedModel([say("Never.")]);
+    const agents = [agentWith({ tools: { mail } })] as const;
+    await withRuntime({ agents, model }, async (own) => {
+      await expect(ask(own)).rejects.toMatchObject({ code: "internal" });
+    });
+  },
+);
+
+it("does not run a tool without execute", async () => {
+  const look = tool({ inputSchema: z.object({}) }) as unknown as ToolSet[string];
+  const { prompt } = await turn(agentWith({ tools: { look } }), [call("look", {}), say("Done.")]);
+  expect(prompt).toContain("unknown_tool: look cannot be executed here");
+});
+
+it("has the limits that the guide tells", () => {
+  expect(limits).toMatchObject({
+    maxShownResultChars: 1_000,
+    maxHandleChars: 800,
+    maxReferencesPerInput: 1_000,
+    maxResolvedInputChars: 16_777_216,
+    maxEmbeddedChars: 1_048_576,
+    maxDepth: 200,
+    maxJsonBytes: 16_777_216,
+    maxContainers: 1_000_000,
+    maxValueBytes: 99_614_720,
+    toolMs: 60_000,
+    maxSteps: 20,
+    turnMs: 900_000,
+    maxDelegateDepth: 3,
+  });
+});

@@ -1,0 +1,53 @@
+import { tool, ToolLoopAgent } from "ai";
+import { MemoryStore, withToolVariables } from "byref/agent";
+import { expect, it } from "vitest";
+import * as z from "zod";
+import { agentModel } from "../support/agent-model.ts";
+
+const orders = Array.from({ length: 200 }, (_, id) => ({ id, total: 2 }));
+const given: unknown[] = [];
+const tools = {
+  list_orders: tool({ inputSchema: z.object({}), execute: () => orders }),
+  sum: tool({
+    inputSchema: z.object({ numbers: z.array(z.number()) }),
+    execute: ({ numbers }) => {
+      given.push(numbers.length);
+      return numbers.reduce((sum, number) => sum + number, 0);
+    },
+  }),
+};
+const steps = [
+  [{ tool: "list_orders", input: {} }],
+  [{ tool: "sum", input: { numbers: "$list_orders_1[*].total" } }],
+  "All in all $sum_1.",
+];
+
+it("runs the SDK's own agent by reference", async () => {
+  const model = agentModel([...steps, "Still $sum_1."]);
+  // --- the SDK's own agent
+  const store = new MemoryStore(); // one for each conversation
+  const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { store });
+  const { text, responseMessages } = await agent.generate({ prompt: "How much?" });
+  // ---
+  expect(text).toBe("All in all 400.");
+  expect(given).toEqual([200]);
+  expect(JSON.stringify(responseMessages)).toContain("All in all $sum_1.");
+  expect(JSON.stringify(responseMessages).length).toBeLessThan(2_000);
+  const again = [...responseMessages, { role: "user" as const, content: "And now?" }];
+  expect((await agent.generate({ messages: again })).text).toBe("Still 400.");
+  const namesOf = ({ tools = [] }: { tools?: readonly { name: string }[] | undefined }) =>
+    tools.map(({ name }) => name);
+  // None of those that look into variables.
+  expect(model.prompts.map(namesOf)).toEqual(model.prompts.map(() => ["list_orders", "sum"]));
+});
+
+it("asks a tool's own toModelOutput where the value is small", async () => {
+  const model = agentModel([[{ tool: "look", input: {} }], "Done."]);
+  const look = tool({
+    inputSchema: z.object({}),
+    execute: () => ({ celsius: 9 }),
+    toModelOutput: ({ output }) => ({ type: "text", value: `${output.celsius} degrees` }),
+  });
+  await withToolVariables(new ToolLoopAgent({ model, tools: { look } })).generate({ prompt: "?" });
+  expect(JSON.stringify(model.prompts.at(-1)?.prompt)).toContain("$look_1: 9 degrees");
+});
