@@ -1,0 +1,114 @@
+import {
+  expandText,
+  type ExpandOptions,
+  interpolate,
+  type Lookup,
+  lookupIn,
+  resolveReferences,
+  type Unresolved,
+} from "byref/references";
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { cutsOf, streamed } from "../support/streamed.ts";
+
+const rows = Array.from({ length: 52 }, (_, n) => ({ n, note: n === 0 ? "a|b" : null }));
+const values = { city: { name: "Oslo", temps: [1, 2] }, rows, list: [1, [2]], x: "v" };
+const shown = (text: string, options?: ExpandOptions, lookup: Lookup = lookupIn(values)) =>
+  streamed(expandText(lookup, options), [text]);
+
+function streamOf(pieces: readonly string[]): ReadableStream<string> {
+  return new ReadableStream({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(piece);
+      controller.close();
+    },
+  });
+}
+
+async function joined(stream: ReadableStream<string>): Promise<string> {
+  let text = "";
+  for await (const piece of stream) text += piece;
+  return text;
+}
+
+it("expands a stream of text, however it is cut", async () => {
+  for (const pieces of cutsOf("In $city.name it has $city.temps[-1] °C, for $5.")) {
+    const words = streamOf(pieces);
+    // --- a stream
+    const lookup = lookupIn({ city: { name: "Oslo", temps: [1, 2] } });
+    const expanded = words.pipeThrough(expandText(lookup));
+    // ---
+    expect(await joined(expanded)).toBe("In Oslo it has 2 °C, for $5.");
+  }
+});
+
+describe("what a reference prints", () => {
+  it.each([
+    ["a text as it is, a number as JSON", "$x, $city.temps[0]", "v, 1"],
+    ["inline JSON", "All: $city", 'All: {"name":"Oslo","temps":[1,2]}'],
+    [
+      "a table",
+      "Rows:\n$rows[:2]\nEnd.",
+      "Rows:\n\n| n | note |\n| --- | --- |\n| 0 | a\\|b |\n| 1 |  |\n\nEnd.",
+    ],
+    ["fenced JSON", "$list", "```json\n[\n  1,\n  [\n    2\n  ]\n]\n```"],
+    ["a list on a line", "$rows[:3][*].n", "[0,1,2]"],
+    ["nothing in code or URLs", "`$x` https://a.example/$x $x", "`$x` https://a.example/$x v"],
+    [
+      "what is no reference",
+      "$nobody $HOME $5 $x$ a$x $city.zip",
+      "$nobody $HOME $5 $x$ a$x $city.zip",
+    ],
+    ["what is escaped", "\\$x is $x", "$x is v"],
+  ])("%s", async (_, text, expected) => {
+    expect(await shown(text)).toBe(expected);
+  });
+
+  it("says what a table leaves out", async () => {
+    expect(await shown("$rows")).toContain("| 49 |  |\n\n… 2 more rows in $rows");
+  });
+
+  it("is never read for references again", async () => {
+    expect(await shown("$x", {}, lookupIn({ x: "$y", y: "no" }))).toBe("$y");
+  });
+});
+
+it("tells of what stays as written, and takes other syntaxes", async () => {
+  const words = streamOf(["{{city.name}}, †x, $x and {{city.zip}}"]);
+  const lookup = lookupIn(values);
+  // --- options
+  const unresolved: Unresolved[] = [];
+  const expanded = words.pipeThrough(
+    expandText(lookup, {
+      syntaxes: ["mustache", "dagger"], // default: dollar alone
+      inCode: true, // default: nothing resolves in Markdown code
+      onUnresolved: (what) => unresolved.push(what),
+    }),
+  );
+  // ---
+  expect(await joined(expanded)).toBe("Oslo, v, $x and {{city.zip}}");
+  expect(unresolved).toMatchObject([{ reference: "{{city.zip}}", code: "path_not_found" }]);
+});
+
+it("fills in a text and resolves an input without a stream", async () => {
+  const lookup = lookupIn(values);
+  // --- without a stream
+  const letter = await interpolate("Dear {{city.name}}, {{nobody}}", lookup);
+  const input = await resolveReferences({ temps: "$city.temps", text: "in $city.name" }, lookup);
+  // ---
+  expect(letter.text).toBe("Dear Oslo, {{nobody}}");
+  expect(letter.unresolved).toMatchObject([{ reference: "{{nobody}}", code: "variable_unknown" }]);
+  expect(input).toEqual({ value: { temps: [1, 2], text: "in Oslo" }, unresolved: [] });
+});
+
+it("has the limits that the guide tells", () => {
+  expect(limits).toMatchObject({
+    maxHeldChars: 512,
+    maxExpansionChars: 16_777_216,
+    maxTableRows: 50,
+    maxTableColumns: 12,
+    maxInlineJsonChars: 2_000,
+    maxBlockJsonChars: 20_000,
+    maxSliceChars: 65_536,
+  });
+});
