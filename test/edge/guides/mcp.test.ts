@@ -1,0 +1,118 @@
+import { type Agent, createRuntime, mcpTools, requireTrusted } from "byref";
+import { afterEach, expect, it, vi } from "vitest";
+import { json, problemIn } from "../../support/edge.ts";
+import { withRuntime, withWorker } from "../../support/own-runtime.ts";
+import { messagesOf } from "../../support/paying.ts";
+import { finish, scriptedModel, toolCall } from "../../support/scripted-model.ts";
+
+// --- agent
+const clerk: Agent = {
+  name: "clerk",
+  description: "Answers mail about orders.",
+  instructions: "Look orders up, and answer.",
+  tools: {},
+  policies: {
+    "shop/list": { trusted: true },
+    send_mail: { approval: true, trusted: true }, // trusted does not count here
+  },
+  policy: requireTrusted(["delete_*"]),
+  effects: { send_mail: "idempotent" },
+};
+// ---
+
+const HOST = "https://shop.example";
+const servers = JSON.stringify([{ name: "shop", url: `${HOST}/mcp` }]);
+const tools = ["list", "look", "send_mail", "delete_all"].map((name) => ({
+  name,
+  inputSchema: { type: "object" },
+}));
+
+/** What an MCP server without sessions answers to each of its methods. */
+const answers: Readonly<Record<string, object>> = {
+  initialize: {
+    protocolVersion: "2025-06-18",
+    capabilities: { tools: {} },
+    serverInfo: { name: "shop", version: "1" },
+  },
+  "tools/list": { tools },
+  "tools/call": { content: [{ type: "text", text: "[1]" }] },
+};
+const called: string[] = [];
+
+interface Rpc {
+  readonly id?: number;
+  readonly method: string;
+  readonly params?: { readonly name?: string };
+}
+
+function serve(): void {
+  vi.stubGlobal("fetch", async (to: string | URL, { body }: RequestInit = {}) => {
+    if (new URL(to).origin !== HOST) throw new Error("Nobody is asked but the server.");
+    const { id, method, params = {} } = JSON.parse(String(body)) as Rpc;
+    if (method === "tools/call") called.push(params.name ?? "");
+    if (id === undefined) return new Response(null, { status: 202 });
+    const result = answers[method];
+    const error = { code: -32_601, message: "Method not found" };
+    const said = result === undefined ? { error } : { result };
+    return Response.json({ jsonrpc: "2.0", id, ...said });
+  });
+}
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  called.length = 0;
+});
+
+const asked = finish("tool-calls");
+const go = json({ message: "Go." }, { accept: "text/plain" });
+
+it("an application hands the client in", async () => {
+  serve();
+  const model = scriptedModel([[toolCall("list", {}), asked]]);
+  // --- runtime
+  const runtime = createRuntime({ agents: [clerk], model, mcp: mcpTools });
+  // ---
+  const settings = { bindings: { MCP_SERVERS: servers } };
+  const play = async () =>
+    withWorker(
+      runtime,
+      async (own) => {
+        await (await own.call("POST", "/conversations/c/messages", go)).text();
+      },
+      settings,
+    );
+  await play();
+  expect(called).toEqual(["list"]);
+  await withRuntime(
+    { agents: [clerk], model },
+    async (own) => {
+      const response = await own.call("POST", "/conversations/c/messages", go);
+      await problemIn(response, "bad_configuration");
+    },
+    settings,
+  );
+});
+
+it("what an agent says of a server's tools counts as the guide says", async () => {
+  serve();
+  const model = scriptedModel([
+    [toolCall("list", {}), toolCall("delete_all", {}), asked],
+    [toolCall("look", {}), asked],
+    [toolCall("delete_all", {}), toolCall("send_mail", {}), asked],
+  ]);
+  const options = { agents: [clerk] as const, model, mcp: mcpTools };
+  await withRuntime(
+    options,
+    async (own) => {
+      await (await own.call("POST", "/conversations/c/messages", go)).text();
+      // `list` is trusted, so that what the model does with it is the model's own.
+      expect(called).toEqual(["list", "delete_all", "look"]);
+      const waiting = messagesOf(own).at(-1)?.parts.slice(-2);
+      expect(waiting).toMatchObject([
+        { type: "dynamic-tool", toolName: "delete_all", state: "approval-requested" },
+        { type: "dynamic-tool", toolName: "send_mail", state: "approval-requested" },
+      ]);
+    },
+    { bindings: { MCP_SERVERS: servers } },
+  );
+});

@@ -1,0 +1,91 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { mcpTools } from "../../src/edge/mcp-servers.ts";
+import { readSettings } from "../../src/edge/settings.ts";
+import type { Agent } from "../../src/turn/agent.ts";
+import { blockOf } from "../support/guide-blocks.ts";
+import {
+  failure,
+  type RunningMcpServer,
+  startMcpServer,
+  structured,
+  textResult,
+} from "../support/mcp-server.ts";
+import { finish, text, toolCall } from "../support/scripted-model.ts";
+import { Conversation, shownText } from "../support/turn.ts";
+
+const guide = readFileSync(join(import.meta.dirname, "../../docs/guides/mcp.md"), "utf8");
+const rows = [{ id: "o1" }, { id: "o2" }];
+let shop: RunningMcpServer;
+let mail: RunningMcpServer;
+
+beforeAll(async () => {
+  shop = await startMcpServer([
+    { name: "get_orders", answer: () => structured({ rows }) },
+    { name: "get_customer", answer: () => textResult('"Ada"') },
+    { name: "delete_order", answer: () => textResult("gone") },
+    { name: "list", answer: () => failure("It knows Bearer 0123456789.") },
+  ]);
+  mail = await startMcpServer([
+    { name: "send_mail", answer: () => textResult("sent") },
+    { name: "list", answer: () => textResult("[1]") },
+  ]);
+});
+
+afterAll(() => Promise.all([shop?.down(), mail?.down()]));
+
+/** An agent with the servers of the guide, which are at other addresses here. */
+async function equipped(more: Partial<Agent> = {}) {
+  const MCP_SERVERS = blockOf(guide, "json")
+    .replace("https://shop.example/mcp", shop.url)
+    .replace("https://mail.example/mcp", mail.url);
+  const clerk: Agent = { name: "clerk", description: "", instructions: "", tools: {}, ...more };
+  return mcpTools(clerk, readSettings({ MCP_SERVERS }), new AbortController().signal);
+}
+
+it("the servers of the guide are what it says", async () => {
+  const { agent, close } = await equipped();
+  const { policies = {}, tools } = agent;
+  expect(Object.keys(tools)).toEqual([
+    "get_orders",
+    "get_customer",
+    "delete_order",
+    "shop_list",
+    "send_mail",
+    "mail_list",
+  ]);
+  expect(policies.get_orders).toMatchObject({ trusted: true });
+  expect(policies.get_orders).not.toHaveProperty("sealed");
+  expect(policies.get_customer).toMatchObject({ trusted: true, sealed: true });
+  expect(policies.delete_order).toMatchObject({ trusted: false, approval: true });
+  expect(policies.mail_list).toMatchObject({ trusted: false, source: "mcp:mail" });
+  await close();
+  const other = await equipped({ name: "other" });
+  expect(Object.keys(other.agent.tools)).not.toContain("send_mail");
+  await other.close();
+});
+
+it("a server receives the values, and the headers, and nobody is told of them", async () => {
+  const { agent, close } = await equipped();
+  const asked = finish("tool-calls");
+  const turn = await new Conversation({ agent }).say({
+    steps: [
+      [toolCall("get_orders", {}), asked],
+      [toolCall("send_mail", { to: "ada", rows: "$get_orders_1.rows" }), asked],
+      [toolCall("shop_list", {}), asked],
+      [text("Sent $get_orders_1.rows[1].id."), finish()],
+    ],
+  });
+  await close();
+  expect(mail.calls.filter(({ tool }) => tool === "send_mail")).toEqual([
+    { tool: "send_mail", input: { to: "ada", rows } },
+  ]);
+  expect(shownText(turn.chunks)).toContain("Sent o2.");
+  expect(shop.requests.at(-1)?.headers.authorization).toBe("Bearer 0123456789");
+  const told = JSON.stringify([turn.chunks, turn.calls.map(({ prompt }) => prompt)]);
+  expect(told).toContain("tool_failed: It knows [secret].");
+  expect(told).not.toContain("0123456789");
+  const info = turn.store.info("send_mail_ada");
+  expect(info).toMatchObject({ sources: ["mcp:mail", "mcp:shop"], trusted: false });
+});
