@@ -3,6 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { unstable_readConfig } from "wrangler";
+import { dataPointOf } from "../../src/edge/telemetry/data-point.ts";
+import { Trace } from "../../src/edge/telemetry/trace.ts";
+import { type TurnRecord, turnRecord } from "../../src/edge/telemetry/turn-record.ts";
 import { readSettings, settingNames } from "../../src/edge/settings.ts";
 import { fencedIn } from "../support/guide-blocks.ts";
 
@@ -11,7 +14,7 @@ const guide = readFileSync(join(root, "docs/guides/operating.md"), "utf8");
 
 it("the guide names every setting, and its own are good ones", () => {
   expect(settingNames.filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
-  const [secrets = ""] = /```json\n([^]*?)```/.exec(guide)?.slice(1) ?? [];
+  const [secrets = ""] = / ```json\n([^]*?)```/.exec(guide)?.slice(1) ?? [];
   expect(readSettings(JSON.parse(secrets) as Record<string, string>).AUTH).toBe("bearer");
 });
 
@@ -31,4 +34,26 @@ it("wrangler reads the configuration of the guide as it is meant", () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+it("the line and the data point of a turn have what the guide says, in its order", () => {
+  const [line = "{}"] = fencedIn(guide, "json");
+  const shown = JSON.parse(line) as TurnRecord;
+  const trace = new Trace(() => Date.parse(shown.startedAt));
+  trace.root.activity = { kind: "agent", name: "orders", model: "m", provider: "p" };
+  trace.root.begin({ kind: "model", name: "m", model: "m", provider: "p" }).answers();
+  trace.end({});
+  const { tenant, conversation, turn } = shown;
+  const { status, finishReason = "stop", usage, savings, cost } = shown;
+  const end = { status, finishReason, ...(usage && { usage }), ...(savings && { savings }), cost };
+  const record = turnRecord({ tenant, conversation, turn }, trace, end);
+  expect(shown.event).toBe(record.event);
+  const keysOf = (value: object) => Object.keys(JSON.parse(JSON.stringify(value)) as object);
+  expect(keysOf(shown)).toEqual(keysOf(record));
+  const [, list = ""] = /`double16`: (.*?);/.exec(guide) ?? [];
+  const names = Array.from(list.matchAll(/`(\w+)`/g), ([, name = ""]) => name);
+  const place = (key: string, value: unknown) =>
+    names.includes(key) ? names.indexOf(key) + 1 : value;
+  const { doubles } = dataPointOf(JSON.parse(line, place) as TurnRecord);
+  expect(doubles).toEqual(names.map((_, index) => index + 1));
 });
