@@ -1,0 +1,75 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { lexer, type Token, walkTokens } from "marked";
+import { expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" });
+
+/** Everything that is written for people. */
+const pages = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
+  "CHANGELOG.md",
+  "bench/README.md",
+  ...docs.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`),
+].toSorted();
+
+function tokensOf(page: string): readonly Token[] {
+  const tokens: Token[] = [];
+  walkTokens(lexer(readFileSync(resolve(root, page), "utf8")), (token) => {
+    tokens.push(token);
+  });
+  return tokens;
+}
+
+/** As GitHub names headings; the second of one name has a number behind it. */
+function anchorsOf(page: string): ReadonlySet<string> {
+  const anchors = new Set<string>();
+  for (const token of tokensOf(page)) {
+    if (token.type !== "heading") continue;
+    const words = String(token.text).replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
+    const anchor = words
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}_ -]/gu, "")
+      .replaceAll(" ", "-");
+    let unused = anchor;
+    for (let number = 1; anchors.has(unused); number++) unused = `${anchor}-${number}`;
+    anchors.add(unused);
+  }
+  return anchors;
+}
+
+function isThere(page: string, link: string): boolean {
+  const [path = "", anchor] = link.split("#");
+  const file = path === "" ? resolve(root, page) : resolve(root, dirname(page), path);
+  if (!existsSync(file)) return false;
+  return anchor === undefined || (file.endsWith(".md") && anchorsOf(file).has(anchor));
+}
+
+it.each(pages)("%s: what it links to is there", (page) => {
+  const links = tokensOf(page).flatMap((token) =>
+    token.type === "link" || token.type === "image" ? [decodeURI(String(token.href))] : [],
+  );
+  const own = links.filter((link) => !/^[a-z]+:/i.test(link));
+  expect(own.filter((link) => !isThere(page, link))).toEqual([]);
+});
+
+it.each(pages)("%s: the scripts that it names are there", (page) => {
+  const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+    scripts: Readonly<Record<string, string>>;
+  };
+  const text = readFileSync(join(root, page), "utf8");
+  const named = Array.from(text.matchAll(/npm run ([\w:-]+)/g), ([, name = ""]) => name);
+  expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
+});
+
+it("a link to what is not there is found", () => {
+  expect(isThere("README.md", "docs/architecture.md")).toBe(true);
+  expect(isThere("README.md", "docs/architecture.md#layers")).toBe(true);
+  expect(isThere("docs/chaos.md", "../README.md#start")).toBe(true);
+  expect(isThere("README.md", "docs/nowhere.md")).toBe(false);
+  expect(isThere("README.md", "docs/architecture.md#nowhere")).toBe(false);
+  expect(isThere("README.md", "#the-endpoint-and-usechat")).toBe(true);
+});

@@ -1,0 +1,134 @@
+import { spawn, spawnSync } from "node:child_process";
+import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  commandsIn,
+  type DocumentedCommand,
+  documents,
+  isAsShown,
+  isOfThisMonth,
+} from "../support/documented-commands.ts";
+import { type Server, startServer, temporaryFolder } from "../support/server.ts";
+
+const root = join(import.meta.dirname, "../..");
+
+/** What is not typed into a shell beside a server that runs: who runs it, or why nobody can here. */
+const elsewhere: Readonly<Record<string, { readonly by: string } | { readonly because: string }>> =
+  {
+    "npm ci && npm start": { by: "test/process/start.test.ts" },
+    "npm ci && npm test": { by: ".ci/run" },
+    "MODEL=openai-compatible:my-model MODEL_BASE_URL=http://localhost:11434/v1 npm start": {
+      by: "test/process/openai-compatible.test.ts",
+    },
+    "MODEL=anthropic:<model> MODEL_API_KEY=… npm start": {
+      by: "test/process/models.large.test.ts",
+    },
+    "npm run demo": { by: "test/process/documented-demo.large.test.ts" },
+    "npx wrangler login": { because: "it opens a browser on an account" },
+    "npx wrangler r2 bucket create byref-blobs": { because: "it needs an account" },
+    "npm run deploy -- --secrets-file ../byref.json": { because: "it needs an account" },
+  };
+
+/** What a document calls `$PLAN` is what the server said before. */
+const told = {
+  PLAN: /^\{"id":"([^"]+)","status":"(?:proposed|approved)"/,
+  APPROVAL: /"approvalId":"([^"]+)"/,
+  TICKET: /"ticket":"([^"]+)"/,
+  IMPORT: /"import":"([^"]+)"/,
+};
+
+/** Ubuntu's of 2022 lacks `--json`, and some images have no curl at all. */
+const hasCurl = spawnSync("curl", ["--json", "{}", "--version"]).status === 0;
+
+/** A shell for one document: what it assigns, and the files that it makes, are there for its next command. */
+class Shell {
+  readonly #folder = temporaryFolder();
+  readonly #state = join(this.#folder, ".state");
+  readonly #url: string;
+
+  constructor(url: string) {
+    this.#url = url;
+    writeFileSync(this.#state, `URL=${url}\n`);
+    // An error is no success, and its body is shown.
+    writeFileSync(join(this.#folder, ".curlrc"), "silent\nfail-with-body\nmax-time = 20\n");
+  }
+
+  async run(command: string): Promise<{ readonly code: number | null; readonly output: string }> {
+    const there = command.replaceAll(/(?:http:\/\/)?localhost:8787/g, this.#url);
+    const script = `set -aeu\n. ${this.#state}\n${there}\nexport -p > ${this.#state}`;
+    const { PATH = "" } = process.env;
+    const child = spawn("bash", ["-c", script], {
+      cwd: this.#folder,
+      env: { PATH, HOME: this.#folder, LC_ALL: "C.UTF-8" },
+    });
+    let output = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
+    let problem = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => (problem += text));
+    const code = await new Promise<number | null>((done) => child.once("close", done));
+    this.#remember(output);
+    return { code, output: output === "" ? problem : output };
+  }
+
+  #remember(output: string): void {
+    for (const [name, pattern] of Object.entries(told)) {
+      const value = pattern.exec(output)?.[1];
+      if (value !== undefined) appendFileSync(this.#state, `\n${name}='${value}'\n`);
+    }
+  }
+
+  close(): void {
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** Each document begins with a server that nobody has talked to. */
+async function forgetAll(url: string, commands: readonly DocumentedCommand[]): Promise<void> {
+  const named = commands.flatMap(({ command }) =>
+    Array.from(command.matchAll(/conversations\/([\w.-]+)/g), ([, id = ""]) => id),
+  );
+  const response = await fetch(`${url}/conversations`);
+  const { conversations } = (await response.json()) as { conversations: { id: string }[] };
+  const ids = new Set([...named, ...conversations.map(({ id }) => id)]);
+  await Promise.all(
+    Array.from(ids, (id) => fetch(`${url}/conversations/${id}`, { method: "DELETE" })),
+  );
+}
+
+/** What is wrong with the command, or with what the document says of it. */
+async function problemOf(shell: Shell, { at, command, shown }: DocumentedCommand) {
+  const { code, output } = await shell.run(command);
+  const said = `${at}: ${command}\nends with ${code}:\n${output.slice(0, 2_000)}`;
+  if (shown === undefined) return code === 0 ? [] : [said];
+  if (isOfThisMonth(shown)) return [`${at}: what is shown is so in some months only`];
+  return isAsShown(shown, output) ? [] : [`${said}\nbut is shown as:\n${shown}`];
+}
+
+describe.skipIf(!hasCurl)("what a document tells its reader to type, works:", () => {
+  let server: Server;
+
+  beforeAll(async () => {
+    server = await startServer();
+  });
+
+  afterAll(() => server?.stop());
+
+  it.each(documents())("%s", async (path) => {
+    const commands = commandsIn(path).filter(({ command }) => elsewhere[command] === undefined);
+    await forgetAll(server.url, commands);
+    const shell = new Shell(server.url);
+    const problems: string[] = [];
+    for (const command of commands) problems.push(...(await problemOf(shell, command)));
+    shell.close();
+    expect(problems).toEqual([]);
+  });
+});
+
+it("what is run elsewhere is documented, and the file that runs it is there", () => {
+  const documented = documents().flatMap(commandsIn);
+  const names = new Set(documented.map(({ command }) => command));
+  expect(Object.keys(elsewhere).filter((command) => !names.has(command))).toEqual([]);
+  const files = Object.values(elsewhere).flatMap((how) => ("by" in how ? [how.by] : []));
+  expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([]);
+});

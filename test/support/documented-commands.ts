@@ -1,0 +1,128 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+
+const root = join(import.meta.dirname, "../..");
+
+/** What a reader copies into a shell. */
+export interface DocumentedCommand {
+  /** File and line, as an editor opens it. */
+  readonly at: string;
+  /** All of its lines; no comment behind it. */
+  readonly command: string;
+  /** What the document says comes of it; `…` stands for anything. */
+  readonly shown: string | undefined;
+}
+
+/** The README and the guides, by their path in the project. */
+export function documents(): readonly string[] {
+  const guides = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" });
+  const isGuide = (name: string) => name.startsWith("guides/") && name.endsWith(".md");
+  return ["README.md", ...guides.filter(isGuide).map((name) => `docs/${name}`)].toSorted();
+}
+
+/** Of blocks that are called `sh` all lines, of others those behind a `$`, with what is shown below. */
+export function commandsIn(path: string): readonly DocumentedCommand[] {
+  const lines = readFileSync(resolve(root, path), "utf8").split("\n");
+  const commands: DocumentedCommand[] = [];
+  for (let index = 0; index < lines.length; index++) {
+    const [fence, indent = "", language = ""] = /^( *)```(\w*)/.exec(lines[index] ?? "") ?? [];
+    if (fence === undefined) continue;
+    const begin = index + 1;
+    const end = lines.indexOf(`${indent}\`\`\``, begin);
+    if (end === -1) throw new Error(`${path}:${begin}: a block without an end.`);
+    const block = lines.slice(begin, end).map((line) => line.slice(indent.length));
+    const found = language === "sh" ? commandLines(block) : prompted(block);
+    commands.push(
+      ...found.map(({ line, ...rest }) => ({ at: `${path}:${begin + 1 + line}`, ...rest })),
+    );
+    index = end;
+  }
+  return commands;
+}
+
+type Found = Omit<DocumentedCommand, "at"> & { readonly line: number };
+
+function commandLines(block: readonly string[]): readonly Found[] {
+  const found: Found[] = [];
+  for (let line = 0; line < block.length;) {
+    const { command, length } = commandAt(block, line);
+    if (command !== "") found.push({ line, command, shown: undefined });
+    line += length;
+  }
+  return found;
+}
+
+function prompted(block: readonly string[]): readonly Found[] {
+  const found: Found[] = [];
+  if (block[0]?.startsWith("$ ") !== true) return found;
+  const plain = block.map((line) => line.replace(/^\$ /, ""));
+  const isPrompt = (line: string) => line.startsWith("$ ");
+  for (let line = 0; line < block.length;) {
+    const { command, length } = commandAt(plain, line);
+    const next = block.findIndex((other, index) => index >= line + length && isPrompt(other));
+    const shown = block.slice(line + length, next === -1 ? block.length : next).join("\n");
+    found.push({ line, command, shown: shown.trim() === "" ? undefined : shown });
+    line = next === -1 ? block.length : next;
+  }
+  return found;
+}
+
+/** A command goes on while a quote is open, or behind a backslash. */
+function commandAt(lines: readonly string[], first: number) {
+  for (let length = 1; ; length++) {
+    const text = lines.slice(first, first + length).join("\n");
+    const { isOpen, comment } = scan(text);
+    if (!isOpen) return { command: text.slice(0, comment).trim(), length };
+    if (first + length >= lines.length) throw new Error(`A command without an end: ${text}`);
+  }
+}
+
+/** As a shell reads quotes; `comment` is where one begins that stands outside of them. */
+function scan(text: string): { readonly isOpen: boolean; readonly comment: number } {
+  let quote = "";
+  for (let index = 0; index < text.length; index++) {
+    const character = text.charAt(index);
+    if (character === "\\" && quote !== "'") {
+      index++;
+      if (index >= text.length) return { isOpen: true, comment: text.length };
+    } else if (quote !== "") {
+      if (character === quote) quote = "";
+    } else if (character === "'" || character === '"') {
+      quote = character;
+    } else if (character === "#" && /(^|\s)$/.test(text.slice(0, index))) {
+      return { isOpen: false, comment: index };
+    }
+  }
+  return { isOpen: quote !== "", comment: text.length };
+}
+
+/** Whether a document tells the truth. JSON may be shown on as many lines as it likes. */
+export function isAsShown(shown: string, output: string): boolean {
+  const got = tidied(output);
+  const isJson = /^[[{]/.test(got);
+  const compact = (text: string) => (isJson ? text.replaceAll(/\s+/g, "") : text);
+  return fits(compact(tidied(shown)).split("…"), compact(got));
+}
+
+function tidied(text: string): string {
+  return text.replaceAll(/[ \t\r]+$/gm, "").trim();
+}
+
+/** What stands between the `…` comes in this order, the first at the beginning, the last at the end. */
+function fits([first = "", ...others]: readonly string[], text: string): boolean {
+  const last = others.pop();
+  if (last === undefined) return text === first;
+  if (!text.startsWith(first)) return false;
+  let from = first.length;
+  for (const part of others) {
+    const at = text.indexOf(part, from);
+    if (at === -1) return false;
+    from = at + part.length;
+  }
+  return text.endsWith(last) && text.length - last.length >= from;
+}
+
+/** The demo's weather is that of the month: what is shown of it would be wrong in the next one. */
+export function isOfThisMonth(shown: string): boolean {
+  return /\d °C|\d %|"(?:temperature|feels_like|humidity|difference)": ?[\d.]/.test(shown);
+}
