@@ -26,7 +26,7 @@ function recordOf(tenant: string) {
   });
 }
 
-it("a turn's data point has each figure where the README says it is", () => {
+it("a turn's data point has each figure where the guide to operating says it is", () => {
   expect(dataPointOf(recordOf("acme"))).toEqual({
     indexes: ["acme"],
     blobs: ["c-1", "orders", "m", "failed", "model_failed", "acme"],
