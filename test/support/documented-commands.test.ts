@@ -35,6 +35,16 @@ describe("the commands of a document", () => {
     ]);
   });
 
+  it("are not hidden in a block without a name", () => {
+    const found = ["curl x", "MODEL=a MODEL_API_KEY=… npm start", "npx wrangler login"];
+    for (const command of found) {
+      expect(read(`\`\`\`\n${command}\n\`\`\`\n`)).toEqual([
+        { line: 2, command, shown: undefined },
+      ]);
+    }
+    expect(read("```\nready http://localhost:8787\n\n  curl x\n```\n")).toEqual([]);
+  });
+
   it("are found in lists", () => {
     expect(read("1. so:\n\n   ```sh\n   one\n   ```\n")).toEqual([
       { line: 4, command: "one", shown: undefined },

@@ -20,6 +20,9 @@ export function documents(): readonly string[] {
   return ["README.md", ...guides.filter(isGuide).map((name) => `docs/${name}`)].toSorted();
 }
 
+/** A block that begins with one is for a shell, though it says neither `sh` nor `$`. */
+const program = /^(?:[A-Z_]+=\S.* )?(?:curl|docker|npm|npx|seq|wrangler) /;
+
 /** Of blocks that are called `sh` all lines, of others those behind a `$`, with what is shown below. */
 export function commandsIn(path: string): readonly DocumentedCommand[] {
   const lines = readFileSync(resolve(root, path), "utf8").split("\n");
@@ -31,7 +34,8 @@ export function commandsIn(path: string): readonly DocumentedCommand[] {
     const end = lines.indexOf(`${indent}\`\`\``, begin);
     if (end === -1) throw new Error(`${path}:${begin}: a block without an end.`);
     const block = lines.slice(begin, end).map((line) => line.slice(indent.length));
-    const found = language === "sh" ? commandLines(block) : prompted(block);
+    const isShell = language === "sh" || (language === "" && program.test(block[0] ?? ""));
+    const found = isShell ? commandLines(block) : prompted(block);
     commands.push(
       ...found.map(({ line, ...rest }) => ({ at: `${path}:${begin + 1 + line}`, ...rest })),
     );
