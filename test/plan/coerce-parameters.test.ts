@@ -52,6 +52,24 @@ describe("a parameter that was written as text", () => {
     expect(coerced(type, text)).toBe(text);
   });
 
+  it.each<[string, JSONSchema7, Json]>([
+    ["2", { enum: [1, 2] }, 2],
+    ["null", { enum: [null, "a number"] }, "null"],
+    ["null", { enum: [null, 1] }, null],
+    ["[1]", { const: [1] }, [1]],
+    ["true", { const: true }, true],
+    ["5", { allOf: [{ type: ["number", "string"] }, { type: ["number", "boolean"] }] }, 5],
+    ["5", { allOf: [{ type: ["number", "string"] }, { title: "Any" }] }, "5"],
+    ["5", { $ref: "#/$defs/nowhere" }, "5"],
+    ["5", { $ref: "other.json#/count" }, "5"],
+    ["5", { anyOf: [{ type: "number" }, true] }, "5"],
+  ])("%j is read as what a server's schema says without a type: %j", (text, schema, value) => {
+    const asked: JSONSchema7 = { type: "object", properties: { value: schema } };
+    expect(coerceParameters({ value: text }, asked)).toEqual({ value });
+    const parted: JSONSchema7 = { allOf: [{ required: ["value"] }, asked] };
+    expect(coerceParameters({ value: text }, parted)).toEqual({ value });
+  });
+
   it("has the types of all alternatives, of what they point to, and of what is named nowhere", () => {
     const either = z.union([
       z.object({ kind: z.literal("a"), count: z.number() }),

@@ -18,14 +18,22 @@ const planTools = () => ({
 async function runFor(
   calls: readonly Readonly<Record<string, Json>>[],
   tools: ToolSet,
-  about: Pick<Partial<PlanRunOptions>, "commit"> = {},
+  {
+    left = tools,
+    store = new MemoryStore(),
+    ...about
+  }: {
+    readonly commit?: PlanRunOptions["commit"];
+    /** Those that are still there when it runs. */
+    readonly left?: ToolSet;
+    readonly store?: MemoryStore;
+  } = {},
 ) {
-  const store = new MemoryStore();
   return planRun({
     checked: await checkedPlan(planOf(calls), { tools, isKnown: () => false }),
     record: runRecord("r1"),
     store,
-    tools: await wrapTools(tools, { store, syntaxes: ["dagger"], unknown: "error" }),
+    tools: await wrapTools(left, { store, syntaxes: ["dagger"], unknown: "error" }),
     ...about,
   });
 }
@@ -68,5 +76,81 @@ describe("a run that is over", () => {
     await run.run();
     expect(run.record.status).toBe("waiting");
     expect(await run.decide("legal", { approved: true })).toBe(false);
+  });
+});
+
+describe("a call fails, and what needs it is skipped,", () => {
+  const calls = (first: string) => [
+    { _tool: first, _id: "first", value: "", _outputPath: "†state.a" },
+    { _tool: "echo", _id: "second", value: "†state.a", _outputPath: "†state.b" },
+  ];
+
+  it("where its tool has gone since the plan was checked", async () => {
+    const { echo } = planTools();
+    const run = await runFor(calls("gone"), { echo, gone: echo }, { left: { echo } });
+    await run.run();
+    expect(run.record).toMatchObject({
+      status: "failed",
+      calls: {
+        first: { status: "failed", reason: "unknown_tool: gone is gone." },
+        second: { status: "skipped" },
+      },
+    });
+  });
+
+  it("where there is no room for its result", async () => {
+    const long = tool({
+      inputSchema: z.object({ value: z.string() }),
+      execute: () => "x".repeat(10_000),
+    });
+    const store = new MemoryStore({ quotaBytes: 5_000 });
+    const run = await runFor(calls("long"), { ...planTools(), long }, { store });
+    await run.run();
+    expect(run.record).toMatchObject({
+      status: "failed",
+      calls: {
+        first: { status: "failed", reason: expect.stringMatching(/^limit_exceeded: /) as string },
+        second: { status: "skipped" },
+      },
+    });
+  });
+});
+
+describe("a gate", () => {
+  it("has one decision, if two come at the same time", async () => {
+    let begin = () => {};
+    let release = () => {};
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const slow = tool({
+      inputSchema: z.object({ value: z.any() }),
+      execute: async () => {
+        begin();
+        await released;
+        return 1;
+      },
+    });
+    const tools = { ...planTools(), slow };
+    const run = await runFor(
+      [
+        { _tool: "slow", _id: "slow", value: 1, _outputPath: "†state.a" },
+        { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.b" },
+      ],
+      tools,
+    );
+    const over = run.run();
+    await begun;
+    const decided = await Promise.all([
+      run.decide("legal", { approved: true }),
+      run.decide("legal", { approved: false, reason: "No." }),
+    ]);
+    release();
+    await over;
+    expect(decided).toEqual([true, false]);
+    expect(run.record).toMatchObject({
+      status: "done",
+      gates: { legal: { approved: true } },
+      calls: { gated: { status: "done" } },
+    });
   });
 });

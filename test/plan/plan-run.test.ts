@@ -229,23 +229,25 @@ describe("a run", () => {
 });
 
 describe("a run that a crash cuts off", () => {
-  const cutOff = async (effects: Effects) => {
+  const cutOff = async (effects: Effects, meanwhile: (runs: Runs) => unknown = () => {}) => {
     const keys: unknown[] = [];
     const act = tool({
-      inputSchema: z.object({ value: z.any() }),
+      inputSchema: z.object({ value: z.any(), after: z.any().optional() }),
       execute: ({ value }, options) => {
         keys.push((options as { idempotencyKey?: string }).idempotencyKey);
         return keys.length === 2 ? new Promise<never>(() => {}) : (value as Json);
       },
     });
     const runs = new Runs({ tools: { act }, effects });
+    await runs.store.save({ name: "rate", value: 1 });
     const plan = planWith([
       call("a", { value: 1 }),
-      call("b", { value: "†state.a" }),
+      call("b", { value: "†rate", after: "†state.a" }),
       call("c", { value: "†state.b" }),
     ]);
     void runs.run(plan);
     while (keys.length < 2) await new Promise((resolve) => setImmediate(resolve));
+    await meanwhile(runs);
     return { keys, runs, record: await runs.goOn(plan, "run_1") };
   };
 
@@ -270,6 +272,19 @@ describe("a run that a crash cuts off", () => {
         c: { status: "skipped" },
       },
     });
+  });
+
+  it("does not give the same key to another input; what has no effect is called with it", async () => {
+    const replace = ({ store }: Runs) => store.save({ name: "rate", value: 2 });
+    const idempotent = await cutOff("idempotent", replace);
+    expect(idempotent.keys).toHaveLength(2);
+    expect(idempotent.record.calls["b"]).toMatchObject({
+      status: "failed",
+      reason: expect.stringMatching(/^outcome_unknown: /),
+    });
+    const harmless = await cutOff("none", replace);
+    expect(harmless.record.status).toBe("done");
+    expect(harmless.runs.stateOf("run_1")).toEqual({ a: 1, b: 2, c: 2 });
   });
 });
 
