@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { anyJson } from "../../tool/any-json.ts";
-import type { IncomingPart } from "../../turn/history/take-in.ts";
-import type { Approval } from "../../turn/tool-calls.ts";
+import type { IncomingPart } from "../../turn/history/receive-message.ts";
+import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import { isObject } from "../../value/json.ts";
 import { CONVERSATION_ID } from "../conversation-id.ts";
 import { parse } from "../http/parse.ts";
