@@ -5,7 +5,7 @@ import { countInBucket, lookAt } from "./read.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "./worker.ts";
 import { type Counts, Workload } from "./workload.ts";
 
-export interface ChaosOptions {
+interface ChaosOptions {
   readonly kills: number;
   readonly seed: number;
   /** A fresh folder. */

@@ -24,7 +24,7 @@ interface StoredVariable {
 }
 
 /** What lies in a state folder, read from the files of workerd and of Miniflare's bucket. */
-export interface Disk {
+interface Disk {
   readonly objects: readonly StoredObject[];
   /** Bytes by key. */
   readonly bucket: ReadonlyMap<string, number>;

@@ -14,7 +14,7 @@ export interface ChaosWorker {
   kill(): Promise<void>;
 }
 
-export interface BundleOptions {
+interface BundleOptions {
   /** A wrangler.toml, from the project's root. Default: that of the Worker as it would be deployed. */
   readonly config?: string;
   readonly bindings?: Readonly<Record<string, string>>;

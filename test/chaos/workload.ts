@@ -65,7 +65,7 @@ export interface Counts {
   readonly refused: Map<string, number>;
 }
 
-export interface WorkloadOptions {
+interface WorkloadOptions {
   readonly url: string;
   readonly models: readonly ConversationModel[];
   readonly random: Random;

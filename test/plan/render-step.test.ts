@@ -1,7 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { withHeader } from "../../src/plan/template/render-step.ts";
-import { answering, asked, skipped, sourcesIn, step, today } from "./template-asked.ts";
+import { answering, asked, skipped, sourcesIn } from "./template-asked.ts";
 
 const results = [
   { title: "One", url: "https://one.example/" },
@@ -183,15 +182,5 @@ describe("what a model may not see", () => {
       code: "bad_value",
       message,
     });
-  });
-});
-
-describe("the header", () => {
-  it("stands above what is written, with the day", () => {
-    const { header: _, ...plain } = step("@header Report for {today}\nWrite.");
-    expect(withHeader(step("@header Report for {today}\nWrite."), "Done.\n", { today })).toBe(
-      "Report for 2026-11-22\n\nDone.\n",
-    );
-    expect(withHeader(plain, "Done {today}.\n", { today })).toBe("Done {today}.\n");
   });
 });

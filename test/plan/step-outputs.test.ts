@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
+import { withHeader } from "../../src/plan/template/step-outputs.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
+import { step, today } from "./template-asked.ts";
 import { TemplateRuns } from "./template-run.ts";
 
 const writing = (mode: string, output = "variable:x") =>
@@ -188,5 +190,15 @@ describe("a file is written", () => {
     expect(again.calls["step_1"]?.places).toEqual(first.calls["step_1"]?.places);
     const texts = [...files.stored.values()].map(({ text }) => text);
     expect(texts).toEqual(mode === "append" ? ["old\n\nB"] : ["old", "B"]);
+  });
+});
+
+describe("the header", () => {
+  it("stands above what is written, with the day", () => {
+    const { header: _, ...plain } = step("@header Report for {today}\nWrite.");
+    expect(withHeader(step("@header Report for {today}\nWrite."), "Done.\n", { today })).toBe(
+      "Report for 2026-11-22\n\nDone.\n",
+    );
+    expect(withHeader(plain, "Done {today}.\n", { today })).toBe("Done {today}.\n");
   });
 });

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 
 /** A call as somebody wants it, before it is written as XML. */
-export interface WantedCall {
+interface WantedCall {
   readonly name: string;
   readonly action?: string;
   readonly attributes: Readonly<Record<string, string>>;
@@ -10,7 +10,7 @@ export interface WantedCall {
 }
 
 /** How it is written, where XML leaves a choice. */
-export interface Manner {
+interface Manner {
   readonly quote: '"' | "'";
   readonly cdata: boolean;
 }

@@ -27,7 +27,7 @@ export interface Outcome extends Stats {
   readonly toolCalls: number | undefined;
 }
 
-export interface Stats {
+interface Stats {
   readonly crashes: number;
   /** How often a crash could have come. */
   readonly waits: number;

@@ -10,7 +10,7 @@ export type ModelStep =
   | string
   | readonly { readonly tool: string; readonly input: unknown; readonly dynamic?: boolean }[];
 
-export interface AgentModel extends MockLanguageModelV4 {
+interface AgentModel extends MockLanguageModelV4 {
   /** What the model got, call by call, streamed or not. */
   readonly prompts: readonly LanguageModelV4CallOptions[];
 }

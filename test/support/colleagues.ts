@@ -44,7 +44,7 @@ export function team(roles: Readonly<Record<string, Role>>) {
   return { colleague, callsOf };
 }
 
-export interface AskingOptions extends Role {
+interface AskingOptions extends Role {
   readonly store?: VariableStore;
   readonly spendLimits?: SpendLimits;
   readonly signal?: AbortSignal;

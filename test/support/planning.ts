@@ -96,7 +96,7 @@ function partOf({ type, data }: { readonly type: string; readonly data: unknown 
   return type === "data-call" ? callPart.parse(data) : runPart.parse(data);
 }
 
-export interface RunPart {
+interface RunPart {
   readonly type: string;
   readonly call?: string;
   readonly tool?: string;

@@ -50,7 +50,7 @@ export interface LawPlan {
 }
 
 /** One part of a run's stream: `data-call` and `data-run`. */
-export interface DataPart {
+interface DataPart {
   readonly type: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
@@ -99,7 +99,7 @@ export interface Law {
   readonly model: ScriptedModel;
 }
 
-export interface LawOptions {
+interface LawOptions {
   readonly tools?: ToolSet;
   readonly agent?: Partial<Agent>;
   readonly agents?: readonly Agent[];

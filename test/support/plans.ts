@@ -12,7 +12,7 @@ export interface PlanRun {
   readonly failed?: readonly string[];
 }
 
-export interface PlanCase extends PlanRun {
+interface PlanCase extends PlanRun {
   readonly name: string;
   readonly calls: readonly Readonly<Record<string, Json>>[];
   readonly rejected?: readonly string[];

@@ -16,7 +16,7 @@ import { planRun, runRecord } from "./plan-runs.ts";
 import type { Step, Trace } from "./replay.ts";
 import { type PlannedTrace, planned } from "./replay-plan.ts";
 
-export interface PlanReplayOptions {
+interface PlanReplayOptions {
   readonly seed: number;
   /** How many other orders than the written one, if there are so many. */
   readonly shuffles: number;

@@ -72,7 +72,7 @@ function isPart(group: Part | readonly Part[]): group is Part {
   return "type" in group;
 }
 
-export interface TextOptions {
+interface TextOptions {
   readonly id?: string;
   /** How the text is cut: its deltas, or the characters of each. Default: one delta. */
   readonly chunks?: number | readonly string[];
@@ -105,7 +105,7 @@ function cut(value: string, chars: number): readonly string[] {
   return Array.from({ length: count }, (_, at) => value.slice(at * chars, (at + 1) * chars));
 }
 
-export interface ToolCallOptions {
+interface ToolCallOptions {
   /** Default: `call_` and the tool's name. */
   readonly id?: string;
   /** Stream the input in pieces of so many characters first, as most providers do. */

@@ -41,7 +41,7 @@ export interface ConversationOptions {
   readonly facilities?: Facilities;
 }
 
-export interface SayOptions {
+interface SayOptions {
   readonly steps: readonly Step[];
   /** `null`: the newest message of the history is answered. */
   readonly question?: string | null;

@@ -6,7 +6,7 @@ import type { Json } from "../../value/json.ts";
 import { formatPath, readPath } from "../../value/path.ts";
 import { renderText } from "../../value/render.ts";
 import { isGlob, matchesGlob, prefixOf } from "./glob.ts";
-import { fillPlaceholders, fillTarget, type Placeholders } from "./placeholders.ts";
+import { fillTarget, type Placeholders } from "./placeholders.ts";
 import type { TemplateStep } from "./template.ts";
 import type { Input } from "./template-directives.ts";
 import { type FileTarget, formatTarget, type VariableTarget } from "./template-target.ts";
@@ -66,15 +66,6 @@ export async function renderStep(step: TemplateStep, sources: StepSources): Prom
   }
   if (missing.length > 0) return { kind: "skipped", reason: missing.join(" ") };
   return { kind: "ask", prompt: [...blocks, step.prompt].join("\n\n") };
-}
-
-/** What is written of a step's answer: below its header, if it has one. */
-export function withHeader(
-  { header }: TemplateStep,
-  answer: string,
-  placeholders: Placeholders,
-): string {
-  return header === undefined ? answer : `${fillPlaceholders(header, placeholders)}\n\n${answer}`;
 }
 
 interface Rendered {

@@ -6,10 +6,10 @@ import type { CallOptions } from "../../tool/wrapped-tool.ts";
 import type { Json } from "../../value/json.ts";
 import { renderText } from "../../value/render.ts";
 import type { ModelAnswer } from "../ask-model.ts";
-import { fillTarget } from "./placeholders.ts";
+import { fillPlaceholders, fillTarget, type Placeholders } from "./placeholders.ts";
 import { below, writeFile } from "./write-file.ts";
 import { type StepPlaces, variableFor } from "./step-inputs.ts";
-import { requireFiles, withHeader } from "./render-step.ts";
+import { requireFiles } from "./render-step.ts";
 import { type FileTarget, formatTarget, type VariableTarget } from "./template-target.ts";
 import type { TemplateStep } from "./template.ts";
 
@@ -65,8 +65,7 @@ export class StepOutputs {
   async write(answer: ModelAnswer): Promise<readonly string[]> {
     const { step, places } = this.#options;
     const { value, labels } = answer;
-    const isHeaded = step.header !== undefined;
-    const written = isHeaded ? withHeader(step, renderText(value), places) : value;
+    const written = withHeader(step, value, places);
     const files: string[] = [];
     for (const { target } of step.outputs) {
       if (target.scheme === "file") files.push(await this.#writeFile(target, written, labels));
@@ -181,4 +180,14 @@ export class StepOutputs {
     const own = scope?.nameOf(name) ?? name;
     return scope === undefined || own === name ? { name } : { name: own, run: scope.run };
   }
+}
+
+/** What is written of a step's answer: below its header, if it has one, and then a text. */
+export function withHeader(
+  { header }: TemplateStep,
+  answer: Json,
+  placeholders: Placeholders,
+): Json {
+  if (header === undefined) return answer;
+  return below(fillPlaceholders(header, placeholders), renderText(answer));
 }

@@ -75,6 +75,7 @@ function forModel(message: StoredMessage): UIMessage {
 function withPlainCalls(message: UIMessage): UIMessage {
   const parts = message.parts.map((part): UIMessage["parts"][number] => {
     if (!isToolUIPart(part)) return part;
+    // What is left is a part of the same call, in a state that has no approval.
     const { approval, ...call } = part;
     if (part.state === "output-denied") {
       const why = approval?.reason === undefined ? "" : ` ${approval.reason}`;

@@ -189,5 +189,6 @@ type Present<Fields> = { [Key in keyof Fields]?: NonNullable<Fields[Key]> };
 /** The fields that are there: a chunk carries no empty ones. */
 function present<Fields extends object>(fields: Fields): Present<Fields> {
   const entries = Object.entries(fields).filter(([, value]) => value != null);
+  // The same keys with the same values, where there are any.
   return Object.fromEntries(entries) as Present<Fields>;
 }

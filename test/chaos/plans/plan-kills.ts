@@ -16,29 +16,22 @@ export interface Kill {
 
 /** Ten calls, one behind the other and side by side; nothing needs what is paid. */
 export const calls = [
-  { _tool: "look", _id: "c1", call: "c1", _outputPath: "†state.c1" },
-  { _tool: "write", _id: "c2", call: "c2", from: ["†state.c1"], _outputPath: "†state.c2" },
-  { _tool: "look", _id: "c3", call: "c3", from: ["†state.c1"], _outputPath: "†state.c3" },
-  { _tool: "pay", _id: "c4", call: "c4", from: ["†state.c1"], _outputPath: "†state.c4" },
-  {
-    _tool: "write",
-    _id: "c5",
-    call: "c5",
-    from: ["†state.c2", "†state.c3"],
-    _outputPath: "†state.c5",
-  },
-  { _tool: "look", _id: "c6", call: "c6", from: ["†state.c5"], _outputPath: "†state.c6" },
-  { _tool: "pay", _id: "c7", call: "c7", from: ["†state.c6"], _outputPath: "†state.c7" },
-  { _tool: "write", _id: "c8", call: "c8", from: ["†state.c6"], _outputPath: "†state.c8" },
-  {
-    _tool: "look",
-    _id: "c9",
-    call: "c9",
-    from: ["†state.c6", "†state.c8"],
-    _outputPath: "†state.c9",
-  },
-  { _tool: "write", _id: "c10", call: "c10", from: ["†state.c9"], _outputPath: "†state.c10" },
+  callOf("c1", "look"),
+  callOf("c2", "write", ["c1"]),
+  callOf("c3", "look", ["c1"]),
+  callOf("c4", "pay", ["c1"]),
+  callOf("c5", "write", ["c2", "c3"]),
+  callOf("c6", "look", ["c5"]),
+  callOf("c7", "pay", ["c6"]),
+  callOf("c8", "write", ["c6"]),
+  callOf("c9", "look", ["c6", "c8"]),
+  callOf("c10", "write", ["c9"]),
 ];
+
+function callOf(id: string, tool: "look" | "write" | "pay", reads: readonly string[] = []) {
+  const from = reads.length === 0 ? {} : { from: reads.map((read) => `†state.${read}`) };
+  return { _tool: tool, _id: id, call: id, ...from, _outputPath: `†state.${id}` };
+}
 
 /** The world that the tools work in: it counts what is done, and ends the server at a stage of a call. */
 export class PlanKills {

@@ -7,7 +7,7 @@ import type { Stage } from "./stage.ts";
 import { markerOf } from "./talk.ts";
 import { newTurn } from "./turn.ts";
 
-export interface BurstOptions extends Stage {
+interface BurstOptions extends Stage {
   readonly random: Random;
   /** Kills the server while they are answered. */
   readonly isKilled: boolean;

@@ -75,7 +75,7 @@ export function checkLedger({ script }: Turn, entries: readonly Entry[], blame: 
 }
 
 /** What stands in the history of calls that a kill may have met between their start and their commit. */
-export interface Unknowns {
+interface Unknowns {
   /** Calls that began, have no result, and were not to be begun again. */
   readonly inWindow: readonly string[];
   /** Calls of which the history says that nobody knows. */

@@ -6,7 +6,7 @@ import { questionOf, type Script } from "./script.ts";
 import type { Server } from "./server.ts";
 import { markerOf } from "./talk.ts";
 
-export interface JumpOptions {
+interface JumpOptions {
   /** One for each time. */
   readonly scripts: readonly Script[];
   readonly onKill: () => void;

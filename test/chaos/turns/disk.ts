@@ -5,7 +5,7 @@ import { databasesIn, OBJECTS, reading, rowsOf } from "../disk.ts";
 import { markerIn } from "./script.ts";
 
 /** What one conversation's object has written down of its turns. */
-export interface StoredTurns {
+interface StoredTurns {
   /** The turns whose question is in the history. */
   readonly questions: ReadonlySet<string>;
   /** Of its newest turn, if there was one. */

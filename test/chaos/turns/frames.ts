@@ -33,7 +33,7 @@ export function isTerminal(frame: Frame | undefined): boolean {
   return frame !== undefined && TERMINAL.has(typeOf(frame));
 }
 
-export interface Folded {
+interface Folded {
   readonly message: UIMessage | undefined;
   /** What a stock client would have thrown. */
   readonly errors: readonly string[];

@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { callId, type Fault, type Script } from "./script.ts";
 
-export interface StepStream {
+interface StepStream {
   readonly script: Script;
   readonly step: number;
   readonly fault: Fault | undefined;

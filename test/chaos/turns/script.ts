@@ -37,7 +37,7 @@ export interface Script {
 }
 
 /** The place of a call in its turn. */
-export interface CallPlace {
+interface CallPlace {
   readonly step: number;
   readonly index: number;
 }

@@ -5,7 +5,7 @@ import type { Stage } from "./stage.ts";
 import type { Talk } from "./talk.ts";
 import type { Turn } from "./turn.ts";
 
-export interface Settling {
+interface Settling {
   /** The turns' clients are done. */
   readonly over: Promise<unknown>;
   readonly withinMs: number;

@@ -16,7 +16,7 @@ import type { Ledger } from "./ledger.ts";
 import { markerIn } from "./script.ts";
 import type { Turn } from "./turn.ts";
 
-export interface TalkOptions {
+interface TalkOptions {
   readonly ledger: Ledger;
   readonly findings: Findings;
   /** The parts of an undisturbed turn, by shape. */

@@ -11,7 +11,7 @@ import type { Stage } from "./stage.ts";
 import { World } from "./world.ts";
 import { plainParts } from "./checks.ts";
 
-export interface TurnsChaosOptions {
+interface TurnsChaosOptions {
   readonly kills: number;
   readonly seed: number;
   /** A fresh folder. */
