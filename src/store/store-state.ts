@@ -1,15 +1,21 @@
 import { limits } from "../limits.ts";
 import type { Bodies } from "./bytes/bodies.ts";
 import { Catalog } from "./rows/catalog.ts";
-import { UsedNumbers } from "./choose-name.ts";
 import type { Entry } from "./rows/entry.ts";
 import { dueMsOf } from "./expiry.ts";
 import type { Holds } from "./holds.ts";
 import { splitNumber } from "./names.ts";
-import { tombstoneOf, toIso } from "./provenance.ts";
+import { tombstoneOf, toIso } from "./metadata.ts";
 import type { Rows } from "./rows/rows.ts";
+import { UsedNumbers } from "./used-numbers.ts";
 import { ValueCache } from "./value-cache.ts";
-import type { Change, EvictionReason, Tombstone, VariableInfo } from "./variable-store.ts";
+import type {
+  Change,
+  EvictionReason,
+  OpenValue,
+  Tombstone,
+  VariableInfo,
+} from "./variable-store.ts";
 
 export interface StateOptions {
   readonly rows: Rows;
@@ -201,6 +207,18 @@ export class StoreState {
   info(name: string): VariableInfo | undefined {
     const info = this.rows.info(name);
     return info === undefined ? undefined : this.#withAccess(info);
+  }
+
+  /** The stored bytes of what is there now, and what is said of them. Close it. */
+  open(entry: Entry): OpenValue | undefined {
+    const info = this.info(entry.name);
+    const stored = this.rows.stored(entry.name);
+    if (info === undefined || stored === undefined) return undefined;
+    return {
+      info,
+      read: (from, to) => this.bodies.read(stored.body, from, to),
+      close: this.bodies.hold(stored.body),
+    };
   }
 
   /** Undoes in memory what is rolled back in the rows. */

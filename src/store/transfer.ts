@@ -1,8 +1,7 @@
-import { isStored } from "./bytes/bodies.ts";
-import type { About, Content } from "./bytes/content.ts";
+import { type About, type Content, isStored } from "./bytes/content.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
-import type { Awaitable, Tombstone, VariableInfo } from "./variable-store.ts";
+import type { OpenValue, Tombstone, VariableInfo } from "./variable-store.ts";
 import type { Writer } from "./writer.ts";
 
 /** A variable as another store takes it, without its value. */
@@ -16,12 +15,7 @@ export interface VariableRecord {
 }
 
 /** A variable that leaves: its bytes are as they are until it is closed. */
-export interface Departure extends VariableRecord {
-  readonly info: VariableInfo;
-  /** The bytes from `from` to before `to`. */
-  read(from: number, to: number): Awaitable<Uint8Array>;
-  close(): void;
-}
+export interface Departure extends OpenValue, Omit<VariableRecord, "info"> {}
 
 /** What is known of names beside the variables themselves. */
 export interface NameRecords {
@@ -54,18 +48,15 @@ export class Transfer {
 
   /** Not an access. Undefined for what does not exist (any more). Close it. */
   open(name: string): Departure | undefined {
-    const { rows, bodies } = this.#state;
     const entry = this.#state.alive(name);
-    const info = this.#state.info(name);
-    const stored = rows.stored(name);
-    if (entry === undefined || info === undefined || stored === undefined) return undefined;
+    if (entry === undefined) return undefined;
+    const opened = this.#state.open(entry);
+    if (opened === undefined) return undefined;
     const { run, inputDigest } = entry;
     return {
-      info,
+      ...opened,
       ...(run === undefined ? {} : { run }),
       ...(inputDigest === undefined ? {} : { inputDigest }),
-      read: (from, to) => bodies.read(stored.body, from, to),
-      close: bodies.hold(stored.body),
     };
   }
 

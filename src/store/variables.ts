@@ -2,12 +2,12 @@ import { limits } from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import { type Path, type Reading, readPath } from "../value/path.ts";
 import { Batch, only } from "./batch.ts";
-import { Bodies, type Bucket, isStored } from "./bytes/bodies.ts";
+import { Bodies, type Bucket } from "./bytes/bodies.ts";
+import { type Content, isStored } from "./bytes/content.ts";
 import type { Entry } from "./rows/entry.ts";
-import type { Content } from "./bytes/content.ts";
 import { Holds } from "./holds.ts";
 import { splitNumber } from "./names.ts";
-import { changed, wholeCount } from "./provenance.ts";
+import { changedInfo } from "./metadata.ts";
 import { asksForPart, readPart, readWhole, type Source } from "./bytes/read-part.ts";
 import { receive } from "./bytes/receive.ts";
 import type { Rows, Stored } from "./rows/rows.ts";
@@ -98,7 +98,7 @@ export class Variables implements VariableStore {
   update(name: string, changes: Changes): VariableInfo | undefined {
     const before = this.info(name);
     if (before === undefined) return undefined;
-    const info = changed(before, changes, this.#state.now());
+    const info = changedInfo(before, changes, this.#state.now());
     this.#state.atomically(() => this.#state.change(info));
     return info;
   }
@@ -116,15 +116,10 @@ export class Variables implements VariableStore {
 
   open(name: string): OpenValue | undefined {
     const entry = this.#state.alive(name);
-    const info = entry === undefined ? undefined : this.#state.info(name);
-    const stored = this.#state.rows.stored(name);
-    if (entry === undefined || info === undefined || stored === undefined) return undefined;
-    this.#access(entry);
-    return {
-      info,
-      read: (from, to) => this.#bodies.read(stored.body, from, to),
-      close: this.#bodies.hold(stored.body),
-    };
+    if (entry === undefined) return undefined;
+    const opened = this.#state.open(entry);
+    if (opened !== undefined) this.#access(entry);
+    return opened;
   }
 
   glance(name: string): Glance | undefined {
@@ -330,6 +325,13 @@ export class Variables implements VariableStore {
 
 /** A variable that is read all the time has its access time written so many times in its idle time. */
 const ACCESS_STEPS = 24;
+
+/** A count that a caller gave as a whole number of at least 0 that SQLite takes. */
+function wholeCount(count: number): number {
+  return Math.min(Math.max(Math.floor(count), 0), MAX_COUNT);
+}
+
+const MAX_COUNT = 1_000_000_000;
 
 function valueIn(reading: Reading | undefined): Json | undefined {
   return reading?.found === true ? reading.value : undefined;

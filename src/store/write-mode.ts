@@ -2,7 +2,7 @@ import { ByrefError } from "../errors.ts";
 import type { VariableInfo, Write } from "./variable-store.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../value/json.ts";
 import { formatPath, type Path } from "../value/path.ts";
-import { guardOf } from "./visibility.ts";
+import { joinedLabels } from "./value-labels.ts";
 
 /** `new` never touches what is there: it writes `name_000`, `name_001` … */
 export type WriteMode = "replace" | "append" | "merge" | "new";
@@ -92,25 +92,19 @@ export function isExtension({ mode, name, path = [] }: Write): boolean {
 
 /** The write with what it does not say taken from the variable that it extends. */
 export function extending(write: Write, existing: VariableInfo, nowMs: number): Write {
-  const { pinned, description, expiresAt, sources, trusted, visibility } = existing;
+  const { pinned, description, expiresAt } = existing;
+  const { trusted = true, visibility = "model" } = write;
   return {
     pinned,
     ...(description === undefined ? {} : { description }),
     ...(expiresAt === undefined ? {} : { ttlMs: Date.parse(expiresAt) - nowMs }),
     ...write,
     // What is in it still comes from there as well.
-    sources: [...new Set([...sources, ...sourcesOf(write)])],
-    trusted: trusted && (write.trusted ?? true),
-    visibility: guardOf([visibility, write.visibility ?? "model"]),
+    ...joinedLabels([existing, { sources: sourcesOf(write), trusted, visibility }]),
   };
 }
 
 /** Where a write says that its content comes from; else its tool, else the caller. */
 export function sourcesOf({ sources, tool }: Pick<Write, "sources" | "tool">): readonly string[] {
   return sources ?? [tool === undefined ? "caller" : `tool:${tool}`];
-}
-
-/** The first of `name_000`, `name_001` … above every number that was used. */
-export function newName(name: string, highestNumber: number): string {
-  return `${name}_${String(highestNumber + 1).padStart(3, "0")}`;
 }

@@ -1,12 +1,11 @@
 import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
-import { isStored } from "./bytes/bodies.ts";
+import { type Content, isStored } from "./bytes/content.ts";
 import { chooseName, type TakenNames } from "./choose-name.ts";
-import type { Content } from "./bytes/content.ts";
 import type { Entry } from "./rows/entry.ts";
 import { dueAt, firstToGo } from "./expiry.ts";
 import { highestNumberIn } from "./names.ts";
-import { provenanceOf, toIso } from "./provenance.ts";
+import { provenanceOf, toIso } from "./metadata.ts";
 import type { Row, Stored } from "./rows/rows.ts";
 import type { StoreState } from "./store-state.ts";
 import type { VariableRecord } from "./transfer.ts";

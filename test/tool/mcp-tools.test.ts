@@ -129,6 +129,7 @@ describe("a result's value", () => {
     ["structuredContent", structured({ a: [1] }), { a: [1] }],
     ["a single text's JSON", textResult(' {"a": [1, "x"]} '), { a: [1, "x"] }],
     ["a number as JSON", textResult("14.0"), 14],
+    ["null as JSON", textResult("null"), null],
     ["the text, if only a part is JSON", textResult('Got: {"a": 1}'), 'Got: {"a": 1}'],
     ["an empty text", textResult(""), ""],
     ["null for nothing", { content: [] }, null],

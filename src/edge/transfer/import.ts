@@ -3,7 +3,7 @@ import { limits } from "../../limits.ts";
 import { closedCalls, OUTCOME_UNKNOWN } from "../../plan/closed-calls.ts";
 import type { PlanRecord, StoredRun } from "../../plan/plan-store.ts";
 import type { RunRecord } from "../../plan/run-record.ts";
-import { tombstoneOf } from "../../store/provenance.ts";
+import { tombstoneOf } from "../../store/metadata.ts";
 import type { VariableRecord } from "../../store/transfer.ts";
 import type { Tombstone } from "../../store/variable-store.ts";
 import type { ConversationEvent } from "../../turn/log/event-log.ts";

@@ -2,8 +2,8 @@ import { ByrefError } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { Blobs, BlobUpload } from "./blobs.ts";
 import type { Chunks } from "./chunks.ts";
-import { Content, type StoredBody } from "./content.ts";
-import type { Rows, Stored } from "../rows/rows.ts";
+import { type Body, Content, isStored, type StoredBody } from "./content.ts";
+import type { Rows } from "../rows/rows.ts";
 import type { Awaitable } from "../variable-store.ts";
 
 /** The bucket, if one is bound, and what every key of this conversation starts with. */
@@ -125,14 +125,14 @@ export class Bodies {
   }
 
   /** In the transaction that removes the row which named it. */
-  release(body: Stored["body"]): void {
+  release(body: Body): void {
     if (!isStored(body)) return;
     if (body.location === "chunks" && !this.#isInUse(body)) this.#rows.chunks.remove(body.id);
     else this.#rows.garbage.add(body);
   }
 
   /** Keeps the body from being swept until what is returned is called. */
-  hold(body: Stored["body"]): () => void {
+  hold(body: Body): () => void {
     if (!isStored(body)) return () => undefined;
     const { id } = body;
     this.#readers.set(id, (this.#readers.get(id) ?? 0) + 1);
@@ -144,7 +144,7 @@ export class Bodies {
   }
 
   /** The bytes from `from` to before `to`, for the caller alone; a row's are there already. */
-  read(body: Stored["body"], from: number, to: number): Awaitable<Uint8Array> {
+  read(body: Body, from: number, to: number): Awaitable<Uint8Array> {
     if (!isStored(body)) return whole(bytesOf(body).slice(from, to), to - from);
     if (body.location === "chunks")
       return whole(this.#rows.chunks.read(body.id, from, to), to - from);
@@ -237,11 +237,7 @@ class ChunkSink implements BlobUpload {
   }
 }
 
-export function isStored(body: Stored["body"]): body is StoredBody {
-  return typeof body === "object" && "location" in body;
-}
-
-function bytesOf(body: Stored["body"]): Uint8Array {
+function bytesOf(body: Body): Uint8Array {
   if (typeof body === "string") return new TextEncoder().encode(body);
   if (isStored(body)) throw new ByrefError("internal", "The bytes are not in memory.");
   return body;

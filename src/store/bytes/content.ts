@@ -43,13 +43,19 @@ export interface StoredBody {
   readonly id: string;
 }
 
+/** A value's bytes: in memory (text stands for its UTF-8), or stored already. */
+export type Body = string | Uint8Array | StoredBody;
+
+export function isStored(body: Body): body is StoredBody {
+  return typeof body === "object" && "location" in body;
+}
+
 /** A value as it is stored, and all that is said about it. */
 export class Content {
   readonly about: About;
   /** Where elements or characters begin, of a value that is too large for its row. */
   readonly marks: readonly Mark[];
-  /** In memory (text stands for its UTF-8), or stored already. */
-  readonly body: string | Uint8Array | StoredBody;
+  readonly body: Body;
   /** A private, frozen copy of the value, where there is one. */
   readonly value: Json | undefined;
 

@@ -1,6 +1,6 @@
 import type { Mark } from "../../value/marks.ts";
 import type { Chunks } from "../bytes/chunks.ts";
-import type { StoredBody } from "../bytes/content.ts";
+import type { Body } from "../bytes/content.ts";
 import type { Entry, Lookups } from "./entry.ts";
 import type { Garbage } from "../bytes/garbage.ts";
 import type { Tombstone, VariableInfo } from "../variable-store.ts";
@@ -12,7 +12,7 @@ export interface Stored {
   readonly count: number;
   readonly marks: readonly Mark[];
   /** In the row itself, or elsewhere. */
-  readonly body: string | Uint8Array | StoredBody;
+  readonly body: Body;
 }
 
 /** One variable as a row. */

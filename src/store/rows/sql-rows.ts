@@ -2,10 +2,10 @@ import { limits } from "../../limits.ts";
 import { deepFreeze, parsedJson } from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
 import { SqlChunks } from "../bytes/chunks.ts";
-import type { StoredBody } from "../bytes/content.ts";
+import { type Body, isStored, type StoredBody } from "../bytes/content.ts";
 import type { Entry } from "./entry.ts";
 import { SqlGarbage } from "../bytes/garbage.ts";
-import { toIso } from "../provenance.ts";
+import { toIso } from "../metadata.ts";
 import type { Row, Rows, Stored } from "./rows.ts";
 import {
   firstRow,
@@ -83,7 +83,7 @@ export class SqlRows implements Rows {
 
   put({ entry, info, stored }: Row): void {
     const { body, marks } = stored;
-    const isElsewhere = typeof body === "object" && "location" in body;
+    const isElsewhere = isStored(body);
     const columns: Readonly<Record<string, SqlValue>> = {
       name: entry.name,
       seq: entry.seq,
@@ -247,7 +247,7 @@ function storedFrom(row: SqlRow): Stored {
   };
 }
 
-function bodyFrom(row: SqlRow): Stored["body"] {
+function bodyFrom(row: SqlRow): Body {
   const id = optionalTextIn(row, "body_id");
   if (id !== undefined) {
     const location: StoredBody["location"] = textIn(row, "location") === "r2" ? "r2" : "chunks";

@@ -31,7 +31,7 @@ function keptInput(input: Json): Json {
 }
 
 /** A variable's metadata after a change. */
-export function changed(info: VariableInfo, changes: Changes, nowMs: number): VariableInfo {
+export function changedInfo(info: VariableInfo, changes: Changes, nowMs: number): VariableInfo {
   const { expiresAt: before, ...rest } = info;
   const { ttlMs, pinned = info.pinned, description } = changes;
   const dueMs = ttlMs === undefined || ttlMs === null ? undefined : dueAt({ ttlMs }, nowMs);
@@ -47,13 +47,6 @@ export function changed(info: VariableInfo, changes: Changes, nowMs: number): Va
 function keptDescription(description: string): string {
   return clip(description, limits.maxDescriptionChars).toWellFormed();
 }
-
-/** A count that a caller gave as a whole number of at least 0 that SQLite takes. */
-export function wholeCount(count: number): number {
-  return Math.min(Math.max(Math.floor(count), 0), MAX_COUNT);
-}
-
-const MAX_COUNT = 1_000_000_000;
 
 /** What is left of a variable that goes at `nowMs`. */
 export function tombstoneOf(info: Named, eviction: Eviction): Tombstone {
