@@ -1,6 +1,6 @@
 export { type ExpandingOptions, expandStream } from "./agent/expand-stream.ts";
 export { type InstructionStyle, withGuide } from "./agent/guide.ts";
-export { type ListingOptions, listingVariables } from "./agent/list-variables.ts";
+export { type ListingOptions, listingVariables } from "./agent/listing-variables.ts";
 export {
   type StoreForCall,
   type ToolVariablesOptions,

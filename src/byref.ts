@@ -28,7 +28,7 @@ export {
   type PolicyCall,
   requireTrusted,
 } from "./tool/policy.ts";
-export { publicFetch, type PublicFetchOptions } from "./tool/mcp/public-fetch.ts";
+export { publicFetch, type PublicFetchOptions } from "./tool/public-fetch.ts";
 export type { ToolPolicy } from "./tool/tool-policy.ts";
 export type { Handle, ShownValue, ToolOutput } from "./tool/tool-output.ts";
 export type { Naming } from "./tool/prepared-call.ts";

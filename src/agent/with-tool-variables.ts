@@ -11,10 +11,10 @@ import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import { Taint } from "../tool/taint.ts";
-import { resolvedApproval } from "./approval.ts";
+import { resolvedApproval } from "./resolved-approval.ts";
 import { expandedResult, expandedStreamResult } from "./expanded-result.ts";
 import { type InstructionStyle, withGuide } from "./guide.ts";
-import { listingVariables } from "./list-variables.ts";
+import { listingVariables } from "./listing-variables.ts";
 import { type WithVariables, wrapTools } from "./wrap-tools.ts";
 import { asWritten } from "./written-text.ts";
 

@@ -3,7 +3,7 @@ import type { Decision, PolicyCall } from "./policy.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
 import { clip } from "../value/characters.ts";
 import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
-import { failed } from "./run-tool.ts";
+import { failed } from "./failure.ts";
 import type { ApprovalRequest, Failed } from "./wrapped-tool.ts";
 
 export type Approval = { readonly kind: "allowed"; readonly approval?: ApprovalRequest } | Failed;

@@ -1,7 +1,8 @@
-import { codeOf } from "../errors.ts";
+import { codeOf, messageOf } from "../errors.ts";
+import { limits } from "../limits.ts";
+import { clip } from "../value/characters.ts";
 import type { Labels } from "./labels.ts";
 import type { WrapOptions } from "./prepared-call.ts";
-import { failed } from "./run-tool.ts";
 import type { Failed } from "./wrapped-tool.ts";
 
 /**
@@ -38,4 +39,16 @@ export function unresolvedCall(error: unknown, about: Parameters<typeof failedCa
 
 function withheld(name: string, why: string): string {
   return `${name} failed; what it said is withheld, because ${why}.`;
+}
+
+/** A failure as data; what is no error of ours is the tool's. */
+export function failed(error: unknown, message: string = shortened(messageOf(error))): Failed {
+  const code = codeOf(error);
+  return { kind: "failed", code: code === "internal" ? "tool_failed" : code, message };
+}
+
+/** An error may carry all that a server answered; what the model is shown of it is bounded. */
+function shortened(message: string): string {
+  const shown = clip(message, limits.maxShownResultChars);
+  return shown === message ? message : `${shown}… (+${message.length - shown.length} more)`;
 }

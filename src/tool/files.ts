@@ -1,9 +1,6 @@
-import type { Awaitable, Write } from "../store/variable-store.ts";
-import { guardOf } from "../store/visibility.ts";
+import type { ValueLabels } from "../store/value-labels.ts";
+import type { Awaitable } from "../store/variable-store.ts";
 import type { FileContent } from "./variables/file-content.ts";
-
-/** Who may see what is in a file, and where it comes from. */
-export type FileLabels = Required<Pick<Write, "visibility" | "sources" | "trusted">>;
 
 /** Which call wrote what stands from this character on: made again, it takes the place of that. */
 interface FileAddition {
@@ -12,7 +9,7 @@ interface FileAddition {
 }
 
 export interface FileInfo {
-  readonly labels: FileLabels;
+  readonly labels: ValueLabels;
   /** Another one after each write. */
   readonly version: string;
   readonly addition?: FileAddition;
@@ -22,7 +19,7 @@ export interface StoredFile extends FileInfo {
   readonly text: string;
 }
 
-export interface FileWrite extends Partial<FileLabels> {
+export interface FileWrite extends Partial<ValueLabels> {
   /** Only if the file is of this version; null: only if there is none. Otherwise `conflict`. */
   readonly expected?: string | null;
   readonly addition?: FileAddition;
@@ -44,13 +41,4 @@ export interface Files extends FileWriter {
   read(path: string): Promise<StoredFile | undefined>;
   /** The paths that begin with the prefix, in any order. Throws `limit_exceeded`. */
   list(prefix: string): Promise<readonly string[]>;
-}
-
-/** The labels of what is made of several things. */
-export function joinedLabels(labels: readonly FileLabels[]): FileLabels {
-  return {
-    visibility: guardOf(labels.map(({ visibility }) => visibility)),
-    sources: [...new Set(labels.flatMap(({ sources }) => sources))],
-    trusted: labels.every(({ trusted }) => trusted),
-  };
 }

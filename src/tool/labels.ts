@@ -1,4 +1,5 @@
-import type { VariableStore, Visibility, Write } from "../store/variable-store.ts";
+import { joinedLabels, type ValueLabels } from "../store/value-labels.ts";
+import type { VariableStore, Visibility } from "../store/variable-store.ts";
 import { guardOf } from "../store/visibility.ts";
 import type { Consumed } from "./policy.ts";
 import type { Taint } from "./taint.ts";
@@ -47,15 +48,11 @@ export class Labels {
     for (const consumed of others.consumed) this.#note(consumed);
   }
 
-  #note({ name, visibility, sources, trusted }: Consumed): void {
-    const before = this.#consumed.get(name);
+  #note(consumed: Consumed): void {
+    const { name } = consumed;
+    const before = this.#consumed.get(name) ?? consumed;
     // Another version may have come in between: what is known of any of them counts.
-    this.#consumed.set(name, {
-      name,
-      visibility: guardOf([visibility, before?.visibility ?? "model"]),
-      sources: [...new Set([...(before?.sources ?? []), ...sources])],
-      trusted: trusted && (before?.trusted ?? true),
-    });
+    this.#consumed.set(name, { name, ...joinedLabels([before, consumed]) });
   }
 
   /** Has anything gone in that is not trusted, the model's own words aside? */
@@ -64,10 +61,7 @@ export class Labels {
   }
 
   /** Of the result of a tool. */
-  ofResult(
-    tool: string,
-    policy: ToolPolicy = {},
-  ): Required<Pick<Write, "visibility" | "sources" | "trusted">> {
+  ofResult(tool: string, policy: ToolPolicy = {}): ValueLabels {
     const own: Visibility = policy.sealed === true ? "sealed" : "model";
     const inherited = policy.declassifies === true ? "model" : this.#visibility;
     const sources = this.consumed.flatMap((consumed) => consumed.sources);

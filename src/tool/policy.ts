@@ -1,13 +1,10 @@
-import type { Visibility } from "../store/variable-store.ts";
+import type { ValueLabels } from "../store/value-labels.ts";
 import type { Json } from "../value/json.ts";
-import { fitsName } from "./variables/name-pattern.ts";
+import { fitsName } from "./name-pattern.ts";
 
 /** A variable that went into a call, as it was then. */
-export interface Consumed {
+export interface Consumed extends ValueLabels {
   readonly name: string;
-  readonly visibility: Visibility;
-  readonly sources: readonly string[];
-  readonly trusted: boolean;
 }
 
 /** A call that is about to run. */

@@ -1,9 +1,7 @@
 import type { ModelMessage } from "ai";
-import { ByrefError, codeOf, messageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
-import { clip } from "../value/characters.ts";
+import { ByrefError } from "../errors.ts";
 import { isObject } from "../value/json.ts";
-import type { AnyTool, CallOptions, Failed } from "./wrapped-tool.ts";
+import type { AnyTool, CallOptions } from "./wrapped-tool.ts";
 
 export interface Execution<Result> {
   readonly name: string;
@@ -103,15 +101,4 @@ async function withTimeout<Result>(result: Promise<Result>, deadline: Deadline):
 
 function stopped(name: string): ByrefError {
   return new ByrefError("tool_failed", `${name} was stopped.`);
-}
-
-export function failed(error: unknown, message: string = shortened(messageOf(error))): Failed {
-  const code = codeOf(error);
-  return { kind: "failed", code: code === "internal" ? "tool_failed" : code, message };
-}
-
-/** An error may carry all that a server answered; what the model is shown of it is bounded. */
-function shortened(message: string): string {
-  const shown = clip(message, limits.maxShownResultChars);
-  return shown === message ? message : `${shown}… (+${message.length - shown.length} more)`;
 }

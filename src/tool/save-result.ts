@@ -14,7 +14,7 @@ import { whenReady } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Place } from "./save-target.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
-import type { Outcome } from "./tool-result.ts";
+import type { PlacedResult } from "./tool-result.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
 import { ownedBy, writtenName } from "./store-for.ts";
 import type { RunScope, Saved } from "./wrapped-tool.ts";
@@ -30,8 +30,8 @@ export interface Saving {
 }
 
 /** Saves what a call gave: under the name that it gets, or in the places that it chose, all or none. */
-export function saveResult(prepared: PreparedCall, outcome: Outcome): Awaitable<Saved> {
-  const { write, places } = writeFor(prepared, outcome);
+export function saveResult(prepared: PreparedCall, result: PlacedResult): Awaitable<Saved> {
+  const { write, places } = writeFor(prepared, result);
   const { unresolved } = prepared.resolution;
   const { scope } = prepared.call;
   const saving = { writes: writesAt(places, write), places, unresolved, scope };
@@ -120,7 +120,7 @@ function shownOf(
   return { info, output, places: places.map(({ source }) => source) };
 }
 
-function writeFor(prepared: PreparedCall, { value, notes, places }: Outcome) {
+function writeFor(prepared: PreparedCall, { value, notes, places }: PlacedResult) {
   const { named, input, labels, call, description: said } = prepared;
   const { name, options } = named;
   const description = [said ?? "", ...notes].filter((text) => text !== "").join(" ");

@@ -97,7 +97,7 @@ export function chosenPlaces({ operator, places }: SaveTarget, named?: string): 
 }
 
 /** What a tool returns to say which of its places it means: `{_outputPath, value}`. */
-export function outcomeIn(result: unknown): {
+export function choiceIn(result: unknown): {
   readonly named?: string | undefined;
   readonly value: unknown;
 } {

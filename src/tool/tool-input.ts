@@ -2,7 +2,7 @@ import { asSchema, type ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { clip } from "../value/characters.ts";
-import { isObject, type Json } from "../value/json.ts";
+import { canonicalJson, isObject, type Json, parsedJson } from "../value/json.ts";
 
 const MAX_ISSUES = 10;
 const MAX_ISSUE_CHARS = 200;
@@ -97,9 +97,7 @@ const MAX_SORTED_CHARS = 65_536;
 export async function digestOf(input: Json): Promise<string> {
   const text = JSON.stringify(input, bytesAsText);
   const isSmall = text.length <= MAX_SORTED_CHARS;
-  const bytes = new TextEncoder().encode(
-    isSmall ? JSON.stringify(JSON.parse(text), sortedKeys) : text,
-  );
+  const bytes = new TextEncoder().encode(isSmall ? canonicalJson(parsedJson(text)) : text);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
@@ -109,9 +107,4 @@ function bytesAsText(_key: string, value: unknown): unknown {
   let text = "";
   for (const byte of value) text += String.fromCharCode(byte);
   return text;
-}
-
-function sortedKeys(_key: string, value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

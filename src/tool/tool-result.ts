@@ -2,7 +2,7 @@ import { bytesContent, type Content } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";
-import { chosenPlaces, outcomeIn, type Place, type SaveTarget } from "./save-target.ts";
+import { chosenPlaces, choiceIn, type Place, type SaveTarget } from "./save-target.ts";
 
 /** Bytes with what they are, as a tool may return them; a Blob or a Response does as well. */
 export interface BytesResult {
@@ -18,18 +18,18 @@ interface ToolResult {
 }
 
 /** A result with the places that it is to be saved in; none: under a name of its own. */
-export interface Outcome extends ToolResult {
+export interface PlacedResult extends ToolResult {
   readonly places: readonly Place[];
 }
 
 /** What a call gave. Where its result may go to one of several places, the tool may have said to which. */
-export async function outcomeOf(
+export async function placedResultOf(
   returned: unknown,
   target: SaveTarget | undefined,
   store: VariableStore,
-): Promise<Outcome> {
+): Promise<PlacedResult> {
   if (target === undefined) return { ...(await toolResultOf(returned, store)), places: [] };
-  const { value, named } = target.operator === "first" ? outcomeIn(returned) : { value: returned };
+  const { value, named } = target.operator === "first" ? choiceIn(returned) : { value: returned };
   const places = chosenPlaces(target, named);
   return { ...(await toolResultOf(value, store)), places };
 }

@@ -9,14 +9,14 @@ import { approvalFor } from "./approval.ts";
 import { Labels } from "./labels.ts";
 import type { NamedTool, PreparedCall, Resolved, WrapOptions } from "./prepared-call.ts";
 import { jsonSchemaOf } from "./json-schema-of.ts";
-import { failedCall, unresolvedCall } from "./failure.ts";
+import { failed, failedCall, unresolvedCall } from "./failure.ts";
 import { observed } from "./observer.ts";
-import { failed, runTool } from "./run-tool.ts";
+import { runTool } from "./run-tool.ts";
 import { saveResult } from "./save-result.ts";
 import { requireOpen, requireOwnPlaces, splitInput, withTarget } from "./save-target.ts";
 import { lookupFor, targetFor } from "./store-for.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
-import { outcomeOf } from "./tool-result.ts";
+import { placedResultOf } from "./tool-result.ts";
 import { widenSchema } from "./widen-schema.ts";
 import type {
   AnyTool,
@@ -120,9 +120,9 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
   const { name, tool, options } = named;
   try {
     const toolMs = options.toolMs ?? limits.toolMs;
-    const takeIn = (returned: unknown) => outcomeOf(returned, prepared.places, options.store);
-    const outcome = await runTool({ name, tool, input, toolMs, call, takeIn });
-    return { kind: "done", save: () => saveResult(prepared, outcome) };
+    const takeIn = (returned: unknown) => placedResultOf(returned, prepared.places, options.store);
+    const result = await runTool({ name, tool, input, toolMs, call, takeIn });
+    return { kind: "done", save: () => saveResult(prepared, result) };
   } catch (error) {
     return failedCall(error, { name, options, labels });
   }

@@ -5,7 +5,7 @@ import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/ask-model.ts"
 import { resolveReferences } from "../reference/resolve.ts";
 import { Labels } from "../tool/labels.ts";
 import type { Observed } from "../tool/observer.ts";
-import { failed } from "../tool/run-tool.ts";
+import { failed } from "../tool/failure.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";

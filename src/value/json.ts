@@ -55,6 +55,22 @@ export function parsedJson(text: string): Json {
   return JSON.parse(text) as Json;
 }
 
+/** JSON that is the same text for objects that differ in the order of their keys only. */
+export function canonicalJson(value: Json): string {
+  return JSON.stringify(value, (_key, inner: Json) =>
+    isJsonObject(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}
+
+/** The fields that are set. */
+export function compact(fields: Readonly<Record<string, Json | undefined>>): Record<string, Json> {
+  const set: Record<string, Json> = {};
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) set[key] = value;
+  return set;
+}
+
 /** The same value, frozen all the way down, so that one copy can be handed to every reader. */
 export function deepFreeze<Value extends Json>(value: Value): Value {
   const open: Json[] = [value];

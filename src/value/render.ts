@@ -102,15 +102,13 @@ export function isTable(value: JsonArray | JsonObject): value is readonly JsonOb
 }
 
 function renderTable(rows: readonly JsonObject[], source: string): string {
-  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  const keys = columnsOf(rows);
   const columns = keys.slice(0, limits.maxTableColumns);
   const shown = rows.slice(0, limits.maxTableRows);
   const lines = [
-    tableLine(columns.map(cellText)),
+    tableLine(columns),
     tableLine(columns.map(() => "---")),
-    ...shown.map((row) =>
-      tableLine(columns.map((key) => (Object.hasOwn(row, key) ? cell(row[key]) : ""))),
-    ),
+    ...shown.map((row) => tableLine(cellsOf(row, columns))),
   ];
   const left = leftOut([
     [rows.length - shown.length, "row"],
@@ -119,17 +117,20 @@ function renderTable(rows: readonly JsonObject[], source: string): string {
   return lines.join("\n") + (left === "" ? "" : `\n\n… ${left} in ${source}`);
 }
 
-function tableLine(cells: readonly string[]): string {
-  return `| ${cells.join(" | ")} |`;
+/** The keys of all rows, in the order in which they first come. */
+export function columnsOf(rows: readonly JsonObject[]): readonly string[] {
+  return [...new Set(rows.flatMap((row) => Object.keys(row)))];
 }
 
-function cell(value: Json | undefined): string {
-  if (value === null || value === undefined) return "";
-  return cellText(renderText(value));
+/** A row as texts; empty for what is missing or null. */
+export function cellsOf(row: JsonObject, columns: readonly string[]): readonly string[] {
+  return columns.map((key) => renderText((Object.hasOwn(row, key) ? row[key] : null) ?? ""));
 }
 
-function cellText(text: string): string {
-  return text.replaceAll("|", "\\|").replaceAll(/\r\n|\r|\n/g, " ");
+/** A line of a Markdown table, without a line break at its end. */
+export function tableLine(cells: readonly string[]): string {
+  const texts = cells.map((text) => text.replaceAll("|", "\\|").replaceAll(/\r\n|\r|\n/g, " "));
+  return `| ${texts.join(" | ")} |`;
 }
 
 function leftOut(parts: readonly (readonly [count: number, noun: string])[]): string {
@@ -141,9 +142,14 @@ function leftOut(parts: readonly (readonly [count: number, noun: string])[]): st
 
 function renderFence(value: JsonArray | JsonObject, source: string): string {
   const { text, left } = isJsonArray(value) ? fenceArray(value) : fenceObject(value);
-  const fence = "`".repeat(Math.max(3, longestBacktickRun(text) + 1));
-  const block = `${fence}json\n${text}\n${fence}`;
+  const block = fencedJson(text);
   return left === "" ? block : `${block}\n\n… ${left} in ${source}`;
+}
+
+/** A Markdown code block, whatever is in the text. No line break at its end. */
+export function fencedJson(text: string): string {
+  const fence = "`".repeat(Math.max(3, longestBacktickRun(text) + 1));
+  return `${fence}json\n${text}\n${fence}`;
 }
 
 function fenceArray(values: JsonArray) {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { PublicKeys } from "../../src/edge/doors/jwks.ts";
 import { limits } from "../../src/limits.ts";
 import { mcpFetch } from "../../src/tool/mcp/mcp-fetch.ts";
-import { publicFetch, type PublicFetchOptions } from "../../src/tool/mcp/public-fetch.ts";
+import { publicFetch, type PublicFetchOptions } from "../../src/tool/public-fetch.ts";
 import { privateUrls } from "../support/private-addresses.ts";
 import { figure } from "../support/scorecard.ts";
 

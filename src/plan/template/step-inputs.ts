@@ -1,6 +1,7 @@
 import type { Reference } from "../../reference/reference.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
-import { type FileLabels, type Files, joinedLabels } from "../../tool/files.ts";
+import { type ValueLabels, joinedLabels } from "../../store/value-labels.ts";
+import type { Files } from "../../tool/files.ts";
 import { Labels } from "../../tool/labels.ts";
 import type { RuntimeToolContext } from "../../tool/runtime-tool.ts";
 import { nameFor } from "../../tool/store-for.ts";
@@ -19,7 +20,7 @@ export class StepInputs implements StepSources {
   readonly files?: TemplateFiles;
   readonly #places: StepPlaces;
   readonly #context: RuntimeToolContext;
-  readonly #ofFiles: FileLabels[] = [];
+  readonly #ofFiles: ValueLabels[] = [];
   readonly #used: Labels;
 
   constructor(places: StepPlaces, context: RuntimeToolContext) {
@@ -45,7 +46,7 @@ export class StepInputs implements StepSources {
   }
 
   /** Of what a tool makes of what was shown. */
-  labelsOf(tool: string): FileLabels {
+  labelsOf(tool: string): ValueLabels {
     return joinedLabels([this.#context.labels.ofResult(tool), ...this.#ofFiles]);
   }
 

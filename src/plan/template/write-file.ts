@@ -5,7 +5,8 @@ import {
   type FileFormat,
   formatFor,
 } from "../../tool/variables/file-content.ts";
-import { type FileInfo, type FileLabels, type Files, joinedLabels } from "../../tool/files.ts";
+import type { FileInfo, Files } from "../../tool/files.ts";
+import { type ValueLabels, joinedLabels } from "../../store/value-labels.ts";
 import type { Json } from "../../value/json.ts";
 import { renderText } from "../../value/render.ts";
 import type { TemplateWriteMode } from "./template-directives.ts";
@@ -15,7 +16,7 @@ export interface Writing {
   readonly path: string;
   readonly value: Json;
   readonly mode: TemplateWriteMode;
-  readonly labels: FileLabels;
+  readonly labels: ValueLabels;
   /** The same in each attempt at a call: made again, it takes back what it added before. */
   readonly call: string;
 }

@@ -10,8 +10,9 @@ import {
 } from "./mcp-connection.ts";
 import { withTimeLimit } from "./mcp-fetch.ts";
 import { valueOfResult } from "./mcp-result.ts";
-import { fitsName } from "../variables/name-pattern.ts";
+import { fitsName } from "../name-pattern.ts";
 import type { ToolPolicy } from "../tool-policy.ts";
+import type { Effects } from "../wrapped-tool.ts";
 
 /** A list of tools is asked for again after so long. */
 const FRESH_MS = 300_000;
@@ -46,7 +47,7 @@ export interface McpTools {
   readonly tools: ToolSet;
   readonly policies: Readonly<Record<string, ToolPolicy>>;
   /** What running a tool again would do, as the server says. */
-  readonly effects: Readonly<Record<string, "none" | "idempotent" | "once">>;
+  readonly effects: Readonly<Record<string, Effects>>;
   /** Ends the sessions. Never rejects; no call may be made afterwards. */
   close(): Promise<void>;
 }
@@ -93,7 +94,7 @@ export class McpDirectory {
     const names = namesFor(offers, new Set(taken));
     const tools: ToolSet = {};
     const policies: Record<string, ToolPolicy> = {};
-    const effects: Record<string, "none" | "idempotent" | "once"> = {};
+    const effects: Record<string, Effects> = {};
     for (const { server, connection, definitions, isUp } of offers) {
       for (const definition of isUp ? definitions : []) {
         const name = names.get(definition) ?? definition.name;
@@ -214,7 +215,7 @@ function policyFor({ name, tools = {} }: McpServer, tool: string): ToolPolicy {
   };
 }
 
-function effectsOf({ annotations }: McpDefinition): "none" | "idempotent" | "once" {
+function effectsOf({ annotations }: McpDefinition): Effects {
   if (annotations?.readOnlyHint === true) return "none";
   return annotations?.idempotentHint === true ? "idempotent" : "once";
 }

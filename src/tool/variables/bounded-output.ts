@@ -25,10 +25,3 @@ export function startWithin(text: string, chars: number): string {
   }
   return text;
 }
-
-/** The fields that are set. */
-export function compact(fields: Readonly<Record<string, Json | undefined>>): Record<string, Json> {
-  const set: Record<string, Json> = {};
-  for (const [key, value] of Object.entries(fields)) if (value !== undefined) set[key] = value;
-  return set;
-}

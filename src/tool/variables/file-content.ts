@@ -1,6 +1,13 @@
 import { ByrefError } from "../../errors.ts";
-import { isJsonArray, isScalar, type Json, type JsonObject } from "../../value/json.ts";
-import { isTable, renderText } from "../../value/render.ts";
+import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
+import {
+  cellsOf,
+  columnsOf,
+  fencedJson,
+  isTable,
+  renderText,
+  tableLine,
+} from "../../value/render.ts";
 
 export const fileFormats = ["json", "csv", "md", "txt"] as const;
 export type FileFormat = (typeof fileFormats)[number];
@@ -57,7 +64,8 @@ function csv(value: Json): string {
     const message = "CSV is for an array of flat objects; export this as json.";
     throw new ByrefError("bad_value", message);
   }
-  return tableRows(value)
+  const columns = columnsOf(value);
+  return [columns, ...value.map((row) => cellsOf(row, columns))]
     .map((cells) => `${cells.map(csvCell).join(",")}\r\n`)
     .join("");
 }
@@ -66,34 +74,14 @@ function csvCell(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function tableRows(rows: readonly JsonObject[]): readonly (readonly string[])[] {
-  const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  return [
-    keys,
-    ...rows.map((row) => keys.map((key) => (Object.hasOwn(row, key) ? cell(row[key]) : ""))),
-  ];
-}
-
-function cell(value: Json | undefined): string {
-  return value === null || value === undefined ? "" : renderText(value);
-}
-
 /** All rows and columns, unlike what people are shown in an answer (`renderBlock`). */
 function markdown(value: Json): string {
   if (isScalar(value)) return renderText(value);
   const isRows = isJsonArray(value) && isTable(value);
-  if (!isRows) return fenced(JSON.stringify(value, null, 2));
-  const [keys = [], ...rows] = tableRows(value);
-  const lines = [keys, keys.map(() => "---"), ...rows];
-  return lines.map((cells) => `| ${cells.map(markdownCell).join(" | ")} |\n`).join("");
-}
-
-function markdownCell(text: string): string {
-  return text.replaceAll("|", "\\|").replaceAll(/\r\n|\r|\n/g, " ");
-}
-
-function fenced(text: string): string {
-  let fence = "```";
-  while (text.includes(fence)) fence += "`";
-  return `${fence}json\n${text}\n${fence}\n`;
+  if (!isRows) return `${fencedJson(JSON.stringify(value, null, 2))}\n`;
+  const columns = columnsOf(value);
+  const rows = value.map((row) => cellsOf(row, columns));
+  return [columns, columns.map(() => "---"), ...rows]
+    .map((cells) => `${tableLine(cells)}\n`)
+    .join("");
 }

@@ -5,7 +5,7 @@ import type { VariableInfo, VariableStore, Write } from "../../store/variable-st
 import { guardOf } from "../../store/visibility.ts";
 import type { Json, JsonObject } from "../../value/json.ts";
 import { charsOf } from "./bounded-output.ts";
-import { conditionsIn } from "./conditions.ts";
+import { elementFilter } from "./element-filter.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { childrenOf, partAt, type Sequence } from "./sequence.ts";
 import { toolOutput } from "../tool-output.ts";
@@ -44,7 +44,7 @@ export const filterVariable = runtimeTool({
     // A model's input arrives as JSON; what is resolved has the keys that it had.
     const written = where as JsonObject;
     const { value: resolved, unresolved } = await context.resolve(written);
-    const meets = conditionsIn(written, resolved as JsonObject);
+    const meets = elementFilter(written, resolved as JsonObject);
     const value = await keptOf(await arrayAt(store, target), meets, call.signal);
     const labelled = labels.ofResult(NAME);
     const write: Write & { readonly value: Json } = {

@@ -2,8 +2,8 @@ import * as z from "zod";
 import { limits } from "../../limits.ts";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
-import type { Json } from "../../value/json.ts";
-import { compact, fits } from "./bounded-output.ts";
+import { compact, type Json } from "../../value/json.ts";
+import { fits } from "./bounded-output.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 
 const MAX_LISTED = 100;

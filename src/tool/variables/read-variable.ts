@@ -2,18 +2,11 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
-import { countOf, isJsonObject, type Json, typeOfJson } from "../../value/json.ts";
+import { compact, countOf, isJsonObject, type Json, typeOfJson } from "../../value/json.ts";
 import { formatPath, type Path } from "../../value/path.ts";
 import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
-import {
-  charsOf,
-  compact,
-  fits,
-  MAX_COUNT,
-  MAX_OUTPUT_CHARS,
-  startWithin,
-} from "./bounded-output.ts";
+import { charsOf, fits, MAX_COUNT, MAX_OUTPUT_CHARS, startWithin } from "./bounded-output.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { aboutImage, imageIn, isShowable } from "./show-image.ts";
 import { elementsWithin, partAt, type Sequence } from "./sequence.ts";

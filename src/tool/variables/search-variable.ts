@@ -1,15 +1,15 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
-import type { Json } from "../../value/json.ts";
+import { compact, type Json } from "../../value/json.ts";
 import { formatPath, type Path } from "../../value/path.ts";
-import { charsOf, compact, MAX_COUNT, MAX_OUTPUT_CHARS } from "./bounded-output.ts";
+import { charsOf, MAX_COUNT, MAX_OUTPUT_CHARS } from "./bounded-output.ts";
 import { type Matcher, matcherFor } from "./matcher.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { type Hit, hitsIn, hitsUnder, type JsonSearch, nearestReference } from "./search-json.ts";
 import { searchText } from "./search-text.ts";
 import { childrenOf, partAt, type Sequence, valueAt } from "./sequence.ts";
-import { lookedAt, readable, referenceTo, targetIn, type Target } from "./variable-target.ts";
+import { lookedAt, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 export interface SearchOptions {
   /** What one call may do: about twice the characters that it may look at. */

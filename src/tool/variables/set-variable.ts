@@ -4,8 +4,7 @@ import { limits } from "../../limits.ts";
 import type { VariableInfo, Write } from "../../store/variable-store.ts";
 import { guardOf } from "../../store/visibility.ts";
 import { clip } from "../../value/characters.ts";
-import type { Json } from "../../value/json.ts";
-import { compact } from "./bounded-output.ts";
+import { compact, type Json } from "../../value/json.ts";
 import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
 import { targetIn, usable } from "./variable-target.ts";
 

@@ -2,7 +2,7 @@ import { jsonSchema } from "ai";
 import { variableCapability } from "../../plan/capability/variable-capability.ts";
 import { jsonSchemaOf } from "../../tool/json-schema-of.ts";
 import type { WrapOptions } from "../../tool/prepared-call.ts";
-import { failed } from "../../tool/run-tool.ts";
+import { failed } from "../../tool/failure.ts";
 import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 import { saveTargetIn, splitInput, withTarget } from "../../tool/save-target.ts";
 import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";

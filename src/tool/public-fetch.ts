@@ -1,5 +1,5 @@
-import { ByrefError, limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import { ByrefError, limitExceeded } from "../errors.ts";
+import { limits } from "../limits.ts";
 import { requirePublic } from "./public-address.ts";
 
 export interface PublicFetchOptions {

@@ -1,4 +1,4 @@
-import { ByrefError } from "../../errors.ts";
+import { ByrefError } from "../errors.ts";
 
 /** What is not somebody's public server, of the registries of IANA; and what clouds keep for themselves. */
 const NO_PUBLIC_IPV4 = [

@@ -2,6 +2,7 @@ import { ByrefError } from "../../errors.ts";
 import { parsePath } from "../../reference/grammar.ts";
 import { clip } from "../../value/characters.ts";
 import {
+  canonicalJson,
   isJsonArray,
   isJsonObject,
   isScalar,
@@ -23,7 +24,7 @@ type Test = (value: Json | undefined) => boolean;
  * compare with in the same with its references resolved: a value is never taken for a condition. Throws
  * `invalid_tool_input`.
  */
-export function conditionsIn(
+export function elementFilter(
   written: JsonObject,
   resolved: JsonObject,
 ): (element: Json) => boolean {
@@ -86,8 +87,8 @@ const KNOWN = `use ${[...operators.keys()].join(", ")}`;
 /** Typed, and deep. What is missing counts as null: JSON often leaves out what is not set. */
 function sameAs(operand: Json): Test {
   if (isScalar(operand)) return (value = null) => value === operand;
-  const text = canonical(operand);
-  return (value = null) => !isScalar(value) && canonical(value) === text;
+  const text = canonicalJson(operand);
+  return (value = null) => !isScalar(value) && canonicalJson(value) === text;
 }
 
 function not(test: Test): Test {
@@ -112,10 +113,10 @@ function ordered(holds: (order: number) => boolean): (operand: Json, place: stri
 function oneOf(operand: Json, place: string): Test {
   if (isScalar(operand) || !isJsonArray(operand)) throw wrong(place, "must be an array");
   const scalars = new Set(operand.filter(isScalar));
-  const texts = new Set(operand.flatMap((value) => (isScalar(value) ? [] : canonical(value))));
+  const texts = new Set(operand.flatMap((value) => (isScalar(value) ? [] : canonicalJson(value))));
   return (value = null) => {
     if (isScalar(value)) return scalars.has(value);
-    return texts.size > 0 && texts.has(canonical(value));
+    return texts.size > 0 && texts.has(canonicalJson(value));
   };
 }
 
@@ -131,15 +132,6 @@ function holding(operand: Json): Test {
 function existing(operand: Json, place: string): Test {
   if (typeof operand !== "boolean") throw wrong(place, "must be true or false");
   return (value) => (value !== undefined) === operand;
-}
-
-/** The same text for objects that differ in the order of their keys only. */
-function canonical(value: Json): string {
-  return JSON.stringify(value, (_key, inner: Json) =>
-    isJsonObject(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
 }
 
 function placeOf(field: string): string {
