@@ -100,6 +100,11 @@ export function toolOutput(
     : { ...handleOf(info, { value, path }), ...note };
 }
 
+export function outputJson(output: ToolOutput): Json {
+  // Made of JSON all the way down; an interface says of no more keys than its own that they are.
+  return output as unknown as Json;
+}
+
 /** What is said of a value that lies inside of a variable. */
 export function partInfo(info: VariableInfo, value: Json): VariableInfo {
   const text = typeof value === "string" ? value : JSON.stringify(value);

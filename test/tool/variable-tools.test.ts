@@ -171,6 +171,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
       count: 6,
       version: 1,
     });
+    await tools.call("set_variable", { name: "text", value: "of one's own" });
     await tools.call("set_variable", { name: "mine", value: { a: 1 } });
     await tools.call("set_variable", { name: "mine.b", value: "$copy" });
     expect(store.info("mine")?.visibility).toBe("sealed");
@@ -182,6 +183,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
       [{ name: "x", value: "$seal.nothing" }, "path_not_found"],
       [{ name: "seal.hidden.deep", value: 1 }, "bad_value"],
       [{ name: "seal", value: 1, mode: "append" }, "bad_value"],
+      [{ name: "text", value: "$seal", mode: "append" }, "bad_value"],
       [{ name: "list[*]", value: 1 }, "bad_path"],
     ] as const) {
       const error = await tools.call("set_variable", input).catch((error: unknown) => error);

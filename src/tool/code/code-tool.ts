@@ -4,7 +4,7 @@ import { limits } from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
 import type { Awaitable, VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
-import type { Json } from "../../value/json.ts";
+import { compact, type Json } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
 import { parseResult, readInputs } from "./code-inputs.ts";
 import { CodeRun } from "./code-run.ts";
@@ -16,7 +16,7 @@ import {
 } from "../runtime-tool.ts";
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import { digestOf } from "../tool-input.ts";
-import { notKept, toolOutput, type ToolOutput } from "../tool-output.ts";
+import { notKept, outputJson, type ToolOutput, toolOutput } from "../tool-output.ts";
 import type { WrappedTool } from "../wrapped-tool.ts";
 
 export interface CodeToolOptions {
@@ -163,7 +163,7 @@ async function writesFor(
   const common = {
     tool: NAME,
     toolCallId: call.toolCallId,
-    input: { ...input } as Json,
+    input: compact(input),
     ...labels.ofResult(NAME),
   };
   const name = { base: NAME, numbered: true, inputDigest: await digestOf(common.input) };
@@ -216,15 +216,9 @@ function saved(store: VariableStore, writes: Writes, shown: Shown): Awaitable<Js
     return { note: "The code returned nothing and assigned nothing to vars.", ...shown.console };
   }
   const outputs = (outputOf: (write: JsonWrite, index: number) => ToolOutput): Json => {
-    const list = all.map(outputOf);
+    const list = all.map((write, index) => outputJson(outputOf(write, index)));
     const [returned] = writes.returned === undefined ? [] : list.splice(0, 1);
-    const parts = {
-      ...(returned === undefined ? {} : { returned }),
-      ...(list.length === 0 ? {} : { vars: list }),
-      ...shown.console,
-    };
-    // Made of JSON all the way down.
-    return parts as unknown as Json;
+    return compact({ returned, vars: list.length === 0 ? undefined : list, ...shown.console });
   };
   const kept = (infos: readonly VariableInfo[]) =>
     outputs((write, index) => {

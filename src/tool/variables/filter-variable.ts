@@ -1,14 +1,14 @@
 import * as z from "zod";
-import { ByrefError, codeOf, limitExceeded } from "../../errors.ts";
+import { ByrefError, limitExceeded } from "../../errors.ts";
 import { limits } from "../../limits.ts";
-import type { VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
-import { guardOf } from "../../store/visibility.ts";
-import type { Json, JsonObject } from "../../value/json.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import { compact, type Json, type JsonObject } from "../../value/json.ts";
 import { charsOf } from "./bounded-output.ts";
 import { elementFilter } from "./element-filter.ts";
 import { runtimeTool } from "../runtime-tool.ts";
+import { requireWritable, saveGuarded } from "./save-guarded.ts";
 import { childrenOf, partAt, type Sequence } from "./sequence.ts";
-import { toolOutput } from "../tool-output.ts";
+import { outputJson, toolOutput } from "../tool-output.ts";
 import { referenceTo, targetIn, type Target, usable } from "./variable-target.ts";
 
 const NAME = "filter_variable";
@@ -47,7 +47,7 @@ export const filterVariable = runtimeTool({
     const meets = elementFilter(written, resolved as JsonObject);
     const value = await keptOf(await arrayAt(store, target), meets, call.signal);
     const labelled = labels.ofResult(NAME);
-    const write: Write & { readonly value: Json } = {
+    const write = {
       name: saved,
       value,
       toolCallId: call.toolCallId,
@@ -55,31 +55,20 @@ export const filterVariable = runtimeTool({
       // A call that replaces what it reads would not make the same again.
       ...(saved === target.name
         ? {}
-        : { tool: NAME, input: inputOf({ name, path, where, saveAs }) }),
+        : { tool: NAME, input: compact({ name, where: written, saveAs, path }) }),
     };
     const isShown = labelled.visibility === "model" && !hidesUntrusted;
     return {
       output: async () => {
-        // Meanwhile it may have become secret.
-        savedName(store, saveAs);
-        // A guard stays, whatever is put in the place of what it guarded.
-        const guard = store.glance(saved)?.visibility ?? "model";
-        const visibility = guardOf([guard, labelled.visibility]);
-        const info = await save(store, { ...write, visibility });
+        const info = await saveGuarded(store, write);
         // Where the call's result goes, too, it is what was kept that is meant.
         if (call.saveTo !== undefined) return value;
-        // Made of JSON all the way down.
-        return toolOutput(info, value, { unresolved, hidesUntrusted }) as unknown as Json;
+        return outputJson(toolOutput(info, value, { unresolved, hidesUntrusted }));
       },
       untrusted: isShown && !labelled.trusted,
     };
   },
 });
-
-function inputOf({ path, ...input }: z.infer<typeof inputSchema>): Json {
-  // As above: JSON.
-  return { ...input, ...(path === undefined ? {} : { path }) } as Json;
-}
 
 /** Throws if nothing can be saved under it. */
 function savedName(store: VariableStore, written: string): string {
@@ -87,10 +76,7 @@ function savedName(store: VariableStore, written: string): string {
   if (path.length > 0) {
     throw new ByrefError("bad_path", "saveAs is a variable's name, without a path behind it.");
   }
-  if (name === "input") {
-    throw new ByrefError("bad_name", "input is what was asked for: choose another name.");
-  }
-  if (store.glance(name) !== undefined) usable(store, name);
+  requireWritable(store, name);
   return name;
 }
 
@@ -133,15 +119,4 @@ async function keptOf(
     }
   }
   return kept;
-}
-
-/** Why it finds no room tells how large it is: of a guarded value nothing is told. */
-async function save(store: VariableStore, write: Write): Promise<VariableInfo> {
-  try {
-    return await store.save(write);
-  } catch (error) {
-    const code = codeOf(error);
-    if (write.visibility === "model" || code === "internal") throw error;
-    throw new ByrefError(code, "What was kept could not be saved, and is guarded.");
-  }
 }

@@ -1,12 +1,11 @@
 import * as z from "zod";
-import { ByrefError, codeOf } from "../../errors.ts";
 import { limits } from "../../limits.ts";
 import type { VariableInfo, Write } from "../../store/variable-store.ts";
-import { guardOf } from "../../store/visibility.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
-import { targetIn, usable } from "./variable-target.ts";
+import { requireWritable, saveGuarded } from "./save-guarded.ts";
+import { targetIn } from "./variable-target.ts";
 
 const NAME = "set_variable";
 const MAX_NOTES = 5;
@@ -48,11 +47,10 @@ export async function settingOf(
   written: ModelWrite,
   context: RuntimeToolContext,
 ): Promise<Setting> {
-  const { name } = written;
-  requireWritable(context, name);
+  requireWritable(context.store, written.name);
   const { value, unresolved } = await context.resolve(written.value);
-  const labelled = context.labels.ofResult(written.tool ?? NAME);
-  const write = { ...written, value, toolCallId: context.call.toolCallId, ...labelled };
+  const labels = context.labels.ofResult(written.tool ?? NAME);
+  const write = { ...written, value, toolCallId: context.call.toolCallId, ...labels };
   const notes = unresolved.slice(0, MAX_NOTES).map(({ reference, message, near }) =>
     compact({
       reference: clip(reference, MAX_NOTE_CHARS),
@@ -61,22 +59,10 @@ export async function settingOf(
     }),
   );
   const save = async () => {
-    // Meanwhile it may have become secret.
-    requireWritable(context, name);
-    // A guard stays, whatever the model puts in the place of what it guarded.
-    const guard = context.store.glance(name)?.visibility ?? "model";
-    const visibility = guardOf([guard, labelled.visibility]);
-    const saved = await saveGuarded(context, { ...write, visibility });
+    const saved = await saveGuarded(context.store, write);
     return compact({ ...handleOf(saved), unresolved: notes.length > 0 ? notes : undefined });
   };
   return { value, save };
-}
-
-function requireWritable({ store }: RuntimeToolContext, name: string): void {
-  if (name === "input") {
-    throw new ByrefError("bad_name", "input is what was asked for: it cannot be written.");
-  }
-  if (store.glance(name) !== undefined) usable(store, name);
 }
 
 function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
@@ -99,22 +85,6 @@ export function keptInput(input: object): { readonly input?: Json } {
   // As above: JSON, and without what is undefined in it.
   const kept = compact(input as Record<string, Json | undefined>);
   return JSON.stringify(kept).length > limits.maxListedInputBytes ? {} : { input: kept };
-}
-
-/** Why a write does not fit tells what is there: of a guarded value nothing is told. */
-async function saveGuarded(
-  { store }: RuntimeToolContext,
-  write: ModelWrite,
-): Promise<VariableInfo> {
-  const { name } = write;
-  const isGuarded = (store.glance(name)?.visibility ?? "model") !== "model";
-  try {
-    return await store.save(write);
-  } catch (error) {
-    const code = codeOf(error);
-    if (!isGuarded || code === "internal") throw error;
-    throw new ByrefError(code, `What was written does not fit $${name}, which is guarded.`);
-  }
 }
 
 /** What is told of the variable: of a secret that it is there. */
