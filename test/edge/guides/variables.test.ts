@@ -1,0 +1,184 @@
+import { type Agent, createRuntime, limits } from "byref";
+import { type ClientError, createClient } from "byref/client";
+import { expect, it } from "vitest";
+import { failureOf, sendTo } from "../../support/client.ts";
+import { ORIGIN } from "../../support/edge.ts";
+import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
+import { finish, scriptedModel, text } from "../../support/scripted-model.ts";
+
+const agents: readonly [Agent] = [
+  { name: "test", description: "For tests.", instructions: "Help.", tools: {} },
+];
+const url = ORIGIN;
+type Own = Pick<OwnRuntime, "call">;
+const optionsFor = (own: Own) => ({ fetch: sendTo(own as OwnRuntime) });
+
+function withVariables(work: (own: Own) => Promise<void>) {
+  return withWorker(createRuntime({ agents, model: scriptedModel([]) }), work);
+}
+
+it("is written, read, changed and listed with the client", () =>
+  withVariables(async (own) => {
+    const options = optionsFor(own);
+    // --- the client
+    const { variables } = createClient(url, options).conversation("guide");
+    await variables.put("user", { name: "Ada", city: "Oslo" }, { description: "who asks" });
+    const city = await variables.get("user", { path: ".city" });
+    await variables.put("user", { city: "Bergen" }, { mode: "merge", ttl: 3_600 });
+    await variables.patch("user", { pinned: true, ttl: null });
+    const { variables: newest } = await variables.list({ last: 20 });
+    // ---
+    expect(city).toBe("Oslo");
+    expect(await variables.get("user")).toEqual({ name: "Ada", city: "Bergen" });
+    expect(newest).toMatchObject([
+      { name: "user", version: 2, pinned: true, description: "who asks", sources: ["caller"] },
+    ]);
+    expect(newest[0]?.expiresAt).toBeUndefined();
+  }));
+
+it("is written in four modes", () =>
+  withVariables(async (own) => {
+    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
+    for (const value of [["a"], "b"]) await variables.put("log", value, { mode: "append" });
+    expect(await variables.get("log")).toEqual(["a", "b"]);
+    const { name } = await variables.put("draft", "one", { mode: "new" });
+    expect(name).toBe("draft_000");
+    const failure = await failureOf(variables.put("log", { a: 1 }, { mode: "merge" }));
+    expect(failure).toMatchObject({ code: "bad_value", status: 422 });
+  }));
+
+it("begins anew when it is replaced, but for its visibility", () =>
+  withVariables(async (own) => {
+    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
+    const said = { ttl: 60, pin: true, description: "d", visibility: "sealed" } as const;
+    await variables.put("log", ["a"], said);
+    expect(await variables.put("log", "b", { mode: "append" })).toMatchObject({
+      expiresAt: expect.any(String),
+      pinned: true,
+      description: "d",
+      visibility: "sealed",
+    });
+    const replaced = await variables.put("log", []);
+    expect(replaced).toMatchObject({ pinned: false, visibility: "sealed" });
+    expect([replaced.expiresAt, replaced.description]).toEqual([undefined, undefined]);
+  }));
+
+it("is guarded against lost updates", () =>
+  withVariables(async (own) => {
+    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
+    await variables.put("count", 1);
+    // --- lost updates
+    const response = await variables.open("count");
+    const count = Number(await response.text());
+    const ifMatch = response.headers.get("etag") ?? "";
+    await variables.put("count", count + 1, { ifMatch });
+    const second = variables.put("count", count + 1, { ifMatch }); // precondition_failed
+    // ---
+    expect(await failureOf(second)).toMatchObject({
+      code: "precondition_failed",
+      status: 412,
+      details: { etag: expect.stringMatching(/^"2-/) },
+    });
+    expect(await variables.get("count")).toBe(2);
+  }));
+
+it("holds records, of which parts are read", () =>
+  withVariables(async (own) => {
+    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
+    const rows = Array.from({ length: 1_000 }, (_, n) => ({ n }));
+    // --- records
+    const lines = rows.map((row) => JSON.stringify(row)).join("\n");
+    await variables.put("rows", new Blob([lines], { type: "application/x-ndjson" }));
+    const last = await variables.get("rows", { path: "[-1].n" });
+    const some = await variables.get("rows", { offset: 10, limit: 2 });
+    // ---
+    expect([last, some]).toEqual([999, [{ n: 10 }, { n: 11 }]]);
+    expect(await variables.info("rows")).toMatchObject({ type: "array", count: 1_000 });
+    const csv = await variables.put("sales", new Blob(["a,b\n1,2\n"], { type: "text/csv" }));
+    expect(csv).toMatchObject({ type: "bytes", mediaType: "text/csv" });
+  }));
+
+it("is secret or sealed, as it is put", async () => {
+  const model = scriptedModel([[text("$api_key, $patients[0].name"), finish()]]);
+  await withWorker(createRuntime({ agents, model }), async (own) => {
+    const chat = createClient(url, optionsFor(own)).conversation("guide");
+    const { variables } = chat;
+    // --- guarded
+    await variables.put("api_key", "abcdefgh", { visibility: "secret" });
+    await variables.put("patients", [{ name: "Ada" }], { visibility: "sealed" });
+    const refused = await variables.get("api_key").catch((error: ClientError) => error.code);
+    // ---
+    expect(refused).toBe("variable_secret");
+    expect(await variables.get("patients")).toEqual([{ name: "Ada" }]);
+    expect(await variables.info("api_key")).toMatchObject({ preview: "", shape: "string" });
+    expect(await chat.send("?").text()).toBe("[secret: api_key], Ada");
+    const prompt = JSON.stringify(model.calls[0]?.prompt);
+    expect(prompt).toContain("$api_key: secret\\n$patients: array (1) sealed");
+  });
+});
+
+it("tells what happened", () =>
+  withVariables(async (own) => {
+    const chat = createClient(url, optionsFor(own)).conversation("guide");
+    await chat.variables.put("user", { name: "Ada" });
+    await chat.variables.delete("user");
+    const told: string[] = [];
+    const log = (...words: readonly unknown[]) => void told.push(words.join(" "));
+    // --- events
+    for await (const { id, type, variable } of chat.events({ after: 0 })) {
+      log(id, type, variable?.name, variable?.bytes);
+      if (type === "variable.deleted") break;
+    }
+    // ---
+    expect(told).toEqual(["1 variable.saved user 14", "2 variable.deleted user 14"]);
+  }));
+
+it("gives way, the least recently used first, and says so", async () => {
+  const model = scriptedModel([]);
+  // --- retention
+  const runtime = createRuntime({
+    agents,
+    model,
+    retention: {
+      quotaBytes: 65_536, // of all values of a conversation
+      variableIdleMs: 3_600_000, // an unused variable
+      conversationIdleMs: 86_400_000, // an unused conversation
+    },
+  });
+  // ---
+  await withWorker(runtime, async (own) => {
+    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
+    await variables.put("kept", "x".repeat(20_000), { pin: true });
+    await variables.put("old", "x".repeat(40_000));
+    await variables.put("new", "x".repeat(40_000));
+    expect(await failureOf(variables.get("old"))).toMatchObject({
+      code: "variable_evicted",
+      status: 410,
+      details: { tombstone: { name: "old", reason: "quota" } },
+    });
+    expect((await variables.list()).variables.map(({ name }) => name)).toEqual(["kept", "new"]);
+    expect(await failureOf(variables.put("more", "x".repeat(60_000)))).toMatchObject({
+      code: "limit_exceeded",
+    });
+    expect(await variables.reset()).toEqual({ deleted: ["new"] });
+  });
+});
+
+it("has the limits that the guide tells", () => {
+  expect(limits).toMatchObject({
+    maxNameChars: 64,
+    maxJsonBytes: 16 * 1_048_576,
+    maxValueBytes: 95 * 1_048_576,
+    maxConversationBytes: 256 * 1_048_576,
+    maxRowBytes: 64 * 1_024,
+    maxChunkedBytes: 8 * 1_048_576,
+    maxDescriptionChars: 500,
+    maxVariablePageSize: 1_000,
+    maxTombstones: 1_000,
+    maxEvents: 10_000,
+    variableIdleMs: 24 * 3_600_000,
+    conversationIdleMs: 30 * 86_400_000,
+    maxMessageTextChars: 20_000,
+    maxListedVariables: 20,
+  });
+});
