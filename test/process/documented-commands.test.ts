@@ -44,7 +44,7 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
 };
 
 /** Everything else is typed as it stands, if it begins with one of these. */
-const typed = /^(?:[A-Z]+=\$\()?(?:curl|seq|split|head) /;
+const typed = /^(?:[A-Z]+=\$\()?(?:curl|head|seq|split) /;
 
 /** What a document calls `$PLAN` is what the server said before. */
 const told = {
