@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -46,14 +46,6 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
 /** Everything else is typed as it stands, if it begins with one of these. */
 const typed = /^(?:[A-Z]+=\$\()?(?:curl|head|seq|split) /;
 
-/** What a document calls `$PLAN` is what the server said before. */
-const told = {
-  PLAN: /^\{"id":"([^"]+)","status":"(?:proposed|approved)"/,
-  APPROVAL: /"approvalId":"([^"]+)"/,
-  TICKET: /"ticket":"([^"]+)"/,
-  IMPORT: /"import":"([^"]+)"/,
-};
-
 /** Ubuntu's of 2022 lacks `--json`, and some images have no curl at all. */
 const hasCurl = spawnSync("curl", ["--json", "{}", "--version"]).status === 0;
 
@@ -83,15 +75,7 @@ class Shell {
     let problem = "";
     child.stderr.setEncoding("utf8").on("data", (text: string) => (problem += text));
     const code = await new Promise<number | null>((done) => child.once("close", done));
-    this.#remember(output);
     return { code, output: output === "" ? problem : output };
-  }
-
-  #remember(output: string): void {
-    for (const [name, pattern] of Object.entries(told)) {
-      const value = pattern.exec(output)?.[1];
-      if (value !== undefined) appendFileSync(this.#state, `\n${name}='${value}'\n`);
-    }
   }
 
   close(): void {
