@@ -13,7 +13,7 @@ import type { Account } from "./spend/account.ts";
 import { type Agent, isGiven } from "./agent.ts";
 import { lookupOf } from "./answer.ts";
 import { type AskColleague, type Colleague, DELEGATE } from "./delegate-tool.ts";
-import { nameOf } from "./model/model-call.ts";
+import { modelNameOf } from "./model/resolved-model.ts";
 import { Steps } from "./steps.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import { TurnState } from "./log/turn-state.ts";
@@ -82,7 +82,7 @@ class SubTurn {
     this.#options = options;
     this.#agent = agent;
     this.#question = question;
-    const activity = { kind: "agent", name: agent.name, ...nameOf(model) } as const;
+    const activity = { kind: "agent", name: agent.name, ...modelNameOf(model) } as const;
     this.#observed = call.observer?.begin(activity);
     this.#state = new TurnState({
       id,

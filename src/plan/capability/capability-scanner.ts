@@ -1,7 +1,7 @@
 import { limits } from "../../limits.ts";
 import { CodeTracker } from "../../reference/code-tracker.ts";
 import { type CapabilityCall, callOf } from "./capability-call.ts";
-import { endsName, OPENING, TagBounds } from "./xml-bounds.ts";
+import { endsName, OPENING, TagBounds } from "./tag-bounds.ts";
 import { readTag } from "./xml-tag.ts";
 
 const LESS = 60;

@@ -3,7 +3,7 @@ import { codePointCount } from "../../value/characters.ts";
 import { type CapabilityCall, callOf } from "./capability-call.ts";
 import type { NamedCall } from "./with-known-tools.ts";
 import type { Finding, PlanCall, ReadPlan } from "../plan.ts";
-import { endsName, OPENING, TagBounds } from "./xml-bounds.ts";
+import { endsName, OPENING, TagBounds } from "./tag-bounds.ts";
 import { readTag, type TagReading, withLineFeeds, type XmlFault } from "./xml-tag.ts";
 
 const UNCLOSED = {

@@ -10,9 +10,9 @@ import { addLanguageModelUsage } from "ai/internal";
 import { ByrefError, codeOf, messageOf } from "../../errors.ts";
 import type { Awaitable } from "../../store/variable-store.ts";
 import type { Observer } from "../../tool/observer.ts";
-import { clip } from "../../value/characters.ts";
-import { type Json } from "../../value/json.ts";
-import { type ModelCall, modelCall, nameOf } from "./model-call.ts";
+import { clip, type Json } from "../../value/json.ts";
+import { type ModelCall, prepareModelCall } from "./prepare-model-call.ts";
+import { modelNameOf } from "./resolved-model.ts";
 import { failureOf, pause, retryDelayMs } from "./model-failure.ts";
 import { ModelTry, NotTaken } from "./model-try.ts";
 import type { SavingsCounter } from "../spend/savings.ts";
@@ -70,11 +70,11 @@ export async function callModel(
   messages: readonly ModelMessage[],
 ): Promise<CallModelResult> {
   const { model, instructions, tools, signal, reset, sleep = pause, idSuffix = "" } = context;
-  const named = nameOf(model);
+  const named = modelNameOf(model);
   let call: ModelCall | undefined;
   const prepare = async (signal: AbortSignal) => {
     if (call !== undefined) return call;
-    call = await modelCall({ model, instructions, messages, tools, signal });
+    call = await prepareModelCall({ model, instructions, messages, tools, signal });
     context.savings.addPrompt(call.options.prompt);
     return call;
   };

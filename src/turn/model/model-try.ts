@@ -3,7 +3,7 @@ import type { LanguageModelUsage, UIMessageChunk } from "ai";
 import { asLanguageModelUsage } from "ai/internal";
 import { limits } from "../../limits.ts";
 import type { Json } from "../../value/json.ts";
-import type { ModelCall } from "./model-call.ts";
+import type { ModelCall } from "./prepare-model-call.ts";
 import { fileChunk, plainChunk, ToolChunks } from "./model-chunks.ts";
 import { BrokenOff } from "./model-failure.ts";
 import type { CallModelOptions, CallModelResult, ToolCall } from "./call-model.ts";

@@ -1,9 +1,8 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { type LanguageModel, type ModelMessage, type ToolSet, wrapLanguageModel } from "ai";
+import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
-import { ByrefError } from "../../errors.ts";
-import type { ModelName } from "../../tool/observer.ts";
 import { promptMessages } from "./prompt-messages.ts";
+import { resolvedModel } from "./resolved-model.ts";
 
 /** What a model is asked. */
 interface ModelRequest {
@@ -21,7 +20,7 @@ export interface ModelCall {
 }
 
 /** The call that the SDK's own loop would make, of a model in any version that it knows. */
-export async function modelCall(request: ModelRequest): Promise<ModelCall> {
+export async function prepareModelCall(request: ModelRequest): Promise<ModelCall> {
   const { instructions, tools, signal } = request;
   const model = resolvedModel(request.model);
   const supportedUrls = await model.supportedUrls;
@@ -44,37 +43,4 @@ export async function modelCall(request: ModelRequest): Promise<ModelCall> {
       toolChoice: { type: "auto" },
     },
   };
-}
-
-/**
- * The SDK's own resolving brings its gateway along, for models that are given as text: 28 KiB of a Worker
- * (gzip), used or not.
- */
-export function resolvedModel(model: LanguageModel): LanguageModelV4 {
-  if (typeof model === "string") return resolvedModel(namedModel(model));
-  switch (model.specificationVersion) {
-    case "v4":
-      return model;
-    case "v3":
-    case "v2":
-      return wrapLanguageModel({ model, middleware: [] });
-    default:
-      throw new ByrefError(
-        "bad_configuration",
-        "The model is of a version that is not known here.",
-      );
-  }
-}
-
-/** What it is called; whose a model is that is given as text is not known. */
-export function nameOf(model: LanguageModel): ModelName {
-  if (typeof model === "string") return { model, provider: "unknown" };
-  return { model: model.modelId, provider: model.provider };
-}
-
-function namedModel(name: string): Exclude<LanguageModel, string> {
-  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER;
-  if (provider !== undefined) return provider.languageModel(name);
-  const message = "A model given as text needs AI_SDK_DEFAULT_PROVIDER; pass a provider's model.";
-  throw new ByrefError("bad_configuration", message);
 }
