@@ -32,6 +32,7 @@ export async function expandedResult<Result extends Answered>(
     .then(() => result.output)
     .then((value) => ({ value: expandedIn(value, store) }))
     .catch(() => undefined);
+  // What is not named here is the result's own.
   return Object.create(result, {
     text: { value: text },
     ...(output === undefined ? {} : { output: { value: await output.value } }),
@@ -48,7 +49,7 @@ export function expandedStreamResult<Tools extends ToolSet, Result extends Strea
 ): Result {
   const stream = () => result.stream.pipeThrough<TextStreamPart<Tools>>(expandStream<Tools>(store));
   // The SDK's methods make responses of `this.stream`, which is then ours. What splits the stream has
-  // to do so where the SDK does.
+  // to do so where the SDK does. All else is the result's own.
   return Object.create(result, {
     stream: { get: stream },
     fullStream: { get: stream },
@@ -71,6 +72,7 @@ async function expanded(text: string, store: VariableStore): Promise<string> {
 
 /** Every text in the value: a structured answer keeps its types. */
 async function expandedIn<Value>(value: Value, store: VariableStore): Promise<Value> {
+  // A text for a text, and all around it as it was.
   return (await expandedDeep(value, store)) as Value;
 }
 

@@ -11,6 +11,7 @@ type ModelOutput = Awaited<ReturnType<ToModelOutput>>;
  */
 export function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefined {
   if (toModelOutput === undefined) return undefined;
+  // The SDK types it by the tool's output, which it is given here.
   const own = toModelOutput as ToModelOutput;
   return async ({ output, ...call }) => {
     const given: unknown = output;
@@ -18,6 +19,7 @@ export function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefin
     if (!isObject(given) || !("$var" in given || "notKept" in given)) {
       return own({ ...call, output: given });
     }
+    // A handle is JSON: `tool-output.ts` made it.
     if (!("value" in given)) return { type: "json", value: given as JsonValue };
     const said = await own({ ...call, output: given.value });
     return named(String(given.$var), said);

@@ -12,6 +12,7 @@ export function resolvedApproval(approval: ToolApproval, store: VariableStore): 
     return async (call) => {
       const { toolCall } = call;
       const input = await resolved(toolCall.input, store);
+      // The same call: its input is as its schema has it.
       return approval({ ...call, toolCall: { ...toolCall, input } as typeof toolCall });
     };
   }
@@ -22,6 +23,7 @@ export function resolvedApproval(approval: ToolApproval, store: VariableStore): 
           decide(await resolved(input, store), options)
       : decide,
   ]);
+  // The same names, with what decides of each.
   return Object.fromEntries(entries) as ToolApproval;
 }
 

@@ -87,6 +87,7 @@ class VariableAgent<
     this.#settings = settings;
     this.#options = options;
     const store = typeof options.store === "object" ? options.store : this.#ownStore;
+    // An agent without tools has a set of none.
     this.#tools = wrapTools(settings.tools ?? ({} as Tools), { ...options, store });
   }
 
@@ -121,6 +122,7 @@ class VariableAgent<
 
   #agentWith(store: VariableStore): Base<CallOptions, Tools, Own, Answer> {
     const { prepareCall } = this.#settings;
+    // The SDK calls it with what the agent's own types say; we look at no more than `Prepared` has.
     const prepare = async (given: Prepared) => {
       const prepared = prepareCall === undefined ? given : await prepareCall(given as never);
       return this.#prepared(prepared as Prepared, store);

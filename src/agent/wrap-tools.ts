@@ -64,6 +64,7 @@ function wrap(name: string, tool: AnyTool, options: WrapOptions): AnyTool {
   const isProvidersOwn = tool.type === "provider" && tool.isProviderExecuted;
   if (isProvidersOwn || tool.execute === undefined) return tool;
   const schema = asSchema(tool.inputSchema);
+  // As a tool of the application's own, whoever defines its schema.
   const inner = { ...tool, type: undefined, inputSchema: schema } as AnyTool;
   const prepare = async (input: unknown, call: Call): Promise<Prepared> => {
     const wrapped = await wrapTool(name, inCall(inner, call), options);
@@ -79,6 +80,7 @@ function wrap(name: string, tool: AnyTool, options: WrapOptions): AnyTool {
     options.policy !== undefined ||
     options.policies?.[name]?.approval === true;
   const { outputSchema: _outputSchema, onInputAvailable: _told, ...rest } = tool;
+  // The SDK's type of a tool hangs on that of its input, which nobody knows here.
   return {
     ...rest,
     // Without a validator: the resolved input is checked, not the references. A tool that a provider
@@ -111,6 +113,7 @@ function inCall(tool: AnyTool, { context, experimental_sandbox }: Call): AnyTool
   const told = (listener: unknown) => (input: unknown, options: object) =>
     (listener as Listener)(input, Object.assign(options, beside));
   const toldOnce = onInputAvailable as ((options: object) => unknown) | undefined;
+  // The same tool, with listeners of the same kinds.
   return {
     ...tool,
     execute: told(execute),

@@ -77,16 +77,24 @@ export class Batch {
   async #saveLater(waiting: Promise<void>): Promise<readonly VariableInfo[]> {
     await waiting;
     try {
-      for (let tries = 1; ; tries++) {
-        try {
-          return this.#commit();
-        } catch (error) {
-          if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
-        }
+      for (let tries = 1; tries < MAX_TRIES; tries++) {
+        const infos = this.#commitUnlessOvertaken();
+        if (infos !== undefined) return infos;
         await this.#prepareFrom(0);
       }
+      return this.#commit();
     } finally {
       this.settle();
+    }
+  }
+
+  /** Undefined if somebody came first. */
+  #commitUnlessOvertaken(): readonly VariableInfo[] | undefined {
+    try {
+      return this.#commit();
+    } catch (error) {
+      if (codeOf(error) === "conflict") return undefined;
+      throw error;
     }
   }
 

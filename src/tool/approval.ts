@@ -55,6 +55,7 @@ function request(
 const MAX_SHOWN_CHARS = 2_000;
 
 function withoutBytes(value: Json): Json {
+  // A reference to bytes has put them there (`store-lookup.ts`).
   if ((value as unknown) instanceof Uint8Array) return "[bytes]";
   if (isJsonArray(value)) return value.slice(0, MAX_SHOWN_CHARS).map(withoutBytes);
   if (!isJsonObject(value)) return value;

@@ -44,6 +44,7 @@ function executionOptions(
     abortSignal,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
     get messages() {
+      // A copy is of the type of what it copies.
       return messages.map(copied) as ModelMessage[];
     },
   };

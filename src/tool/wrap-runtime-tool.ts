@@ -54,7 +54,8 @@ export async function wrapRuntimeTool(
     const shown = isOneOfFew ? await tool.toModelOutput?.(output, store) : undefined;
     return shown ?? { type: "json", value: output };
   };
-  // Without a validator: what is wrong with an input the model is told in our words.
+  // Without a validator: what is wrong with an input the model is told in our words. The SDK's type of a
+  // tool hangs on its input's, which this schema does not tell.
   const shown = {
     description,
     inputSchema: jsonSchema(schema),

@@ -52,7 +52,7 @@ export async function wrapTool(
   const widened = widenSchema(schema);
   const targets = targetsOf(name, options.outputPath);
   const extended = targets === true ? withTarget(widened, tool.strict === true) : undefined;
-  // Without a validator: the resolved input is checked, not the references.
+  // Without a validator: the resolved input is checked, not the references. It is the tool, but for that.
   const shown = { ...rest, inputSchema: jsonSchema(extended ?? widened) } as AnyTool;
   // A tool that has no room for the parameter is one whose model says nothing.
   const target = targets === true ? extended !== undefined : targets;

@@ -5,12 +5,12 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import type { Sql, SqlRow, SqlValue } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { Awaitable, VariableInfo, VariableStore } from "../../src/store/variable-store.ts";
+import type { Awaitable, VariableStore } from "../../src/store/variable-store.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";
 import type { Json } from "../../src/value/json.ts";
 import { NodeSql } from "../support/node-sql.ts";
+import { START_MS, withCode } from "./variable-store-fixture.ts";
 
-export const START_MS = Date.UTC(2026, 0, 1);
 export const MINUTE_MS = 60_000;
 export const KIB = 1_024;
 export const MIB = 1_048_576;
@@ -172,15 +172,6 @@ export async function seen(store: VariableStore, names: readonly string[] = []) 
   for (const { name, type } of known.list)
     if (type !== "bytes") values[name] = await store.read(name);
   return { ...known, values };
-}
-
-export function namesOf(infos: readonly Pick<VariableInfo, "name">[]): readonly string[] {
-  return infos.map(({ name }) => name);
-}
-
-/** Matches an error by its code. */
-export function withCode(code: string) {
-  return expect.objectContaining({ code });
 }
 
 /** Fails with this code, be it at once or later. */

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { bytesOf, facts, MINUTE_MS, namesOf, START_MS } from "./store-fixture.ts";
+import { bytesOf, facts, MINUTE_MS } from "./store-fixture.ts";
+import { namesOf, START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 const HOUR_MS = 60 * MINUTE_MS;

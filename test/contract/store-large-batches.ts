@@ -5,10 +5,11 @@ import {
   arrayOfBytes,
   encode,
   objectOfBytes,
-  streamed,
   plainTextOfBytes,
+  streamed,
 } from "./store-content.ts";
-import { expectFailure, isSame, MIB, namesOf, seen } from "./store-fixture.ts";
+import { expectFailure, isSame, MIB, seen } from "./store-fixture.ts";
+import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 /** Writes in two halves, and several writes in one. */

@@ -9,7 +9,8 @@ import {
   streamed,
   textOfBytes,
 } from "./store-content.ts";
-import { expectFailure, isSame, KIB, MIB, namesOf, seen } from "./store-fixture.ts";
+import { expectFailure, isSame, KIB, MIB, seen } from "./store-fixture.ts";
+import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 /** Writes that depend on what is there, races, halves and batches. */

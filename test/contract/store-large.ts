@@ -9,7 +9,8 @@ import {
   streamed,
   textOfBytes,
 } from "./store-content.ts";
-import { bytesOf, expectFailure, isSame, KIB, MIB, withCode } from "./store-fixture.ts";
+import { bytesOf, expectFailure, isSame, KIB, MIB } from "./store-fixture.ts";
+import { withCode } from "./variable-store-fixture.ts";
 import { largeBatches } from "./store-large-batches.ts";
 import { largeWrites } from "./store-large-writes.ts";
 import { openValues } from "./store-open.ts";

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { Page } from "../../src/store/variable-store.ts";
-import { MINUTE_MS, namesOf, START_MS } from "./store-fixture.ts";
+import { MINUTE_MS } from "./store-fixture.ts";
+import { namesOf, START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 const COUNT = 10_000;

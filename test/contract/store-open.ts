@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
-import { encode, streamed, plainTextOfBytes } from "./store-content.ts";
-import { expectFailure, KIB, MIB, START_MS } from "./store-fixture.ts";
+import { encode, plainTextOfBytes, streamed } from "./store-content.ts";
+import { expectFailure, KIB, MIB } from "./store-fixture.ts";
+import { START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 /** An open value stays as it is until it is closed. */

@@ -1,16 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Write } from "../../src/store/variable-store.ts";
 import { streamed } from "./store-content.ts";
-import {
-  bytesOf,
-  expectFailure,
-  facts,
-  KIB,
-  MIB,
-  MINUTE_MS,
-  namesOf,
-  START_MS,
-} from "./store-fixture.ts";
+import { bytesOf, expectFailure, facts, KIB, MIB, MINUTE_MS } from "./store-fixture.ts";
+import { namesOf, START_MS } from "./variable-store-fixture.ts";
 import { idleVariables } from "./store-idle.ts";
 import { manyVariables } from "./store-many.ts";
 import type { Testing } from "./store-testing.ts";

@@ -2,16 +2,8 @@ import { expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { Change, VariableStore } from "../../src/store/variable-store.ts";
 import { arrayOfBytes } from "./store-content.ts";
-import {
-  expectFailure,
-  facts,
-  isSame,
-  KIB,
-  MINUTE_MS,
-  namesOf,
-  seen,
-  START_MS,
-} from "./store-fixture.ts";
+import { expectFailure, facts, isSame, KIB, MINUTE_MS, seen } from "./store-fixture.ts";
+import { namesOf, START_MS } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 const NAMES = ["due", "kept", "list", "large", "new", "gone", "variable_1", "variable_2"];

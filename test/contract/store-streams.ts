@@ -11,7 +11,8 @@ import {
   textPattern,
   textPieces,
 } from "./store-content.ts";
-import { bytesOf, expectFailure, isSame, MIB, withCode } from "./store-fixture.ts";
+import { bytesOf, expectFailure, isSame, MIB } from "./store-fixture.ts";
+import { withCode } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 const TYPES = ["text/plain", "application/x-ndjson", "application/json", "image/png"];

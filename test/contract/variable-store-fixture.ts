@@ -25,7 +25,7 @@ export async function observe(store: VariableStore) {
   return { list: store.list(), values, count: store.count(), nextDueMs: store.nextDueMs() };
 }
 
-export function namesOf(infos: readonly VariableInfo[]): readonly string[] {
+export function namesOf(infos: readonly Pick<VariableInfo, "name">[]): readonly string[] {
   return infos.map(({ name }) => name);
 }
 

@@ -190,6 +190,7 @@ function isUsable(schema: McpDefinition["inputSchema"]): boolean {
   if (!isShallow(schema, MAX_SCHEMA_DEPTH)) return false;
   if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS) return false;
   try {
+    // The protocol says that it is one: what is none throws.
     widenSchema(schema as JSONSchema7);
     return true;
   } catch {

@@ -194,7 +194,7 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
   const schema = { ...inputSchema, type: "object", properties: inputSchema.properties ?? {} };
   return dynamicTool({
     ...(description === undefined ? {} : { description: clip(description, MAX_DESCRIPTION_CHARS) }),
-    // The server checks its inputs itself.
+    // The server checks its inputs itself; that this is a schema, `isUsable` has seen.
     inputSchema: jsonSchema(schema as JSONSchema7),
     execute: async (input, { abortSignal }) =>
       valueOfResult(await connection.call(definition, isObject(input) ? input : {}, abortSignal)),

@@ -1,14 +1,14 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
-import { compact, type Json } from "../../value/json.ts";
-import { formatPath, type Path } from "../../value/path.ts";
+import { compact, isScalar, type Json } from "../../value/json.ts";
+import { formatPath, type Path, type Segment } from "../../value/path.ts";
 import { charsOf, MAX_COUNT, MAX_OUTPUT_CHARS } from "./bounded-output.ts";
 import { type Matcher, matcherFor } from "./matcher.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { type Hit, hitsIn, hitsUnder, type JsonSearch, nearestReference } from "./search-json.ts";
 import { searchText } from "./search-text.ts";
-import { childrenOf, partAt, type Sequence, valueAt } from "./sequence.ts";
+import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequence.ts";
 import { lookedAt, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 export interface SearchOptions {
@@ -98,24 +98,18 @@ interface Below {
   readonly rest: Path | undefined;
 }
 
-async function runOnJson(
-  search: Search,
-  part: { readonly sequence: Sequence } | { readonly value: Json },
-  { base, rest }: Below,
-): Promise<void> {
+async function runOnJson(search: Search, part: Part, { base, rest }: Below): Promise<void> {
   const { target, matcher, findings, maxWork, offset } = search;
   const charsOfOne = "sequence" in part ? part.sequence.averageChars : 1;
   let unit = offset;
   const isOver = () => matcher.work + (unit - offset) * charsOfOne > maxWork;
   const json: JsonSearch = { name: target.name, matcher, rest: rest ?? [], isOver };
-  const isScalar = "value" in part && (typeof part.value !== "object" || part.value === null);
-  if (isScalar) return findings.addUnit(firstOf(hitsIn(json, base, part.value)), { unit, base });
-  const [first] = "sequence" in part ? (await part.sequence.pathOf(0)).slice(-1) : [];
-  const shift = first !== undefined && "index" in first ? first.index : 0;
-  const above = "sequence" in part ? (await part.sequence.pathOf(0)).slice(0, -1) : base;
+  if ("value" in part && isScalar(part.value)) {
+    return findings.addUnit(firstOf(hitsIn(json, base, part.value)), { unit, base });
+  }
+  const pathOf = await pathsIn(part, base);
   for await (const { path: step, value } of childrenOf(part, offset)) {
-    const place = "index" in step ? { index: step.index + shift } : step;
-    const path = [...above, place];
+    const path = pathOf(step);
     const found = rest === undefined ? hitsUnder(json, path, value) : hitsIn(json, path, value);
     const hits = firstOf(found);
     // What was searched in part only is searched again, unless it would never be searched whole.
@@ -127,6 +121,16 @@ async function runOnJson(
     }
     unit++;
   }
+}
+
+/** Where an element or a key lies in the variable; the elements of a slice begin further behind. */
+async function pathsIn(part: Part, base: Path): Promise<(step: Segment) => Path> {
+  if ("value" in part) return (step) => [...base, step];
+  const start = await part.sequence.pathOf(0);
+  const first = start.at(-1);
+  const shift = first !== undefined && "index" in first ? first.index : 0;
+  const above = start.slice(0, -1);
+  return (step) => [...above, "index" in step ? { index: step.index + shift } : step];
 }
 
 interface Hits {

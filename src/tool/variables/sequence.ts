@@ -22,11 +22,11 @@ export interface Sequence {
   pathOfSlice(from: number, to: number): Path;
 }
 
-/** What the target is: a sequence, or a value of another kind. Of what is stored as one, nothing is loaded. */
-export async function partAt(
-  store: VariableStore,
-  target: Target,
-): Promise<{ readonly sequence: Sequence } | { readonly value: Json }> {
+/** What a target is: a sequence, or a value of another kind. */
+export type Part = { readonly sequence: Sequence } | { readonly value: Json };
+
+/** What the target is. Of what is stored as a sequence nothing is loaded. */
+export async function partAt(store: VariableStore, target: Target): Promise<Part> {
   const info = existing(store, target.name);
   const bounds = sliceOf(info, target.path);
   if (bounds !== undefined) return { sequence: stored(store, info, bounds) };
@@ -126,10 +126,7 @@ export interface Child {
 }
 
 /** The elements of an array, or the values of an object, one after the other, loaded in batches. */
-export async function* childrenOf(
-  part: { readonly sequence: Sequence } | { readonly value: Json },
-  first = 0,
-): AsyncGenerator<Child> {
+export async function* childrenOf(part: Part, first = 0): AsyncGenerator<Child> {
   if ("value" in part) {
     if (isScalar(part.value)) return;
     for (const [key, value] of Object.entries(part.value).slice(first)) {
