@@ -18,6 +18,9 @@ export function idleFrom(timeMs: number): number {
   return timeMs + limits.variableIdleMs;
 }
 
+/** What is seen of a store in which nothing is. */
+export const NOTHING = { list: [], count: 0, values: [], nextDueMs: undefined };
+
 /** What a reader who knows no name can see of a store. Reading is a use: the list is made after it. */
 export async function observe(store: VariableStore) {
   const values: (Json | undefined)[] = [];

@@ -6,6 +6,7 @@ import {
   idleFrom,
   iso,
   namesOf,
+  NOTHING,
   observe,
   START_MS,
 } from "./variable-store-fixture.ts";
@@ -16,12 +17,7 @@ export function deleting(at: Fixture): void {
     for (const value of [1, "x".repeat(100_000)]) {
       await at.store.save({ name: "a", value, tool: "t", ttlMs: 5 });
       expect(at.store.delete("a")).toBe(true);
-      expect(await observe(at.store)).toEqual({
-        list: [],
-        count: 0,
-        values: [],
-        nextDueMs: undefined,
-      });
+      expect(await observe(at.store)).toEqual(NOTHING);
       for (const left of [await at.store.read("a"), at.store.info("a"), at.store.tombstone("a")])
         expect(left).toBeUndefined();
       expect(at.store.couldBegin("")).toBe(false);
@@ -308,12 +304,7 @@ export function tombstones(at: Fixture): void {
 
   it("are not counted, listed or due", async () => {
     await evictAll(["a", "b"]);
-    expect(await observe(at.store)).toEqual({
-      list: [],
-      count: 0,
-      values: [],
-      nextDueMs: undefined,
-    });
+    expect(await observe(at.store)).toEqual(NOTHING);
     expect(await at.store.read("a")).toBeUndefined();
   });
 

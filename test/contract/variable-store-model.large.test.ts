@@ -3,12 +3,11 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";
 import type { Json } from "../../src/value/json.ts";
-import { NodeSql } from "../support/node-sql.ts";
+import { migratedSql } from "../support/node-sql.ts";
 import { commands, IDLE_MS, largeValues, names, readPaths } from "./variable-store-arbitraries.ts";
 import { expectSameOf, observing, type Real, wake } from "./variable-store-commands.ts";
 import { Model } from "./variable-store-model.ts";
@@ -42,12 +41,6 @@ const subjects: Readonly<Record<string, (options: StoreOptions) => Subject>> = {
     return { wake, close: () => sql.close(), blobs };
   },
 };
-
-function migratedSql(): NodeSql {
-  const sql = new NodeSql();
-  migrate(sql);
-  return sql;
-}
 
 describe.each(Object.entries(subjects))("%s", { timeout: 120_000 }, (name, make) => {
   it.each([limits.maxConversationBytes, 150])(

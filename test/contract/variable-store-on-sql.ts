@@ -1,7 +1,6 @@
-import { migrate } from "../../src/store/rows/migrations.ts";
 import type { Sql } from "../../src/store/rows/sql.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import { NodeSql } from "../support/node-sql.ts";
+import { migratedSql, type NodeSql } from "../support/node-sql.ts";
 import { type StoreContract, type StoreOptions, variableStoreContract } from "./variable-store.ts";
 
 /** A contract of a store over SQLite in plain Node, for each test over a database of its own. */
@@ -13,8 +12,7 @@ export function contractOnSql(
   const opened = new Map<VariableStore, NodeSql>();
   contract(
     (options) => {
-      const sql = new NodeSql();
-      migrate(sql);
+      const sql = migratedSql();
       const store = make(sql, options);
       opened.set(store, sql);
       return store;

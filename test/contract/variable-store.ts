@@ -6,6 +6,7 @@ import {
   type Fixture,
   iso,
   namesOf,
+  NOTHING,
   observe,
   START_MS,
 } from "./variable-store-fixture.ts";
@@ -66,12 +67,7 @@ function fixtureOf(
 
 function savingAndReading(at: Fixture): void {
   it("knows nothing at first", async () => {
-    expect(await observe(at.store)).toEqual({
-      list: [],
-      count: 0,
-      values: [],
-      nextDueMs: undefined,
-    });
+    expect(await observe(at.store)).toEqual(NOTHING);
     expect(await at.store.read("a")).toBeUndefined();
     expect(at.store.info("a")).toBeUndefined();
     expect(at.store.tombstone("a")).toBeUndefined();

@@ -1,5 +1,6 @@
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
 import { limits } from "../../src/limits.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
 import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../src/store/rows/sql.ts";
 
 /** Cloudflare's bounds for one statement. */
@@ -110,4 +111,11 @@ function bytesOf(value: SqlValue): number {
 function requireAtMost(maximum: number, actual: number, what: string): void {
   if (actual > maximum)
     throw new RangeError(`${what} are at most ${maximum}, these are ${actual}.`);
+}
+
+/** With the schema as it is now, and nothing in it. */
+export function migratedSql(): NodeSql {
+  const sql = new NodeSql();
+  migrate(sql);
+  return sql;
 }

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { Labels } from "../../src/tool/labels.ts";
@@ -12,18 +11,14 @@ import {
   type VariableToolsOptions,
 } from "../../src/tool/variables/variable-tools.ts";
 import type { Json } from "../../src/value/json.ts";
-import { NodeSql } from "./node-sql.ts";
+import { migratedSql } from "./node-sql.ts";
 
 /** The stores that the tools are tried on. */
 export const stores: readonly { readonly title: string; readonly open: () => VariableStore }[] = [
   { title: "MemoryStore", open: () => new MemoryStore() },
   {
     title: "SqlStore",
-    open: () => {
-      const sql = new NodeSql();
-      migrate(sql);
-      return new SqlStore(sql, {});
-    },
+    open: () => new SqlStore(migratedSql()),
   },
 ];
 

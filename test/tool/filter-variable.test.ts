@@ -1,14 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { filterVariable } from "../../src/tool/variables/filter-variable.ts";
 import { type SaveTarget, saveTargetIn } from "../../src/tool/save-target.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
 import type { Json } from "../../src/value/json.ts";
-import { NodeSql } from "../support/node-sql.ts";
+import { migratedSql } from "../support/node-sql.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
 
 const NAME = "filter_variable";
@@ -271,9 +270,7 @@ describe("the cost of filter_variable", () => {
   });
 
   it("is bounded: more than 32 MiB are filtered in parts, and what is kept fits a value", async () => {
-    const sql = new NodeSql();
-    migrate(sql);
-    const store = new SqlStore(sql, {});
+    const store = new SqlStore(migratedSql());
     const line = (id: number) => `{"id":${id},"text":"${"x".repeat(1_000_000)}"}\n`;
     const lines = Array.from({ length: 36 }, (_, id) => line(id));
     const stream = new Blob(lines).stream();

@@ -3,14 +3,7 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import { previewOf } from "../../src/value/preview.ts";
-
-const anyJson = fc.jsonValue({ maxDepth: 8 }) as fc.Arbitrary<Json>;
-
-function nested(levels: number, wrap: (inner: Json) => Json): Json {
-  let value: Json = 1;
-  for (let level = 0; level < levels; level++) value = wrap(value);
-  return value;
-}
+import { anyJson, nested } from "../support/json-values.ts";
 
 /** The elements that a preview of an array shows, and how many it says are left out. */
 function readArrayPreview(preview: string): { shown: readonly Json[]; left: number } {

@@ -3,14 +3,7 @@ import { describe, expect, it } from "vitest";
 import { limits } from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import { shapeOf } from "../../src/value/shape.ts";
-
-const anyJson = fc.jsonValue({ maxDepth: 8 }) as fc.Arbitrary<Json>;
-
-function nested(levels: number, wrap: (inner: Json) => Json): Json {
-  let value: Json = 1;
-  for (let level = 0; level < levels; level++) value = wrap(value);
-  return value;
-}
+import { anyJson, nested } from "../support/json-values.ts";
 
 function wide(keys: number, value: Json, name = "key"): Json {
   return Object.fromEntries(
