@@ -1,0 +1,129 @@
+import { tool } from "ai";
+import { type Agent, createRuntime, limits } from "byref";
+import { createClient } from "byref/client";
+import { expect, it } from "vitest";
+import * as z from "zod";
+import { sendTo } from "../../support/client.ts";
+import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
+import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { endless } from "../../support/tenant.ts";
+
+const rows = Array.from({ length: 500 }, (_, id) => ({ id, note: "x".repeat(20) }));
+const shop: Agent = {
+  name: "shop",
+  description: "",
+  instructions: "Help.",
+  tools: {
+    list_rows: tool({ inputSchema: z.object({}), execute: () => rows }),
+    act: tool({ inputSchema: z.object({}), execute: () => 1 }),
+  },
+};
+const tokens = { input: 60, output: 40 };
+
+/** What a message shows of tools' results. */
+function outputsIn(content: string | readonly object[]): readonly unknown[] {
+  const parts = typeof content === "string" ? [] : content;
+  return parts.flatMap((part) =>
+    "output" in part ? [(part.output as { value: unknown }).value] : [],
+  );
+}
+
+it("tells what a turn took, and what it would have taken by value", async () => {
+  const steps: readonly Step[] = [
+    [toolCall("list_rows", {}), finish("tool-calls", tokens)],
+    [text("All: $list_rows_1[0].note"), finish("stop", tokens)],
+  ];
+  const model = scriptedModel(steps);
+  await withWorker(createRuntime({ agents: [shop], model }), async (own) => {
+    const options = { fetch: sendTo(own as OwnRuntime) };
+    const chat = createClient(ORIGIN, options).conversation("c");
+    // --- what a turn took
+    const { usage, savings, cost } = await chat.send("Which rows are there?").json();
+    const share = savings.promptChars / savings.inlinePromptChars;
+    // ---
+    expect(usage).toEqual({ inputTokens: 120, outputTokens: 80, totalTokens: 200 });
+    const value = JSON.stringify(rows);
+    const [shown] = model.calls[1]?.prompt.flatMap(({ content }) => outputsIn(content)) ?? [];
+    const handle = JSON.stringify(shown);
+    // One call carried the handle.
+    expect(savings.inlinePromptChars - savings.promptChars).toBe(value.length - handle.length);
+    expect(share).toBeLessThan(0.15);
+    expect(savings).toMatchObject({
+      authoredChars: "$list_rows_1[0].note".length,
+      resolvedChars: 20,
+    });
+    expect(cost.rowsWritten).toBeGreaterThan(cost.alarms);
+    expect(cost.rowsRead).toBeGreaterThan(0);
+  });
+});
+
+const endlessly = () => scriptedModel(endless(1_000));
+const nameFor = (tenant: string) => ({ name: JSON.stringify([tenant, newId()]) });
+
+it("ends a turn that would spend more", async () => {
+  const model = endlessly();
+  // --- limits of spending
+  const runtime = createRuntime({
+    agents: [shop],
+    model,
+    spend: {
+      turn: { modelCalls: 10, toolCalls: 20 },
+      conversation: { tokens: 1_000_000 },
+      tenant: { modelCalls: 15, per: "day" }, // of all of its conversations; needs DIRECTORY
+    },
+  });
+  // ---
+  const tenant = `tenant ${newId()}`;
+  const ask = () =>
+    withWorker(
+      runtime,
+      async (own) => {
+        const init = json({ message: "Go." }, { accept: "application/json" });
+        return problemIn(
+          await own.call("POST", "/conversations/c/messages", init),
+          "spend_exceeded",
+        );
+      },
+      nameFor(tenant),
+    );
+  expect(await ask()).toMatchObject({ detail: expect.stringContaining("This turn may spend 10") });
+  expect(model.calls).toHaveLength(10);
+  expect(await ask()).toMatchObject({
+    detail: expect.stringContaining("This tenant may spend 15 calls of the model a day"),
+  });
+  expect(model.calls).toHaveLength(15);
+});
+
+it("counts a call that is made again, and its prompt once", async () => {
+  const fails: Step = () => {
+    throw Object.assign(new Error("fetch failed"), { isRetryable: true });
+  };
+  const said: Step = [text("Here."), finish("stop", tokens)];
+  const promptChars = async (steps: readonly Step[]) => {
+    const model = scriptedModel(steps);
+    const runtime = createRuntime({ agents: [shop], model, spend: { turn: { modelCalls: 2 } } });
+    return withWorker(runtime, async (own) => {
+      const chat = createClient(ORIGIN, { fetch: sendTo(own as OwnRuntime) }).conversation("c");
+      const { savings } = await chat.send("?").json();
+      return { calls: model.calls.length, chars: savings.promptChars };
+    });
+  };
+  const [once, again] = [await promptChars([said]), await promptChars([fails, said])];
+  expect([once.calls, again.calls]).toEqual([1, 2]);
+  expect(again.chars).toBe(once.chars);
+});
+
+it("ends a turn after so many steps without any limit of spending", async () => {
+  const model = endlessly();
+  await withWorker(createRuntime({ agents: [shop], model }), async (own) => {
+    const init = json({ message: "Go." });
+    await (await own.call("POST", "/conversations/c/messages", init)).text();
+  });
+  expect(model.calls).toHaveLength(limits.maxSteps);
+});
+
+it("has the limits that the guide tells", () => {
+  expect(limits).toMatchObject({ maxSteps: 20, turnMs: 900_000, maxHistoryChars: 120_000 });
+  expect(limits.lease).toEqual({ modelCalls: 4, toolCalls: 16, tokens: 10_000 });
+});

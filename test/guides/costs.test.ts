@@ -1,0 +1,48 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { readResults } from "../../bench/results.ts";
+
+const root = join(import.meta.dirname, "../..");
+const { rows } = readResults(join(root, "bench/results.json"));
+const lines = readFileSync(join(root, "docs/guides/costs.md"), "utf8").split("\n");
+
+/** The cells of the guide's table of figures, with its head. */
+function figures(): readonly (readonly string[])[] {
+  const first = lines.findIndex((line) => line.startsWith("| figure |"));
+  const table = lines.slice(first, lines.indexOf("", first));
+  return table.map((line) =>
+    line
+      .split("|")
+      .slice(1, -1)
+      .map((cell) => cell.trim()),
+  );
+}
+
+const [[, ...sides] = [], , ...table] = figures();
+
+/** As the guide writes it: to the digits of what is there. */
+function written(value: number, like: string): string {
+  const digits = like.includes(".") ? 1 : 0;
+  return value.toLocaleString("en", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+}
+
+it.each(table)("%s: the guide has what the benchmarks found", (name, ...shown) => {
+  const found = rows.find((row) => row.name === name)?.sides ?? {};
+  expect(found.ours).toBeDefined();
+  // A run without the peers says nothing of them.
+  const known = sides.flatMap((side, at) => {
+    const { median } = found[side] ?? {};
+    return median === undefined ? [] : [{ side, figure: shown[at] ?? "", median }];
+  });
+  expect(known.map(({ side, figure }) => [side, figure])).toEqual(
+    known.map(({ side, figure, median }) => [side, written(median, figure)]),
+  );
+});
+
+it("shows ten of them", () => {
+  expect(table).toHaveLength(10);
+});
