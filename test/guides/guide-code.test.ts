@@ -42,6 +42,13 @@ describe.each([...names])("the guide %s", (name) => {
   });
 });
 
+it("each guide is in the list of them", () => {
+  const listed = Array.from(guide("README").matchAll(/\]\(([\w-]+)\.md\)/g), ([, name]) => name);
+  expect(listed.toSorted()).toEqual(
+    expect.arrayContaining(guides.filter((one) => one !== "README")),
+  );
+});
+
 describe("code of guides", () => {
   const markdown = [
     "A guide.",
