@@ -46,8 +46,8 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
 /** Everything else is typed as it stands, if it begins with one of these. */
 const typed = /^(?:[A-Z]+=\$\()?(?:curl|head|seq|split) /;
 
-/** Ubuntu's of 2022 lacks `--json`, and some images have no curl at all. */
-const hasCurl = spawnSync("curl", ["--json", "{}", "--version"]).status === 0;
+/** Ubuntu's curl of 2022 lacks `--json`, and some images have neither of them. */
+const hasCurl = spawnSync("bash", ["-c", "curl --json '{}' --version"]).status === 0;
 
 /** A shell for one document: what it assigns, and the files that it makes, are there for its next command. */
 class Shell {
