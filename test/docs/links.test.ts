@@ -56,6 +56,13 @@ it.each(pages)("%s: what it links to is there", (page) => {
   expect(own.filter((link) => !isThere(page, link))).toEqual([]);
 });
 
+it.each(pages)("%s: the files that it names are there", (page) => {
+  const text = readFileSync(join(root, page), "utf8");
+  const named = text.matchAll(/`((?:src|test|scripts|docs|examples|bench)\/[\w./-]+\w)`/g);
+  const paths = Array.from(named, ([, path = ""]) => path);
+  expect(paths.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+});
+
 it.each(pages)("%s: the scripts that it names are there", (page) => {
   const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     scripts: Readonly<Record<string, string>>;
