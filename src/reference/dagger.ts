@@ -1,29 +1,11 @@
-import { matchName, matchPath } from "./grammar.ts";
-import {
-  type Alternatives,
-  NONE,
-  type Operand,
-  PARTIAL,
-  type Syntax,
-  wholeView,
-} from "./reference.ts";
+import { matchReference } from "./grammar.ts";
+import { type Alternatives, type Operand, type Syntax, wholeView } from "./reference.ts";
 
 /** `†name.path`; as a whole string also `†a || †b` and `†a && †b`. */
 export const dagger: Syntax = {
   name: "dagger",
   opening: "†",
-  match(view) {
-    const start = view.start + 1;
-    if (start >= view.limit) return view.ended ? NONE : PARTIAL;
-    const nameMatch = matchName(view, start);
-    if (nameMatch.end < 0) return NONE;
-    const name = view.text.slice(start, nameMatch.end);
-    if (!view.couldBegin(name)) return NONE;
-    if (nameMatch.undecided) return PARTIAL;
-    if (!view.isKnown(name)) return NONE;
-    const { end, path, undecided } = matchPath(view, nameMatch.end);
-    return undecided ? PARTIAL : { kind: "whole", end, reference: { name, path } };
-  },
+  match: (view) => matchReference(view, view.start + 1),
   alternatives,
 };
 

@@ -14,23 +14,26 @@ export function expandText(
 ): TransformStream<string, string> {
   const expander = new Expander(lookup, options);
   const outlet = new Outlet();
-  const failed = (error: unknown) => {
+  /** Stays synchronous where the lookup does. */
+  const expanding = (work: () => void | Promise<void>): void | Promise<void> => {
+    try {
+      const working = work();
+      return working === undefined ? undefined : working.catch(failed);
+    } catch (error) {
+      return failed(error);
+    }
+  };
+  const failed = (error: unknown): never => {
     outlet.error(error);
     throw error;
   };
   const writable = new WritableStream<string>({
     write(chunk) {
-      try {
-        const expanding = expander.write(chunk, outlet.emit);
-        return expanding === undefined
-          ? outlet.ready()
-          : expanding.then(() => outlet.ready()).catch(failed);
-      } catch (error) {
-        return failed(error);
-      }
+      const writing = expanding(() => expander.write(chunk, outlet.emit));
+      return writing === undefined ? outlet.ready() : writing.then(() => outlet.ready());
     },
     async close() {
-      await Promise.resolve(expander.flush(outlet.emit)).catch(failed);
+      await expanding(() => expander.flush(outlet.emit));
       outlet.end();
     },
     abort: (reason) => outlet.error(reason),

@@ -60,12 +60,7 @@ export class Expander {
     this.#options = options;
     this.#budget = options.budget ?? { leftChars: limits.maxExpansionChars };
     this.#urls = options.inUrls === true ? undefined : (options.urls ?? new UrlTracker());
-    this.#scanner = new Scanner({
-      syntaxes: pickSyntaxes(options.syntaxes),
-      ...(options.inCode === undefined ? {} : { inCode: options.inCode }),
-      ...(options.couldBegin === undefined ? {} : { couldBegin: options.couldBegin }),
-      ...(options.isKnown === undefined ? {} : { isKnown: options.isKnown }),
-    });
+    this.#scanner = new Scanner({ ...options, syntaxes: pickSyntaxes(options.syntaxes) });
   }
 
   /** Characters that are held back now; at most `maxHeldChars`. */

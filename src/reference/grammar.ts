@@ -1,12 +1,24 @@
 import { limits } from "../limits.ts";
-import { isDigit, isWordCode } from "../value/characters.ts";
-import type { Path, Segment } from "../value/path.ts";
+import { isDigit, isWordCode, type Path, type Segment } from "../value/path.ts";
+import { type Match, NONE, PARTIAL, type View } from "./reference.ts";
 
 /** A stretch of text: `limit` is where it ends, `ended` whether nothing can follow there. */
 export interface Stretch {
   readonly text: string;
   readonly limit: number;
   readonly ended: boolean;
+}
+
+/** The reference whose name stands at `start`: what every syntax has behind its opening. */
+export function matchReference(view: View, start: number): Match {
+  const nameMatch = matchName(view, start);
+  if (nameMatch.end < 0) return NONE;
+  const name = view.text.slice(start, nameMatch.end);
+  if (!view.couldBegin(name)) return NONE;
+  if (nameMatch.undecided) return PARTIAL;
+  if (!view.isKnown(name)) return NONE;
+  const { end, path, undecided } = matchPath(view, nameMatch.end);
+  return undecided ? PARTIAL : { kind: "whole", end, reference: { name, path } };
 }
 
 /** A name from `start` on: its end, or -1 (no name); `undecided` if more of it may follow. */

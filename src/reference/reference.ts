@@ -40,6 +40,18 @@ export function wholeView(text: string, start: number): View {
   };
 }
 
+/** The reference that is all of the text, in the first of the syntaxes in which it is one. */
+export function wholeReference(text: string, syntaxes: readonly Syntax[]): Operand | undefined {
+  for (const syntax of syntaxes) {
+    if (!text.startsWith(syntax.opening)) continue;
+    const match = syntax.match(wholeView(text, 0));
+    if (match.kind === "whole" && match.end === text.length) {
+      return { source: text, reference: match.reference };
+    }
+  }
+  return undefined;
+}
+
 /**
  * What a syntax answers: plain text, not decided before `limit`, or a reference that ends before `end`.
  * A syntax looks forward only, and what it decided once it would decide again with more text in view.

@@ -1,5 +1,5 @@
 import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
-import { type Operand, type Reference, type Syntax, wholeView } from "./reference.ts";
+import { type Operand, type Reference, type Syntax, wholeReference } from "./reference.ts";
 import { Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
 
@@ -43,17 +43,8 @@ export function referencesIn(
 
 function needsOf(text: string, at: string, syntaxes: readonly Syntax[]): readonly Need[] {
   if (!syntaxes.some(({ opening }) => text.includes(opening))) return [];
-  const all = (source: string, reference: Reference): Need => ({
-    at,
-    source,
-    operator: "all",
-    references: [reference],
-  });
-  for (const syntax of syntaxes) {
-    if (!text.startsWith(syntax.opening)) continue;
-    const match = syntax.match(wholeView(text, 0));
-    if (match.kind === "whole" && match.end === text.length) return [all(text, match.reference)];
-  }
+  const whole = wholeReference(text, syntaxes);
+  if (whole !== undefined) return [needOf(at, whole)];
   for (const syntax of syntaxes) {
     const alternatives = syntax.alternatives?.(text);
     if (alternatives === undefined) continue;
@@ -61,7 +52,11 @@ function needsOf(text: string, at: string, syntaxes: readonly Syntax[]): readonl
     const references = alternatives.operands.map(({ reference }) => reference);
     return [{ at, source: text, operator: alternatives.operator, references }];
   }
-  return embedded(text, syntaxes).map(({ source, reference }) => all(source, reference));
+  return embedded(text, syntaxes).map((operand) => needOf(at, operand));
+}
+
+function needOf(at: string, { source, reference }: Operand): Need {
+  return { at, source, operator: "all", references: [reference] };
 }
 
 function embedded(text: string, syntaxes: readonly Syntax[]): readonly Operand[] {

@@ -10,7 +10,7 @@ import {
   type Missing,
   type Operand,
   type Syntax,
-  wholeView,
+  wholeReference,
 } from "./reference.ts";
 import { Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
@@ -130,8 +130,8 @@ class Resolver {
 
   async #resolveText(text: string): Promise<Json> {
     if (this.#isInert(text)) return text;
-    const whole = this.#wholeReference(text);
-    if (whole !== undefined) return this.#resolveWhole(whole, text);
+    const whole = wholeReference(text, this.#syntaxes);
+    if (whole !== undefined) return this.#resolveWhole(whole);
     for (const syntax of this.#syntaxes) {
       const alternatives = syntax.alternatives?.(text);
       if (alternatives !== undefined) return this.#resolveAlternatives(alternatives, text);
@@ -139,24 +139,13 @@ class Resolver {
     return this.embed(text, "throw");
   }
 
-  #wholeReference(text: string): Operand | undefined {
-    for (const syntax of this.#syntaxes) {
-      if (!text.startsWith(syntax.opening)) continue;
-      const match = syntax.match(wholeView(text, 0));
-      if (match.kind === "whole" && match.end === text.length) {
-        return { source: text, reference: match.reference };
-      }
-    }
-    return undefined;
-  }
-
-  async #resolveWhole(operand: Operand, text: string): Promise<Json> {
+  async #resolveWhole(operand: Operand): Promise<Json> {
     const answer = await this.#lookup(operand.reference);
     // An unknown name makes no reference, but its path may hold one: ['$name'].
     if (!answer.found && answer.reason === "unknown") return this.#resolveUnknown(operand, answer);
     this.#count();
     if (answer.found) return this.#whole(operand.source, answer);
-    throw problemFrom(text, answer);
+    throw problemFrom(operand.source, answer);
   }
 
   async #resolveUnknown({ source }: Operand, answer: Missing): Promise<string> {

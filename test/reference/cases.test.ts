@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ExpandOptions } from "../../src/reference/expand.ts";
+import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
 import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { resolveReferences, type ResolveOptions } from "../../src/reference/resolve.ts";
@@ -25,10 +25,21 @@ interface InputCase {
 
 describe("streamed answers, cut everywhere", () => {
   const lookup = lookupIn(answers.variables as Record<string, Json>);
+  const expand = (chunks: readonly string[], options?: ExpandOptions) => {
+    const expander = new Expander(lookup, options);
+    let expanded = "";
+    const emit = (piece: string) => {
+      expanded += piece;
+    };
+    for (const chunk of chunks) void expander.write(chunk, emit);
+    void expander.flush(emit);
+    return expanded;
+  };
   // The file is data of this shape; each case is checked by running it.
   for (const { name, text, expect: expected, options } of answers.cases as AnswerCase[]) {
     it(name, async () => {
-      for (const chunks of cutsOf(text)) {
+      for (const chunks of cutsOf(text)) expect(expand(chunks, options)).toBe(expected);
+      for (const chunks of [[text], text.split("")]) {
         expect(await streamed(expandText(lookup, options), chunks)).toBe(expected);
       }
     });

@@ -1,0 +1,50 @@
+import { describe, expect, it } from "vitest";
+import { lookupIn, unknownName } from "../../src/reference/lookup-in.ts";
+import type { Path } from "../../src/value/path.ts";
+
+const look = (name: string, ...path: Path) =>
+  lookupIn({ temp: 72, nothing: null, list: ["a"], weather: { city: "NY", wind: { speed: 3 } } })({
+    name,
+    path,
+  });
+
+describe("a lookup in an object", () => {
+  it("finds the values of its own properties, and what paths lead to in them", () => {
+    expect(look("temp")).toEqual({ found: true, value: 72 });
+    expect(look("nothing")).toEqual({ found: true, value: null });
+    expect(look("weather", { key: "wind" }, { key: "speed" })).toEqual({ found: true, value: 3 });
+  });
+
+  it("knows no other name, and says which are nearly it", () => {
+    expect(look("tmp")).toEqual({ found: false, reason: "unknown", near: ["temp"] });
+    expect(look("toString")).toEqual({ found: false, reason: "unknown", near: [] });
+    expect(unknownName("a", new Set(["b"]))).toMatchObject({ near: ["b"] });
+  });
+
+  it("says how far a path leads, what is there, and what is nearly what was wanted", () => {
+    expect(look("weather", { key: "wind" }, { key: "spede" })).toEqual({
+      found: false,
+      reason: "path",
+      nearest: "weather.wind",
+      keys: ["speed"],
+    });
+    expect(look("weather", { key: "sity" })).toEqual({
+      found: false,
+      reason: "path",
+      nearest: "weather",
+      keys: ["city", "wind"],
+      near: ["city"],
+    });
+    const missing = { found: false, reason: "path" };
+    expect(look("list", { index: 1 })).toEqual({ ...missing, nearest: "list", length: 1 });
+    expect(look("temp", { key: "x" })).toEqual({ ...missing, nearest: "temp" });
+    // An index has no key that is nearly it.
+    expect(look("weather", { index: 0 })).not.toHaveProperty("near");
+  });
+
+  it("of nothing knows nothing", () => {
+    // What is no object, from those who have no types.
+    const lookup = lookupIn("text" as unknown as Record<string, never>);
+    expect(lookup({ name: "length", path: [] })).toMatchObject({ reason: "unknown" });
+  });
+});

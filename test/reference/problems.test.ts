@@ -1,0 +1,233 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import type { Found, Lookup, Missing } from "../../src/reference/reference.ts";
+import {
+  describe as described,
+  interpolate,
+  problemFrom,
+  ReferenceProblem,
+  resolveReferences,
+  type ResolveOptions,
+} from "../../src/reference/resolve.ts";
+import type { Json } from "../../src/value/json.ts";
+
+const variables = { temp: 72, city: "New York", list: ["a"], empty: {} };
+const missing = (about: Partial<Missing>): Missing => ({ found: false, reason: "path", ...about });
+
+/** Some names have this answer, the others what they have as variables. */
+function answering(answers: Readonly<Record<string, Found | Missing>>): Lookup {
+  const known = lookupIn(variables);
+  return (reference) => answers[reference.name] ?? known(reference);
+}
+
+async function problemOf(input: Json, lookup: Lookup, options?: ResolveOptions): Promise<unknown> {
+  const resolving = resolveReferences(input, lookup, options);
+  return resolving.then(
+    () => "It was resolved.",
+    (error: unknown) => error,
+  );
+}
+
+describe("a model that wrote a reference is told", () => {
+  it.each<[Partial<Missing>, string, string]>([
+    [{ reason: "unknown" }, "variable_unknown", "$x is not a variable."],
+    [
+      { reason: "unknown", near: ["y"] },
+      "variable_unknown",
+      "$x is not a variable. Did you mean y?",
+    ],
+    [
+      { reason: "unknown", near: ["y", "z"] },
+      "variable_unknown",
+      "$x is not a variable. Did you mean y or z?",
+    ],
+    [{ reason: "evicted" }, "variable_evicted", "$x has been evicted."],
+    [{ reason: "secret" }, "variable_secret", "$x is secret and cannot be used here."],
+    [{ reason: "unreadable" }, "limit_exceeded", "$x leads nowhere."],
+    [{ reason: "unreadable", code: "bad_value", message: "Is bytes." }, "bad_value", "Is bytes."],
+    [{}, "path_not_found", "$x leads nowhere."],
+    [{ nearest: "x" }, "path_not_found", "$x leads nowhere. x exists."],
+    [{ nearest: "x", length: 0 }, "path_not_found", "$x leads nowhere. x has length 0."],
+    [{ nearest: "x", keys: [] }, "path_not_found", "$x leads nowhere. x has the keys (none)."],
+    [
+      { nearest: "x", keys: ["a", "b"], near: ["a"] },
+      "path_not_found",
+      "$x leads nowhere. x has the keys a, b. Did you mean a?",
+    ],
+  ])("of %j: %s, %s", (about, code, message) => {
+    expect(described("$x", missing(about))).toMatchObject({ code, message });
+    const problem = problemFrom("$x", missing(about));
+    expect(problem).toBeInstanceOf(ReferenceProblem);
+    expect(problem).toMatchObject({ name: "ReferenceProblem", code, message });
+  });
+
+  it("which names are near, if there are any", () => {
+    expect(described("$x", missing({ near: ["y"] }))).toMatchObject({ near: ["y"] });
+    expect(described("$x", missing({ near: [] }))).not.toHaveProperty("near");
+    expect(described("$x", missing({}))).not.toHaveProperty("near");
+  });
+
+  it("20 keys, and 50 as data, with all else that is known", () => {
+    const keys = Array.from({ length: 60 }, (_, index) => `k${index}`);
+    const tombstone = { name: "x" };
+    const about = { nearest: "x", keys, length: 3, near: ["y"], tombstone };
+    const { message, details } = problemFrom("$x.k", missing(about));
+    expect(message).toContain(`${keys.slice(0, 20).join(", ")}.`);
+    expect(details).toEqual({
+      reference: "$x.k",
+      nearest: "x",
+      keys: keys.slice(0, 50),
+      length: 3,
+      near: ["y"],
+      tombstone,
+    });
+  });
+
+  it("what is wrong with alternatives", async () => {
+    const dagger: ResolveOptions = { syntaxes: ["dagger"] };
+    const lookup = answering({ key: missing({ reason: "secret" }) });
+    expect(await problemOf("†temp || †city && †temp", lookup, dagger)).toMatchObject({
+      message: "†temp || †city && †temp mixes || and &&; use one of them.",
+      details: { reference: "†temp || †city && †temp" },
+    });
+    expect(await problemOf("†nope || †temp.x", lookup, dagger)).toMatchObject({
+      message: "†nope || †temp.x: †nope is not a variable. †temp.x leads nowhere. temp exists.",
+    });
+    // What exists and is not given is no reason to take the next.
+    expect(await problemOf("†key || †temp", lookup, dagger)).toMatchObject({
+      code: "variable_secret",
+      details: { reference: "†key" },
+    });
+    const unreadable = answering({ key: missing({ reason: "unreadable" }) });
+    expect(await problemOf("†temp && †key", unreadable, dagger)).toMatchObject({
+      code: "limit_exceeded",
+    });
+    const mixed = answering({ gone: missing({ reason: "evicted" }) });
+    expect(await resolveReferences("†gone || †temp", mixed, dagger)).toMatchObject({ value: 72 });
+  });
+
+  it("that bytes stand alone", async () => {
+    // Bytes come from a store that has them; a plain lookup has none.
+    const bytes = new Uint8Array([1]) as unknown as Json;
+    const lookup = answering({ image: { found: true, value: bytes } });
+    expect((await resolveReferences("$image", lookup)).value).toBe(bytes);
+    expect(await problemOf("<$image>", lookup)).toMatchObject({
+      code: "bad_value",
+      message:
+        "$image is bytes and cannot stand inside of a text; pass it alone, as the whole string.",
+      details: { reference: "$image" },
+    });
+  });
+
+  it("what to do where there is too much of something", async () => {
+    const large =
+      (chars: number): Lookup =>
+      () => ({ found: true, value: "", chars });
+    const half = limits.maxResolvedInputChars / 2;
+    expect((await resolveReferences(["$a", "$b"], large(half))).value).toEqual(["", ""]);
+    expect(await problemOf(["$a", "$b"], large(half + 1))).toMatchObject({
+      code: "limit_exceeded",
+      message: expect.stringContaining("Pass fewer large values, or slices of them."),
+      details: { limit: "maxResolvedInputChars", actual: 2 * half + 2 },
+    });
+    const text = answering({ t: { found: true, value: "x".repeat(limits.maxEmbeddedChars) } });
+    const bounds: readonly [Json, string][] = [
+      ["$t.".repeat(17), "Pass large values alone, as whole strings."],
+      [Array<Json>(limits.maxReferencesPerInput + 1).fill("$temp"), "Pass one reference to a list"],
+      [Array<Json>(1).fill(nested(limits.maxDepth)), "Pass deep data by one reference."],
+    ];
+    for (const [input, advice] of bounds) {
+      const problem = { name: "ReferenceProblem", message: expect.stringContaining(advice) };
+      expect(await problemOf(input, text)).toMatchObject(problem);
+    }
+    const longer = answering({
+      t: { found: true, value: "x".repeat(limits.maxEmbeddedChars + 1) },
+    });
+    expect(await problemOf("<$t>", longer)).toMatchObject({
+      message: expect.stringContaining("Pass $t alone, as the whole string."),
+    });
+  });
+
+  it("the references of alternatives count, also those that lead nowhere", async () => {
+    const syntaxes = ["dagger"] as const;
+    const two = "†nope || †temp";
+    const input = Array<Json>(limits.maxReferencesPerInput / 2).fill(two);
+    expect((await resolveReferences(input, answering({}), { syntaxes })).value).toHaveLength(500);
+    expect(await problemOf([...input, two], answering({}), { syntaxes })).toMatchObject({
+      details: { limit: "maxReferencesPerInput" },
+    });
+  });
+});
+
+function nested(levels: number): Json {
+  let value: Json = [];
+  for (let level = 1; level < levels; level++) value = [value];
+  return value;
+}
+
+describe("what was resolved", () => {
+  it("is told, whole and embedded, with what was found", async () => {
+    const told: unknown[] = [];
+    const onResolved = (source: string, { value }: Found) => void told.push([source, value]);
+    const input = ["$temp", "in $city, \\$temp", "$nope", 1];
+    await resolveReferences(input, lookupIn(variables), { onResolved });
+    expect(told).toEqual([
+      ["$temp", 72],
+      ["$city", "New York"],
+    ]);
+  });
+
+  it("is frozen where it is new", async () => {
+    const input = { a: ["$temp"], b: { c: "$city" } };
+    const { value } = await resolveReferences(input, lookupIn(variables));
+    const { a, b } = value as { a: Json; b: Json };
+    expect([value, a, b].map(Object.isFrozen)).toEqual([true, true, true]);
+    expect(value).toEqual({ a: [72], b: { c: "New York" } });
+  });
+
+  it("may be in a name that nobody knows: then that stays, and is listed once", async () => {
+    const { value, unresolved } = await resolveReferences(
+      ["$nope['$city']", "$nope"],
+      lookupIn(variables),
+    );
+    expect(value).toEqual(["$nope['New York']", "$nope"]);
+    expect(unresolved.map(({ reference }) => reference)).toEqual(["$nope['$city']", "$nope"]);
+  });
+});
+
+describe("a text that is interpolated", () => {
+  const lookup = answering({
+    key: missing({ reason: "secret" }),
+    gone: missing({ reason: "evicted", message: "Gone." }),
+  });
+
+  it("has text for every reference, and keeps and lists what has none", async () => {
+    const text =
+      "`{{temp}}` https://e.example/{{ city }} {{list}} {{nope}} {{gone}} {{temp.x}} $temp";
+    const { text: filled, unresolved } = await interpolate(text, lookup);
+    expect(filled).toBe('`72` https://e.example/New York ["a"] {{nope}} {{gone}} {{temp.x}} $temp');
+    expect(unresolved).toEqual([
+      { reference: "{{nope}}", code: "variable_unknown", message: "{{nope}} is not a variable." },
+      { reference: "{{gone}}", code: "variable_evicted", message: "Gone." },
+      {
+        reference: "{{temp.x}}",
+        code: "path_not_found",
+        message: "{{temp.x}} leads nowhere. temp exists.",
+      },
+    ]);
+  });
+
+  it("says that a secret is one, and prints what is escaped as it is written", async () => {
+    const text = "{{key}} {{key.part}} \\{{temp}} \\{{key}} \\{{nope}}";
+    const { text: filled, unresolved } = await interpolate(text, lookup);
+    expect(filled).toBe("[secret: key] [secret: key] {{temp}} \\{{key}} \\{{nope}}");
+    expect(unresolved).toEqual([]);
+  });
+
+  it("is text, also where it is one reference and nothing else", async () => {
+    expect(await interpolate("{{list}}", lookup)).toEqual({ text: '["a"]', unresolved: [] });
+    const { text } = await interpolate("$temp {{temp}}", lookup, { syntaxes: ["dollar"] });
+    expect(text).toBe("72 {{temp}}");
+  });
+});

@@ -1,0 +1,131 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { expandText } from "../../src/reference/expand-text.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import type { Lookup } from "../../src/reference/reference.ts";
+import { streamed } from "../support/streamed.ts";
+
+const lookup = lookupIn({ temp: 72 });
+
+/** A stream, with a writer and a reader. */
+function opened(known: Lookup = lookup) {
+  const { readable, writable } = expandText(known);
+  return { reader: readable.getReader(), writer: writable.getWriter() };
+}
+
+/** Whether it has come to something when everything that can happen has happened. */
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  let settled = false;
+  const settle = () => {
+    settled = true;
+  };
+  promise.then(settle, settle);
+  await new Promise(setImmediate);
+  return settled;
+}
+
+describe("a stream of text", () => {
+  it("joins what is ready before the reader asks", async () => {
+    const { reader, writer } = opened();
+    await Promise.all(["a ", "$temp", " b"].map((chunk) => writer.write(chunk)));
+    expect(await reader.read()).toEqual({ done: false, value: "a 72 b" });
+    const next = reader.read();
+    await Promise.all([writer.write("c"), writer.write("d")]);
+    expect((await next).value).toBe("c");
+    expect((await reader.read()).value).toBe("d");
+    await writer.close();
+    expect((await reader.read()).done).toBe(true);
+  });
+
+  it("ends when all that is held has left", async () => {
+    const { reader, writer } = opened();
+    await writer.write("is $temp");
+    expect((await reader.read()).value).toBe("is ");
+    const closing = writer.close();
+    expect((await reader.read()).value).toBe("72");
+    await closing;
+    expect((await reader.read()).done).toBe(true);
+    expect(await streamed(expandText(lookup), [])).toBe("");
+  });
+
+  it("takes nothing more while a slice waits for its reader", async () => {
+    const { reader, writer } = opened();
+    const full = "x".repeat(limits.maxSliceChars);
+    expect(await isSettled(writer.write(full.slice(1)))).toBe(true);
+    const writing = writer.write("y");
+    expect(await isSettled(writing)).toBe(false);
+    const next = writer.write("z");
+    expect((await reader.read()).value).toBe(`${full.slice(1)}y`);
+    await writing;
+    await next;
+    expect((await reader.read()).value).toBe("z");
+  });
+
+  it("leaves in slices, each when it is asked for", async () => {
+    const { reader, writer } = opened();
+    const size = limits.maxSliceChars;
+    const writing = writer.write("x".repeat(2 * size + 1));
+    expect((await reader.read()).value).toHaveLength(size);
+    expect(await isSettled(writing)).toBe(false);
+    expect((await reader.read()).value).toHaveLength(size);
+    expect(await isSettled(writing)).toBe(true);
+    expect((await reader.read()).value).toBe("x");
+  });
+
+  it("fails on both sides with what the lookup throws", async () => {
+    const gone = new Error("The storage is away.");
+    const throwing: readonly Lookup[] = [
+      () => {
+        throw gone;
+      },
+      () => Promise.reject(gone),
+    ];
+    for (const known of throwing) {
+      const writes = opened(known);
+      const writing = writes.writer.write("a $temp b");
+      await expect(writing).rejects.toBe(gone);
+      // What stood before it may have left, if somebody waited for it.
+      await expect(writes.reader.read()).rejects.toBe(gone);
+      const closes = opened(known);
+      await closes.writer.write("$temp");
+      await expect(closes.writer.close()).rejects.toBe(gone);
+      await expect(closes.reader.read()).rejects.toBe(gone);
+    }
+  });
+
+  it("waits for a lookup that takes time, and goes on where there is room", async () => {
+    const { reader, writer } = opened(async (reference) => lookup(reference));
+    const size = limits.maxSliceChars;
+    const writing = writer.write(`$temp ${"x".repeat(size)}`);
+    expect(await isSettled(writing)).toBe(false);
+    const first = await reader.read();
+    const rest = first.value?.length === size ? 3 : size + 3 - (first.value?.length ?? 0);
+    expect((await reader.read()).value).toHaveLength(rest);
+    await writing;
+  });
+
+  it("that its writer aborts fails for its reader", async () => {
+    const { reader, writer } = opened();
+    const reason = new Error("No more.");
+    await writer.write("a");
+    await writer.abort(reason);
+    await expect(reader.read()).rejects.toBe(reason);
+  });
+
+  it("that its reader has left takes nothing, and says why", async () => {
+    const reason = new Error("The client has gone.");
+    const { reader, writer } = opened();
+    await reader.cancel(reason);
+    await expect(writer.write("a")).rejects.toBe(reason);
+    const full = opened();
+    const writing = full.writer.write("x".repeat(2 * limits.maxSliceChars));
+    expect(await isSettled(writing)).toBe(false);
+    await full.reader.cancel(reason);
+    await expect(writing).rejects.toBe(reason);
+    const idle = opened();
+    await idle.writer.write("a");
+    await idle.reader.cancel(reason);
+    // Nothing is left to be said: it ends as if all had been read.
+    expect(await isSettled(idle.writer.close())).toBe(true);
+  });
+});

@@ -1,0 +1,267 @@
+import { describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { dagger } from "../../src/reference/dagger.ts";
+import { matchName, matchPath, parsePath } from "../../src/reference/grammar.ts";
+import { nearest } from "../../src/reference/near.ts";
+import { type Match, wholeReference, wholeView } from "../../src/reference/reference.ts";
+import { pickSyntaxes, type SyntaxName } from "../../src/reference/syntaxes.ts";
+
+const OPENINGS: readonly [SyntaxName, string][] = [
+  ["dollar", "$"],
+  ["dollar", "${"],
+  ["mustache", "{{"],
+  ["mustache", "{{ \t"],
+  ["dagger", "†"],
+  ["target", "variable:"],
+];
+
+interface Known {
+  readonly ended?: boolean;
+  readonly names?: readonly string[];
+}
+
+/** What a syntax says of a text that may go on, where these names are known. */
+function match(syntax: SyntaxName, text: string, { ended = false, names }: Known = {}): Match {
+  const [found] = pickSyntaxes([syntax]);
+  const view = {
+    ...wholeView(text, 0),
+    ended,
+    couldBegin: (prefix: string) => names?.some((name) => name.startsWith(prefix)) ?? true,
+    isKnown: (name: string) => names?.includes(name) ?? true,
+  };
+  return found?.match(view) ?? { kind: "none" };
+}
+
+describe.each(OPENINGS)("in the syntax %s behind %j", (syntax, opening) => {
+  const kindOf = (text: string, known?: Known) => match(syntax, opening + text, known).kind;
+
+  it("a name may follow while the text may go on, unless none is known", () => {
+    expect(kindOf("")).toBe("partial");
+    expect(kindOf("", { ended: true })).toBe("none");
+    expect(kindOf("", { names: [] })).toBe("none");
+    expect(kindOf("", { names: ["a"] })).toBe("partial");
+  });
+
+  it("a name is awaited only as long as one begins so", () => {
+    const names = ["temp"];
+    expect(kindOf("te", { names })).toBe("partial");
+    expect(kindOf("ti", { names })).toBe("none");
+    // Could be "temperature", but that is not known.
+    expect(kindOf("temp", { names })).toBe("partial");
+    expect(kindOf("te ", { names })).toBe("none");
+    expect(kindOf("9", { names })).toBe("none");
+  });
+
+  it("a path is awaited, and what closes it", () => {
+    expect(kindOf("temp.")).toBe("partial");
+    expect(kindOf("temp.a")).toBe("partial");
+    expect(kindOf("temp[", { names: ["temp"] })).toBe("partial");
+    expect(kindOf("temp[", { names: ["tempo"] })).toBe("none");
+  });
+});
+
+describe("a text", () => {
+  it("is a whole reference in the first syntax in which it is one, and nothing else stands in it", () => {
+    const syntaxes = pickSyntaxes(["mustache", "dollar", "dagger", "target"]);
+    const wholes = ["$a.b", "${a.b}", "{{a.b}}", "{{\ta.b  }}", "†a.b", "variable:a.b"];
+    for (const source of wholes) {
+      const reference = { name: "a", path: [{ key: "b" }] };
+      expect(wholeReference(source, syntaxes)).toEqual({ source, reference });
+      expect(wholeReference(`${source} `, syntaxes)).toBeUndefined();
+      expect(wholeReference(` ${source}`, syntaxes)).toBeUndefined();
+      expect(wholeReference(source, [])).toBeUndefined();
+    }
+    for (const other of ["", "$", "${a.b", "{{a.b}", "{{a.b} }", "{a.b}}", "variable:", "file:a"]) {
+      expect(wholeReference(other, syntaxes)).toBeUndefined();
+    }
+  });
+
+  it("is one in the syntax in which the syntax that was asked for is none", () => {
+    expect(pickSyntaxes().map(({ name }) => name)).toEqual(["dollar"]);
+    expect(pickSyntaxes(["target", dagger]).map(({ name }) => name)).toEqual(["target", "dagger"]);
+  });
+
+  it("is in view for 512 characters from where it is looked at", () => {
+    const text = "x".repeat(limits.maxHeldChars);
+    expect(wholeView(text, 1)).toMatchObject({ limit: 512, ended: true, before: -1 });
+    expect(wholeView(text, 0)).toMatchObject({ limit: 512, ended: false });
+    expect(wholeView(`x${text}y`, 1)).toMatchObject({ limit: 513, ended: false, start: 1 });
+    expect(wholeView(text, 0).couldBegin("x")).toBe(true);
+    expect(wholeView(text, 0).isKnown("x")).toBe(true);
+  });
+});
+
+describe("alternatives", () => {
+  const alternatives = (text: string) => dagger.alternatives?.(text);
+  const operand = (name: string) => ({ source: `†${name}`, reference: { name, path: [] } });
+
+  it("are references between operators of one kind, with or without blanks", () => {
+    const operands = [operand("a"), operand("b"), operand("c")];
+    for (const text of ["†a||†b||†c", "†a || †b\t||\t†c"]) {
+      expect(alternatives(text)).toEqual({ operator: "first", operands });
+    }
+    expect(alternatives("†a && †b&&†c")).toEqual({ operator: "all", operands });
+    expect(alternatives("†a && †b || †c")).toEqual({ operator: "mixed" });
+  });
+
+  it("are nothing that has something else in it", () => {
+    const others = [
+      "†a",
+      "†a ||",
+      "|| †a",
+      "†a | †b",
+      "†a ++ †b",
+      "†a || b",
+      "†a || †9",
+      "†a || †b ",
+    ];
+    for (const text of [...others, "", " †a || †b", "†a || †b, †c", "xa || †b"]) {
+      expect(alternatives(text)).toBeUndefined();
+    }
+  });
+});
+
+describe("a name", () => {
+  const name = (text: string, ended: boolean, start = 0) =>
+    matchName({ text, limit: text.length, ended }, start);
+
+  it("is of letters, digits and underscores, and begins with no digit", () => {
+    expect(name("aZ_9-", true)).toEqual({ end: 4, undecided: false });
+    expect(name("  a ", true, 2)).toEqual({ end: 3, undecided: false });
+    expect(name("9a", true)).toEqual({ end: -1, undecided: false });
+    expect(name("-a", false)).toEqual({ end: -1, undecided: false });
+  });
+
+  it("may go on where the text may", () => {
+    expect(name("ab", false)).toEqual({ end: 2, undecided: true });
+    expect(name("ab", true)).toEqual({ end: 2, undecided: false });
+    expect(name("", false)).toEqual({ end: 0, undecided: true });
+    expect(name("", true)).toEqual({ end: -1, undecided: false });
+    expect(matchName({ text: "abc", limit: 2, ended: false }, 0)).toEqual({
+      end: 2,
+      undecided: true,
+    });
+  });
+
+  it("is no longer than 64 characters", () => {
+    const longest = "a".repeat(limits.maxNameChars);
+    expect(name(longest, true).end).toBe(64);
+    expect(name(`${longest}a`, true).end).toBe(-1);
+    expect(name(`${longest}a`, false)).toEqual({ end: -1, undecided: false });
+  });
+});
+
+describe("a path", () => {
+  const path = (text: string, ended = false, limit = text.length) => {
+    const { end, undecided } = matchPath({ text, limit, ended }, 0);
+    return [end, undecided];
+  };
+
+  it.each([
+    ".a",
+    "['a b']",
+    '["a"]',
+    "[0]",
+    "[-1]",
+    "[10]",
+    "[*]",
+    "[:]",
+    "[1:]",
+    "[:-2]",
+    "[1:2]",
+  ])("%s is decided where another segment cannot follow, and in no character before", (text) => {
+    expect(path(`${text} `)).toEqual([text.length, false]);
+    expect(path(text, true)).toEqual([text.length, false]);
+    for (let chars = 0; chars <= text.length; chars++) {
+      const end = chars === text.length && text.startsWith("[") ? chars : 0;
+      expect(path(text.slice(0, chars))).toEqual([end, true]);
+      // What stands behind the limit is not looked at.
+      expect(path(`${text}x`, false, chars)).toEqual([end, true]);
+    }
+  });
+
+  it.each([
+    ".9",
+    ".-",
+    "..",
+    "[]",
+    "[a]",
+    "[01]",
+    "[00]",
+    "[-0]",
+    "[-]",
+    "[--1]",
+    "[1",
+    "[1x]",
+    "[1:x]",
+    "[1:2",
+    "[1:2:3]",
+    "[:01]",
+    "[*",
+    "[*x]",
+    "['a'",
+    "['a\nb']",
+    "['a\rb']",
+    "['a\\nb']",
+    "['a\\",
+    "['a\"]",
+    "['a'x]",
+    " .a",
+    "a",
+  ])("does not begin with %j", (text) => {
+    expect(path(text, true)).toEqual([0, false]);
+    expect(parsePath(text)).toBeUndefined();
+  });
+
+  it("has keys with quotes, backslashes and brackets in them", () => {
+    expect(parsePath("['it\\'s']")).toEqual([{ key: "it's" }]);
+    expect(parsePath('["\\"\\\\"]')).toEqual([{ key: '"\\' }]);
+    expect(parsePath("['\"][']")).toEqual([{ key: '"][' }]);
+    expect(parsePath("['']")).toEqual([{ key: "" }]);
+  });
+
+  it("is all of its segments, in order", () => {
+    expect(parsePath(".a[0][-12][*][:][3:][:-4]['b'].c_9")).toEqual([
+      { key: "a" },
+      { index: 0 },
+      { index: -12 },
+      { each: true },
+      {},
+      { from: 3 },
+      { to: -4 },
+      { key: "b" },
+      { key: "c_9" },
+    ]);
+    expect(parsePath("")).toEqual([]);
+  });
+});
+
+describe("what is nearly a word", () => {
+  it("is what a third of its letters makes of it, and one at least, the nearest first", () => {
+    expect(nearest("temperature", ["temprature", "tmprtre", "temperatures", "x"])).toEqual([
+      "temprature",
+      "temperatures",
+    ]);
+    expect(nearest("abcdef", ["abcdxx", "abcdxf", "abcxxx"])).toEqual(["abcdxf", "abcdxx"]);
+    expect(nearest("ab", ["ax", "xx", "a", "abc", "abcd", "b"])).toEqual(["ax", "a", "abc"]);
+    expect(nearest("", ["a", "ab"])).toEqual(["a"]);
+    expect(nearest("abc", ["bca", "xabc", "ab"])).toEqual(["xabc", "ab"]);
+  });
+
+  it("is so whatever its case, and says it as it is", () => {
+    expect(nearest("TEMP", ["Temp", "tEmq"])).toEqual(["Temp", "tEmq"]);
+  });
+
+  it("is looked for among 1,000 at most, and three at most are said", () => {
+    const many = (count: number) => [...Array<string>(count).fill("something else"), "temp"];
+    expect(nearest("temp", many(999))).toEqual(["temp"]);
+    expect(nearest("temp", many(1_000))).toEqual([]);
+    expect(nearest("temp", ["temp", "temq", "temr", "tems"])).toEqual(["temp", "temq", "temr"]);
+  });
+
+  it("is not looked for if the word is longer than a name", () => {
+    const word = "a".repeat(limits.maxNameChars);
+    expect(nearest(word, [word])).toEqual([word]);
+    expect(nearest(`${word}a`, [word])).toEqual([]);
+  });
+});

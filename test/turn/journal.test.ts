@@ -1,0 +1,205 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { migrate } from "../../src/store/rows/migrations.ts";
+import { Journal } from "../../src/turn/log/journal.ts";
+import { head } from "../support/logged-turns.ts";
+import { NodeSql } from "../support/node-sql.ts";
+
+const ROW = limits.turnLogRowChars;
+const later = { ...head, attempt: 2, isOpen: false };
+
+let sql: NodeSql;
+let journal: Journal;
+
+beforeEach(() => {
+  sql = new NodeSql();
+  migrate(sql);
+  journal = new Journal(sql, { isNew: true });
+});
+
+/** The statements that it takes. */
+function statementsOf(work: () => unknown): number {
+  const before = sql.statements;
+  work();
+  return sql.statements - before;
+}
+
+function rows() {
+  const found = sql.all("SELECT part, head, log FROM turn ORDER BY part");
+  return found.map(({ part, head, log }) => ({ part, head, chars: String(log).length }));
+}
+
+/** What another process reads of it. */
+function woken() {
+  const other = new Journal(sql);
+  return { head: other.head(), log: other.read() };
+}
+
+describe("a journal", () => {
+  it("of a new conversation asks nobody whether there was a turn", () => {
+    expect(statementsOf(() => expect(journal.head()).toBeUndefined())).toBe(0);
+    expect(statementsOf(() => journal.begin(head, "one"))).toBe(1);
+    expect(journal.head()).toEqual(head);
+  });
+
+  it("of a conversation without a turn has no head and no log, and asks once", () => {
+    const asking = new Journal(sql);
+    expect(statementsOf(() => expect(asking.head()).toBeUndefined())).toBe(1);
+    expect(statementsOf(() => expect(asking.head()).toBeUndefined())).toBe(0);
+    expect(asking.read()).toBe("");
+    expect(asking.rowsFor(1)).toBe(1);
+    asking.begin(head, "one");
+    expect(woken()).toEqual({ head: head, log: "one" });
+  });
+
+  it("has what was begun and appended, for this process and the next", () => {
+    journal.begin(head, "one ");
+    journal.append("two ");
+    journal.append("three", later);
+    expect(journal.head()).toEqual(later);
+    expect(journal.read()).toBe("one two three");
+    expect(woken()).toEqual({ head: later, log: "one two three" });
+  });
+
+  it("goes on in another process where it ended", () => {
+    journal.begin(head, "one ");
+    journal.append("x".repeat(ROW - 1));
+    const next = new Journal(sql);
+    next.append("y");
+    expect(rows().map(({ chars }) => chars)).toEqual([4, ROW]);
+    next.append("z");
+    expect(rows().map(({ chars }) => chars)).toEqual([4, ROW, 1]);
+  });
+
+  it("has the newest turn alone, however many rows the one before had", () => {
+    journal.begin(head, "");
+    journal.append("x".repeat(2 * ROW));
+    expect(rows()).toHaveLength(3);
+    expect(statementsOf(() => journal.begin({ ...head, id: "next" }, "new"))).toBe(2);
+    expect(rows()).toHaveLength(1);
+    expect(woken()).toEqual({ head: { ...head, id: "next" }, log: "new" });
+    expect(statementsOf(() => journal.begin({ ...head, id: "last" }, "new"))).toBe(1);
+    expect(woken().head?.id).toBe("last");
+  });
+
+  it("of another process takes the place of all rows, too", () => {
+    journal.begin(head, "");
+    journal.append("x".repeat(2 * ROW));
+    new Journal(sql).begin(head, "new");
+    expect(rows()).toMatchObject([{ chars: 3 }]);
+  });
+});
+
+describe("what is appended", () => {
+  it("stays in its row to the last character, and goes on in the next", () => {
+    journal.begin(head, "x".repeat(ROW - 2));
+    journal.append("1");
+    journal.append("2");
+    expect(rows().map(({ chars }) => chars)).toEqual([ROW]);
+    journal.append("3");
+    journal.append("4");
+    expect(rows()).toMatchObject([
+      { part: 0, chars: ROW },
+      { part: 1, chars: 2, head: null },
+    ]);
+    expect(journal.read().slice(-4)).toBe("1234");
+  });
+
+  it("begins a row of its own if it does not fit, and as many as it needs", () => {
+    journal.begin(head, "x");
+    journal.append("y".repeat(2 * ROW + 1));
+    expect(rows().map(({ chars }) => chars)).toEqual([1, ROW, ROW, 1]);
+    journal.append("z".repeat(ROW - 1));
+    expect(rows().map(({ chars }) => chars)).toEqual([1, ROW, ROW, ROW]);
+    expect(journal.read()).toBe(`x${"y".repeat(2 * ROW + 1)}${"z".repeat(ROW - 1)}`);
+  });
+
+  it("costs a statement, with the head as well while that has the same row", () => {
+    journal.begin(head, "x");
+    expect(statementsOf(() => journal.append("y"))).toBe(1);
+    expect(statementsOf(() => journal.append("y", later))).toBe(1);
+    expect(statementsOf(() => journal.append("", head))).toBe(1);
+    expect(woken()).toEqual({ head: head, log: "xyy" });
+    expect(statementsOf(() => journal.append("z".repeat(ROW), later))).toBe(2);
+    expect(woken().head).toEqual(later);
+    journal.append("z");
+    expect(statementsOf(() => journal.append("z", head))).toBe(2);
+    expect(woken().head).toEqual(head);
+    expect(rows()[1]?.head).toBeNull();
+    expect(statementsOf(() => journal.append("", later))).toBe(1);
+    expect(woken().head).toEqual(later);
+  });
+
+  it("is not written if it is nothing", () => {
+    journal.begin(head, "x");
+    expect(statementsOf(() => journal.append(""))).toBe(0);
+  });
+
+  it("was foretold in rows, the head included", () => {
+    const room = ROW - 2_000;
+    journal.begin(head, "x".repeat(10));
+    expect(journal.rowsFor(0)).toBe(1);
+    expect(journal.rowsFor(room - 10)).toBe(1);
+    // The head is one, and what does not fit another.
+    expect(journal.rowsFor(room - 9)).toBe(2);
+    expect(journal.rowsFor(room)).toBe(2);
+    expect(journal.rowsFor(room + 1)).toBe(3);
+    journal.append("y".repeat(ROW));
+    expect(journal.rowsFor(room)).toBe(2);
+    const next = new Journal(sql);
+    next.append("z");
+    expect(next.rowsFor(1)).toBe(2);
+    expect(statementsOf(() => next.append("z", later))).toBe(2);
+  });
+});
+
+describe("what fails", () => {
+  const refused = new Error("There is no room.");
+
+  /** Nothing can be written, until this is called. */
+  function refuse(): () => void {
+    const { run } = sql;
+    sql.run = () => {
+      throw refused;
+    };
+    return () => {
+      sql.run = run;
+    };
+  }
+
+  it("when it is appended leaves the head and the log as they are written", () => {
+    journal.begin(head, "x");
+    const allow = refuse();
+    expect(() => journal.append("y".repeat(ROW), later)).toThrow(refused);
+    allow();
+    expect(journal.head()).toEqual(head);
+    journal.append("z");
+    expect(woken()).toEqual({ head: head, log: "xz" });
+    expect(rows()).toHaveLength(1);
+  });
+
+  it("when a turn begins leaves the one before", () => {
+    journal.begin(head, "x");
+    const allow = refuse();
+    expect(() => journal.begin(later, "y")).toThrow(refused);
+    allow();
+    expect(journal.head()).toEqual(head);
+    journal.append("z");
+    expect(journal.read()).toBe("xz");
+  });
+
+  it("in the middle of what is one leaves nothing of it, in memory either", () => {
+    journal.begin(head, "x");
+    const work = () => {
+      journal.append("y".repeat(ROW), later);
+      throw refused;
+    };
+    expect(() => journal.atomically(work)).toThrow(refused);
+    expect(journal.head()).toEqual(head);
+    journal.append("z");
+    expect(woken()).toEqual({ head: head, log: "xz" });
+    expect(rows()).toHaveLength(1);
+    journal.atomically(() => journal.append("!", later));
+    expect(woken()).toEqual({ head: later, log: "xz!" });
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, it } from "vitest";
+import type { JournalCall, JournalEntry } from "../../src/turn/log/journal.ts";
+import {
+  type Attempt,
+  attemptLine,
+  entryLine,
+  frameLine,
+  readLines,
+  typeOf,
+} from "../../src/turn/log/log-lines.ts";
+import { nextAttempt } from "../../src/turn/log/recovery.ts";
+import { head, state } from "../support/logged-turns.ts";
+
+function call(toolCallId: string): JournalCall {
+  return {
+    toolName: "act",
+    toolCallId,
+    input: { n: 1 },
+    pin: "p",
+    idempotencyKey: `k/${toolCallId}`,
+  };
+}
+
+/** What the lines come to, and what they were read as. */
+function read(...lines: readonly string[]) {
+  const attempts: Attempt[] = [];
+  const frames: string[] = [];
+  const remains = readLines(lines.join(""), {
+    onAttempt: (attempt) => attempts.push(attempt),
+    onFrame: (data) => frames.push(data),
+  });
+  return { remains, attempts, frames };
+}
+
+const step = frameLine('{"type":"start-step"}');
+const reset = frameLine('{"type":"reset-step"}');
+const attempt = (number: number, waited?: true) =>
+  attemptLine({ attempt: number, ms: number * 1_000, ...(waited === true ? { waited } : {}) });
+
+describe("the lines of a log", () => {
+  it("are read as they were written, in order", () => {
+    const text = frameLine('{"type":"text-delta","delta":"j{}\\na{}"}');
+    const { attempts, frames } = read(attempt(1), step, text, attempt(2, true), reset);
+    expect(attempts).toEqual([
+      { attempt: 1, ms: 1_000 },
+      { attempt: 2, ms: 2_000, waited: true },
+    ]);
+    expect(frames).toEqual([step, text, reset].map((line) => line.slice(1, -1)));
+  });
+
+  it("come to nothing if there are none", () => {
+    const nothing = { attempts: 0, attemptMs: 0, steps: 0, entries: [], calls: [] };
+    expect(read().remains).toEqual(nothing);
+    expect(read("x\n", "\n").remains).toEqual(nothing);
+  });
+
+  it("tell what was written down, and how many steps were begun", () => {
+    const first: JournalEntry = { step: { parts: [], display: ["a"] }, state };
+    const then: JournalEntry = { state: { ...state, tainted: true } };
+    const { remains } = read(attempt(1), step, entryLine(first), entryLine(then), step, reset);
+    expect(remains).toMatchObject({ entries: [first, then], steps: 2 });
+  });
+
+  it("tell how many attempts have come to nothing, and when the last began", () => {
+    expect(read(attempt(1)).remains).toMatchObject({ attempts: 1, attemptMs: 1_000 });
+    const two = read(attempt(1), attempt(2)).remains;
+    expect(two).toMatchObject({ attempts: 2, attemptMs: 2_000 });
+    // What has come to something is the first of those that follow.
+    const entry = entryLine({ state });
+    const three = read(attempt(1), attempt(2), attempt(3), entry).remains;
+    expect(three).toMatchObject({ attempts: 1, attemptMs: 3_000 });
+    expect(read(attempt(1), entry, attempt(2), attempt(3)).remains.attempts).toBe(3);
+  });
+
+  it("begin again where the turn goes on after it has waited", () => {
+    const entry = entryLine({ state });
+    const { remains } = read(attempt(1), step, entry, attempt(2), attempt(3, true), step, step);
+    expect(remains).toEqual({ attempts: 1, attemptMs: 3_000, steps: 2, entries: [], calls: [] });
+  });
+
+  it("tell which calls had begun and have come to nothing", () => {
+    const begin: JournalEntry = { calls: [call("a"), call("b"), call("c")], state };
+    const result: JournalEntry = {
+      chunks: [
+        { type: "tool-output-available", toolCallId: "b", output: 1 },
+        { type: "finish-step" },
+      ],
+      state,
+    };
+    const again: JournalEntry = { calls: [{ ...call("c"), pin: "q" }], state };
+    const lines = [begin, result, again].map(entryLine);
+    const { calls } = read(attempt(1), ...lines).remains;
+    expect(calls).toEqual([call("a"), { ...call("c"), pin: "q" }]);
+  });
+});
+
+it("the type of a chunk is what stands first in it", () => {
+  expect(typeOf('{"type":"start-step","x":1}')).toBe("start-step");
+  expect(typeOf('{"type":"text-delta","delta":"{\\"type\\":\\"finish\\""}')).toBe("text-delta");
+  for (const other of ["", '{"type":1}', ' {"type":"finish"}', '{"type":""}', '{"type":"A"}']) {
+    expect(typeOf(other)).toBe("");
+  }
+});
+
+it("the next attempt is of the sitting that a crash cut off", () => {
+  const last = { ...head, attempt: 4 };
+  const next = nextAttempt(last);
+  expect(next).toEqual({ ...head, attempt: 5, sitting: 4 });
+  expect(nextAttempt(next)).toEqual({ ...head, attempt: 6, sitting: 4 });
+});

@@ -1,0 +1,143 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Journal } from "../../src/turn/log/journal.ts";
+import { TurnLog } from "../../src/turn/log/turn-log.ts";
+import {
+  closed,
+  delta,
+  durability,
+  head,
+  labelOf,
+  LoggedTurns,
+  second,
+  seen,
+  START_MS,
+} from "../support/logged-turns.ts";
+
+let turns: LoggedTurns;
+
+beforeEach(() => {
+  turns = new LoggedTurns();
+});
+
+describe("a watcher", () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  it("is told of news once", async () => {
+    const log = turns.begun();
+    const news = [log.news(1_000), log.news(1_000)];
+    log.push(delta("a"));
+    expect(await Promise.all(news)).toEqual([true, true]);
+    expect(vi.getTimerCount()).toBe(1);
+  });
+
+  it("is told that there is none after one to two ticks, by one timer for all", async () => {
+    const log = turns.begun();
+    const told: string[] = [];
+    void log.news(1_000).then((isNews) => told.push(`first ${isNews}`));
+    await vi.advanceTimersByTimeAsync(500);
+    void log.news(1_000).then((isNews) => told.push(`second ${isNews}`));
+    expect(vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(told).toEqual([]);
+    void log.news(1_000).then((isNews) => told.push(`third ${isNews}`));
+    await vi.advanceTimersByTimeAsync(500);
+    expect(told).toEqual(["first false", "second false"]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(told).toEqual(["first false", "second false", "third false"]);
+  });
+
+  it("who has gone leaves no timer behind", async () => {
+    const log = turns.begun();
+    void log.news(1_000);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(vi.getTimerCount()).toBe(1);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(vi.getTimerCount()).toBe(0);
+    const next = log.news(1_000);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(await next).toBe(false);
+  });
+
+  it("of a log that ends is told, and the timer stops", async () => {
+    const log = turns.begun();
+    const news = log.news(1_000);
+    expect(log.isEnded).toBe(false);
+    log.close();
+    expect(await news).toBe(true);
+    expect(log.isEnded).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("of a log that ends waits until all of it is durable", async () => {
+    vi.useRealTimers();
+    const { durable, settle } = durability();
+    const log = turns.begun({ durable });
+    let told: boolean | undefined;
+    void log.news(60_000).then((isNews) => (told = isNews));
+    log.close();
+    await settle(9);
+    expect([told, log.isEnded]).toEqual([undefined, false]);
+    await settle(0);
+    expect([told, log.isEnded]).toEqual([true, true]);
+  });
+});
+
+describe("a turn that has waited", () => {
+  /** Its log, and that of the request that goes on with it. */
+  function waited() {
+    const before = turns.begun();
+    before.push({ type: "start-step" });
+    before.end(() => {
+      before.push({ type: "finish" });
+      return closed;
+    });
+    const log = turns.newLog();
+    log.resume(turns.journal, second, () => log.push({ type: "start" }));
+    log.push(delta("a"));
+    return log;
+  }
+
+  it("is one message to those who see all of it: one start and one finish", () => {
+    const log = waited();
+    expect(seen(log)).toEqual(["start", "start-step", "a"]);
+    expect([log.length, log.count, log.firstOwn]).toEqual([5, 3, 3]);
+  });
+
+  it("begins with a start for the request that goes on, and for nobody else", () => {
+    const log = waited();
+    expect(seen(log, log.firstOwn)).toEqual(["start", "a"]);
+    // In two parts.
+    expect(log.slice(3, 3, 4)).toMatchObject([{ edge: "start", id: 2_000_000_001 }]);
+    expect(log.slice(4, 3).map(({ data }) => labelOf(data))).toEqual(["a"]);
+    expect(log.slice(3, 1).map(({ data }) => labelOf(data))).toEqual(["a"]);
+    expect(log.slice(1, 1).map(({ data }) => labelOf(data))).toEqual(["start-step", "a"]);
+  });
+
+  it("is the same when it has been read again", () => {
+    const log = waited();
+    log.end(() => closed);
+    const read = TurnLog.ended(new Journal(turns.sql));
+    expect(read.slice(0, 0)).toEqual(log.slice(0, 0));
+    expect(read.slice(3, 3)).toEqual(log.slice(3, 3));
+    expect([read.firstOwn, read.length, read.isEnded]).toEqual([3, 5, true]);
+    expect(log.isEnded).toBe(false);
+  });
+
+  it("knows when each attempt began, and goes on where a crash cut it off", () => {
+    const log = waited();
+    turns.nowMs += 5_000;
+    log.push({ type: "start-step" });
+    const next = turns.newLog();
+    const remains = next.recover(new Journal(turns.sql));
+    expect(remains).toMatchObject({ attempts: 1, attemptMs: START_MS, steps: 1 });
+    expect(seen(next)).toEqual(["start", "start-step", "a", "start-step"]);
+    next.retry(turns.journal, { ...head, attempt: 3 }, () => next.push({ type: "reset-step" }));
+    expect(next.slice(0, 0).at(-1)?.id).toBe(3_000_000_001);
+    expect(turns.newLog().recover(new Journal(turns.sql))).toMatchObject({
+      attempts: 2,
+      attemptMs: turns.nowMs,
+    });
+    expect(new Journal(turns.sql).head()).toMatchObject({ attempt: 3 });
+  });
+});

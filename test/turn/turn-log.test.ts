@@ -1,0 +1,231 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import { limits } from "../../src/limits.ts";
+import { Journal } from "../../src/turn/log/journal.ts";
+import { TurnLog } from "../../src/turn/log/turn-log.ts";
+import {
+  closed,
+  delta,
+  durability,
+  head,
+  labelOf,
+  LoggedTurns,
+  second,
+  seen,
+  state,
+} from "../support/logged-turns.ts";
+
+let turns: LoggedTurns;
+
+beforeEach(() => {
+  turns = new LoggedTurns();
+});
+
+describe("frames", () => {
+  it("have ids that count up within their attempt", () => {
+    const log = turns.begun();
+    log.push(delta("a"));
+    expect(log.slice(0, 0).map(({ id }) => id)).toEqual([1_000_000_001, 1_000_000_002]);
+    log.retry(turns.journal, second, () => log.push({ type: "reset-step" }));
+    log.push(delta("b"));
+    const ids = log.slice(2, 0).map(({ id }) => id);
+    expect(ids).toEqual([2_000_000_001, 2_000_000_002]);
+  });
+
+  it("are what was pushed, as JSON, from any index to any other", () => {
+    const log = turns.begun();
+    log.push(delta("a"));
+    log.push(delta("b"));
+    expect(log.slice(1, 0)[0]).toEqual({ id: 1_000_000_002, data: JSON.stringify(delta("a")) });
+    expect(seen(log)).toEqual(["start", "a", "b"]);
+    expect(log.slice(1, 0, 2).map(({ data }) => labelOf(data))).toEqual(["a"]);
+    expect([log.length, log.count, log.firstOwn]).toEqual([3, 3, 0]);
+  });
+
+  it("are found by the id of the one before", () => {
+    const log = turns.begun();
+    log.push(delta("a"));
+    log.push(delta("b"));
+    expect(log.indexAfter(0)).toBe(0);
+    expect(log.indexAfter(1_000_000_001)).toBe(1);
+    expect(log.indexAfter(1_000_000_003)).toBe(3);
+    expect(log.indexAfter(1_999_999_999)).toBe(3);
+    // Of no attempt that there was: from the beginning.
+    expect(log.indexAfter(2_000_000_000)).toBe(0);
+  });
+
+  it("are taken together up to so many characters, and one frame at least", () => {
+    const log = turns.newLog();
+    for (const text of ["a", "b", "c"]) log.push(delta(text));
+    const chars = JSON.stringify(delta("a")).length;
+    expect(log.endWithin(0, 1)).toBe(1);
+    expect(log.endWithin(0, chars)).toBe(1);
+    expect(log.endWithin(0, chars + 1)).toBe(2);
+    expect(log.endWithin(1, 1_000)).toBe(3);
+    expect(log.endWithin(0, 0)).toBe(0);
+    expect(log.endWithin(3, 1_000)).toBe(3);
+  });
+
+  it("of what was said once are seen, and are the last", () => {
+    const log = TurnLog.of([{ type: "start" }, delta("a")]);
+    expect(seen(log)).toEqual(["start", "a"]);
+    expect(log.slice(0, 0).map(({ id }) => id)).toEqual([1, 2]);
+    expect([log.length, log.isEnded, log.rowsToEnd()]).toEqual([2, true, 0]);
+  });
+});
+
+describe("what is pushed", () => {
+  it("is seen at once, and written after two seconds", () => {
+    const log = turns.begun();
+    turns.nowMs += limits.turnLogMs - 1;
+    log.push(delta("a"));
+    expect(seen(log)).toEqual(["start", "a"]);
+    expect(turns.written()).toEqual(["a", "f start"]);
+    turns.nowMs++;
+    log.push(delta("b"));
+    expect(turns.written()).toEqual(["a", "f start", "f a", "f b"]);
+    turns.nowMs += limits.turnLogMs - 1;
+    log.push(delta("c"));
+    expect(turns.written()).toHaveLength(4);
+    turns.nowMs++;
+    log.push(delta("d"));
+    expect(turns.written().slice(4)).toEqual(["f c", "f d"]);
+  });
+
+  it("is written as soon as it is so many characters", () => {
+    const log = turns.begun();
+    const overhead = `f${JSON.stringify(delta(""))}\n`.length;
+    const text = "x".repeat(limits.turnLogChars - overhead);
+    log.push(delta(text.slice(1)));
+    expect(turns.written()).toHaveLength(2);
+    log.commit(() => undefined);
+    expect(turns.written()).toHaveLength(3);
+    log.push(delta(text));
+    expect(turns.written()).toHaveLength(4);
+  });
+
+  it("is seen without a turns.journal, and written nowhere", () => {
+    const log = turns.newLog();
+    turns.nowMs += limits.turnLogMs;
+    log.push(delta("a"));
+    log.note({ state });
+    log.commit(() => log.push(delta("b")));
+    expect(seen(log)).toEqual(["a", "b"]);
+    expect(turns.journal.read()).toBe("");
+    expect(log.rowsToEnd()).toBe(0);
+  });
+
+  it("is counted among the rows of the end", () => {
+    const log = turns.begun();
+    expect(log.rowsToEnd()).toBe(1);
+    const text = "x".repeat(limits.turnLogChars / 2);
+    for (let chars = 0; chars < limits.turnLogRowChars; chars += text.length) log.push(delta(text));
+    expect(log.rowsToEnd()).toBe(2);
+  });
+
+  it("last, where nothing can be written, is seen and not written", () => {
+    const log = turns.begun();
+    turns.nowMs += limits.turnLogMs;
+    log.fail({ type: "error", errorText: "No." });
+    expect(seen(log)).toEqual(["start", "error"]);
+    log.commit(() => undefined);
+    expect(turns.written()).toEqual(["a", "f start"]);
+  });
+});
+
+describe("a commit", () => {
+  it("writes what waits, what is noted and what is pushed in it, in order", () => {
+    const log = turns.begun();
+    log.push(delta("a"));
+    turns.nowMs += limits.turnLogMs;
+    log.commit(() => {
+      log.push(delta("b"));
+      expect(turns.written()).toHaveLength(2);
+      log.note({ state });
+    });
+    expect(turns.written()).toEqual(["a", "f start", "f a", "f b", "j"]);
+    log.push(delta("c"));
+    expect(turns.written()).toHaveLength(5);
+  });
+
+  it("is seen when it is durable, with what was pushed meanwhile", async () => {
+    const { durable, settle } = durability();
+    const log = turns.begun({ durable });
+    expect([log.length, seen(log)]).toEqual([0, []]);
+    log.push(delta("a"));
+    log.fail(delta("b"));
+    expect(log.length).toBe(0);
+    await settle(0);
+    expect(seen(log)).toEqual(["start", "a", "b"]);
+  });
+
+  it("waits for the others that are not durable yet", async () => {
+    const { durable, settle } = durability();
+    const log = turns.begun({ durable });
+    log.commit(() => log.push(delta("a")));
+    await settle(1);
+    expect(seen(log)).toEqual([]);
+    await settle(0);
+    expect(seen(log)).toEqual(["start", "a"]);
+  });
+
+  it("that does not become durable is never seen", async () => {
+    const { durable, settle } = durability();
+    const log = turns.begun({ durable });
+    await settle(0, new Error("The object is gone."));
+    log.push(delta("a"));
+    log.close();
+    expect([seen(log), log.isEnded]).toEqual([[], false]);
+  });
+
+  it("that fails is seen by nobody, and written with nothing that comes after", () => {
+    const log = turns.begun();
+    log.push(delta("a"));
+    const failing = () =>
+      log.commit(() => {
+        log.push(delta("b"));
+        log.note({ state });
+        throw new Error("No.");
+      });
+    expect(failing).toThrow("No.");
+    expect(seen(log)).toEqual(["start", "a"]);
+    log.commit(() => log.push(delta("c")));
+    expect(seen(log)).toEqual(["start", "a", "c"]);
+    expect(turns.written()).toEqual(["a", "f start", "f a", "f c"]);
+  });
+
+  it("keeps what else was saved in it if it fails, but at the beginning and the end", () => {
+    turns.sql.run("CREATE TABLE saved (name TEXT)");
+    const save = (name: string) => () => {
+      turns.sql.run("INSERT INTO saved VALUES (?)", name);
+      throw new Error("No.");
+    };
+    const log = turns.newLog();
+    expect(() => log.begin(turns.journal, head, save("begin"))).toThrow("No.");
+    log.begin(turns.journal, head, () => undefined);
+    expect(() => log.commit(save("commit"))).toThrow("No.");
+    expect(() => log.end(save("end"))).toThrow("No.");
+    expect(() => log.retry(turns.journal, second, save("retry"))).toThrow("No.");
+    expect(() => log.resume(turns.journal, second, save("resume"))).toThrow("No.");
+    const saved = turns.sql.all("SELECT name FROM saved").map(({ name }) => name);
+    expect(saved).toEqual(["commit"]);
+    expect(new Journal(turns.sql).head()).toEqual(head);
+  });
+
+  it("that is the end writes the head that it comes to", () => {
+    const log = turns.begun();
+    log.end(() => {
+      log.push({ type: "finish" });
+      return closed;
+    });
+    expect(new Journal(turns.sql).head()).toEqual(closed);
+    expect(turns.written()).toEqual(["a", "f start", "f finish"]);
+  });
+});
+
+it("a turn that was recovered is written where it was read", () => {
+  turns.begun();
+  const log = turns.newLog();
+  log.recover(new Journal(turns.sql));
+  log.commit(() => log.push(delta("a")));
+  expect(turns.written()).toEqual(["a", "f start", "f a"]);
+});
