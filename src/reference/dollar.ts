@@ -1,4 +1,4 @@
-import { isWordCode } from "../value/path.ts";
+import { isWordCode } from "../value/characters.ts";
 import { matchReference } from "./grammar.ts";
 import { NONE, type Syntax } from "./reference.ts";
 

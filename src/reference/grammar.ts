@@ -1,5 +1,7 @@
 import { limits } from "../limits.ts";
-import { isDigit, isWordCode, type Path, type Segment } from "../value/path.ts";
+import { isDigit } from "../value/characters.ts";
+import { isWordCode } from "../value/characters.ts";
+import { type Path, type Segment } from "../value/path.ts";
 import { type Match, NONE, PARTIAL, type View } from "./reference.ts";
 
 /** A stretch of text: `limit` is where it ends, `ended` whether nothing can follow there. */

@@ -1,8 +1,8 @@
 import type { Observer } from "../../tool/observer.ts";
 import { modelNameOf } from "../../turn/model/resolved-model.ts";
-import type { Cast } from "../cast.ts";
-import { conversationIn } from "../conversation-name.ts";
-import type { Inside } from "../directory/directory-of.ts";
+import type { ChosenAgent } from "../turns/chosen-agent.ts";
+import type { Bindings } from "../bindings.ts";
+import { conversationIn, type ObjectContext } from "../conversation-name.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 import { dataPointOf } from "./data-point.ts";
 import { tracesRequest } from "./otlp.ts";
@@ -38,7 +38,7 @@ export class Telemetry {
     return {
       observer: root satisfies Observer,
       /** It is known who answers. */
-      cast: ({ agent, model }: Pick<Cast, "agent" | "model">) => {
+      chosen: ({ agent, model }: Pick<ChosenAgent, "agent" | "model">) => {
         root.activity = { kind: "agent", name: agent.name, ...modelNameOf(model) };
       },
       end: (end: RecordedEnd) => {
