@@ -108,12 +108,14 @@ it("is secret or sealed, as it is put", async () => {
     await variables.put("patients", [{ name: "Ada" }], { visibility: "sealed" });
     const refused = await variables.get("api_key").catch((error: ClientError) => error.code);
     // ---
+    await variables.put("user", { name: "Ada", city: "Oslo" }, { description: "who asks" });
     expect(refused).toBe("variable_secret");
     expect(await variables.get("patients")).toEqual([{ name: "Ada" }]);
     expect(await variables.info("api_key")).toMatchObject({ preview: "", shape: "string" });
     expect(await chat.send("?").text()).toBe("[secret: api_key], Ada");
     const prompt = JSON.stringify(model.calls[0]?.prompt);
     expect(prompt).toContain("$api_key: secret\\n$patients: array (1) sealed");
+    expect(prompt).toContain("$user: object (2) {name: string, city: string} // who asks");
   });
 });
 
