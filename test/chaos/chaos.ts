@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { ConversationModel } from "./conversation-model.ts";
 import { countBucket, forgottenOn, orphansOn, readDisk, wrongOnDisk } from "./disk.ts";
 import { Random } from "./random.ts";
@@ -189,8 +190,4 @@ class Chaos {
       await sleep(50);
     }
   }
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((done) => setTimeout(done, milliseconds));
 }

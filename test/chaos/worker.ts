@@ -1,6 +1,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
 
 const root = join(import.meta.dirname, "../..");
@@ -127,7 +128,7 @@ function killGroup(pid: number | undefined): void {
 async function untilGone(group: number | undefined): Promise<void> {
   for (let attempt = 0; attempt < 500; attempt++) {
     if (!isRunning(group)) return;
-    await new Promise((done) => setTimeout(done, 10));
+    await sleep(10);
   }
   throw new Error(`Process group ${group} outlives SIGKILL.`);
 }

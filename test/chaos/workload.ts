@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { VariableInfo } from "../../src/store/variable-store.ts";
 import type { ConversationModel } from "./conversation-model.ts";
 import type { Timed } from "./model.ts";
@@ -123,7 +124,7 @@ export class Workload {
     while (!this.#isOver) {
       await this.#act(random);
       // Not to ask a dead server all the time.
-      if (this.#broken.length > 0) await new Promise((done) => setTimeout(done, 5));
+      if (this.#broken.length > 0) await sleep(5);
     }
   }
 
@@ -279,7 +280,7 @@ function slowly(body: Uint8Array): ReadableStream<Uint8Array> {
       if (from >= body.length) return controller.close();
       controller.enqueue(body.subarray(from, from + step));
       from += step;
-      await new Promise((done) => setTimeout(done, 2));
+      await sleep(2);
     },
   });
 }

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text as textOf } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../worker.ts";
 
@@ -90,7 +91,7 @@ export class PlanKills {
         if (this.#kills.length > 0) throw new Error(`Not killed: ${JSON.stringify(this.#kills)}`);
         return plan;
       }
-      await new Promise((done) => setTimeout(done, 20));
+      await sleep(20);
     }
   }
 

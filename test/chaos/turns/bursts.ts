@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { UIMessage } from "ai";
 import type { Random } from "../random.ts";
+import { post } from "./client.ts";
 import { alternates, differences, openCallsIn } from "./checks.ts";
 import { type Frame, framesOf, isTerminal, typeOf } from "./frames.ts";
 import { questionOf, type Script, scriptFrom } from "./script.ts";
@@ -120,11 +122,7 @@ async function postOne(url: string, script: Script): Promise<Posted> {
   let retryAfter: string | null = null;
   let isWhole = false;
   try {
-    const response = await fetch(url, {
-      method: "POST",
-      headers: { accept: "text/event-stream", "content-type": "application/json" },
-      body: JSON.stringify({ message: questionOf(script) }),
-    });
+    const response = await post(url, { message: questionOf(script) });
     status = response.status;
     retryAfter = response.headers.get("retry-after");
     if (status !== 200 || response.body === null) await response.text();
@@ -158,7 +156,7 @@ async function messagesWhenIdle({
       findings.blame("R7", `${name} stays ${String(status)}`);
       break;
     }
-    await new Promise((done) => setTimeout(done, 30));
+    await sleep(30);
   }
   const response = await fetch(`${url}/messages?limit=200`);
   return ((await response.json()) as { messages?: readonly UIMessage[] }).messages ?? [];

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { isToolUIPart, type UIMessage } from "ai";
 import type { Random } from "../random.ts";
 import {
@@ -203,14 +204,10 @@ function waitingIn(message: UIMessage | undefined): string | undefined {
   return undefined;
 }
 
-function post(url: string, body: object): Promise<Response> {
+export function post(url: string, body: object): Promise<Response> {
   return fetch(url, {
     method: "POST",
     headers: { accept: "text/event-stream", "content-type": "application/json" },
     body: JSON.stringify(body),
   });
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((done) => setTimeout(done, milliseconds));
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { UIMessage } from "ai";
 import { databasesIn, OBJECTS, rowsOf } from "../disk.ts";
 import { questionOf, type Script } from "./script.ts";
@@ -34,7 +35,7 @@ export async function jumpInTime(server: Server, options: JumpOptions): Promise<
       await server.start();
       server.openGate();
       // For what is due now.
-      await new Promise((done) => setTimeout(done, 500));
+      await sleep(500);
     }
     const url = `${await server.gate.url()}/conversations/clock`;
     await checkValues(url, index, onWrong);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../random.ts";
 import type { Findings } from "./findings.ts";
 import type { Server } from "./server.ts";
@@ -73,7 +74,7 @@ export class Killer {
 
   /** If `waitMs` is 0 the signal is sent before this returns. */
   async #kill(what: string, waitMs: number): Promise<void> {
-    if (waitMs > 0) await new Promise((done) => setTimeout(done, waitMs));
+    if (waitMs > 0) await sleep(waitMs);
     this.#findings.kills++;
     const { moments } = this.#findings;
     moments.set(what, (moments.get(what) ?? 0) + 1);

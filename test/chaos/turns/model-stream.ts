@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import { callId, type Fault, type Script } from "./script.ts";
 
 interface StepStream {
@@ -31,7 +32,7 @@ export async function streamStep(response: ServerResponse, stream: StepStream): 
     }
     await write(response, chunkOf([{ index: 0, delta, finish_reason: null }]));
     onDelta(index);
-    await new Promise((done) => setTimeout(done, script.deltaMs));
+    await sleep(script.deltaMs);
   }
   const calls = script.steps[step]?.calls ?? [];
   const reason = calls.length > 0 ? "tool_calls" : "stop";

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Ledger } from "./ledger.ts";
 import { glanceAtTurns, openOn } from "./disk.ts";
 
@@ -37,7 +38,7 @@ export class Resumption {
     const giveUpMs = performance.now() + RESUMED_WITHIN_MS;
     let glanceMs = performance.now() + GLANCE_EVERY_MS;
     while (this.#waiting.size > 0 && this.#isCurrent() && performance.now() < giveUpMs) {
-      await new Promise((done) => setTimeout(done, 10));
+      await sleep(10);
       if (performance.now() < glanceMs) continue;
       this.#forgetEnded();
       glanceMs = performance.now() + GLANCE_EVERY_MS;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../random.ts";
 import { Client } from "./client.ts";
 import { FrameBook } from "./frames.ts";
@@ -131,7 +132,7 @@ export class Rounds {
   /** At some time, or in the middle of what the model says and its tools do. */
   async #stop(turn: Turn): Promise<void> {
     if (this.#random.chance(0.6)) await this.#eventOf(turn, this.#random.between(1, 8));
-    await new Promise((done) => setTimeout(done, this.#random.magnitude(1, 400)));
+    await sleep(this.#random.magnitude(1, 400));
     const url = `${await this.#stage.server.gate.url()}/conversations/${turn.conversation}/stop`;
     if (turn.isOver || !turn.isAcknowledged) return;
     turn.isStopAsked = true;
@@ -150,7 +151,7 @@ export class Rounds {
   async #eventOf(turn: Turn, number: number): Promise<void> {
     const { ledger } = this.#stage.world;
     while (ledger.of(turn.script.marker).length < number && !turn.isOver) {
-      await new Promise((done) => setTimeout(done, 2));
+      await sleep(2);
     }
   }
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { openOn, readTurns } from "./disk.ts";
 import { tellEntry } from "./ledger.ts";
 import { Resumption } from "./resumption.ts";
@@ -93,7 +94,7 @@ async function untilIdle({ server, findings }: Stage, turn: Turn, giveUpMs: numb
       findings.blame("R7", `${turn.script.marker} stays ${status}`);
       return;
     }
-    await new Promise((done) => setTimeout(done, 30));
+    await sleep(30);
   }
 }
 

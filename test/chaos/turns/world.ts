@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Ledger } from "./ledger.ts";
 import { streamStep } from "./model-stream.ts";
 import { markerIn, placeOf, type Script } from "./script.ts";
@@ -135,8 +136,4 @@ function variableOf(
     if (name === tool) return /\\"\$var\\":\\"(\w+)\\"/.exec(content)?.[1];
   }
   return undefined;
-}
-
-function sleep(milliseconds: number): Promise<void> {
-  return new Promise((done) => setTimeout(done, milliseconds));
 }
