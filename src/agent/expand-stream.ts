@@ -7,6 +7,7 @@ import { lookupInStore } from "../tool/store-lookup.ts";
 import { slicesOf } from "../value/characters.ts";
 import { keepWritten } from "./written-text.ts";
 
+/** How references in texts are read; see `ExpandOptions`. */
 export type ExpandingOptions = Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls">;
 
 type AnyPart = TextStreamPart<ToolSet>;

@@ -4,6 +4,7 @@ import { Taint } from "../tool/taint.ts";
 import { withVariables } from "../turn/history/variable-list.ts";
 import { type InstructionStyle, withGuide } from "./guide.ts";
 
+/** Whose variables are listed, and how. */
 export interface ListingOptions<
   Tools extends ToolSet = ToolSet,
   Context extends Record<string, unknown> = Record<string, unknown>,

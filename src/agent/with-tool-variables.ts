@@ -23,6 +23,7 @@ export type StoreForCall<CallOptions> = (call: { readonly options?: CallOptions 
 
 type Context = Record<string, unknown>;
 
+/** How an agent works by reference; beside this, as `WrapOptions` says. */
 export interface ToolVariablesOptions<CallOptions = never> extends Omit<WrapOptions, "store"> {
   /** How much the model is told about references. Default: `full`. */
   readonly instructionStyle?: InstructionStyle;

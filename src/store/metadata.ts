@@ -71,6 +71,7 @@ interface Eviction {
   readonly atMs: number;
 }
 
+/** ISO 8601 in UTC, of milliseconds since 1970. */
 export function toIso(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }

@@ -27,6 +27,7 @@ export function requireName(name: string): string {
   );
 }
 
+/** Letters, digits and underscores of ASCII, `maxNameChars` at most, the first not a digit. */
 export function isValidName(name: string): boolean {
   if (name === "" || name.length > limits.maxNameChars || isDigit(name.charCodeAt(0))) return false;
   for (let index = 0; index < name.length; index++) {
@@ -95,6 +96,7 @@ function slugOfArgument(value: unknown): string {
 
 /** Longer ones are part of a name: they could not be counted on from within its length. */
 const MAX_NUMBER_DIGITS = 9;
+/** The greatest number that is given behind a name. */
 export const MAX_NUMBER = 10 ** MAX_NUMBER_DIGITS - 1;
 
 /** The base and number of a name that ends in one: `list_orders_12` gives `list_orders` and 12. */

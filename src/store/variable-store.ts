@@ -86,6 +86,7 @@ export interface AutomaticName {
   readonly inputDigest: string;
 }
 
+/** A value that is to be saved, and what is said of it. */
 export interface Write {
   readonly value: Json | Content;
   /** A name that somebody chose, or how to find one; without: `variable_1`, `variable_2` … */
@@ -118,6 +119,7 @@ export interface Changes {
   readonly description?: string;
 }
 
+/** Which variables are listed; without either, all. */
 export interface ListOptions {
   /** Only the newest so many. */
   readonly last?: number;
@@ -130,6 +132,7 @@ export interface PageOptions {
   readonly limit: number;
 }
 
+/** A part of the list, oldest first. */
 export interface Page {
   readonly variables: readonly VariableInfo[];
   /** There are more. */

@@ -22,6 +22,7 @@ export interface PolicyCall {
   readonly tainted: boolean;
 }
 
+/** What becomes of a call. */
 export type Decision =
   | "allow"
   /** The model is told the reason. */

@@ -13,6 +13,7 @@ import type { AnyTool, CallOptions } from "./wrapped-tool.ts";
 /** Names the variable that a result is saved as; its input is the resolved one. */
 export type Naming = (tool: string, input: Json, output: Json) => string;
 
+/** How tools are called by reference. */
 export interface WrapOptions {
   readonly store: VariableStore;
   /** How references are written. Default: dollar only. */

@@ -2,6 +2,7 @@ import { ByrefError, limitExceeded } from "../errors.ts";
 import { limits } from "../limits.ts";
 import { requirePublic } from "./public-address.ts";
 
+/** What may be fetched, of what size, in what time. */
 export interface PublicFetchOptions {
   /** Beside 80 and 443. */
   readonly ports?: readonly number[];

@@ -10,7 +10,7 @@ import type {
   VariableStore,
   Write,
 } from "../store/variable-store.ts";
-import { whenReady } from "../store/when-ready.ts";
+import { whenReady, whenSettled } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Place } from "./save-target.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
@@ -61,12 +61,8 @@ export function saveShown(saving: Saving, options: WrapOptions): Awaitable<Saved
     return { output };
   };
   const kept = (infos: readonly VariableInfo[]) => savedOf(saving, infos, options);
-  try {
-    const saved = options.store.saveAll(writes.map((write) => ownedBy(scope, write)));
-    return saved instanceof Promise ? saved.then(kept).catch(refused) : kept(saved);
-  } catch (error) {
-    return refused(error);
-  }
+  const save = () => options.store.saveAll(writes.map((write) => ownedBy(scope, write)));
+  return whenSettled(save, kept, refused);
 }
 
 function isGuarded(store: VariableStore, name: string): boolean {

@@ -3,9 +3,11 @@ import { limits } from "../limits.ts";
 import { answerFrom, unknownName } from "../reference/lookup-in.ts";
 import type { Found, Lookup, Missing, Reference } from "../reference/reference.ts";
 import type { Tombstone, VariableStore } from "../store/variable-store.ts";
+import { whenSettled } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Reading } from "../value/path.ts";
 
+/** What whoever refers to variables may be given, and told. */
 export interface LookupOptions {
   /** Secrets that may be given to whoever asks. Default: none. */
   readonly secrets?: readonly string[];
@@ -28,16 +30,13 @@ export function lookupInStore(store: VariableStore, options: LookupOptions = {})
       return { found: false, reason: "secret" };
     }
     options.onUsed?.(name);
-    try {
-      const isBytes = glance.type === "bytes" && reference.path.length === 0;
-      if (isBytes && options.bytes === true) return readBytes(reference, store);
-      const reading = store.readPath(name, reference.path);
-      return reading instanceof Promise
-        ? reading.then((read) => answer(reference, read, { ...options, store })).catch(unreadable)
-        : answer(reference, reading, { ...options, store });
-    } catch (error) {
-      return unreadable(error);
-    }
+    const isBytes = glance.type === "bytes" && reference.path.length === 0;
+    if (isBytes && options.bytes === true) return readBytes(reference, store);
+    return whenSettled<Reading | undefined, Found | Missing>(
+      () => store.readPath(name, reference.path),
+      (reading) => answer(reference, reading, { ...options, store }),
+      unreadable,
+    );
   };
 }
 

@@ -65,6 +65,7 @@ export interface NotKept {
 
 const MAX_NOTES = 5;
 
+/** What the model, the history and the client see of any result. */
 export type ToolOutput = ShownValue | Handle | GuardedHandle | NotKept;
 
 export interface OutputOptions {
@@ -100,6 +101,7 @@ export function toolOutput(
     : { ...handleOf(info, { value, path }), ...note };
 }
 
+/** The same output, as the JSON that it is. */
 export function outputJson(output: ToolOutput): Json {
   // Made of JSON all the way down; an interface says of no more keys than its own that they are.
   return output as unknown as Json;

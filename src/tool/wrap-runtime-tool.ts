@@ -36,6 +36,7 @@ export async function wrapRuntimeTools(
   return new Map(wrapped.map((tool) => [tool.name, tool]));
 }
 
+/** One of the runtime's own tools, by reference. */
 export async function wrapRuntimeTool(
   tool: RuntimeTool,
   options: WrapOptions,

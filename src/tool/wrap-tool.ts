@@ -41,6 +41,7 @@ export async function wrapTools(
   return new Map(wrapped);
 }
 
+/** A tool by reference; its calls fail with `unknown_tool` if it is the provider's, or has no `execute`. */
 export async function wrapTool(
   name: string,
   tool: AnyTool,

@@ -72,6 +72,7 @@ export interface Ready {
   run(): Promise<ToolRun>;
 }
 
+/** What a person is asked. */
 export interface ApprovalRequest {
   readonly reason: string;
   /** The resolved input as text, shortened; as the model wrote it if a secret went in. */
@@ -90,6 +91,7 @@ interface Done {
   save(): Awaitable<Saved>;
 }
 
+/** A code and a message that the model may be told. */
 export interface Failed {
   readonly kind: "failed";
   readonly code: ErrorCode;

@@ -7,6 +7,7 @@ interface Base64Reader {
   fromBase64?(text: string): Uint8Array;
 }
 
+/** With padding, and `+` and `/` (RFC 4648, section 4). */
 export function toBase64(bytes: Base64Bytes): string {
   return bytes.toBase64?.() ?? encodedBase64(bytes);
 }

@@ -18,6 +18,7 @@ export function isJsonArray(value: Json): value is JsonArray {
   return Array.isArray(value);
 }
 
+/** True for what holds nothing else: a text, a number, true, false, null. */
 export function isScalar(value: Json): value is string | number | boolean | null {
   return typeof value !== "object" || value === null;
 }

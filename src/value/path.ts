@@ -8,6 +8,7 @@ export type Segment =
   | { readonly each: true }
   | { readonly from?: number; readonly to?: number };
 
+/** From a value to a place inside of it, outermost step first; of no steps, the value itself. */
 export type Path = readonly Segment[];
 
 /** What a path led to, or how far it led and what is there. */

@@ -32,6 +32,7 @@ export function formatOf(mediaType: string): Format {
   return mediaType === RECORDS_TYPE ? "records" : "bytes";
 }
 
+/** What is said of a value, all of it decided by its content. */
 export type About = Pick<
   VariableInfo,
   "type" | "count" | "bytes" | "chars" | "shape" | "preview" | "mediaType"
@@ -46,6 +47,7 @@ export interface StoredBody {
 /** A value's bytes: in memory (text stands for its UTF-8), or stored already. */
 export type Body = string | Uint8Array | StoredBody;
 
+/** False for what is in memory. */
 export function isStored(body: Body): body is StoredBody {
   return typeof body === "object" && "location" in body;
 }
@@ -133,6 +135,7 @@ function described(value: Json) {
   };
 }
 
+/** Throws `limit_exceeded` for more than the limit. */
 export function requireAtMost(
   limit: "maxJsonBytes" | "maxValueBytes",
   actual: number,

@@ -2,6 +2,7 @@ import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./ent
 import { firstRow, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
 import type { VariableInfo, Visibility } from "../variable-store.ts";
 
+/** What an `Entry` is made of, in the order of `EntryValues`. */
 export const ENTRY_COLUMNS = `name, seq, version, type, bytes, chars, created_at, accessed_at, expires_at, pinned,
   visibility, run, tool, input_digest`;
 /** As JSON: a row that comes out of SQLite costs more than all that is in it. */

@@ -4,6 +4,7 @@ import { limits } from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
 import type { Awaitable, VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
+import { whenSettled } from "../../store/when-ready.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
 import { parseResult, readInputs } from "./code-inputs.ts";
@@ -211,36 +212,31 @@ function requireOutputName(store: VariableStore, name: string): void {
 
 /** Saves all or nothing; at once where the store can. */
 function saved(store: VariableStore, writes: Writes, shown: Shown): Awaitable<Json> {
-  const all = writes.returned === undefined ? writes.vars : [writes.returned, ...writes.vars];
+  const { returned, vars } = writes;
+  const all = returned === undefined ? vars : [returned, ...vars];
   if (all.length === 0) {
     return { note: "The code returned nothing and assigned nothing to vars.", ...shown.console };
   }
-  const outputs = (outputOf: (write: JsonWrite, index: number) => ToolOutput): Json => {
-    const list = all.map((write, index) => outputJson(outputOf(write, index)));
-    const [returned] = writes.returned === undefined ? [] : list.splice(0, 1);
-    return compact({ returned, vars: list.length === 0 ? undefined : list, ...shown.console });
+  const outputOf = (outputs: readonly ToolOutput[]): Json => {
+    const list = outputs.map(outputJson);
+    const first = returned === undefined ? undefined : list.shift();
+    const others = list.length === 0 ? undefined : list;
+    return compact({ returned: first, vars: others, ...shown.console });
+  };
+  const save = () => {
+    // Meanwhile one of them may have become secret.
+    for (const { name } of vars) requireOutputName(store, name);
+    return store.saveAll(all);
   };
   const kept = (infos: readonly VariableInfo[]) =>
-    outputs((write, index) => {
-      const info = infos[index];
-      if (info === undefined) throw new ByrefError("internal", "A write has no variable.");
-      return toolOutput(info, write.value, shown);
-    });
+    outputOf(infos.map((info, index) => toolOutput(info, all[index]?.value, shown)));
   const refused = (error: unknown) => {
     if (codeOf(error) !== "limit_exceeded") throw error;
-    return outputs((write) => {
-      const why = write.visibility === "model" ? messageOf(error) : "there is no room for it.";
-      return notKept(write, why, shown.hidesUntrusted);
-    });
+    const whyNot = ({ visibility }: Write) =>
+      visibility === "model" ? messageOf(error) : "there is no room for it.";
+    return outputOf(all.map((write) => notKept(write, whyNot(write), shown.hidesUntrusted)));
   };
-  try {
-    // Meanwhile one of them may have become secret.
-    for (const { name } of writes.vars) requireOutputName(store, name);
-    const saving = store.saveAll(all);
-    return saving instanceof Promise ? saving.then(kept).catch(refused) : kept(saving);
-  } catch (error) {
-    return refused(error);
-  }
+  return whenSettled(save, kept, refused);
 }
 
 interface Shown {

@@ -26,6 +26,7 @@ const MIN_SECRET_CHARS = 6;
 /** From this version of MCP on there are no sessions, and no handshake that could be kept. */
 const FIRST_STATELESS_VERSION = "2026-07-28";
 
+/** Where a server is, and what it wants to be sent. */
 export interface McpEndpoint {
   readonly name: string;
   readonly url: string;

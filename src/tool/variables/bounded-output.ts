@@ -6,10 +6,12 @@ export const MAX_OUTPUT_CHARS = 8_000;
 /** More than any value has elements or characters; a bound of its own makes a schema shorter. */
 export const MAX_COUNT = 1e8;
 
+/** As JSON, in UTF-16 units. */
 export function charsOf(output: Json): number {
   return JSON.stringify(output).length;
 }
 
+/** At most `MAX_OUTPUT_CHARS` as JSON? */
 export function fits(output: Json): boolean {
   return charsOf(output) <= MAX_OUTPUT_CHARS;
 }

@@ -103,13 +103,14 @@ export function nearestReference(name: string, path: Path): string {
   return `$${name}`;
 }
 
-/** The match and what stands around it, no half of a surrogate pair at either end. */
+/** The match and what stands around it. */
 function excerptOf(text: string, match: TextMatch): string {
   const { start, end } = windowOf(text, match);
   const shown = text.slice(start, end).toWellFormed();
   return `${start > 0 ? "…" : ""}${shown}${end < text.length ? "…" : ""}`;
 }
 
+/** The part of the text that an excerpt shows, no half of a surrogate pair at either end. */
 export function windowOf(text: string, match: TextMatch): TextMatch {
   const start = Math.max(match.start - CHARS_BEFORE, 0);
   const end = Math.min(match.end + CHARS_AFTER, start + MAX_EXCERPT_CHARS, text.length);
