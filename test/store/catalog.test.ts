@@ -199,110 +199,73 @@ const anyWrite = fc
     };
   });
 
+/** What is done to both stores, or asked of them, with the same outcome. */
+function same(work: (store: VariableStore) => unknown): Step {
+  return (pair) => pair.same(work);
+}
+
 /** Asked one at a time: each makes other entries known. */
 const anyQuestion: fc.Arbitrary<Step> = fc.oneof(
-  fc.nat(130).map(
-    (last): Step =>
-      (pair) =>
-        pair.same((store) => store.list({ last })),
+  fc.nat(130).map((last) => same((store) => store.list({ last }))),
+  fc.array(anyName).map((names) => same((store) => store.list({ names }))),
+  fc.nat(130).map((limit) =>
+    same((store) => {
+      const first = store.page({ limit: limit + 1 });
+      const next = first.next === undefined ? {} : { after: first.next };
+      return [first, store.page({ limit: 30, ...next })];
+    }),
   ),
-  fc.array(anyName).map(
-    (names): Step =>
-      (pair) =>
-        pair.same((store) => store.list({ names })),
+  anyName.map((name) =>
+    same((store) => [store.glance(name)?.version, store.info(name), store.tombstone(name)]),
   ),
-  fc.nat(130).map(
-    (limit): Step =>
-      (pair) =>
-        pair.same((store) => {
-          const first = store.page({ limit: limit + 1 });
-          const next = first.next === undefined ? {} : { after: first.next };
-          return [first, store.page({ limit: 30, ...next })];
-        }),
-  ),
-  anyName.map(
-    (name): Step =>
-      (pair) =>
-        pair.same((store) => [
-          store.glance(name)?.version,
-          store.info(name),
-          store.tombstone(name),
-        ]),
-  ),
-  fc.constantFrom("", "v", "v_1", "f_119", "w_", "x", "long_", "é", "~").map(
-    (prefix): Step =>
-      (pair) =>
-        pair.same((store) => store.couldBegin(prefix)),
-  ),
+  fc
+    .constantFrom("", "v", "v_1", "f_119", "w_", "x", "long_", "é", "~")
+    .map((prefix) => same((store) => store.couldBegin(prefix))),
   ...[
     (store: VariableStore) => [store.count(), store.bytes()],
     (store: VariableStore) => [store.runs(), store.ofRun("r")],
     (store: VariableStore) => store.nextDueMs(),
     (store: VariableStore) => store.transfer.names(),
-  ].map((ask) => fc.constant<Step>((pair) => pair.same(ask))),
+  ].map((ask) => fc.constant(same(ask))),
 );
 
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { arbitrary: anyQuestion, weight: 6 },
   {
-    arbitrary: anyWrite.map(
-      (write): Step =>
-        (pair) =>
-          pair.same((store) => store.save(write)),
-    ),
+    arbitrary: anyWrite.map((write) => same((store) => store.save(write))),
     weight: 5,
   },
-  fc.array(anyName, { minLength: 1, maxLength: 4 }).map(
-    (names): Step =>
-      (pair) =>
-        pair.same((store) => names.map((name) => store.read(name))),
+  fc
+    .array(anyName, { minLength: 1, maxLength: 4 })
+    .map((names) => same((store) => names.map((name) => store.read(name)))),
+  anyName.map((name) => same((store) => store.delete(name))),
+  fc
+    .tuple(anyName, anyTimes)
+    .map(([name, { ttlMs = null, pinned }]) =>
+      same((store) => store.update(name, { ttlMs, pinned })),
+    ),
+  fc.tuple(anyWrite, anyName).map(([write, name]) =>
+    same((store) => {
+      const stop = store.observe(() => {
+        throw new Error("No.");
+      });
+      try {
+        return [outcomeOf(() => store.save(write)), outcomeOf(() => store.delete(name))];
+      } finally {
+        stop();
+      }
+    }),
   ),
-  anyName.map(
-    (name): Step =>
-      (pair) =>
-        pair.same((store) => store.delete(name)),
-  ),
-  fc.tuple(anyName, anyTimes).map(
-    ([name, { ttlMs = null, pinned }]): Step =>
-      (pair) =>
-        pair.same((store) => store.update(name, { ttlMs, pinned })),
-  ),
-  fc.tuple(anyWrite, anyName).map(
-    ([write, name]): Step =>
-      (pair) =>
-        pair.same((store) => {
-          const stop = store.observe(() => {
-            throw new Error("No.");
-          });
-          try {
-            return [outcomeOf(() => store.save(write)), outcomeOf(() => store.delete(name))];
-          } finally {
-            stop();
-          }
-        }),
-  ),
-  anyName.map(
-    (name): Step =>
-      (pair) =>
-        pair.same((store) => store.holds.hold("turn", name)),
-  ),
-  fc.constant<Step>((pair) => pair.same((store) => store.holds.release("turn"))),
+  anyName.map((name) => same((store) => store.holds.hold("turn", name))),
+  fc.constant(same((store) => store.holds.release("turn"))),
   fc.nat(40).map(
     (limit): Step =>
       (pair) =>
         pair.same((store) => store.evictDue(pair.nowMs, limit)),
   ),
-  fc.constantFrom("r", "7").map(
-    (run): Step =>
-      (pair) =>
-        pair.same((store) => store.endRun(run)),
-  ),
-  fc.nat(100).map(
-    (keepLast): Step =>
-      (pair) =>
-        pair.same((store) => store.reset(keepLast + 40)),
-  ),
-  fc.constant<Step>((pair) => pair.same((store) => store.flushAccess())),
+  fc.constantFrom("r", "7").map((run) => same((store) => store.endRun(run))),
+  fc.nat(100).map((keepLast) => same((store) => store.reset(keepLast + 40))),
+  fc.constant(same((store) => store.flushAccess())),
   { arbitrary: fc.constant<Step>((pair) => pair.forget()), weight: 4 },
   {
     arbitrary: fc.integer({ min: -HOUR_MS / 4, max: HOUR_MS / 3 }).map((ms): Step => (pair) => {
@@ -312,25 +275,30 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-it("a store that reads what it is asked for answers as one that knows all", () => {
-  fc.assert(
-    fc.property(fc.array(anyStep, { minLength: 20, maxLength: 60, size: "max" }), (steps) => {
-      const pair = new Pair();
-      try {
-        for (let index = 0; index < 120; index++) {
-          // Those that the steps are about are neither the newest nor the oldest.
-          const name = index < 50 || index >= 70 ? `f_${index}` : `${"vw"[index % 2]}_${index % 9}`;
-          pair.nowMs += 1;
-          const times = index % 4 === 0 ? { ttlMs: 60_000 * index } : {};
-          pair.same((store) => store.save({ name, value: index, ...times }));
+it(
+  "a store that reads what it is asked for answers as one that knows all",
+  { timeout: 120_000 },
+  () => {
+    fc.assert(
+      fc.property(fc.array(anyStep, { minLength: 20, maxLength: 60, size: "max" }), (steps) => {
+        const pair = new Pair();
+        try {
+          for (let index = 0; index < 120; index++) {
+            // Those that the steps are about are neither the newest nor the oldest.
+            const name =
+              index < 50 || index >= 70 ? `f_${index}` : `${"vw"[index % 2]}_${index % 9}`;
+            pair.nowMs += 1;
+            const times = index % 4 === 0 ? { ttlMs: 60_000 * index } : {};
+            pair.same((store) => store.save({ name, value: index, ...times }));
+          }
+          pair.forget();
+          for (const step of steps) step(pair);
+          pair.same((store) => store.list());
+        } finally {
+          pair.close();
         }
-        pair.forget();
-        for (const step of steps) step(pair);
-        pair.same((store) => store.list());
-      } finally {
-        pair.close();
-      }
-    }),
-    { numRuns: 60 },
-  );
-});
+      }),
+      { numRuns: 60 },
+    );
+  },
+);
