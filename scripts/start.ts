@@ -1,4 +1,4 @@
-/** The main job: `npm start`. Settings come from the environment; see docs in the README. */
+/** The main job: `npm start`. Settings come from the environment; docs/guides/operating.md names them. */
 import { codeOf, messageOf } from "../src/errors.ts";
 import { readSettings } from "../src/edge/settings.ts";
 import { startLocalWorker } from "./local-worker.ts";

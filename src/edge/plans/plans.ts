@@ -314,6 +314,9 @@ function isWaitingRun({ status }: RunRecord): boolean {
 
 function requireApproved({ id, status }: PlanRecord): void {
   if (status !== "proposed" && status !== "cancelled") return;
-  const message = `The plan is ${status}; it runs once somebody has approved it: POST …/plans/${id}/approve.`;
-  throw new ByrefError("plan_not_approved", message);
+  const advice =
+    status === "cancelled"
+      ? "propose it again."
+      : `it runs once somebody has approved it: POST …/plans/${id}/approve.`;
+  throw new ByrefError("plan_not_approved", `The plan is ${status}; ${advice}`);
 }
