@@ -69,6 +69,7 @@ describe("what JSON can hold", () => {
   });
 
   it("takes instances of classes and objects without a prototype for their own fields", () => {
+    expect(toJson([Object("x"), Object(false)])).toEqual({ value: ["x", false], notes: [] });
     class Point {
       x = 1;
       get double(): number {
@@ -119,6 +120,7 @@ describe("what is converted", () => {
     ["a Set", [new Set(["a", { b: 1 }]), ["a", { b: 1 }]], "Sets became arrays."],
     ["a BigInt", [2n ** 64n, "18446744073709551616"], "BigInts became strings."],
     ["an error", [error, errorAsJson], "Errors became their name and message."],
+    ["an expression", [/a/g, "/a/g"], "Regular expressions became strings."],
     ["NaN", [Number.NaN, null], "Numbers that are not finite became null."],
     ["Infinity", [-Infinity, null], "Numbers that are not finite became null."],
   ])("%s, alone and inside, with a note", (_name, [value, converted], note) => {
