@@ -237,17 +237,34 @@ describe("tool calls from code", () => {
 });
 
 describe("where a guarded value went in", () => {
+  const FAILED = { code: "tool_failed", message: expect.stringContaining("is withheld") as string };
+
   it.each([
-    ["a broken sandbox", () => Promise.reject(new Error("4711"))],
-    ["what is no JSON", () => ({ returned: "4711 {" })],
-    ["what is too large", () => ({ returned: `"${"4711".repeat(5_000_000)}"` })],
-    ["an error", () => ({ error: { kind: "thrown" as const, message: "4711", line: 4_711 } })],
-    ["the console", () => ({ returned: "1", console: "4711" })],
-    ["a name", () => ({ assigned: [["n4711", "1"] as const] })],
-  ])("nothing is told by %s", async (_, script) => {
+    ["a broken sandbox", () => Promise.reject(new Error("4711")), FAILED],
+    ["what is no JSON", () => ({ returned: "4711 {" }), FAILED],
+    ["what is too large", () => ({ returned: `"${"4711".repeat(5_000_000)}"` }), FAILED],
+    [
+      "an error",
+      () => ({ error: { kind: "thrown" as const, message: "4711", line: 4_711 } }),
+      FAILED,
+    ],
+    [
+      "the console",
+      () => ({ returned: "1", console: "4711" }),
+      { output: { returned: { visibility: "sealed" } } },
+    ],
+    [
+      "a name",
+      () => ({ assigned: [["n4711", "1"] as const] }),
+      { output: { note: expect.any(String) as string } },
+    ],
+  ])("nothing is told by %s", async (_, script, told) => {
     const store = new MemoryStore();
     await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
-    const outcome = await runCode(scriptedSandbox(script), "1", { store, variables: ["pin"] });
+    const sandbox = scriptedSandbox(script);
+    const outcome = await runCode(sandbox, "1", { store, variables: ["pin"] });
+    expect(sandbox.jobs).toMatchObject([{ values: [["pin", "4711"]] }]);
+    expect(outcome).toMatchObject(told);
     expect(JSON.stringify(outcome)).not.toContain("4711");
     expect(store.list().map(({ visibility }) => visibility)).not.toContain("model");
   });
