@@ -1,42 +1,8 @@
 import type { Plugin } from "vite";
 import { createApp } from "../src/edge/app.ts";
+import type { JsonSchema, OpenApi, OpenApiOperation } from "../src/edge/openapi/open-api.ts";
 import { planSupport } from "../src/edge/plans/plan-support.ts";
 import { transfers } from "../src/edge/transfer/transfer.ts";
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string | readonly string[];
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly Schema[];
-  readonly items?: Schema;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: Schema | boolean;
-  readonly required?: readonly string[];
-  readonly description?: string;
-}
-
-type Content = Readonly<Record<string, { readonly schema: Schema }>>;
-
-interface Operation {
-  readonly summary: string;
-  readonly tags: readonly [string];
-  readonly parameters: readonly {
-    readonly name: string;
-    readonly in: string;
-    readonly schema: Schema;
-  }[];
-  readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content?: Content }>
-  >;
-}
-
-interface OpenApi {
-  readonly info: { readonly description: string };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
-}
 
 /** Puts every call of the HTTP interface into `docs/index.html`, from the document that describes them. */
 export function apiPage() {
@@ -82,7 +48,7 @@ ${sections.join("\n")}
 interface Call {
   readonly method: string;
   readonly path: string;
-  readonly operation: Operation;
+  readonly operation: OpenApiOperation;
 }
 
 function callOf({ method, path, operation }: Call): string {
@@ -113,7 +79,7 @@ function callOf({ method, path, operation }: Call): string {
 </article>`;
 }
 
-function schemaOf([name, schema]: readonly [string, Schema]): string {
+function schemaOf([name, schema]: readonly [string, JsonSchema]): string {
   const { properties = {}, required = [], description = "" } = schema;
   const rows = Object.entries(properties).map(([key, property]) =>
     row(required.includes(key) ? key : `${key}?`, typed(property)),
@@ -127,7 +93,7 @@ function row(term: string, html: string): string {
 }
 
 /** The type, with links to the shapes in it, and what is said of it. */
-function typed(schema: Schema): string {
+function typed(schema: JsonSchema): string {
   const type = escaped(typeOf(schema)).replaceAll(
     /#(\w+)/g,
     (_, name: string) => `<a href="#${name}">${name}</a>`,
@@ -139,7 +105,7 @@ function typed(schema: Schema): string {
 }
 
 /** As TypeScript would write it; `#Name` for a shape. */
-function typeOf(schema: Schema): string {
+function typeOf(schema: JsonSchema): string {
   const { $ref, type, enum: choices, anyOf, items, properties, additionalProperties } = schema;
   if ($ref !== undefined) return `#${$ref.split("/").at(-1) ?? ""}`;
   if (choices !== undefined) return choices.map((choice) => JSON.stringify(choice)).join(" | ");

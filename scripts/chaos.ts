@@ -12,6 +12,7 @@ import { type Report, runChaos } from "../test/chaos/chaos.ts";
 import type { Findings } from "../test/chaos/turns/findings.ts";
 import { rowsOf } from "../test/chaos/turns/table.ts";
 import { runTurnsChaos } from "../test/chaos/turns/turns-chaos.ts";
+import { aligned } from "./aligned.ts";
 
 const { values } = parseArgs({
   options: {
@@ -125,21 +126,6 @@ function tableOf(report: Report): string {
     ["restart to first answer, median and worst", "", spread(restartMs)],
     ["  of that with the port open", "", spread(answerMs)],
   ]);
-}
-
-/** The last column needs no width. */
-function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? "").length)),
-  );
-  return rows
-    .map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
 }
 
 function spread(times: readonly number[]): string {

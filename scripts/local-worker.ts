@@ -81,7 +81,6 @@ function closeFront(front: Server): void {
   front.closeAllConnections();
 }
 
-/** Another server on the port would answer in our place. */
 /** With the demo model, on a state of its own, which goes when it stops. */
 export async function startDemoWorker(): Promise<LocalWorker> {
   const stateDir = mkdtempSync(join(tmpdir(), "byref-demo-"));
@@ -98,6 +97,7 @@ export async function startDemoWorker(): Promise<LocalWorker> {
   return { ...worker, stop };
 }
 
+/** Another server on the port would answer in our place. */
 function requireFree(port: number, ip: string): Promise<void> {
   return new Promise((done, fail) => {
     const server = createServer();

@@ -13,6 +13,7 @@ import { Random } from "../test/chaos/random.ts";
 import { replayThroughMcp } from "../test/support/mcp-replay.ts";
 import { type PlanReplay, replayAsPlans } from "../test/support/replay-as-plans.ts";
 import { type Failure, replay, type Spelling, type Trace } from "../test/support/replay.ts";
+import { aligned } from "./aligned.ts";
 
 const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
 const CUTS_PER_TEXT = 50;
@@ -62,7 +63,7 @@ async function replayFiles(files: readonly string[]): Promise<void> {
     const texts = parsed.map((record) => record.text ?? "");
     rows.push(isTexts ? await replayTexts(file, texts) : await replayTraces(file, parsed));
   }
-  printTable(["file", "records", "steps or texts", "references", "failures"], rows);
+  console.log(aligned([["file", "records", "steps or texts", "references", "failures"], ...rows]));
 }
 
 /** All files together. A text whose dollars mean nothing is a tool's input. */
@@ -90,7 +91,7 @@ async function replayServed(files: readonly string[]): Promise<void> {
     count(steps.length, wrong);
     return [file, own.length, steps.length, references, wrong].map(String);
   });
-  printTable(["file", "conversations", "steps", "references", "failures"], rows);
+  console.log(aligned([["file", "conversations", "steps", "references", "failures"], ...rows]));
   const seconds = milliseconds / 1_000;
   const rate = Math.round(calls / seconds);
   console.log(`\n${calls} calls came to the servers in ${seconds.toFixed(1)} s: ${rate} a second`);
@@ -121,7 +122,7 @@ async function replayPlans(files: readonly string[]): Promise<void> {
     count(row.runs, row.failures);
     rows.push([file, ...Object.values(row).map(String)]);
   }
-  printTable(["file", "lines", "plans", "calls", "runs", "failures"], rows);
+  console.log(aligned([["file", "lines", "plans", "calls", "runs", "failures"], ...rows]));
   for (const [reason, times] of skipped) console.log(`skipped: ${times}, ${reason}`);
   const seconds = (performance.now() - began) / 1_000;
   console.log(
@@ -178,14 +179,4 @@ async function expanded(text: string, seed: number): Promise<string> {
 function count(total: number, failures: number): void {
   failed += failures;
   passed += total - failures;
-}
-
-function printTable(head: readonly string[], body: readonly (readonly string[])[]): void {
-  const lines = [head, ...body];
-  const widths = head.map((_, column) =>
-    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
-  );
-  for (const line of lines) {
-    console.log(line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  "));
-  }
 }

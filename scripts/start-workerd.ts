@@ -8,7 +8,7 @@ import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { codeOf, messageOf } from "../src/errors.ts";
 import { readSettings, settingNames } from "../src/edge/settings.ts";
-import { stopSignal } from "./stopping.ts";
+import { stopSignal } from "./stop-signal.ts";
 
 const STOPS_WITHIN_MS = 5_000;
 /** Where workerd says that it listens: a file descriptor. */

@@ -2,7 +2,7 @@
 import { codeOf, messageOf } from "../src/errors.ts";
 import { readSettings } from "../src/edge/settings.ts";
 import { startLocalWorker } from "./local-worker.ts";
-import { stopSignal } from "./stopping.ts";
+import { stopSignal } from "./stop-signal.ts";
 
 const port = portFrom(process.env.PORT ?? "8787");
 const stateDir = process.env.STATE_DIR ?? ".wrangler/state";

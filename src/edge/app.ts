@@ -7,8 +7,6 @@ import type { Bindings } from "./bindings.ts";
 import { type ClientBody, limitBody } from "./http/client-body.ts";
 import type { Door } from "./doors/doors.ts";
 import { entrance } from "./doors/entrance.ts";
-import { coreApi } from "./openapi/core.ts";
-import { openApiOf } from "./openapi/document.ts";
 import type { PlanSupport } from "./plans/plan-support.ts";
 import { problem, problemOf } from "./http/problem.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
@@ -19,6 +17,8 @@ import { ticketRoutes } from "./routes/tickets.ts";
 import { variableRoutes } from "./routes/variables.ts";
 import { setSecurityHeaders } from "./http/security-headers.ts";
 import { settingsOf } from "./settings.ts";
+import { coreApi } from "./openapi/core.ts";
+import { openApiOf } from "./openapi/document.ts";
 import type { Transfers } from "./transfer/transfer.ts";
 
 export interface AppEnv {

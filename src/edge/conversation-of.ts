@@ -31,9 +31,13 @@ type RemoteMethod =
 
 /**
  * The object of a conversation. Its name is made of the tenant, which the door gave, and the id, as JSON:
- * no two pairs give one name, and nothing that a client sends can name another tenant's object.
+ * no two pairs give one name, and nothing that a client sends can name another tenant's object. `id`: by
+ * default the one in the request's path.
  */
-export function conversationOf(context: Context<AppEnv>, id: string): RemoteConversation {
+export function conversationOf(
+  context: Context<AppEnv>,
+  id = context.req.param("id") ?? "",
+): RemoteConversation {
   return objectNamed(context, [context.get("tenant"), requireId(id)]);
 }
 

@@ -93,55 +93,48 @@ export class ConversationObject extends DurableObject {
     this.#setup = setup;
     this.#sql = new DurableSql(state.storage);
     this.#alarmClock = new AlarmClock(state.storage, this.#sql);
-    const own = { state, sql: this.#sql, alarmClock: this.#alarmClock, data: () => this.#data };
     const prefix = `${state.id}/`;
     this.#bucket = bucketOf(env, prefix);
-    this.#deletion = new Deletion({
-      ...own,
+    const own = {
+      state,
+      env,
       storage: state.storage,
-      bucket: this.#bucket,
-      onMarked: () => this.#forget(),
-    });
-    this.#listing = new Listing({ ...own, env });
-    const facilities = facilitiesOf(env, prefix, setup);
-    this.#queue = new TurnQueue({
-      ...own,
-      ...spendingOf({ ...setup, state, env }),
-      telemetry: new Telemetry({ state, env }),
-      deletion: this.#deletion,
-      facilities: () => ({ ...facilities, ...this.#plans?.facilities }),
-      wake: (dueMs) => this.#wake(dueMs),
-      onBegin: this.#listing.tellSoon,
-      settle: () => this.#upkeep.settle({ endsTurn: true }),
-    });
-    this.#upkeep = new Upkeep({
-      ...own,
-      deletion: this.#deletion,
-      queue: this.#queue,
-      turns: () => this.#turns,
-      onSettled: () => this.#listing.tell(),
-    });
+      sql: this.#sql,
+      alarmClock: this.#alarmClock,
+      data: () => this.#data,
+    };
+    this.#deletion = new Deletion({ ...own, bucket: this.#bucket, onMarked: () => this.#forget() });
+    this.#listing = new Listing(own);
     const shared = {
       ...own,
       agentSetup: setup,
-      settings: () => settingsOf(this.env),
+      settings: () => settingsOf(env),
+      facilities: facilitiesOf(env, prefix, setup),
       deletion: this.#deletion,
-      queue: this.#queue,
-      wake: () => this.#wake(),
+      store: () => this.#store,
+      wake: (dueMs?: number) => this.#wake(dueMs),
       settle: () => this.#upkeep.settle(),
     };
-    this.#variables = new VariableRequests({ ...shared, store: () => this.#store });
-    this.#plans = setup.plans?.open({
+    this.#queue = new TurnQueue({
       ...shared,
-      facilities,
-      store: () => this.#store,
-      recover: () => this.#turns.recover(),
+      ...spendingOf({ ...setup, state, env }),
+      telemetry: new Telemetry(own),
+      facilities: () => ({ ...shared.facilities, ...this.#plans?.facilities }),
+      onBegin: this.#listing.tellSoon,
+      settle: () => this.#upkeep.settle({ endsTurn: true }),
     });
-    this.#turns = new Turns({ ...shared, plans: this.#plans });
-    this.#sockets = new Sockets({ state, turns: this.#turns, queue: this.#queue });
+    const queued = { ...shared, queue: this.#queue };
+    this.#upkeep = new Upkeep({
+      ...queued,
+      turns: () => this.#turns,
+      onSettled: () => this.#listing.tell(),
+    });
+    this.#variables = new VariableRequests(shared);
+    this.#plans = setup.plans?.open({ ...queued, recover: () => this.#turns.recover() });
+    this.#turns = new Turns({ ...queued, plans: this.#plans });
+    this.#sockets = new Sockets({ ...queued, turns: this.#turns });
     this.#transfer = setup.transfer?.requests({
       ...shared,
-      env,
       prefix,
       fresh: () => this.#newData(),
       putVariable: (name, request) => this.#variables.put(name, request),
@@ -229,11 +222,8 @@ export class ConversationObject extends DurableObject {
     messages: UIMessage[];
     next?: string;
   } {
-    const { messages, next } = this.#data?.history.page(options) ?? { messages: [] };
-    return {
-      messages: messages.map((message) => toUIMessage(message, options.form)),
-      ...(next === undefined ? {} : { next }),
-    };
+    const { messages, ...more } = this.#data?.history.page(options) ?? { messages: [] };
+    return { messages: messages.map((message) => toUIMessage(message, options.form)), ...more };
   }
 
   listEvents(options: { after: number; limit: number }): EventPage {

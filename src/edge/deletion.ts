@@ -61,12 +61,8 @@ export class Deletion {
    */
   arrive<Result>(work: () => Promise<Result>): Promise<Result> {
     const arrival = this.#arrive(work);
-    this.#deletion = this.#untilDone(
-      arrival.then(
-        () => undefined,
-        () => undefined,
-      ),
-    );
+    const end = () => undefined;
+    this.#deletion = this.#untilDone(arrival.then(end, end));
     return arrival;
   }
 

@@ -3,7 +3,8 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/edge/app.ts";
 import { planSupport } from "../../src/edge/plans/plan-support.ts";
 import { transfers } from "../../src/edge/transfer/transfer.ts";
-import { type OpenApi, openApiFrom } from "../support/openapi.ts";
+import type { OpenApi } from "../../src/edge/openapi/open-api.ts";
+import { openApiFrom } from "../support/openapi.ts";
 
 const whole = createApp({
   agents: [],

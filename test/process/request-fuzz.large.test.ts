@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Answered, AnswerCheck } from "../support/answer-check.ts";
-import type { OpenApi } from "../support/openapi.ts";
+import type { OpenApi } from "../../src/edge/openapi/open-api.ts";
 import { type FuzzedRequest, requestsOf } from "../support/request-fuzz.ts";
 import { freePort } from "../../scripts/local-worker.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import type { Content, OpenApi, Operation } from "./openapi.ts";
+import type { MediaTypes, OpenApi, OpenApiOperation } from "../../src/edge/openapi/open-api.ts";
 
 /** What a server said. */
 export interface Answered {
@@ -45,7 +45,7 @@ export class AnswerCheck {
     return this.#mismatch("#/components/schemas/Problem", body);
   }
 
-  #jsonFault({ responses }: Operation, { status, text }: Answered): string | undefined {
+  #jsonFault({ responses }: OpenApiOperation, { status, text }: Answered): string | undefined {
     const schema = responses[status]?.content?.["application/json"]?.schema ?? {};
     if (typeof schema.$ref === "string") return this.#mismatch(schema.$ref, JSON.parse(text));
     return undefined;
@@ -58,6 +58,6 @@ export class AnswerCheck {
   }
 }
 
-function isNamed(type: string, content: Content): boolean {
+function isNamed(type: string, content: MediaTypes): boolean {
   return Object.keys(content).some((name) => name === type || name === "*/*");
 }

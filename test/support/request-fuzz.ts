@@ -1,5 +1,11 @@
 import fc from "fast-check";
-import type { Content, OpenApi, Operation, Parameter, Schema } from "./openapi.ts";
+import type {
+  JsonSchema,
+  MediaTypes,
+  OpenApi,
+  OpenApiOperation,
+  OpenApiParameter,
+} from "../../src/edge/openapi/open-api.ts";
 
 /** A request as a caller of the document might send it, well or badly. */
 export interface FuzzedRequest {
@@ -53,13 +59,13 @@ export function requestsOf(document: OpenApi): fc.Arbitrary<FuzzedRequest> {
 interface Call {
   readonly method: string;
   readonly route: string;
-  readonly operation: Operation;
+  readonly operation: OpenApiOperation;
 }
 
 function requestOf(document: OpenApi, { method, route, operation }: Call) {
   const values = new Values(document);
   const { parameters, requestBody } = operation;
-  const of = (where: Parameter["in"]) => parameters.filter((one) => one.in === where);
+  const of = (where: OpenApiParameter["in"]) => parameters.filter((one) => one.in === where);
   return fc
     .record({
       method: fc.constant(method),
@@ -90,7 +96,7 @@ function requestOf(document: OpenApi, { method, route, operation }: Call) {
 }
 
 /** Of the conversations and variables that there are, mostly. */
-function nameFor({ name }: Parameter): fc.Arbitrary<string> {
+function nameFor({ name }: OpenApiParameter): fc.Arbitrary<string> {
   if (name === "id") return fc.constantFrom(...IDS);
   if (name === "name") return fc.constantFrom(...NAMES);
   // Put in by whoever sends it: what there is is known only then.
@@ -125,14 +131,14 @@ class Values {
     this.#document = document;
   }
 
-  texts(parameters: readonly Parameter[]): fc.Arbitrary<Record<string, string>> {
-    const one = ({ schema }: Parameter) => this.of(schema).map((value) => textOf(value));
+  texts(parameters: readonly OpenApiParameter[]): fc.Arbitrary<Record<string, string>> {
+    const one = ({ schema }: OpenApiParameter) => this.of(schema).map((value) => textOf(value));
     const all = Object.fromEntries(parameters.map((parameter) => [parameter.name, one(parameter)]));
     // Some of them are left out: none is required.
     return fc.record(all, { requiredKeys: [] }).map((some) => some as Record<string, string>);
   }
 
-  body(content: Content) {
+  body(content: MediaTypes) {
     return fc.oneof(
       ...Object.entries(content).map(([type, { schema }]) => {
         const isJson = type === "application/json";
@@ -144,19 +150,19 @@ class Values {
     );
   }
 
-  of(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
+  of(schema: JsonSchema, depth = 0): fc.Arbitrary<unknown> {
     const { $ref, type, anyOf, oneOf, enum: choices, const: only, examples } = schema;
-    if (Array.isArray(examples)) return fc.constantFrom(...(examples as readonly unknown[]));
-    if (Array.isArray(type)) {
-      return fc.oneof(...type.map((one: unknown) => this.of({ ...schema, type: one }, depth)));
+    if (examples !== undefined) return fc.constantFrom(...examples);
+    if (type !== undefined && typeof type !== "string") {
+      return fc.oneof(...type.map((one) => this.of({ ...schema, type: one }, depth)));
     }
-    if (typeof $ref === "string") {
+    if ($ref !== undefined) {
       const name = $ref.split("/").at(-1) ?? "";
       return this.of(this.#document.components.schemas[name] ?? {}, depth + 1);
     }
     if (only !== undefined) return fc.constant(only);
-    if (Array.isArray(choices)) return fc.constantFrom(...(choices as readonly unknown[]));
-    const some = (anyOf ?? oneOf) as readonly Schema[] | undefined;
+    if (choices !== undefined) return fc.constantFrom(...choices);
+    const some = anyOf ?? oneOf;
     // A schema that holds itself ends with its first, which does not.
     if (some !== undefined) {
       return fc.oneof(
@@ -178,7 +184,7 @@ class Values {
       case "null":
         return fc.constant(null);
       case "array":
-        return fc.array(this.of((schema.items ?? {}) as Schema, depth + 1), {
+        return fc.array(this.of(schema.items ?? {}, depth + 1), {
           minLength: numberOf(schema.minItems, 0),
           maxLength: 3,
         });
@@ -189,9 +195,8 @@ class Values {
     }
   }
 
-  #object(schema: Schema, depth: number): fc.Arbitrary<unknown> {
-    const properties = (schema.properties ?? {}) as Readonly<Record<string, Schema>>;
-    const required = (schema.required ?? []) as readonly string[];
+  #object(schema: JsonSchema, depth: number): fc.Arbitrary<unknown> {
+    const { properties = {}, required = [] } = schema;
     const known = Object.fromEntries(
       Object.entries(properties).map(([name, property]) => [name, this.of(property, depth + 1)]),
     );
@@ -222,11 +227,10 @@ const meant = fc.constantFrom(
   "/conversations/one/variables/photo",
 );
 
-function stringOf({ pattern, minLength, maxLength, format }: Schema): fc.Arbitrary<string> {
+function stringOf({ pattern, minLength, maxLength, format }: JsonSchema): fc.Arbitrary<string> {
   if (format === "date-time")
     return fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
-  if (typeof pattern === "string")
-    return fc.stringMatching(new RegExp(pattern, "u"), { size: "small" });
+  if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern, "u"), { size: "small" });
   const bounds = {
     minLength: numberOf(minLength, 0),
     maxLength: Math.min(numberOf(maxLength, 60), 60),
@@ -234,8 +238,8 @@ function stringOf({ pattern, minLength, maxLength, format }: Schema): fc.Arbitra
   return fc.oneof(meant, fc.string({ unit: "binary", ...bounds }));
 }
 
-function numberOf(bound: unknown, otherwise: number): number {
-  return typeof bound === "number" && Math.abs(bound) <= 1e9 ? bound : otherwise;
+function numberOf(bound: number | undefined, otherwise: number): number {
+  return bound !== undefined && Math.abs(bound) <= 1e9 ? bound : otherwise;
 }
 
 /** A parameter's. */

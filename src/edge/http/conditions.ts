@@ -2,19 +2,17 @@ import { ByrefError } from "../../errors.ts";
 
 /** What a request expects to be there (RFC 9110, 13.1); header values as they came, unread. */
 export type Conditions = {
-  readonly ifMatch?: string;
-  readonly ifNoneMatch?: string;
+  readonly ifMatch?: string | undefined;
+  readonly ifNoneMatch?: string | undefined;
 };
 
 type Etags = "*" | readonly string[];
 
 /** Dates (`If-Modified-Since`, `If-Unmodified-Since`) are not looked at: a second can hold two writes. */
 export function conditionsIn(headers: Headers): Conditions {
-  const ifMatch = headers.get("if-match");
-  const ifNoneMatch = headers.get("if-none-match");
   return {
-    ...(ifMatch === null ? {} : { ifMatch }),
-    ...(ifNoneMatch === null ? {} : { ifNoneMatch }),
+    ifMatch: headers.get("if-match") ?? undefined,
+    ifNoneMatch: headers.get("if-none-match") ?? undefined,
   };
 }
 

@@ -4,11 +4,9 @@ import { locationQuery } from "../placement.ts";
 import { titleBody } from "../routes/conversations.ts";
 import { approvalBody, chatBody, idempotencyKey, messageBody } from "../turns/turn-request.ts";
 import { ticketBody } from "../routes/tickets.ts";
-import type { Content, Operations } from "./operation.ts";
-import { after, pageSize, text } from "./parameters.ts";
+import type { Operations } from "./operation.ts";
+import { after, json, pageSize, text } from "./parameters.ts";
 import * as schemas from "./schemas.ts";
-
-const json = (schema: z.ZodType): Content => ({ "application/json": schema });
 
 /** By `Accept`, the stream if it asks for nothing else. */
 const turnAnswers = {

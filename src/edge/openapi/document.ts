@@ -2,6 +2,13 @@ import * as z from "zod";
 import { limits } from "../../limits.ts";
 import { version } from "../../version.ts";
 import { CONVERSATION_ID } from "../conversation-id.ts";
+import type {
+  JsonSchema,
+  MediaTypes,
+  OpenApi,
+  OpenApiOperation,
+  OpenApiParameter,
+} from "./open-api.ts";
 import type { Content, Operation, Operations } from "./operation.ts";
 
 /** A part of the interface: its calls, and those of their schemas that have names. */
@@ -17,16 +24,14 @@ interface Route {
   readonly path: string;
 }
 
-type JsonObject = Record<string, unknown>;
-
 const AT = "#/components/schemas/";
 
-/** An OpenAPI 3.1 document of these routes, each described by one of the parts. */
-export function openApiOf(routes: readonly Route[], parts: readonly Described[]): JsonObject {
+/** The document of these routes, each described by one of the parts. */
+export function openApiOf(routes: readonly Route[], parts: readonly Described[]): OpenApi {
   const operations = merged(parts.map((part) => part.operations));
   const components: Components = merged(parts.map((part) => part.components));
   const document = new Describer(components);
-  const paths: Record<string, JsonObject> = {};
+  const paths: Record<string, Record<string, OpenApiOperation>> = {};
   for (const { method, path } of routes) {
     const operation = operations[`${method} ${path}`];
     if (operation === undefined) continue;
@@ -70,14 +75,14 @@ class Describer {
   }
 
   /** Each once; they refer to one another. */
-  schemas(): JsonObject {
+  schemas(): Record<string, JsonSchema> {
     const registry = z.registry<{ id: string }>();
     for (const [schema, id] of this.#names) registry.add(schema, { id });
     const { schemas } = z.toJSONSchema(registry, { io: "input", uri: (id) => AT + id });
     return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, plain(schema)]));
   }
 
-  operation(method: string, path: string, operation: Operation): JsonObject {
+  operation(method: string, path: string, operation: Operation): OpenApiOperation {
     const { summary, query = {}, headers = {}, body, isBodyOptional, answers, isOpen } = operation;
     const [, resource, , part = ""] = path.split("/");
     const tag = resource === "conversations" ? (TAGS[part] ?? resource) : "worker";
@@ -91,7 +96,7 @@ class Describer {
       parameters: [
         ...[...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
           name,
-          in: "path",
+          in: "path" as const,
           required: true,
           schema: IN_PATHS[name] ?? { type: "string" },
         })),
@@ -110,7 +115,10 @@ class Describer {
     };
   }
 
-  #parameters(where: string, schemas: Readonly<Record<string, z.ZodType>>): readonly JsonObject[] {
+  #parameters(
+    where: "query" | "header",
+    schemas: Readonly<Record<string, z.ZodType>>,
+  ): readonly OpenApiParameter[] {
     return Object.entries(schemas).map(([name, schema]) => ({
       name,
       in: where,
@@ -118,18 +126,18 @@ class Describer {
     }));
   }
 
-  #answer(answer: Content | string): JsonObject {
+  #answer(answer: Content | string): OpenApiOperation["responses"][string] {
     if (typeof answer === "string") return { description: answer };
     return { description: "Done", content: this.#content(answer) };
   }
 
-  #content(content: Content): JsonObject {
+  #content(content: Content): MediaTypes {
     return Object.fromEntries(
       Object.entries(content).map(([type, schema]) => [type, { schema: this.#schema(schema) }]),
     );
   }
 
-  #schema(schema: z.ZodType): JsonObject {
+  #schema(schema: z.ZodType): JsonSchema {
     const name = this.#names.get(schema);
     if (name !== undefined) return { $ref: AT + name };
     return plain(z.toJSONSchema(schema, { io: "input" }));
@@ -137,8 +145,9 @@ class Describer {
 }
 
 /** Without what says where it would stand by itself. */
-function plain({ $schema: _schema, $id: _id, ...schema }: JsonObject): JsonObject {
-  return schema;
+function plain({ $schema: _schema, $id: _id, ...schema }: z.core.JSONSchema.BaseSchema) {
+  // Zod writes what JSON Schema says.
+  return schema as JsonSchema;
 }
 
 const PROBLEM = { "application/problem+json": { schema: { $ref: `${AT}Problem` } } };
@@ -154,7 +163,7 @@ const TAGS: Readonly<Record<string, string>> = {
   plans: "plans",
 };
 
-const IN_PATHS: Readonly<Record<string, JsonObject>> = {
+const IN_PATHS: Readonly<Record<string, JsonSchema>> = {
   id: { type: "string", pattern: CONVERSATION_ID.source },
   name: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: limits.maxNameChars },
 };

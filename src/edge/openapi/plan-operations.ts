@@ -5,11 +5,11 @@ import { locationQuery } from "../placement.ts";
 import { runBody } from "../routes/plans.ts";
 import { conversationOperations } from "./conversation-operations.ts";
 import type { Described } from "./document.ts";
-import type { Content, Operations } from "./operation.ts";
-import { text } from "./parameters.ts";
+import type { Operations } from "./operation.ts";
+import { json, text } from "./parameters.ts";
 import { turn } from "./schemas.ts";
 
-const plan: Content = { "application/json": planView };
+const plan = json(planView);
 
 const DECIDE = "POST /conversations/:id/approvals/:approval";
 /** Behind a plan's gate the run goes on. */
@@ -35,7 +35,7 @@ const operations: Operations = {
   },
   "GET /conversations/:id/plans": {
     summary: "Lists the plans, oldest first",
-    answers: { 200: { "application/json": planList } },
+    answers: { 200: json(planList) },
   },
   "GET /conversations/:id/plans/:plan": {
     summary: "Tells of a plan and its runs",
@@ -51,7 +51,7 @@ const operations: Operations = {
   },
   "POST /conversations/:id/plans/:plan/run": {
     summary: "Runs it, once it is approved",
-    body: { "application/json": runBody },
+    body: json(runBody),
     isBodyOptional: true,
     answers: {
       200: {

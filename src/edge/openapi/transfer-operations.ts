@@ -3,7 +3,7 @@ import { limits } from "../../limits.ts";
 import { locationQuery } from "../placement.ts";
 import { forkBody } from "../routes/transfer.ts";
 import type { Described } from "./document.ts";
-import { text } from "./parameters.ts";
+import { json, text } from "./parameters.ts";
 
 const part = z.int().min(1).max(limits.maxTransferParts).default(1);
 const file = { "application/x-ndjson": text };
@@ -25,9 +25,9 @@ export const transferApi: Described = {
     "POST /conversations/:id/fork": {
       summary: "Copies it under a new id",
       query: { location: locationQuery },
-      body: { "application/json": forkBody },
+      body: json(forkBody),
       isBodyOptional: true,
-      answers: { 201: { "application/json": made } },
+      answers: { 201: json(made) },
     },
     "POST /conversations/import": {
       summary: "Brings a file back, in one part or several",
@@ -38,7 +38,7 @@ export const transferApi: Described = {
         location: locationQuery,
       },
       body: file,
-      answers: { 201: { "application/json": made }, 202: { "application/json": partTaken } },
+      answers: { 201: json(made), 202: json(partTaken) },
     },
   },
 };

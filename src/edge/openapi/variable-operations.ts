@@ -4,10 +4,8 @@ import { locationQuery } from "../placement.ts";
 import { changesBody, interpolateBody } from "../routes/variables.ts";
 import { MAX_TTL_SECONDS } from "../variables/put-variable.ts";
 import type { Content, Operations } from "./operation.ts";
-import { after, bytes, pageSize, text } from "./parameters.ts";
+import { after, bytes, json, pageSize, text } from "./parameters.ts";
 import * as schemas from "./schemas.ts";
-
-const json = (schema: z.ZodType): Content => ({ "application/json": schema });
 
 const part = z.int().min(0).optional();
 const etag = z.string().regex(/^(?:\*|(?:W\/)?"[!#-~]*")$/);

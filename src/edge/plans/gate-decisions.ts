@@ -7,7 +7,7 @@ import { plansOf } from "./plans-of.ts";
 import type { TurnRequest } from "../turns/turn-request.ts";
 
 /** What a person has decided of one run. */
-export interface DecidedGates {
+interface DecidedGates {
   readonly record: RunRecord;
   readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
 }

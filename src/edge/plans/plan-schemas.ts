@@ -14,7 +14,7 @@ export const callView = z.strictObject({
   asked: z.string().optional().describe("With what it would run: what is approved"),
 });
 
-export const plannedCallView = callView.extend({
+const plannedCallView = callView.extend({
   _outputPath: z.string().optional(),
   after: z.array(z.string()).describe("Ids of the calls that come before it"),
   input: json
@@ -33,7 +33,7 @@ export const runView = z.strictObject({
   omitted: z.literal(true).optional().describe("Input and state are left out: ask for this run"),
 });
 
-export const finding = z.strictObject({
+const finding = z.strictObject({
   code: z.string(),
   call: z.string().optional(),
   at: z.string().optional().describe("Where in the call"),

@@ -60,19 +60,13 @@ export class AlarmClock {
 
   /** Not later than `dueMs`, in milliseconds since 1970; asked of the platform before this returns. */
   async setBy(dueMs: number): Promise<void> {
-    if (!this.#isNews(dueMs)) return;
-    this.#setForMs = dueMs;
-    await this.#sql.setAlarm(dueMs);
+    if (dueMs < this.#setForMs) await this.move(dueMs);
   }
 
   /** The cost with that of a `move` which is still to come. */
   withAlarm(cost: Cost): Cost {
     const { rowsWritten, alarms } = cost;
     return { ...cost, rowsWritten: rowsWritten + 1, alarms: alarms + 1 };
-  }
-
-  #isNews(dueMs: number): boolean {
-    return dueMs <= MAX_ALARM_MS && dueMs < this.#setForMs;
   }
 }
 

@@ -17,29 +17,29 @@ export function conversationRoutes() {
 
   routes.get("/:id", async (context) => {
     const id = context.req.param("id");
-    return context.json({ id, ...(await conversationOf(context, id).about()) });
+    return context.json({ id, ...(await conversationOf(context).about()) });
   });
 
   routes.patch("/:id", async (context) => {
     const id = context.req.param("id");
     const { title } = parse(titleBody, await readJson(context));
-    return context.json({ id, ...(await conversationOf(context, id).setTitle(title)) });
+    return context.json({ id, ...(await conversationOf(context).setTitle(title)) });
   });
 
   routes.delete("/:id", async (context) => {
-    await conversationOf(context, context.req.param("id")).deleteAll();
+    await conversationOf(context).deleteAll();
     return context.body(null, 204);
   });
 
   routes.post("/:id/stop", async (context) => {
-    const stopped = await conversationOf(context, context.req.param("id")).stop();
+    const stopped = await conversationOf(context).stop();
     return context.json({ stopped });
   });
 
   routes.get("/:id/stream", async (context) => {
     const after = afterIn(context.req);
     const query = after === undefined ? "" : `?after=${after}`;
-    const conversation = conversationOf(context, context.req.param("id"));
+    const conversation = conversationOf(context);
     const response = await conversation.fetch(`http://conversation/stream${query}`);
     return passedOn(response);
   });
@@ -47,7 +47,7 @@ export function conversationRoutes() {
   routes.get("/:id/events", async (context) => {
     const { limit } = context.req.query();
     const after = afterIn(context.req) ?? 0;
-    const conversation = conversationOf(context, context.req.param("id"));
+    const conversation = conversationOf(context);
     if (context.req.header("accept")?.includes("text/event-stream") !== true) {
       return context.json(await conversation.listEvents({ after, limit: pageSize(limit) }));
     }

@@ -22,7 +22,7 @@ export async function handOver(
   const response = await conversationOf(context, id).fetch(`http://conversation/${path}`, {
     method: body === undefined ? "GET" : "POST",
     headers: { ...traceHeaders(req.raw), accept, "content-type": "application/json" },
-    ...(body === undefined ? {} : { body }),
+    body: body ?? null,
   });
   return passedOn(response);
 }

@@ -46,7 +46,7 @@ export function messageRoutes() {
     if (form !== "display" && form !== "reference") {
       throw new ByrefError("bad_request", "form must be display or reference.");
     }
-    const page = await conversationOf(context, context.req.param("id")).readMessages({
+    const page = await conversationOf(context).readMessages({
       limit: pageSize(limit),
       form,
       ...(before === undefined ? {} : { before }),

@@ -16,7 +16,7 @@ export function socketRoutes() {
       throw new ByrefError("bad_request", "A WebSocket opens here: send Upgrade: websocket.");
     }
     const id = context.req.param("id");
-    const { status, headers, body, webSocket } = await conversationOf(context, id).fetch(
+    const { status, headers, body, webSocket } = await conversationOf(context).fetch(
       `http://conversation/socket/${id}`,
       { headers: { upgrade: "websocket" } },
     );

@@ -23,7 +23,7 @@ export function transferRoutes() {
 
   routes.get("/:id/export", async (context) => {
     const id = context.req.param("id");
-    const response = await exportFrom(conversationOf(context, id), id);
+    const response = await exportFrom(conversationOf(context), id);
     const headers = new Headers(response.headers);
     if (response.ok) {
       headers.set("content-disposition", `attachment; filename="${id}.ndjson"`);
@@ -37,7 +37,7 @@ export function transferRoutes() {
     const { id = crypto.randomUUID() } = parse(forkBody, body);
     const target = conversationOf(context, id);
     for (let tries = 1; ; tries++) {
-      const exported = await exportFrom(conversationOf(context, source), source);
+      const exported = await exportFrom(conversationOf(context), source);
       if (!exported.ok) return passedOn(exported);
       const imported = await importInto(target, id, exported);
       if (tries === MAX_TRIES || !(await isRefused(imported, "conflict")))

@@ -41,7 +41,7 @@ export function variableRoutes() {
 function addLists(routes: Hono<AppEnv>): void {
   routes.get("/:id/variables", async (context) => {
     const { last, names, after, limit: size } = context.req.query();
-    const conversation = conversationOf(context, context.req.param("id"));
+    const conversation = conversationOf(context);
     const max = limits.maxVariablePageSize;
     const count = wholeNumberIn(last, "last", { min: 0 });
     const limit = wholeNumberIn(size, "limit", { min: 1, max }) ?? max;
@@ -62,21 +62,21 @@ function addLists(routes: Hono<AppEnv>): void {
 
   routes.post("/:id/interpolate", async (context) => {
     const { text, syntax } = parse(interpolateBody, await readJson(context));
-    const conversation = conversationOf(context, context.req.param("id"));
+    const conversation = conversationOf(context);
     return context.json(await conversation.interpolate(text, syntax));
   });
 }
 
 function addValues(routes: Hono<AppEnv>): void {
   routes.get("/:id/variables/:name/info", async (context) => {
-    const { id, name } = context.req.param();
-    return context.json(await conversationOf(context, id).variableInfo(name));
+    const { name } = context.req.param();
+    return context.json(await conversationOf(context).variableInfo(name));
   });
 
   routes.get("/:id/variables/:name", async (context) => {
-    const { id, name } = context.req.param();
+    const { name } = context.req.param();
     const { search } = new URL(context.req.url);
-    const response = await conversationOf(context, id).fetch(addressOf(name, search), {
+    const response = await conversationOf(context).fetch(addressOf(name, search), {
       method: context.req.method,
       headers: pick(context.req.raw.headers, ["accept", "range", "if-range", "if-none-match"]),
     });
@@ -94,7 +94,7 @@ function addValues(routes: Hono<AppEnv>): void {
     const { header, body } = withEnd(context.var.body.pieces());
     const given = pick(context.req.raw.headers, ["content-type", "if-match", "if-none-match"]);
     given.set(...header);
-    const response = await conversationOf(context, id).fetch(addressOf(name, search), {
+    const response = await conversationOf(context).fetch(addressOf(name, search), {
       method: "PUT",
       headers: given,
       body,
@@ -111,7 +111,7 @@ function addValues(routes: Hono<AppEnv>): void {
 
 function addChanges(routes: Hono<AppEnv>): void {
   routes.patch("/:id/variables/:name", async (context) => {
-    const { id, name } = context.req.param();
+    const { name } = context.req.param();
     const { ttl, pinned, description } = parse(changesBody, await readJson(context));
     const changes = {
       ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
@@ -119,15 +119,15 @@ function addChanges(routes: Hono<AppEnv>): void {
       ...(description === undefined ? {} : { description }),
     };
     const conditions = conditionsIn(context.req.raw.headers);
-    const conversation = conversationOf(context, id);
+    const conversation = conversationOf(context);
     const info = await conversation.changeVariable(requireWritable(name), changes, conditions);
     return context.json(info);
   });
 
   routes.delete("/:id/variables/:name", async (context) => {
-    const { id, name } = context.req.param();
+    const { name } = context.req.param();
     const conditions = conditionsIn(context.req.raw.headers);
-    const conversation = conversationOf(context, id);
+    const conversation = conversationOf(context);
     if (await conversation.deleteVariable(requireWritable(name), conditions)) {
       return context.body(null, 204);
     }
@@ -136,7 +136,7 @@ function addChanges(routes: Hono<AppEnv>): void {
 
   routes.delete("/:id/variables", async (context) => {
     const keepLast = wholeNumberIn(context.req.query("keepLast"), "keepLast", { min: 0 }) ?? 0;
-    const conversation = conversationOf(context, context.req.param("id"));
+    const conversation = conversationOf(context);
     return context.json({ deleted: await conversation.resetVariables(keepLast) });
   });
 }
