@@ -159,7 +159,7 @@ export class ConversationObject extends DurableObject {
       await this.#deletion.whenDone();
       const [, what, name = ""] = new URL(request.url).pathname.split("/");
       if (what === "turn") return await this.#turns.take(request);
-      if (what === "events") return this.#streamEvents(request);
+      if (what === "events") return this.#streamEvents(afterIn(request));
       if (what === "socket") return this.#sockets.open(name);
       if (what === "stream") return this.#queue.watch(afterIn(request));
       if (this.#transfer !== undefined && what === "transfer")
@@ -314,8 +314,8 @@ export class ConversationObject extends DurableObject {
     throw new ByrefError("conversation_not_found", "There is no such conversation.");
   }
 
-  #streamEvents(request: Request): Response {
-    return this.#eventStreams.open((options) => this.listEvents(options), afterIn(request) ?? 0);
+  #streamEvents(after = 0): Response {
+    return this.#eventStreams.open((options) => this.listEvents(options), after);
   }
 
   #require(name: string, conditions: Conditions): void {
