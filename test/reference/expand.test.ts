@@ -84,8 +84,8 @@ describe("text that cannot become a reference", () => {
     const answer = start();
     void answer.write("x");
     expect(answer.out).toBe("x");
-    void answer.write("y".repeat(100_000));
-    expect(answer.out).toHaveLength(100_001);
+    void answer.write("y".repeat(10_000));
+    expect(answer.out).toHaveLength(10_001);
   });
 
   it("can be read from the stream before the rest is written", async () => {
@@ -281,7 +281,7 @@ describe("values", () => {
   it("leave the stream in slices that cut no surrogate pair", async () => {
     for (const pad of ["", "a"]) {
       const value = pad + "😀".repeat(limits.maxSliceChars);
-      const { readable, writable } = expandText(finding(value));
+      const { readable, writable } = expandText(finding(value), { inUrls: true });
       const writing = new Blob(["$v."])
         .stream()
         .pipeThrough(new TextDecoderStream())

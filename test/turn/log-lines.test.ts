@@ -8,7 +8,7 @@ import {
   readLines,
   typeOf,
 } from "../../src/turn/log/log-lines.ts";
-import { nextAttempt } from "../../src/turn/log/recovery.ts";
+import { nextAttempt, recoveryDelayMs } from "../../src/turn/log/recovery.ts";
 import { head, state } from "../support/logged-turns.ts";
 
 function call(toolCallId: string): JournalCall {
@@ -107,4 +107,16 @@ it("the next attempt is of the sitting that a crash cut off", () => {
   const next = nextAttempt(last);
   expect(next).toEqual({ ...head, attempt: 5, sitting: 4 });
   expect(nextAttempt(next)).toEqual({ ...head, attempt: 6, sitting: 4 });
+});
+
+it("a turn that was cut off is tried again at once, then less and less often, whatever the clock says", () => {
+  const delays = (nowMs: number) =>
+    Array.from({ length: 12 }, (_, attempts) =>
+      recoveryDelayMs({ attempts, attemptMs: 1_000, steps: 1, entries: [], calls: [] }, nowMs),
+    );
+  const seconds = [0, 0, 0, 0, 0, 1, 2, 5, 15, 60, 300, 0];
+  expect(delays(1_000)).toEqual(seconds.map((delay) => delay * 1_000));
+  // Set back by a day, and put forward.
+  expect(delays(-86_400_000)).toEqual(delays(1_000));
+  expect(Math.max(...delays(86_400_000))).toBe(0);
 });

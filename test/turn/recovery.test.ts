@@ -2,8 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { limits } from "../../src/limits.ts";
-import { recoveryDelayMs } from "../../src/turn/log/recovery.ts";
-import { waitingCalls } from "../../src/turn/waiting-calls.ts";
+import { waitingCalls } from "../../src/turn/waiting.ts";
 import { chunksOf, Crashing, hang } from "../support/crashing.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import { readMessage } from "../support/turn.ts";
@@ -244,16 +243,4 @@ describe("a turn for which there is no room", () => {
     expect(chat.history.newest()?.parts[1]).toMatchObject({ state: "output-available" });
     expect([runs, chat.store.list().map(({ name }) => name)]).toEqual([1, ["act_1"]]);
   });
-});
-
-it("is tried again at once, then less and less often, whatever the clock says", () => {
-  const delays = (nowMs: number) =>
-    Array.from({ length: 12 }, (_, attempts) =>
-      recoveryDelayMs({ attempts, attemptMs: 1_000, steps: 1, entries: [], calls: [] }, nowMs),
-    );
-  const seconds = [0, 0, 0, 0, 0, 1, 2, 5, 15, 60, 300, 0];
-  expect(delays(1_000)).toEqual(seconds.map((delay) => delay * 1_000));
-  // Set back by a day, and put forward.
-  expect(delays(-86_400_000)).toEqual(delays(1_000));
-  expect(Math.max(...delays(86_400_000))).toBe(0);
 });

@@ -1,0 +1,119 @@
+/**
+ * Which changes of the code would no test notice? Every mutant of Stryker's instrumenter is switched on in
+ * turn, and the tests that come by it are run, all in one process: docs/mutation.md has the last outcome.
+ */
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, appendFileSync, writeFileSync } from "node:fs";
+import { relative } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { instrumented } from "./mutation/instrument.ts";
+
+const FOLDER = "coverage/mutation";
+const RESULTS = `${FOLDER}/results.jsonl`;
+/** So long without a word: the mutant that runs is a loop without an end. */
+const PATIENCE_MS = 30_000;
+
+/** A line of the results, as `mutation/runner.ts` writes it. */
+interface Line {
+  readonly covered?: readonly string[];
+  /** While a file was loaded: no switch can change that any more. */
+  readonly loaded?: readonly string[];
+  readonly began?: string;
+  readonly killed?: string;
+  readonly isLate?: boolean;
+}
+
+type Status = "killed" | "late" | "survived" | "uncovered" | "loaded";
+type Mutant = Awaited<ReturnType<typeof instrumented>>["mutants"][number];
+
+function readResults(): readonly Line[] {
+  const lines = readFileSync(RESULTS, "utf8").split("\n");
+  return lines.slice(0, -1).map((line) => JSON.parse(line) as Line);
+}
+
+/** True when all tests were run; false where one was cut off, because a mutant does not end. */
+async function runTests(): Promise<boolean> {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "vitest.mutation.config.ts"];
+  const child = spawn(process.execPath, [...vitest, "--reporter", "dot"], {
+    stdio: "ignore",
+    env: { ...process.env, MUTATION_RESULTS: RESULTS },
+  });
+  const exit = new Promise<"exit">((resolve) => child.once("exit", () => resolve("exit")));
+  for (let size = -1; ;) {
+    const waited = new AbortController();
+    const tick = sleep(PATIENCE_MS, "tick" as const, { signal: waited.signal });
+    if ((await Promise.race([exit, tick])) === "exit") {
+      waited.abort();
+      tick.catch(() => undefined);
+      return true;
+    }
+    const { length } = readFileSync(RESULTS);
+    if (length === size) {
+      child.kill("SIGKILL");
+      return false;
+    }
+    size = length;
+  }
+}
+
+function statuses(mutants: readonly Mutant[]): ReadonlyMap<string, Status> {
+  const found = new Map<string, Status>(mutants.map(({ id }) => [id, "uncovered"]));
+  for (const { covered = [], loaded = [], killed, isLate } of readResults()) {
+    for (const id of loaded) if (found.get(id) === "uncovered") found.set(id, "loaded");
+    for (const id of covered) if (isUntried(found.get(id))) found.set(id, "survived");
+    if (killed !== undefined) found.set(killed, isLate === true ? "late" : "killed");
+  }
+  return found;
+}
+
+function isUntried(status: Status | undefined): boolean {
+  return status === "uncovered" || status === "loaded";
+}
+
+/** How the changed code read, and what it became, on one line. */
+function change({ fileName, location, replacement, mutatorName }: Mutant): string {
+  const lines = readFileSync(fileName, "utf8").split("\n");
+  const { start, end } = location;
+  const text = lines.slice(start.line, end.line + 1).join(" ");
+  const last = text.length - (lines[end.line] ?? "").length + end.column;
+  const short = (code: string) => code.replaceAll(/\s+/gu, " ").slice(0, 90);
+  const place = `${relative(".", fileName)}:${start.line + 1}`;
+  return `${place} ${mutatorName}: ${short(text.slice(start.column, last))} => ${short(replacement)}`;
+}
+
+function report(mutants: readonly Mutant[], minutes: number): string {
+  const found = statuses(mutants);
+  const rows = new Map<string, Record<Status, number>>();
+  for (const { id, fileName } of mutants) {
+    const name = relative(".", fileName);
+    for (const row of [name, name.split("/").slice(0, -1).join("/")]) {
+      const counts = rows.get(row) ?? { killed: 0, late: 0, survived: 0, uncovered: 0, loaded: 0 };
+      counts[found.get(id) ?? "uncovered"]++;
+      rows.set(row, counts);
+    }
+  }
+  const table = [...rows].sort().map(([name, counts]) => {
+    const { killed, late, survived, uncovered, loaded } = counts;
+    const dead = killed + late;
+    const percent = ((100 * dead) / (dead + survived + uncovered)).toFixed(1);
+    return `| ${[name, percent, killed, late, survived, uncovered, loaded].join(" | ")} |`;
+  });
+  const left = mutants.filter(({ id }) => ["survived", "uncovered"].includes(found.get(id) ?? ""));
+  const list = left.map((mutant) => `${found.get(mutant.id)} ${change(mutant)}`);
+  const head =
+    "| file | % | killed | no end | survived | no test | at load |\n|---|---|---|---|---|---|---|";
+  return [head, ...table, "", ...list.sort(), "", `${minutes.toFixed(1)} minutes`, ""].join("\n");
+}
+
+mkdirSync(FOLDER, { recursive: true });
+rmSync(RESULTS, { force: true });
+writeFileSync(RESULTS, "");
+const startMs = Date.now();
+const { mutants } = await instrumented();
+while (!(await runTests())) {
+  const { began } = readResults().findLast((line) => line.began !== undefined) ?? {};
+  appendFileSync(RESULTS, `${JSON.stringify({ killed: began, isLate: true })}\n`);
+}
+const text = report(mutants, (Date.now() - startMs) / 60_000);
+writeFileSync(`${FOLDER}/report.md`, text);
+console.log(text);

@@ -1,0 +1,79 @@
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { type RunnerTestCase, TestRunner } from "vitest";
+
+type Hits = Record<string, number>;
+
+/** What the instrumented sources share with whoever runs them. */
+interface Switches {
+  activeMutant?: string;
+  currentTestId?: string;
+  hitCount?: number;
+  hitLimit?: number;
+  mutantCoverage?: { static: Hits; perTest: Record<string, Hits> };
+}
+
+/** A loop that comes by a mutant so many times as often as without it does not end. */
+const MAX_HITS = 100;
+const RESULTS = process.env["MUTATION_RESULTS"] ?? "";
+
+const shared = globalThis as { __stryker__?: Switches };
+const switches = (shared.__stryker__ ??= {});
+/** Mutants that need no further test, from this process and those that hung before it. */
+const decided = new Set(
+  existsSync(RESULTS)
+    ? readFileSync(RESULTS, "utf8")
+        .split("\n")
+        .filter((line) => line.startsWith('{"killed"'))
+        .map((line) => (JSON.parse(line) as { killed: string }).killed)
+    : [],
+);
+
+function write(line: object): void {
+  appendFileSync(RESULTS, `${JSON.stringify(line)}\n`);
+}
+
+/** Runs each test once as it is, and once for each mutant that it comes by and nothing has killed. */
+export default class MutantRunner extends TestRunner {
+  async runTask(test: RunnerTestCase): Promise<void> {
+    const work = TestRunner.getTestFn(test);
+    switches.currentTestId = test.id;
+    await work();
+    delete switches.currentTestId;
+    const hits = switches.mutantCoverage?.perTest[test.id] ?? {};
+    write({
+      covered: Object.keys(hits),
+      loaded: Object.keys(switches.mutantCoverage?.static ?? {}),
+    });
+    for (const [id, count] of Object.entries(hits)) {
+      if (!decided.has(id)) await this.#tryMutant(test, id, count);
+    }
+  }
+
+  async #tryMutant(test: RunnerTestCase, id: string, hits: number): Promise<void> {
+    write({ began: id });
+    try {
+      await callHooks(test, "afterEach");
+      await callHooks(test, "beforeEach");
+      // What it comes by is not what it comes by without the mutant, nor while it was loaded.
+      switches.currentTestId = "mutant";
+      Object.assign(switches, { activeMutant: id, hitCount: 0, hitLimit: hits * MAX_HITS });
+      await TestRunner.getTestFn(test)();
+    } catch (error) {
+      decided.add(id);
+      write({ killed: id, isLate: /Hit count limit|timed out/u.test(String(error)) });
+    } finally {
+      delete switches.currentTestId;
+      delete switches.activeMutant;
+      delete switches.hitCount;
+    }
+  }
+}
+
+/** Those of the test's suites, the outermost first. */
+async function callHooks(test: RunnerTestCase, kind: "beforeEach" | "afterEach"): Promise<void> {
+  const suites = [];
+  for (let suite = test.suite; suite !== undefined; suite = suite.suite) suites.unshift(suite);
+  for (const suite of [test.file, ...suites]) {
+    for (const hook of TestRunner.getSuiteHooks(suite)[kind]) await hook(test.context, suite);
+  }
+}

@@ -1,0 +1,35 @@
+import { BaseSequencer } from "vitest/node";
+import { defineConfig } from "vitest/config";
+import { instrumented } from "./scripts/mutation/instrument.ts";
+
+const { files } = await instrumented();
+const contents = new Map(files.map(({ name, content }) => [name, content]));
+
+/** They find much and take long: by then most mutants are dead. */
+const LAST = ["reference/expand", "reference/cases", "reference/streams"];
+
+class QuickFirst extends BaseSequencer {
+  override async sort(files: Parameters<BaseSequencer["sort"]>[0]) {
+    const place = ({ moduleId }: (typeof files)[number]) =>
+      LAST.findIndex((name) => moduleId.includes(name));
+    return files.toSorted((a, b) => place(a) - place(b));
+  }
+}
+
+/** The tests that are run for each mutant: quick ones, with nothing random and nothing to set up. */
+export default defineConfig({
+  plugins: [{ name: "mutants", enforce: "pre", load: (id) => contents.get(id) }],
+  test: {
+    include: [
+      "test/reference/{cases,expand,lookup-in,problems,references-in}.test.ts",
+      "test/reference/{resolve,streams,syntaxes,urls}.test.ts",
+      "test/turn/{journal,log-lines,turn-log,turn-log-watchers,turn-state}.test.ts",
+    ],
+    runner: "./scripts/mutation/runner.ts",
+    testTimeout: 3_000,
+    isolate: false,
+    maxWorkers: 1,
+    dangerouslyIgnoreUnhandledErrors: true,
+    sequence: { sequencer: QuickFirst },
+  },
+});
