@@ -5,7 +5,7 @@
  * and goal are in `bench/README.md`. `--quick` takes a tenth of the turns, `--same` or `--new` one kind.
  */
 import { loadavg } from "node:os";
-import { limits } from "../src/limits.ts";
+import * as limits from "../src/limits.ts";
 import { messagesOf, textOf } from "../test/support/turn-client.ts";
 import { ask } from "./ask.ts";
 import { answerTo, type Load, questionFor } from "./load.ts";

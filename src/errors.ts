@@ -82,6 +82,9 @@ export class ByrefError extends Error {
   }
 }
 
+/** A bound of `limits.ts`, and the name that its error gives it: that of its constant. */
+export type Bound = readonly [limit: string, maximum: number];
+
 /** The error for a bound of `limits.ts`: names the limit, its maximum and what was asked for. */
 export function limitExceeded(
   limit: string,

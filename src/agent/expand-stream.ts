@@ -1,5 +1,5 @@
 import type { TextStreamPart, ToolSet } from "ai";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { Expander, type ExpandOptions, type ExpansionBudget } from "../reference/expand.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
 import type { VariableStore } from "../store/variable-store.ts";

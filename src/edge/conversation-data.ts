@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
 import { migrate } from "../store/rows/migrations.ts";
 import { type Sql, textIn } from "../store/rows/sql.ts";

@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import type { UIMessage } from "ai";
 import { ByrefError } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { interpolate, type Interpolation } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";

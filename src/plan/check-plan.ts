@@ -1,6 +1,6 @@
 import type { ToolSet } from "ai";
 import { messageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { type Need, referencesIn } from "../reference/references-in.ts";
 import { type SaveTarget, saveTargetIn } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";

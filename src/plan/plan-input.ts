@@ -1,5 +1,5 @@
 import { ByrefError } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 import { issuesIn } from "./input-schema.ts";

@@ -1,6 +1,6 @@
 import { clip } from "../value/characters.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Awaitable, VariableStore } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
 import type { SaveTarget } from "../tool/save-target.ts";

@@ -1,5 +1,5 @@
 import { ByrefError, limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import {
   firstRow,
   hasTable,

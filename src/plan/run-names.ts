@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Plan } from "./plan.ts";
 

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { isJsonArray, isJsonObject, isScalar, type Json } from "../value/json.ts";
 import { type Issue, KEYWORDS } from "./input-schema.ts";
 

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import { Expander, type ExpandOptions } from "./expand.ts";
 import type { Lookup } from "./reference.ts";

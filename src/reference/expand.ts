@@ -1,5 +1,5 @@
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { isScalar } from "../value/json.ts";
 import { isTable, renderBlock, renderInline } from "../value/render.ts";
 import type { Found, Lookup, Missing, Reference, Syntax } from "./reference.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { isDigit } from "../value/characters.ts";
 import { isWordCode } from "../value/characters.ts";
 import { type Path, type Segment } from "../value/path.ts";

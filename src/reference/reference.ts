@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import type { Path } from "../value/path.ts";
 

@@ -1,5 +1,5 @@
-import { ByrefError, type ErrorCode, limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { type Bound, ByrefError, type ErrorCode, limitExceeded } from "../errors.ts";
+import * as limits from "../limits.ts";
 import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
 import { renderText } from "../value/render.ts";
 import type { Unresolved } from "./expand.ts";
@@ -93,7 +93,7 @@ class Resolver {
   async resolve(value: Json, depth: number): Promise<Json> {
     if (typeof value === "string") return this.#resolveText(value);
     if (!isJsonArray(value) && !isJsonObject(value)) return value;
-    check("maxDepth", depth + 1, "Pass deep data by one reference.");
+    check(["maxDepth", limits.maxDepth], depth + 1, "Pass deep data by one reference.");
     return isJsonArray(value)
       ? this.#resolveArray(value, depth)
       : this.#resolveObject(Object.entries(value), value, depth);
@@ -219,15 +219,27 @@ class Resolver {
     }
     const text = renderText(this.#resolved(source, answer));
     this.#chars += text.length;
-    check("maxEmbeddedChars", text.length, `Pass ${source} alone, as the whole string.`);
-    check("maxResolvedInputChars", this.#chars, "Pass large values alone, as whole strings.");
+    check(
+      ["maxEmbeddedChars", limits.maxEmbeddedChars],
+      text.length,
+      `Pass ${source} alone, as the whole string.`,
+    );
+    check(
+      ["maxResolvedInputChars", limits.maxResolvedInputChars],
+      this.#chars,
+      "Pass large values alone, as whole strings.",
+    );
     return text;
   }
 
   /** Handed over as it is; it counts all the same, for the tool has to hold it. */
   #whole(source: string, found: Found): Json {
     this.#chars += found.chars ?? 0;
-    check("maxResolvedInputChars", this.#chars, "Pass fewer large values, or slices of them.");
+    check(
+      ["maxResolvedInputChars", limits.maxResolvedInputChars],
+      this.#chars,
+      "Pass fewer large values, or slices of them.",
+    );
     return this.#resolved(source, found);
   }
 
@@ -238,7 +250,11 @@ class Resolver {
 
   #count(): void {
     this.#references++;
-    check("maxReferencesPerInput", this.#references, "Pass one reference to a list instead.");
+    check(
+      ["maxReferencesPerInput", limits.maxReferencesPerInput],
+      this.#references,
+      "Pass one reference to a list instead.",
+    );
   }
 
   #noteUnknown(source: string, missing: Missing): void {
@@ -253,12 +269,7 @@ function isRefused({ reason }: Missing): boolean {
   return reason === "secret" || reason === "unreadable";
 }
 
-function check(
-  limit: "maxDepth" | "maxEmbeddedChars" | "maxResolvedInputChars" | "maxReferencesPerInput",
-  actual: number,
-  advice: string,
-): void {
-  const maximum = limits[limit];
+function check([limit, maximum]: Bound, actual: number, advice: string): void {
   if (actual <= maximum) return;
   const { code, message, details } = limitExceeded(limit, { maximum, actual, advice });
   throw new ReferenceProblem(code, message, details);

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { CodeTracker } from "./code-tracker.ts";
 import type { Reference, Syntax } from "./reference.ts";
 

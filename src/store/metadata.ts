@@ -1,5 +1,5 @@
 import { limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import { deepFreeze, type Json, parsedJson } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";

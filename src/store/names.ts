@@ -1,5 +1,5 @@
 import { ByrefError } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { isDigit, isWordCode } from "../value/characters.ts";
 import { isObject, type Json } from "../value/json.ts";
 

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Bodies } from "./bytes/bodies.ts";
 import { Catalog } from "./rows/catalog.ts";
 import type { Entry } from "./rows/entry.ts";

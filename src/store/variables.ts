@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import { type Path, type Reading, readPath } from "../value/path.ts";
 import { Batch, only } from "./batch.ts";

@@ -1,5 +1,5 @@
 import { ByrefError, limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { type Content, isStored } from "./bytes/content.ts";
 import { chooseName, type TakenNames } from "./choose-name.ts";
 import type { Entry } from "./rows/entry.ts";

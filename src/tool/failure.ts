@@ -1,5 +1,5 @@
 import { codeOf, messageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import type { Labels } from "./labels.ts";
 import type { WrapOptions } from "./prepared-call.ts";

@@ -1,5 +1,5 @@
 import { ByrefError, limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { requirePublic } from "./public-address.ts";
 
 /** What may be fetched, of what size, in what time. */

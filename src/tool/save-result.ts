@@ -1,5 +1,5 @@
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { Content, valueIn } from "../store/bytes/content.ts";
 import { nameForCall } from "../store/names.ts";

@@ -1,6 +1,6 @@
 import type { JSONSchema7 } from "ai";
 import { ByrefError } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { dagger } from "../reference/dagger.ts";
 import { dollar } from "../reference/dollar.ts";
 import { type Reference, type Syntax, wholeView } from "../reference/reference.ts";

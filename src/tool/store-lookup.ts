@@ -1,5 +1,5 @@
 import { codeOf, limitExceeded, messageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { answerFrom, unknownName } from "../reference/lookup-in.ts";
 import type { Found, Lookup, Missing, Reference } from "../reference/reference.ts";
 import type { Tombstone, VariableStore } from "../store/variable-store.ts";

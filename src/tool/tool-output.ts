@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { Content } from "../store/bytes/content.ts";
 import type { VariableInfo, Write } from "../store/variable-store.ts";

@@ -1,5 +1,5 @@
 import { jsonSchema } from "ai";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import type { Awaitable, VariableStore } from "../store/variable-store.ts";

@@ -1,6 +1,6 @@
 import { jsonSchema, type ToolSet } from "ai";
 import { ByrefError, codeOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Found } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { renderText } from "../value/render.ts";

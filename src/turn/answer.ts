@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { Expander, type ExpansionBudget } from "../reference/expand.ts";
 import type { Lookup } from "../reference/reference.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";

@@ -1,7 +1,7 @@
 import type { LanguageModel, UIMessageChunk } from "ai";
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { ModelAnswer } from "../plan/ask-model.ts";
 import { nameForCall } from "../store/names.ts";
 import type { Write } from "../store/variable-store.ts";

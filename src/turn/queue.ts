@@ -1,5 +1,5 @@
 import { ByrefError } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 
 /** Runs tasks one after the other, in the order of arrival; a failed task does not stop the next. */
 export class Queue {

@@ -1,6 +1,6 @@
 import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import { Answer } from "./answer.ts";
 import type { StoredMessage } from "./history/history.ts";

@@ -1,6 +1,6 @@
 import type { FinishReason } from "ai";
 import { ByrefError, codeOf, limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/ask-model.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { Labels } from "../tool/labels.ts";

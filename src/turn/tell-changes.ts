@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Change, VariableStore } from "../store/variable-store.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { FinishReason, UIMessage } from "ai";
 import { ByrefError, codeOf, type ErrorCode, publicMessageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { Account } from "./spend/account.ts";
 import type { Cost } from "./spend/cost.ts";
 import { type StoredMessage, toUIMessage } from "./history/history.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Json } from "./json.ts";
 import { type Mark, MarkList } from "./marks.ts";
 

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 
 /**
  * A place in a stored value: before byte `byte` lie exactly `count` elements (of an array) or code points

@@ -1,4 +1,4 @@
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import type { Mark } from "./marks.ts";
 
 /** What went through a meter. */

@@ -1,5 +1,5 @@
 import { ByrefError, limitExceeded, messageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { joinBytes, piecesOf } from "./bytes.ts";
 import { type Json, parsedJson } from "./json.ts";
 import { MarkList } from "./marks.ts";

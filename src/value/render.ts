@@ -1,5 +1,5 @@
 import { limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { clip } from "./characters.ts";
 import {
   isJsonArray,

@@ -1,5 +1,5 @@
-import { ByrefError, limitExceeded } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { type Bound, ByrefError, limitExceeded } from "../errors.ts";
+import * as limits from "../limits.ts";
 import { isScalar, type Json } from "./json.ts";
 
 /**
@@ -15,9 +15,10 @@ export function requireJson(value: Json): void {
     for (const inner of level) {
       if (typeof inner === "number" && !Number.isFinite(inner)) throw notFinite();
       if (isScalar(inner)) continue;
-      if (depth >= limits.maxDepth) throw tooMuch("maxDepth", depth + 1);
+      if (depth >= limits.maxDepth) throw tooMuch(["maxDepth", limits.maxDepth], depth + 1);
       containers++;
-      if (containers > limits.maxContainers) throw tooMuch("maxContainers", containers);
+      if (containers > limits.maxContainers)
+        throw tooMuch(["maxContainers", limits.maxContainers], containers);
       for (const element of Object.values(inner)) next.push(element);
     }
     level = next;
@@ -28,7 +29,7 @@ function notFinite(): ByrefError {
   return new ByrefError("bad_value", "A number is too large to be kept; send it as a string.");
 }
 
-function tooMuch(limit: "maxDepth" | "maxContainers", actual: number): ByrefError {
+function tooMuch([limit, maximum]: Bound, actual: number): ByrefError {
   const advice = "Send flatter data, or text.";
-  return limitExceeded(limit, { maximum: limits[limit], actual, advice });
+  return limitExceeded(limit, { maximum, actual, advice });
 }

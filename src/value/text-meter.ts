@@ -1,5 +1,5 @@
 import { ByrefError } from "../errors.ts";
-import { limits } from "../limits.ts";
+import * as limits from "../limits.ts";
 import { piecesOf } from "./bytes.ts";
 import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";

@@ -1,5 +1,5 @@
-import { ByrefError, codeOf, limitExceeded, messageOf } from "../errors.ts";
-import { limits } from "../limits.ts";
+import { type Bound, ByrefError, codeOf, limitExceeded, messageOf } from "../errors.ts";
+import * as limits from "../limits.ts";
 import type { Json } from "./json.ts";
 
 /** A copy that JSON can hold, and what had to be converted for it. */
@@ -68,7 +68,7 @@ class Converter {
 
   #object(value: object, depth: number): Json | undefined {
     if (depth >= limits.maxDepth) {
-      throw tooLarge("maxDepth", depth + 1, "Return flatter data, or text.");
+      throw tooLarge(["maxDepth", limits.maxDepth], depth + 1, "Return flatter data, or text.");
     }
     if (this.#open.has(value)) throw refused("A value that contains itself");
     this.#open.add(value);
@@ -165,7 +165,11 @@ class Converter {
     this.#containers++;
     this.#count(null, 1);
     if (this.#containers > limits.maxContainers) {
-      throw tooLarge("maxContainers", this.#containers, "Return flatter data, or text.");
+      throw tooLarge(
+        ["maxContainers", limits.maxContainers],
+        this.#containers,
+        "Return flatter data, or text.",
+      );
     }
   }
 
@@ -173,7 +177,11 @@ class Converter {
   #count<Result>(result: Result, chars: number): Result {
     this.#chars += chars + 1;
     if (this.#chars > limits.maxJsonBytes) {
-      throw tooLarge("maxJsonBytes", this.#chars, "Return a part of it, or text.");
+      throw tooLarge(
+        ["maxJsonBytes", limits.maxJsonBytes],
+        this.#chars,
+        "Return a part of it, or text.",
+      );
     }
     return result;
   }
@@ -191,12 +199,8 @@ function isOurs(error: unknown): boolean {
   return codeOf(error) === "bad_value" || codeOf(error) === "limit_exceeded";
 }
 
-function tooLarge(
-  limit: "maxDepth" | "maxContainers" | "maxJsonBytes",
-  actual: number,
-  advice: string,
-): ByrefError {
-  return limitExceeded(limit, { maximum: limits[limit], actual, advice });
+function tooLarge([limit, maximum]: Bound, actual: number, advice: string): ByrefError {
+  return limitExceeded(limit, { maximum, actual, advice });
 }
 
 function refused(what: string): ByrefError {

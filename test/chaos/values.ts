@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Location } from "../../src/store/variable-store.ts";
 import { Random } from "./random.ts";
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Blobs, BlobUpload } from "../../src/store/bytes/blobs.ts";
 
 const PART = limits.uploadPartBytes;

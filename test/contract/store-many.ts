@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Page } from "../../src/store/variable-store.ts";
 import { MINUTE_MS } from "./store-fixture.ts";
 import { namesOf, START_MS } from "./variable-store-fixture.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Change, VariableStore } from "../../src/store/variable-store.ts";
 import { arrayOfBytes } from "./store-content.ts";
 import { expectFailure, facts, isSame, KIB, MINUTE_MS, seen } from "./store-fixture.ts";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { Path } from "../../src/value/path.ts";
 import {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { VariableInfo, VariableStore } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
 

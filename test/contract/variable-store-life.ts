@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Write } from "../../src/store/variable-store.ts";
 import {
   type Fixture,

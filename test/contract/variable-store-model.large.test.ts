@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";

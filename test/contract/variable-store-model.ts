@@ -1,4 +1,4 @@
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type {
   Changes,
   EvictionReason,

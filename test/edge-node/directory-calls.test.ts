@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { ConversationData } from "../../src/edge/conversation-data.ts";
 import { spendingOf } from "../../src/edge/directory/directory-leases.ts";
 import { Listing } from "../../src/edge/directory/listing.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { age, alarmOf, HOUR_MS, inStorage, withoutTimers } from "../support/storage.ts";
 import {

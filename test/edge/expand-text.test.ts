@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { expandText, lookupIn } from "../../src/references.ts";
 
 const long = "😀".repeat(limits.maxSliceChars * 2);

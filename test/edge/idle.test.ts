@@ -1,6 +1,6 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { ask, call, get, json, namesIn, newId, objectOf, put } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, text } from "../support/scripted-model.ts";

@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import {

@@ -8,7 +8,7 @@ import {
   type Unresolved,
 } from "byref/references";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { cutsOf, streamed } from "../support/streamed.ts";
 
 const rows = Array.from({ length: 52 }, (_, n) => ({ n, note: n === 0 ? "a|b" : null }));

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { xmlFragment } from "./workflow-xml.ts";
 
 /** `line:column message` of each finding. */

@@ -7,7 +7,7 @@ import {
   type WrittenCall,
 } from "../../src/plan/capability/capability-scanner.ts";
 import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { manner, wantedCall, written, xmlFragment } from "./workflow-xml.ts";
 
 type Piece = string | WrittenCall;

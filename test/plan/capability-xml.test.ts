@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { expectedContent, manner, wantedCall, written } from "./workflow-xml.ts";

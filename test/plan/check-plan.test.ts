@@ -4,7 +4,7 @@ import * as z from "zod";
 import { checkPlan } from "../../src/plan/check-plan.ts";
 import { PathIndex } from "../../src/plan/path-index.ts";
 import type { Plan, PlanCall } from "../../src/plan/plan.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { cases, planOf, planWith } from "../support/plans.ts";
 
 const any = z.object({ value: z.any() });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { issuesIn } from "../../src/plan/input-schema.ts";
 import { schemaFaults } from "../../src/plan/schema-faults.ts";
 import { codeOf } from "../../src/errors.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { readJsonPlan } from "../../src/plan/json-plan.ts";
 import { requireInput } from "../../src/plan/plan-input.ts";
 import type { Json } from "../../src/value/json.ts";

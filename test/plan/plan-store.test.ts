@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { type PlanRecord, PlanStore } from "../../src/plan/plan-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { NodeSql } from "../support/node-sql.ts";

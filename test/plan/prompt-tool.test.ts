@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { effectsOfStep, promptTool } from "../../src/plan/template/prompt-tool.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { nameInRun, namesOfRun, scopeOfRun } from "../../src/plan/run-names.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 
 const run = "r12345678";
 const long = "n".repeat(limits.maxNameChars);

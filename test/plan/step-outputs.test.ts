@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { withHeader } from "../../src/plan/template/step-outputs.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
 import { step, today } from "./template-asked.ts";

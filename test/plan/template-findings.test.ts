@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { readTemplate } from "../../src/plan/template/template.ts";
 
 /** What is wrong with a directive that stands in the third line. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Shown } from "../../src/plan/template/render-step.ts";
 import { answering, asked, skipped, sourcesIn, today } from "./template-asked.ts";
 

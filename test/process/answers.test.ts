@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { ChatBody, ChatCompletions, ChatStep } from "../support/chat-completions.ts";
 import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
 import { chunksIn, framesIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";

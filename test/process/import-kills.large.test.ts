@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/local-worker.ts";
 import { createClient } from "../../src/client.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { databasesIn, reading, rowsOf } from "../chaos/disk.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { Expander, type Unresolved } from "../../src/reference/expand.ts";
 import type { Lookup } from "../../src/reference/reference.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { Expander, type ExpandOptions, type Unresolved } from "../../src/reference/expand.ts";
 import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { dagger } from "../../src/reference/dagger.ts";
 import { dollar } from "../../src/reference/dollar.ts";
 import { mustache } from "../../src/reference/mustache.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing } from "../../src/reference/reference.ts";
 import {

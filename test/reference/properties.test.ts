@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Lookup } from "../../src/reference/reference.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { dagger } from "../../src/reference/dagger.ts";
 import { matchName, matchPath, parsePath } from "../../src/reference/grammar.ts";
 import { nearest } from "../../src/reference/near.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { jsonContent } from "../../src/store/bytes/content.ts";
 
 describe("jsonContent", () => {

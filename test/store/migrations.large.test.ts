@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { hasSchema, migrate } from "../../src/store/rows/migrations.ts";
 import type { Sql } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";

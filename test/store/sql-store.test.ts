@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
 import { closeAll, fails, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { tool } from "ai";
 import { z } from "zod";
 import { codeOf } from "../../src/errors.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { parsePath } from "../../src/reference/grammar.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { countOf, type Json } from "../../src/value/json.ts";

@@ -1,5 +1,5 @@
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../src/store/rows/sql.ts";
 

@@ -1,4 +1,4 @@
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { isJsonObject, type Json } from "../../src/value/json.ts";
 import { formatPath } from "../../src/value/path.ts";
 import { entryOf, type Step, toSegment, type Trace, writtenWith } from "./replay.ts";

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Mark } from "../../src/value/marks.ts";
 import type { Meter } from "../../src/value/meter.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";

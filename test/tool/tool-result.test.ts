@@ -1,7 +1,7 @@
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";

@@ -1,7 +1,7 @@
 import { dynamicTool, jsonSchema, tool, type ToolSet } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";

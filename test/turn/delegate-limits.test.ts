@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { asker, delegating, saying, team, textsOf } from "../support/colleagues.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { finish, type Step, toolCall } from "../support/scripted-model.ts";

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { expectOutcome, TIMERS } from "../support/fault-turn.ts";
 import { hostile, isCode } from "../support/fault-outputs.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";

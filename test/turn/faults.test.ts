@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { cut, never, stalling, status } from "../support/fault-steps.ts";

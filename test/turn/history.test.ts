@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import type { SqlValue } from "../../src/store/rows/sql.ts";
 import { History, type StoredMessage, toUIMessage } from "../../src/turn/history/history.ts";

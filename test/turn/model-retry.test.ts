@@ -2,7 +2,7 @@ import { APICallError } from "@ai-sdk/provider";
 import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { callWith } from "../support/model-call.ts";
 import {
   finish,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { Queue } from "../../src/turn/queue.ts";
 
 /** A task that waits until it is told how to end, and says when it starts. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import type { Write } from "../../src/store/variable-store.ts";
 import { finish, text, toolCall } from "../support/scripted-model.ts";

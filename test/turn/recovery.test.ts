@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { chunksOf, Crashing, hang } from "../support/crashing.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";

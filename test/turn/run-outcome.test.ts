@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Plan, PlanOutput } from "../../src/plan/plan.ts";
 import type { RunRecord } from "../../src/plan/run-record.ts";
 import { bytesContent } from "../../src/store/bytes/content.ts";

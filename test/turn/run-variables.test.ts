@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { hasListed, VARIABLES_TAG, withVariables } from "../../src/turn/history/variable-list.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Taint } from "../../src/tool/taint.ts";
 import { finish, text } from "../support/scripted-model.ts";

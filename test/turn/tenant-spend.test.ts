@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { codeTool, type MakeCodeTool } from "../../src/tool/code/code-tool.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { asker, delegating, saying } from "../support/colleagues.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { StoredMessage } from "../../src/turn/history/history.ts";
 import { titleOf } from "../../src/turn/history/title.ts";
 

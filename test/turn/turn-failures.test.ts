@@ -1,7 +1,7 @@
 import { tool, type ToolSet, type UIMessageChunk } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { textOf } from "../support/turn-client.ts";
 import { finish, type Part, type Step, text, toolCall } from "../support/scripted-model.ts";
 import {

@@ -1,7 +1,7 @@
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { finish, text, toolCall } from "../support/scripted-model.ts";
 import { Conversation, shownText, turnWith } from "../support/turn.ts";
 import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { SpendLimits } from "../../src/turn/spend/spend.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";

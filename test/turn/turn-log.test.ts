@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
 import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import {

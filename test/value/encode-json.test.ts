@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { encodeArray, parseElements, parseRecords } from "../../src/value/encode-json.ts";
 import type { Json } from "../../src/value/json.ts";
 import { spanOf } from "../../src/value/marks.ts";

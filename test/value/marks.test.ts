@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { type Mark, MarkList, spanOf } from "../../src/value/marks.ts";
 
 describe("the span of a range", () => {

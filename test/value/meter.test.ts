@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { spanOf } from "../../src/value/marks.ts";
 import { BytesMeter } from "../../src/value/bytes-meter.ts";
 import { TextMeter } from "../../src/value/text-meter.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { anyJson, nested } from "../support/json-values.ts";

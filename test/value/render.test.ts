@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Json, JsonArray, JsonObject } from "../../src/value/json.ts";
 import { isTable, renderBlock, renderInline, renderText } from "../../src/value/render.ts";
 

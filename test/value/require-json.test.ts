@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import { requireJson } from "../../src/value/require-json.ts";
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { codeOf } from "../../src/errors.ts";
-import { limits } from "../../src/limits.ts";
+import * as limits from "../../src/limits.ts";
 import { toJson } from "../../src/value/to-json.ts";
 
 /** The error that the conversion ends in. */

@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { unlessAborted } from "../../turn/unless-aborted.ts";
 import type { Bindings } from "../bindings.ts";
 import { conversationIn, type ObjectContext } from "../conversation-name.ts";

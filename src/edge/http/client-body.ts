@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { AppEnv } from "../app.ts";
 import { problem } from "./problem.ts";
 
@@ -121,9 +121,8 @@ function tooLarge(maxBytes: number): ByrefError {
 }
 
 function tooSilent(): ByrefError {
-  const { bodySilenceMs, minBodyBytes } = limits;
   return new ByrefError(
     "body_timeout",
-    `The body stopped: fewer than ${minBodyBytes} bytes of it came in ${bodySilenceMs / 1_000} s.`,
+    `The body stopped: fewer than ${limits.minBodyBytes} bytes of it came in ${limits.bodySilenceMs / 1_000} s.`,
   );
 }

@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { ConversationEvent, EventPage } from "../../turn/log/event-log.ts";
 
 type ListEvents = (options: { readonly after: number; readonly limit: number }) => EventPage;

@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { Frame, TurnLog } from "../../turn/log/turn-log.ts";
 import { isHighSurrogate } from "../../value/characters.ts";
 import { isObject } from "../../value/json.ts";

@@ -1,5 +1,5 @@
 import { limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
 
 /** What is asked as JSON, to go to its conversation. Throws `limit_exceeded` where more would be kept than may be. */

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 
 /** The value, checked; throws `bad_request`, which names each place that is wrong. */
 export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, at = "body") {

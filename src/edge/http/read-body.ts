@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { ByrefError, messageOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { requireJson } from "../../value/require-json.ts";
 import type { Json } from "../../value/json.ts";
 import type { AppEnv } from "../app.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { locationQuery } from "../placement.ts";
 import { titleBody } from "../routes/conversations.ts";
 import { approvalBody, chatBody, idempotencyKey, messageBody } from "../turns/turn-request.ts";

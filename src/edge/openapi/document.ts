@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { version } from "../../version.ts";
 import { CONVERSATION_ID } from "../conversation-id.ts";
 import type {

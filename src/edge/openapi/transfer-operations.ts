@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { locationQuery } from "../placement.ts";
 import { forkBody } from "../routes/transfer.ts";
 import type { Described } from "./document.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { locationQuery } from "../placement.ts";
 import { changesBody, interpolateBody } from "../routes/variables.ts";
 import { MAX_TTL_SECONDS } from "../variables/put-variable.ts";

@@ -1,5 +1,5 @@
 import { limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
 import type { Cost } from "../../turn/spend/cost.ts";
 import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../store/rows/sql.ts";

@@ -1,5 +1,5 @@
 import { messageOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import {
   type Blobs,
   type BlobUpload,

@@ -1,5 +1,5 @@
 import { ByrefError, limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { Visibility } from "../../store/variable-store.ts";
 import { type FileContent, filePathIn } from "../../tool/variables/file-content.ts";
 import type { FileInfo, Files, FileWrite, StoredFile } from "../../tool/files.ts";

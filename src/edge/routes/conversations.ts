@@ -1,7 +1,7 @@
 import type { HonoRequest } from "hono";
 import { Hono } from "hono/tiny";
 import * as z from "zod";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { pageSize, parse, wholeNumberIn } from "../http/parse.ts";

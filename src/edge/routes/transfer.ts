@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import * as z from "zod";
 import { ByrefError, codeOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { AppEnv } from "../app.ts";
 import { conversationOf, importOf, type RemoteConversation } from "../conversation-of.ts";
 import { passedOn } from "../http/passed-on.ts";

@@ -1,7 +1,7 @@
 import { Hono } from "hono/tiny";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
 import { summaryOf } from "../../store/summary.ts";
 import type { AppEnv } from "../app.ts";

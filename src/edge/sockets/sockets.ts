@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import { framesOf } from "../http/frame-stream.ts";
 import type { TurnQueue } from "../turns/turn-queue.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { withoutTrailingSlash } from "../models/model.ts";
 
 export interface Collector {

@@ -1,5 +1,5 @@
 import { ByrefError, codeOf, publicMessageOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { toBase64 } from "../../value/base64.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "../plans/plans-of.ts";

@@ -1,5 +1,5 @@
 import { limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { closedCalls, OUTCOME_UNKNOWN } from "../../plan/closed-calls.ts";
 import type { PlanRecord, StoredRun } from "../../plan/plan-store.ts";
 import type { RunRecord } from "../../plan/run-record.ts";

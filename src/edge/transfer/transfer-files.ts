@@ -1,5 +1,5 @@
 import { ByrefError, limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { filePathIn } from "../../tool/variables/file-content.ts";
 import type { FileInfo } from "../../tool/files.ts";
 import type { Bindings } from "../bindings.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { anyJson } from "../../tool/any-json.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 
 /**
  * A conversation as a file: NDJSON, a record a line. The first is the header, the last counts and digests

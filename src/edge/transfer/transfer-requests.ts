@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { hasSchema, migrate } from "../../store/rows/migrations.ts";
 import { firstRow, hasTable, type Sql, textIn } from "../../store/rows/sql.ts";
 import type { ConversationData, Retention } from "../conversation-data.ts";

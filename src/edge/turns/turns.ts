@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import type { Post } from "../../turn/history/post.ts";
 import { recoveryDelayMs } from "../../turn/log/recovery.ts";

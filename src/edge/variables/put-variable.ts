@@ -1,5 +1,5 @@
 import { ByrefError, codeOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
 import type {
   PreparedWrite,

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { parsePath } from "../../reference/grammar.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/resolve.ts";

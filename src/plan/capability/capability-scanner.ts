@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { CodeTracker } from "../../reference/code-tracker.ts";
 import { type CapabilityCall, callOf } from "./capability-call.ts";
 import { endsName, OPENING, TagBounds } from "./tag-bounds.ts";

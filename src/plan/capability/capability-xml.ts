@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { codePointCount } from "../../value/characters.ts";
 import { type CapabilityCall, callOf } from "./capability-call.ts";
 import type { NamedCall } from "./with-known-tools.ts";

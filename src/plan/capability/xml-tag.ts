@@ -1,5 +1,5 @@
 import { parseXml, XmlCdata, type XmlElement, XmlError, XmlText } from "@rgrove/parse-xml";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { type BodyPart, withoutLayout } from "./xml-body.ts";
 
 export interface CapabilityTag {

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { joinedLabels } from "../../store/value-labels.ts";
 import { type RuntimeTool, runtimeTool } from "../../tool/runtime-tool.ts";
 import type { Effects } from "../../tool/wrapped-tool.ts";

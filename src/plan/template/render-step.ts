@@ -1,5 +1,5 @@
-import { ByrefError, limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import { type Bound, ByrefError, limitExceeded } from "../../errors.ts";
+import * as limits from "../../limits.ts";
 import type { Found, Missing, Reference } from "../../reference/reference.ts";
 import { describe, problemFrom } from "../../reference/resolve.ts";
 import type { Json } from "../../value/json.ts";
@@ -62,7 +62,7 @@ export async function renderStep(step: TemplateStep, sources: StepSources): Prom
     if (!rendered.found && input.required) missing.push(rendered.why);
     blocks.push(rendered.text);
     chars += rendered.text.length;
-    requireRoom("maxResolvedInputChars", chars);
+    requireRoom(["maxResolvedInputChars", limits.maxResolvedInputChars], chars);
   }
   if (missing.length > 0) return { kind: "skipped", reason: missing.join(" ") };
   return { kind: "ask", prompt: [...blocks, step.prompt].join("\n\n") };
@@ -111,7 +111,7 @@ async function renderFiles(
     const next = await renderFile(input, path, files);
     rendered.push(next);
     chars += next.text.length;
-    requireRoom("maxResolvedInputChars", chars);
+    requireRoom(["maxResolvedInputChars", limits.maxResolvedInputChars], chars);
   }
   const isFound = rendered.some(({ found }) => found);
   if (!isFound) return absent(name, isListed ? undefined : rendered[0]?.why);
@@ -184,9 +184,9 @@ function noteOn(shown: Found | Doubted): string {
 /** Longer than any fence in the value, which so cannot end it. */
 function fenced(name: string, { value, chars = 0 }: Found): string {
   // What is known to be too long need not be written out.
-  requireRoom("maxEmbeddedChars", chars);
+  requireRoom(["maxEmbeddedChars", limits.maxEmbeddedChars], chars);
   const text = renderText(value);
-  requireRoom("maxEmbeddedChars", text.length);
+  requireRoom(["maxEmbeddedChars", limits.maxEmbeddedChars], text.length);
   let longest = 2;
   for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
   const fence = "`".repeat(longest + 1);
@@ -194,8 +194,7 @@ function fenced(name: string, { value, chars = 0 }: Found): string {
   return `${name}\n${fence}${language}\n${text}\n${fence}`;
 }
 
-function requireRoom(limit: "maxEmbeddedChars" | "maxResolvedInputChars", actual: number): void {
-  const maximum = limits[limit];
+function requireRoom([limit, maximum]: Bound, actual: number): void {
   if (actual <= maximum) return;
   const advice = "Give less of it with (select=…), or the name alone with (paths-only).";
   throw limitExceeded(limit, { maximum, actual, advice });

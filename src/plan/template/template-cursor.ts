@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { matchName, matchPath } from "../../reference/grammar.ts";
 import type { Reference } from "../../reference/reference.ts";
 import type { Path } from "../../value/path.ts";

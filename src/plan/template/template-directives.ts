@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { nearest } from "../../reference/near.ts";
 import { filePathIn } from "../../tool/variables/file-content.ts";
 import type { Path } from "../../value/path.ts";

@@ -1,5 +1,5 @@
 import { codeOf, messageOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { Finding, FindingCode } from "../plan.ts";
 import {
   type Input,

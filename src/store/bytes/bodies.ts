@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { Blobs, BlobUpload } from "./blobs.ts";
 import type { Chunks } from "./chunks.ts";
 import { type Body, Content, isStored, type StoredBody } from "./content.ts";

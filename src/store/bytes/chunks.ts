@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { joinBytes, piecesOf } from "../../value/bytes.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Sql } from "../rows/sql.ts";

@@ -1,5 +1,5 @@
-import { limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import { type Bound, limitExceeded } from "../../errors.ts";
+import * as limits from "../../limits.ts";
 import { encodeArray } from "../../value/encode-json.ts";
 import {
   countOf,
@@ -71,7 +71,11 @@ export class Content {
 
 /** Bytes with a media type. Throws `limit_exceeded`. They are not copied. */
 export function bytesContent(bytes: Uint8Array, mediaType: string): Content {
-  requireAtMost("maxValueBytes", bytes.length, "Save it in several variables.");
+  requireAtMost(
+    ["maxValueBytes", limits.maxValueBytes],
+    bytes.length,
+    "Save it in several variables.",
+  );
   const meter = new BytesMeter(mediaType);
   meter.write(bytes);
   const { metered } = meter.end();
@@ -87,7 +91,7 @@ export function jsonContent(value: Json): Content {
   // A lone surrogate cannot be stored as UTF-8; JSON escapes it.
   if (typeof value === "string" && value.isWellFormed()) return textContent(value);
   const { bytes, chars, marks } = isJsonArray(value) ? encodeArray(value) : encoded(value);
-  requireAtMost("maxJsonBytes", bytes.length, WAYS_OUT);
+  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes.length, WAYS_OUT);
   const about = { ...described(value), bytes: bytes.length, chars, mediaType: JSON_TYPE } as const;
   // What is so large would be too much in memory twice; it is parsed when it is first read.
   if (bytes.length > limits.maxChunkedBytes) return new Content({ about, marks, body: bytes });
@@ -111,7 +115,7 @@ export const WAYS_OUT =
 
 function textContent(text: string): Content {
   const bytes = byteLength(text);
-  requireAtMost("maxValueBytes", bytes, "Save it in several variables.");
+  requireAtMost(["maxValueBytes", limits.maxValueBytes], bytes, "Save it in several variables.");
   const about = { ...described(text), bytes, chars: text.length, mediaType: TEXT_TYPE };
   if (bytes <= limits.maxRowBytes)
     return new Content({ about, marks: [], body: text, value: text });
@@ -136,11 +140,6 @@ function described(value: Json) {
 }
 
 /** Throws `limit_exceeded` for more than the limit. */
-export function requireAtMost(
-  limit: "maxJsonBytes" | "maxValueBytes",
-  actual: number,
-  advice: string,
-): void {
-  const maximum = limits[limit];
+export function requireAtMost([limit, maximum]: Bound, actual: number, advice: string): void {
   if (actual > maximum) throw limitExceeded(limit, { maximum, actual, advice });
 }

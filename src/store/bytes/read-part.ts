@@ -1,5 +1,5 @@
 import { ByrefError, limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { parseElements, parseRecords } from "../../value/encode-json.ts";
 import { deepFreeze, type Json, parsedJson } from "../../value/json.ts";
 import { spanOf } from "../../value/marks.ts";

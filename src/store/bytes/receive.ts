@@ -1,5 +1,5 @@
 import { ByrefError, messageOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { joinBytes } from "../../value/bytes.ts";
 import { BytesMeter } from "../../value/bytes-meter.ts";
 import type { Meter } from "../../value/meter.ts";
@@ -60,7 +60,11 @@ class Incoming {
   async add(bytes: Uint8Array): Promise<void> {
     if (bytes.length === 0) return;
     this.#bytes += bytes.length;
-    requireAtMost("maxValueBytes", this.#bytes, "Save it in several variables.");
+    requireAtMost(
+      ["maxValueBytes", limits.maxValueBytes],
+      this.#bytes,
+      "Save it in several variables.",
+    );
     if (this.#writer !== undefined) return this.#writer.write(bytes);
     // What a stream hands out may be a view of a buffer that it uses again.
     this.#held.push(bytes.slice());
@@ -101,7 +105,7 @@ async function readJson(stream: ReadableStream<Uint8Array>): Promise<Json> {
   let text = "";
   for await (const bytes of stream) {
     total += bytes.length;
-    requireAtMost("maxJsonBytes", total, WAYS_OUT);
+    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], total, WAYS_OUT);
     text += decoded(utf8, bytes);
   }
   return parseBody(text + decoded(utf8));

@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
 import type { Entry } from "./entry.ts";
 import { MemoryChunks } from "../bytes/chunks.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { deepFreeze, parsedJson } from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
 import { SqlChunks } from "../bytes/chunks.ts";

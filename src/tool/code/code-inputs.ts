@@ -1,5 +1,5 @@
 import { ByrefError, limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { dollar } from "../../reference/dollar.ts";
 import { type Reference, wholeView } from "../../reference/reference.ts";
 import { problemFrom } from "../../reference/resolve.ts";

@@ -1,5 +1,5 @@
 import { ByrefError, codeOf, limitExceeded, messageOf, publicMessageOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { Awaitable } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
 import { isObject, type Json } from "../../value/json.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ByrefError, codeOf, limitExceeded, messageOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
 import type { Awaitable, VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ByrefError, limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { problemFrom } from "../../reference/resolve.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import type { Json } from "../../value/json.ts";

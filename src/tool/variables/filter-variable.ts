@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { ByrefError, limitExceeded } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { compact, type Json, type JsonObject } from "../../value/json.ts";
 import { charsOf } from "./bounded-output.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { VariableInfo } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { cutsPair } from "../../value/characters.ts";
 import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path, readPath, type Segment } from "../../value/path.ts";

@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import type { Json, JsonObject } from "../../value/json.ts";
 import type { ModelOutput } from "../runtime-tool.ts";

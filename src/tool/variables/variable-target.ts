@@ -1,5 +1,5 @@
 import { ByrefError, codeOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { matchName, matchPath, parsePath } from "../../reference/grammar.ts";
 import type { Missing } from "../../reference/reference.ts";
 import { problemFrom } from "../../reference/resolve.ts";

@@ -1,5 +1,5 @@
 import type { FinishReason, UIMessage } from "ai";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
 import { byteLength } from "../../value/utf8.ts";
 import {

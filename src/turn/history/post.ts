@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { firstRow, hasTable, type Sql, textIn } from "../../store/rows/sql.ts";
 
 /** What was posted, as far as it takes to tell when it is posted again. */

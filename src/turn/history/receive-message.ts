@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { bytesContent, formatOf } from "../../store/bytes/content.ts";
 import { toIdentifier } from "../../store/names.ts";
 import type { VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";

@@ -1,5 +1,5 @@
 import type { ModelMessage } from "ai";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import type { Taint } from "../../tool/taint.ts";
 import { clip } from "../../value/characters.ts";

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { firstRow, numberIn, type Sql, type SqlRow, textIn } from "../../store/rows/sql.ts";
 import type { Change, EvictionReason, VariableInfo } from "../../store/variable-store.ts";
 

@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
 import { slicesOf } from "../../value/characters.ts";
 import type { Json } from "../../value/json.ts";

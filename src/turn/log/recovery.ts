@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { TurnHead } from "./journal.ts";
 import type { Remains } from "./log-lines.ts";
 

@@ -1,5 +1,5 @@
 import type { UIMessageChunk } from "ai";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { Journal, JournalEntry, TurnHead } from "./journal.ts";
 import {
   type Attempt,

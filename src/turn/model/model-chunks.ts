@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { createDownload, type ToolSet, type UIMessageChunk } from "ai";
 import { parseToolCall } from "ai/internal";
 import { messageOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { toBase64 } from "../../value/base64.ts";
 
 type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<

@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { LanguageModelUsage, UIMessageChunk } from "ai";
 import { asLanguageModelUsage } from "ai/internal";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { Json } from "../../value/json.ts";
 import type { ModelCall } from "./prepare-model-call.ts";
 import { fileChunk, plainChunk, ToolChunks } from "./model-chunks.ts";

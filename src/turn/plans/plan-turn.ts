@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import { ByrefError, publicTextOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { closedCalls } from "../../plan/closed-calls.ts";
 import { waitsFor } from "../../plan/gates.ts";
 import type { PlanRecord, PlanStatus, PlanStore, StoredRun } from "../../plan/plan-store.ts";

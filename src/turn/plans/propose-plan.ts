@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import { Findings } from "../../plan/findings.ts";
 import type { Plan, PlanFormat } from "../../plan/plan.ts";
 import { inputFindings } from "../../plan/plan-input.ts";

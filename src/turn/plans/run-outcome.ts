@@ -1,5 +1,5 @@
 import { codeOf, type ErrorCode, messageOf } from "../../errors.ts";
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { isOpenRun, type RunRecord } from "../../plan/run-record.ts";
 import type { Content } from "../../store/bytes/content.ts";

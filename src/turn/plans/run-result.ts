@@ -1,4 +1,4 @@
-import { limits } from "../../limits.ts";
+import * as limits from "../../limits.ts";
 import type { Plan, PlanOutput } from "../../plan/plan.ts";
 import { nameInRun } from "../../plan/run-names.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";

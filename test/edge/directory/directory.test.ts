@@ -7,7 +7,7 @@ import { ConversationObject } from "../../../src/edge/conversation.ts";
 import { DirectoryObject } from "../../../src/edge/directory/directory.ts";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import worker from "../../../src/index.ts";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import {
   directoryOf,
   eventually,

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import type { ErrorCode } from "../../../src/errors.ts";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import { call, json, messagesOf, namesIn, newId, problemIn } from "../../support/edge.ts";
 
 // Megabytes take their time on a busy machine.

@@ -3,7 +3,7 @@ import { jsonSchema, tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import { recordTools } from "../../../src/edge/turns/tool-events.ts";
 import { DurableSql } from "../../../src/edge/platform/durable-sql.ts";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import { type ConversationEvent, EventLog } from "../../../src/turn/log/event-log.ts";
 import { ask, call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { eventPage, eventsOf, fill, idsOf, said, watchEvents } from "../../support/event-reader.ts";

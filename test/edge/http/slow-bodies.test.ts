@@ -3,7 +3,7 @@ import { Hono } from "hono/tiny";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AppEnv } from "../../../src/edge/app.ts";
 import { limitBody } from "../../../src/edge/http/client-body.ts";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import { call, get, json, messagesOf, namesIn, newId, problemIn, put } from "../../support/edge.ts";
 import { blobsOf } from "../../support/storage.ts";
 

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { runView } from "../../../src/edge/plans/plan-schemas.ts";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, planning, statusesOf } from "../../support/planning.ts";

@@ -1,7 +1,7 @@
 import { env } from "cloudflare:workers";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { R2Blobs } from "../../../src/edge/platform/r2-blobs.ts";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import { blobsContract } from "../../contract/blobs.ts";
 
 const PART = limits.uploadPartBytes;

@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import { SocketConnection } from "../../../src/edge/sockets/socket-connection.ts";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import { call, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
 import { finish, type Step, text } from "../../support/scripted-model.ts";

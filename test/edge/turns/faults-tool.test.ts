@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterEach, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { ask, said } from "../../support/fault-stages.ts";
 import { hostile, isCode } from "../../support/fault-outputs.ts";

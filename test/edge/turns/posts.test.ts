@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";

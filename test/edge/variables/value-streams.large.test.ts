@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import { limits } from "../../../src/limits.ts";
+import * as limits from "../../../src/limits.ts";
 import type { VariableInfo } from "../../../src/store/variable-store.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { blobsOf, rowsIn, runAlarm } from "../../support/storage.ts";
