@@ -45,6 +45,20 @@ export const maxShownImages = 4;
 export const maxMessageTextChars = 20_000;
 /** Messages of the past that a prompt carries, newest first. */
 export const maxHistoryChars = 120_000;
+/** A shape in the list of variables. */
+export const maxListedShapeChars = 100;
+/** A parameter's schema in the guide to capability tags. */
+export const maxSchemaTextChars = 300;
+/** What a tool that shows variables puts into the prompt at once, as JSON. */
+export const maxVariableOutputChars = 8_000;
+/** Variables that one call of `list_variables` lists. */
+export const maxAskedVariables = 100;
+/** Of one search. */
+export const maxSearchHits = 50;
+/** Messages that a prompt is made of at most, however short they are. */
+export const maxHistoryMessages = 1_000;
+/** What a provider says of its failure. */
+export const maxModelErrorChars = 500;
 
 // --- variables ---
 /** A value up to this size is kept in its row; above, in chunk rows. */
@@ -119,6 +133,10 @@ export const lease = { modelCalls: 4, toolCalls: 16, tokens: 10_000 } as const;
 export const directoryMs = 5_000;
 /** Of calls no more than one in so many that are left: at the end turns lease one by one. */
 export const leaseShare = 64;
+/** A provider may ask for a longer wait than ours, up to this one. */
+export const maxRetryAfterMs = 60_000;
+/** Of an input that a person is shown. */
+export const maxApprovalChars = 2_000;
 
 // --- plans ---
 export const maxPlanCalls = 200;
@@ -157,6 +175,16 @@ export const maxDirectiveChars = 4_096;
 export const maxTemplateTools = 200;
 /** That one pattern of a template fits. */
 export const maxTemplateFiles = 1_000;
+/** One finding: its message, and its place. */
+export const maxFindingChars = 1_000;
+export const maxFindingPlaceChars = 300;
+/** Why a call failed, or was skipped. */
+export const maxCallReasonChars = 1_000;
+/** All values of a plan's view together; what does not fit stays as it is written, or is left out. */
+export const maxPlanViewChars = 4_194_304;
+/** Of a proposed call's input, as far as it is known: one value, and all of a plan's. */
+export const maxKnownInputChars = 500;
+export const maxKnownInputsChars = 100_000;
 
 // --- moving conversations ---
 /** Bytes of a value in one line of an export. */
@@ -171,6 +199,63 @@ export const transferIdleMs = 3_600_000;
 /** Files of a conversation that are moved. */
 export const maxTransferFiles = 5_000;
 
+// --- the runtime's own tools ---
+/** A place has to be named several times in an output that is bounded itself. */
+export const maxTargetPathChars = 1_200;
+/** What is searched for. */
+export const maxQueryChars = 200;
+/** A pattern, compiled, before and after its counts are written out. */
+export const maxPatternSteps = 400;
+export const maxPatternParts = 4_000;
+/** A count in a pattern, `{1,50}`. */
+export const maxPatternCount = 50;
+/** Characters that one search looks at, times what its pattern costs for each. */
+export const maxSearchWork = 67_108_864;
+/** What one call may look at: reading it takes time in which the conversation does nothing else. */
+export const maxFilteredChars = 33_554_432;
+/** Fields that one filter compares. */
+export const maxFilterConditions = 50;
+/** The path of a file of the conversation. */
+export const maxFilePathChars = 200;
+/** That `publicFetch` follows. */
+export const maxFetchRedirects = 5;
+/** `run_code`: the code, the variables that it names, those that it writes, what is shown of its console. */
+export const maxCodeChars = 65_536;
+export const maxCodeVariables = 50;
+export const maxCodeOutputs = 20;
+export const maxShownConsoleChars = 2_000;
+/** Tool calls of one run. */
+export const maxCodeCalls = 50;
+/** A variable up to this size is handed over whole; of a larger one the code reads parts. */
+export const maxWholeCodeBytes = 4_194_304;
+/** All that is handed over at once; the platform takes 32 MiB in one call, a character being two bytes. */
+export const maxCodeCrossingChars = 12_582_912;
+/** Enforced in production; local workerd ignores it. */
+export const codeCpuMs = 10_000;
+/** Files that one listing finds: five pages of R2's. */
+export const maxListedFiles = 5_000;
+
+// --- MCP ---
+/** To begin a session. */
+export const mcpConnectMs = 10_000;
+/** To connect and to list the tools. */
+export const mcpListMs = 3_000;
+/** A list of tools is asked for again after so long. */
+export const mcpFreshMs = 300_000;
+/** A server that could not be asked is left alone for so long. */
+export const mcpDownMs = 30_000;
+/** Tools of one server. */
+export const maxMcpTools = 256;
+/** Of one tool. */
+export const maxMcpDescriptionChars = 4_000;
+/** As JSON; a tool whose schema is longer, or deeper, or none at all, is left out. */
+export const maxMcpSchemaChars = 65_536;
+export const maxMcpSchemaDepth = 100;
+/** One answer of a server, as it is sent. */
+export const maxMcpAnswerBytes = 33_554_432;
+/** That a request to a server follows. */
+export const maxMcpRedirects = 3;
+
 // --- HTTP ---
 export const maxChatBodyBytes = 33_554_432;
 export const maxMessageBytes = 8_388_608;
@@ -184,7 +269,43 @@ export const bodySilenceMs = 30_000;
 export const minBodyBytes = 1_024;
 /** A comment on the stream keeps proxies from closing it. */
 export const keepAliveMs = 15_000;
+/** Characters of a page's messages together, so that it fits into one answer of the object. */
+export const maxPageChars = 8_388_608;
+/** Ten years: what is to stay longer has no time to live. */
+export const maxTtlSeconds = 10 * 365 * 86_400;
+/** A longer media type is cut. */
+export const maxMediaTypeChars = 255;
+/** Decisions in one post: far more than calls that a model makes at once. */
+export const maxApprovals = 100;
+/** Why a person has decided so. */
+export const maxReasonChars = 1_000;
+/** Sockets of one conversation: what a client does not read is kept for each of them. */
+export const maxSockets = 16;
+/**
+ * What one socket carries in its life. Nothing tells whether a client reads: the platform keeps what was sent
+ * until it does, and does not say how much that is. A socket that is idle is closed at half of this already,
+ * which the stock client does not notice. One answer is less, unless it is megabytes by reference.
+ */
+export const maxSocketChars = 33_554_432;
+/** Errors of a client that cannot be helped. */
+export const maxBadFrames = 8;
+
+// --- doors ---
+/** A tenant's name. */
+export const maxTenantChars = 256;
+/** A ticket holds for so long. */
+export const ticketMs = 60_000;
+export const maxTicketChars = 4_096;
+/** A JSON Web Token. */
+export const maxTokenChars = 8_192;
+/** How far the issuer's clock and ours may be apart. */
+export const tokenLeewaySeconds = 30;
+/** A set of keys: its text, and how many it may have. */
+export const maxJwksBytes = 262_144;
+export const maxJwksKeys = 100;
 
 // --- operations ---
 /** So long a collector may take for the spans of a turn. */
 export const exportMs = 10_000;
+/** Calls, and what code calls, are many at times; and collectors bound a request: megabytes at most. */
+export const maxSpans = 1_000;

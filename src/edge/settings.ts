@@ -1,3 +1,4 @@
+import * as limits from "../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import { isObject } from "../value/json.ts";
@@ -25,12 +26,10 @@ const apiKeys = z.custom<Readonly<Record<string, string>>>(
 );
 const API_KEY = /^[!-~]{16,512}$/;
 
-const MAX_TENANT_CHARS = 256;
-
 /** What a door may say, and a setting name: whose a request is. */
 export function isTenant(value: unknown): value is string {
   if (typeof value !== "string" || value === "") return false;
-  return value.length <= MAX_TENANT_CHARS && value.isWellFormed();
+  return value.length <= limits.maxTenantChars && value.isWellFormed();
 }
 
 /** As long as what HMAC-SHA-256 makes of it. A PEM would be a public key: known to all, and no secret. */

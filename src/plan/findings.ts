@@ -2,9 +2,6 @@ import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import type { Finding } from "./plan.ts";
 
-const MAX_MESSAGE_CHARS = 1_000;
-const MAX_PLACE_CHARS = 300;
-
 /** What keeps a plan from running: the first `maxPlanFindings`, and how many more there are. */
 export class Findings {
   readonly #told: Finding[] = [];
@@ -23,9 +20,9 @@ export class Findings {
     for (const { at, message, ...about } of findings) {
       if (this.#told.length === limits.maxPlanFindings) this.#more++;
       else {
-        const place = at === undefined ? {} : { at: clip(at, MAX_PLACE_CHARS) };
+        const place = at === undefined ? {} : { at: clip(at, limits.maxFindingPlaceChars) };
         // There is one cycle at most, and all of it is to be seen.
-        const said = about.code === "cycle" ? message : clip(message, MAX_MESSAGE_CHARS);
+        const said = about.code === "cycle" ? message : clip(message, limits.maxFindingChars);
         this.#told.push({ ...about, ...place, message: said });
       }
     }

@@ -287,7 +287,7 @@ export class PlanRun {
 
   #setCall({ call }: CheckedCall, { reason, ...others }: CallState): void {
     // All of them together are one row.
-    const said = reason === undefined ? {} : { reason: clip(reason, MAX_REASON_CHARS) };
+    const said = reason === undefined ? {} : { reason: clip(reason, limits.maxCallReasonChars) };
     const state = { ...others, ...said };
     this.#set({ calls: { ...this.record.calls, [call.id]: state } }, () =>
       this.#options.onCall?.(call.id, state),
@@ -303,8 +303,6 @@ export class PlanRun {
     });
   }
 }
-
-const MAX_REASON_CHARS = 1_000;
 
 /** Enough to tell one input of a call from another. */
 const PIN_CHARS = 12;

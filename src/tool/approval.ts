@@ -1,3 +1,4 @@
+import * as limits from "../limits.ts";
 import { ByrefError } from "../errors.ts";
 import type { Decision, PolicyCall } from "./policy.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
@@ -47,17 +48,15 @@ function request(
   const hasSecret = references.some(({ visibility }) => visibility === "secret");
   const text = JSON.stringify(withoutBytes(hasSecret ? input : resolved));
   // The start of it as it is: what stands in for values tells nobody what would run.
-  const shown = clip(text, MAX_SHOWN_CHARS);
+  const shown = clip(text, limits.maxApprovalChars);
   const more = text.length - shown.length;
   return { reason, input: more > 0 ? `${shown}… (+${more} characters)` : shown };
 }
 
-const MAX_SHOWN_CHARS = 2_000;
-
 function withoutBytes(value: Json): Json {
   // A reference to bytes has put them there (`store-lookup.ts`).
   if ((value as unknown) instanceof Uint8Array) return "[bytes]";
-  if (isJsonArray(value)) return value.slice(0, MAX_SHOWN_CHARS).map(withoutBytes);
+  if (isJsonArray(value)) return value.slice(0, limits.maxApprovalChars).map(withoutBytes);
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [key, withoutBytes(inner)]),

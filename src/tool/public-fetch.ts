@@ -14,7 +14,6 @@ export interface PublicFetchOptions {
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
-const MAX_REDIRECTS = 5;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Who asks is told to nobody but whom the caller has named. */
 const TOLD_TO_OTHERS = new Set(["accept", "accept-language", "content-type", "user-agent"]);
@@ -55,7 +54,7 @@ async function follow(
 ): Promise<Response> {
   const { fetch: send = (url, init) => fetch(url, init), ports = [] } = options;
   let [url, request] = [first, init];
-  for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+  for (let hop = 0; hop <= limits.maxFetchRedirects; hop++) {
     const response = await send(url.href, { ...request, redirect: "manual" });
     const location = response.headers.get("location");
     if (!REDIRECTS.has(response.status) || location === null) return response;
@@ -65,9 +64,9 @@ async function follow(
     url = next;
   }
   const advice = "The server redirects in circles, or too far.";
-  throw limitExceeded("redirects", {
-    maximum: MAX_REDIRECTS,
-    actual: MAX_REDIRECTS + 1,
+  throw limitExceeded("maxFetchRedirects", {
+    maximum: limits.maxFetchRedirects,
+    actual: limits.maxFetchRedirects + 1,
     advice,
   });
 }

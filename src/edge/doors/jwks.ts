@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import type { SignatureAlgorithm } from "hono/utils/jwt/jwa";
 import * as z from "zod";
 import { ByrefError, messageOf } from "../../errors.ts";
@@ -15,8 +16,6 @@ const STALE_MS = 3_600_000;
 /** Whatever tokens say: an issuer is not asked more often. */
 const RETRY_MS = 10_000;
 const FETCH_MS = 5_000;
-const MAX_BYTES = 262_144;
-const MAX_KEYS = 100;
 /** The base64url of 2048 bits. */
 const MIN_RSA_CHARS = 342;
 
@@ -41,7 +40,7 @@ const publicJwk = z.object({
   y: z.string().exactOptional(),
 });
 
-const keySet = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) });
+const keySet = z.object({ keys: z.array(z.unknown()).max(limits.maxJwksKeys) });
 
 type Keys = ReadonlyMap<string, PublicKey>;
 
@@ -111,7 +110,8 @@ async function textOf({ body }: Response): Promise<string> {
   let bytes = 0;
   for await (const chunk of body ?? []) {
     bytes += chunk.byteLength;
-    if (bytes > MAX_BYTES) throw new Error(`The answer is longer than ${MAX_BYTES} bytes.`);
+    if (bytes > limits.maxJwksBytes)
+      throw new Error(`The answer is longer than ${limits.maxJwksBytes} bytes.`);
     text += decoder.decode(chunk, { stream: true });
   }
   return text;

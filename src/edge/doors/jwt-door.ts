@@ -1,13 +1,10 @@
+import * as limits from "../../limits.ts";
 import { decode, verify } from "hono/jwt";
 import { codeOf } from "../../errors.ts";
 import { isObject } from "../../value/json.ts";
 import { type Door, unauthorized } from "./doors.ts";
 import { type PublicKey, PublicKeys } from "./jwks.ts";
 import type { Settings } from "../settings.ts";
-
-const MAX_TOKEN_CHARS = 8_192;
-/** How far the issuer's clock and ours may be apart. */
-const LEEWAY_SECONDS = 30;
 
 /**
  * The door for `AUTH=jwt`: a token with a signature that counts, of the issuer and for the audience that the
@@ -20,7 +17,7 @@ const LEEWAY_SECONDS = 30;
 export const jwtDoor: Door = async (request, settings) => {
   const header = request.headers.get("authorization") ?? "";
   const token = /^Bearer ([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(header)?.[1];
-  if (token === undefined || token.length > MAX_TOKEN_CHARS) {
+  if (token === undefined || token.length > limits.maxTokenChars) {
     throw unauthorized("Send a token: Authorization: Bearer <JWT>.");
   }
   const claims = await signedClaims(token, settings);
@@ -87,11 +84,11 @@ function keysAt(url: string): PublicKeys {
 
 function requireTimes({ exp, nbf, iat }: Claims): void {
   const now = Date.now() / 1_000;
-  if (!isTime(exp) || exp + LEEWAY_SECONDS <= now) {
+  if (!isTime(exp) || exp + limits.tokenLeewaySeconds <= now) {
     throw unauthorized("The token has expired, or does not say when it does.");
   }
   const isEarly = [nbf, iat].some(
-    (time) => time !== undefined && !(isTime(time) && time - LEEWAY_SECONDS <= now),
+    (time) => time !== undefined && !(isTime(time) && time - limits.tokenLeewaySeconds <= now),
   );
   if (isEarly) throw unauthorized("The token is not good yet.");
 }

@@ -1,9 +1,7 @@
+import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { toBase64 } from "../../value/base64.ts";
 import type { Settings } from "../settings.ts";
-
-const TICKET_MS = 60_000;
-const MAX_TICKET_CHARS = 4_096;
 
 /**
  * A ticket for one GET of this path, as often as wanted within 60 s. It says whose it is, for whoever reads
@@ -15,7 +13,7 @@ export async function newTicket(settings: Settings, tenant: string, path: string
     const message = "TICKET_SECRET must be set: nothing else here could sign a ticket.";
     throw new ByrefError("bad_configuration", message);
   }
-  const claim = toBase64Url(encoder.encode(JSON.stringify([tenant, Date.now() + TICKET_MS])));
+  const claim = toBase64Url(encoder.encode(JSON.stringify([tenant, Date.now() + limits.ticketMs])));
   const signature = await crypto.subtle.sign("HMAC", key, signed(claim, path));
   return `${claim}.${toBase64Url(new Uint8Array(signature))}`;
 }
@@ -28,7 +26,7 @@ export async function tenantOfTicket(
 ): Promise<string | undefined> {
   const [claim, signature] = /^([\w-]+)\.([\w-]{43})$/.exec(ticket)?.slice(1) ?? [];
   const key = await ticketKey(settings);
-  if (ticket.length > MAX_TICKET_CHARS || key === undefined) return undefined;
+  if (ticket.length > limits.maxTicketChars || key === undefined) return undefined;
   if (claim === undefined || signature === undefined) return undefined;
   const isOurs = await crypto.subtle.verify(
     "HMAC",

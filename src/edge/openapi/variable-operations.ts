@@ -2,7 +2,6 @@ import * as z from "zod";
 import * as limits from "../../limits.ts";
 import { locationQuery } from "../placement.ts";
 import { changesBody, interpolateBody } from "../routes/variables.ts";
-import { MAX_TTL_SECONDS } from "../variables/put-variable.ts";
 import type { Content, Operations } from "./operation.ts";
 import { after, bytes, json, pageSize, text } from "./parameters.ts";
 import * as schemas from "./schemas.ts";
@@ -50,7 +49,7 @@ export const variableOperations: Operations = {
     summary: "Saves a value",
     query: {
       mode: z.enum(["replace", "append", "merge", "new"]).default("replace"),
-      ttl: z.int().min(1).max(MAX_TTL_SECONDS).optional().describe("In seconds"),
+      ttl: z.int().min(1).max(limits.maxTtlSeconds).optional().describe("In seconds"),
       pin: z.enum(["true", "false"]).optional(),
       visibility: z.enum(["model", "sealed", "secret"]).optional(),
       description: z.string().max(limits.maxDescriptionChars).optional(),

@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import type * as z from "zod";
 import type { Lookup } from "../../reference/reference.ts";
 import { resolveReferences } from "../../reference/resolve.ts";
@@ -18,9 +19,6 @@ export type RunView = z.infer<typeof runView>;
 export type ListedPlan = z.infer<typeof planListed>;
 export type PlanView = z.infer<typeof planView>;
 
-/** All values of a plan's view together; what does not fit stays as it is written, or is left out. */
-const MAX_VIEW_CHARS = 4_194_304;
-
 /** A plan with its runs; `status` of a call is that of the newest run. */
 export async function viewOf(
   record: PlanRecord,
@@ -28,7 +26,7 @@ export async function viewOf(
   store: VariableStore,
 ): Promise<PlanView> {
   const { plan } = record;
-  const runs = plans.runsOf(record.id, MAX_VIEW_CHARS);
+  const runs = plans.runsOf(record.id, limits.maxPlanViewChars);
   const lookup = knownIn(store, plan);
   const listed = listedOf(record, runs.at(-1)?.record);
   const calls: PlanView["calls"] = [];
@@ -103,21 +101,18 @@ function callViewOf({ id, tool }: PlanCall, run: RunRecord | undefined): CallVie
 function knownIn(store: VariableStore, plan: Plan): Lookup {
   const own = new Set([...OWN_NAMES, ...plan.runNames, ...writtenNames(plan)]);
   const lookup = lookupInStore(store);
-  let left = MAX_KNOWN_CHARS_IN_ALL;
+  let left = limits.maxKnownInputsChars;
   return async (reference) => {
     const { name } = reference;
     const unknown = { found: false, reason: "unknown", near: [] } as const;
     if (own.has(name) || store.glance(name)?.visibility !== "model") return unknown;
     const found = await lookup(reference);
     const chars = found.found ? JSON.stringify(found.value).length : Infinity;
-    if (chars > Math.min(left, MAX_KNOWN_CHARS)) return unknown;
+    if (chars > Math.min(left, limits.maxKnownInputChars)) return unknown;
     left -= chars;
     return found;
   };
 }
-
-const MAX_KNOWN_CHARS = 500;
-const MAX_KNOWN_CHARS_IN_ALL = 100_000;
 
 function writtenNames({ calls }: Plan): readonly string[] {
   return calls.flatMap(({ outputPath }) =>

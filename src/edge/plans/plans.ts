@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { requireInput } from "../../plan/plan-input.ts";
 import {
@@ -187,7 +188,7 @@ export class Plans {
     requireApproved(plan);
     requireInput(plan.plan, input);
     this.#records?.requireRoom(id);
-    const run = `r${crypto.randomUUID().replaceAll("-", "").slice(0, RUN_ID_CHARS)}`;
+    const run = `r${crypto.randomUUID().replaceAll("-", "").slice(1, limits.runIdChars)}`;
     const live = this.#start(plan, (data, start) => {
       // It has waited for others: somebody may have cancelled it.
       requireApproved(plansOf(data).required(id));
@@ -304,9 +305,6 @@ export class Plans {
     await settle();
   }
 }
-
-/** Behind an r; it stands behind the names of a run's own variables. */
-const RUN_ID_CHARS = 8;
 
 function isWaitingRun({ status }: RunRecord): boolean {
   return status === "waiting";

@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import { RpcTarget } from "cloudflare:workers";
 import { messageOf } from "../../errors.ts";
 import type {
@@ -13,8 +14,6 @@ import { CODE_FILE, codeModule, HARNESS, LINES_BEFORE_CODE } from "./sandbox-har
 
 /** A fixed one: the sandbox does not change when the Worker around it does. */
 const COMPATIBILITY_DATE = "2026-10-01";
-/** Enforced in production; local workerd ignores it. */
-const CPU_MS = 10_000;
 
 /** A Worker Loader as a sandbox: a new isolate for each run, without network and without bindings. */
 export function loaderSandbox(loader: WorkerLoader): Sandbox {
@@ -54,7 +53,7 @@ function load(loader: WorkerLoader, { code, values, large }: SandboxJob): Entryp
   const worker = loader.load({
     compatibilityDate: COMPATIBILITY_DATE,
     compatibilityFlags: ["no_nodejs_compat", "no_nodejs_compat_v2"],
-    limits: { cpuMs: CPU_MS },
+    limits: { cpuMs: limits.codeCpuMs },
     mainModule: "main.js",
     modules: { "main.js": HARNESS, [CODE_FILE]: codeModule(code, names) },
     env: {},

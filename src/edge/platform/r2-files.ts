@@ -5,9 +5,6 @@ import { type FileContent, filePathIn } from "../../tool/variables/file-content.
 import type { FileInfo, Files, FileWrite, StoredFile } from "../../tool/files.ts";
 import { isObject, jsonIn } from "../../value/json.ts";
 
-/** Five pages of R2's. */
-const MAX_LISTED_FILES = 5_000;
-
 /** A conversation's folder in the bucket; a file carries the guards of what is in it. */
 export class R2Files implements Files {
   readonly #bucket: R2Bucket;
@@ -75,7 +72,7 @@ function requireReadable(path: string, actual: number): void {
 }
 
 function requireFew(prefix: string, actual: number): void {
-  const maximum = MAX_LISTED_FILES;
+  const maximum = limits.maxListedFiles;
   if (actual <= maximum) return;
   const advice = `Too many files begin with "${prefix}": name fewer.`;
   throw limitExceeded("maxListedFiles", { maximum, actual, advice });

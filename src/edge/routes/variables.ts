@@ -7,7 +7,7 @@ import { summaryOf } from "../../store/summary.ts";
 import type { AppEnv } from "../app.ts";
 import { conditionsIn, requireReadable } from "../http/conditions.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { MAX_TTL_SECONDS, putOptionsIn } from "../variables/put-variable.ts";
+import { putOptionsIn } from "../variables/put-variable.ts";
 import { passedOn } from "../http/passed-on.ts";
 import { readJson } from "../http/read-body.ts";
 import { withEnd } from "../http/whole-body.ts";
@@ -16,7 +16,7 @@ import { parse, wholeNumberIn } from "../http/parse.ts";
 /** `PATCH …/variables/:name`; a ttl in seconds, null to let the variable stay. */
 export const changesBody = z
   .strictObject({
-    ttl: z.int().min(1).max(MAX_TTL_SECONDS).nullable().optional(),
+    ttl: z.int().min(1).max(limits.maxTtlSeconds).nullable().optional(),
     pinned: z.boolean().optional(),
     description: z.string().max(limits.maxDescriptionChars).optional(),
   })

@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import { codeOf, publicTextOf } from "../../errors.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import { chunkFrame, type ServerFrame } from "./socket-frames.ts";
@@ -22,16 +23,6 @@ export interface SocketRequest {
   /** Of the turn, as soon as that is known. */
   log?: TurnLog;
 }
-
-/** Errors of a client that cannot be helped. */
-const MAX_BAD_FRAMES = 8;
-
-/**
- * What one socket carries in its life. Nothing tells whether a client reads: the platform keeps what was sent
- * until it does, and does not say how much that is. A socket that is idle is closed at half of this already,
- * which the stock client does not notice. One answer is less, unless it is megabytes by reference.
- */
-const MAX_SENT_CHARS = 33_554_432;
 
 /** A socket on which something is said. */
 export class SocketConnection {
@@ -83,7 +74,7 @@ export class SocketConnection {
     this.#requests.delete(request.requestId);
     if (!this.isIdle) return;
     this.#keep({ isBusy: false });
-    if (this.#note.sentChars > MAX_SENT_CHARS / 2) this.#close(1013, "Connect again.");
+    if (this.#note.sentChars > limits.maxSocketChars / 2) this.#close(1013, "Connect again.");
   }
 
   /** Nobody listens any more. */
@@ -110,7 +101,7 @@ export class SocketConnection {
   refuse(requestId: string, error: unknown): void {
     const badFrames = this.#note.badFrames + 1;
     this.#keep({ badFrames });
-    if (badFrames > MAX_BAD_FRAMES) return this.#close(1008, "Too much that is no frame.");
+    if (badFrames > limits.maxBadFrames) return this.#close(1008, "Too much that is no frame.");
     this.#send({ type: "error", requestId, errorText: publicTextOf(error) });
   }
 
@@ -121,7 +112,8 @@ export class SocketConnection {
   #sendText(text: string): void {
     const sentChars = this.#note.sentChars + text.length;
     this.#note = { ...this.#note, sentChars };
-    if (sentChars > MAX_SENT_CHARS) return this.#close(1013, "Too much for one socket: resume.");
+    if (sentChars > limits.maxSocketChars)
+      return this.#close(1013, "Too much for one socket: resume.");
     try {
       this.#socket.send(text);
     } catch {

@@ -22,9 +22,6 @@ export interface SocketsOptions {
   readonly queue: Pick<TurnQueue, "running" | "stopOne">;
 }
 
-/** Sockets of one conversation: what a client does not read is kept for each of them. */
-const MAX_SOCKETS = 16;
-
 /** Requests that one socket may have open: as many turns as can wait, and those who watch them. */
 const MAX_OPEN_REQUESTS = 2 * limits.maxQueuedTurns;
 
@@ -55,8 +52,8 @@ export class Sockets {
   /** A socket to this conversation, which need not be there yet: nothing is written. */
   open(conversation: string): Response {
     const { state } = this.#options;
-    if (state.getWebSockets().length >= MAX_SOCKETS) {
-      const message = `A conversation has at most ${MAX_SOCKETS} sockets; close one of them.`;
+    if (state.getWebSockets().length >= limits.maxSockets) {
+      const message = `A conversation has at most ${limits.maxSockets} sockets; close one of them.`;
       throw new ByrefError("too_many_sockets", message);
     }
     const { 0: client, 1: server } = new WebSocketPair();

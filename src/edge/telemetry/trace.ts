@@ -1,10 +1,8 @@
+import * as limits from "../../limits.ts";
 import type { Activity, Observed, Outcome } from "../../tool/observer.ts";
 
 /** Who answers is known when its time has come. */
 const NOBODY: Activity = { kind: "agent", name: "" };
-
-/** Calls, and what code calls, are many at times; and collectors bound a request: megabytes at most. */
-const MAX_SPANS = 1_000;
 
 /** What goes on in one attempt at a turn. */
 export class Trace {
@@ -28,7 +26,7 @@ export class Trace {
 
   begin(activity: Activity, parent?: Span): Span {
     const span = new Span(this, activity, parent);
-    if (this.spans.length < MAX_SPANS) this.spans.push(span);
+    if (this.spans.length < limits.maxSpans) this.spans.push(span);
     this.sums[activity.kind].calls++;
     return span;
   }

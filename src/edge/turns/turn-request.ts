@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { anyJson } from "../../tool/any-json.ts";
@@ -55,14 +56,10 @@ export const idempotencyKey = z
   .regex(/^[\x21-\x7e]{1,255}$/u, "must be 1 to 255 visible ASCII characters")
   .optional();
 
-/** Decisions in one post: far more than calls that a model makes at once. */
-const MAX_APPROVALS = 100;
-const MAX_REASON_CHARS = 1_000;
-
 /** `POST …/approvals/:approval`; `run` where several runs wait for the same gate. */
 export const approvalBody = z.object({
   approved: z.boolean(),
-  reason: z.string().max(MAX_REASON_CHARS).optional(),
+  reason: z.string().max(limits.maxReasonChars).optional(),
   run: z.string().max(64).optional(),
 });
 
@@ -119,7 +116,7 @@ function approvalsIn(message: Readonly<Record<string, unknown>>): readonly Appro
     const decided = respondedPart.safeParse(part.approval);
     return decided.success ? [approvalOf(decided.data.id, decided.data)] : [];
   });
-  if (approvals.length > 0) return approvals.slice(0, MAX_APPROVALS);
+  if (approvals.length > 0) return approvals.slice(0, limits.maxApprovals);
   throw new ByrefError("bad_request", "The last message is an answer, and approves nothing.");
 }
 

@@ -15,14 +15,11 @@ import { wholeNumberIn } from "../http/parse.ts";
 import { etagOf } from "./serve-value.ts";
 import { untilEnd } from "../http/whole-body.ts";
 
-/** Ten years: what is to stay longer has no time to live. */
-export const MAX_TTL_SECONDS = 10 * 365 * 86_400;
-
 /** How a value is to be put, as the query says it. Throws `bad_request`. */
 export function putOptionsIn(query: URLSearchParams): Omit<Write, "value" | "name"> {
   const ttlSeconds = wholeNumberIn(query.get("ttl") ?? undefined, "ttl", {
     min: 1,
-    max: MAX_TTL_SECONDS,
+    max: limits.maxTtlSeconds,
   });
   const mode = oneOf(query, "mode", MODES);
   const pin = oneOf(query, "pin", ["true", "false"]);
@@ -156,13 +153,12 @@ function storedType(request: Request): string {
   const type = mediaTypeOf(request);
   if (type === TEXT_TYPE) requireUtf8(request);
   if ([JSON_TYPE, TEXT_TYPE, RECORDS_TYPE].includes(type)) return type;
-  if (type !== "") return (request.headers.get("content-type") ?? "").slice(0, MAX_TYPE_CHARS);
+  if (type !== "")
+    return (request.headers.get("content-type") ?? "").slice(0, limits.maxMediaTypeChars);
   const message =
     "The value has no content type; send application/json, text/plain, application/x-ndjson, or the type of the bytes.";
   throw new ByrefError("unsupported_media_type", message);
 }
-
-const MAX_TYPE_CHARS = 255;
 
 /** Read as UTF-8, a text in another encoding would be another text. */
 function requireUtf8(request: Request): void {

@@ -1,8 +1,8 @@
+import * as limits from "../../limits.ts";
 import type { JSONSchema7 } from "ai";
 import { clip } from "../../value/characters.ts";
 import { alternativesOf, type Definition, pointedTo } from "./parameter-schemas.ts";
 
-const MAX_CHARS = 300;
 const MAX_DEPTH = 4;
 /** Schemas that are looked at: a server's may point to one another in any way. */
 const MAX_LOOKED_AT = 100;
@@ -10,7 +10,7 @@ const MAX_LOOKED_AT = 100;
 /** What a schema takes in one short line, written as a type: `{city: string, days?: number}[]`. */
 export function schemaText(definition: Definition, root: JSONSchema7): string {
   const text = new SchemaWriter(root).textOf(definition, 0);
-  const shown = clip(text, MAX_CHARS);
+  const shown = clip(text, limits.maxSchemaTextChars);
   return shown === text ? text : `${shown}…`;
 }
 

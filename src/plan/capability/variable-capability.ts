@@ -1,9 +1,10 @@
+import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { interpolate, problemFrom } from "../../reference/resolve.ts";
 import { requireName } from "../../store/names.ts";
 import type { VariableInfo } from "../../store/variable-store.ts";
-import { fits, MAX_OUTPUT_CHARS, startWithin } from "../../tool/variables/bounded-output.ts";
+import { fits, startWithin } from "../../tool/variables/bounded-output.ts";
 import { deleteVariable } from "../../tool/variables/delete-variable.ts";
 import {
   type RuntimeResult,
@@ -25,7 +26,7 @@ import type { Json } from "../../value/json.ts";
 import { OWN_NAMES } from "../run-names.ts";
 
 /** Room for what is said of the rest. */
-const MAX_SHOWN_CHARS = MAX_OUTPUT_CHARS - 100;
+const MAX_SHOWN_CHARS = limits.maxVariableOutputChars - 100;
 
 const key = z.string();
 

@@ -10,11 +10,6 @@ import type { RuntimeToolContext } from "../runtime-tool.ts";
 import type { NamedText } from "./sandbox.ts";
 import { lookupInStore } from "../store-lookup.ts";
 
-/** A variable up to this size is handed over whole; of a larger one the code reads parts. */
-const MAX_PLAIN_BYTES = 4_194_304;
-/** All that is handed over at once; the platform takes 32 MiB in one call, a character being two bytes. */
-export const MAX_CROSSING_CHARS = 12_582_912;
-
 /** What code is given under the names that it asked for. */
 export interface CodeInputs {
   readonly values: readonly NamedText[];
@@ -35,7 +30,7 @@ export async function readInputs(
   for (const name of names) {
     requireCodeName(name);
     const glance = store.glance(name);
-    const isLarge = glance !== undefined && glance.bytes > MAX_PLAIN_BYTES;
+    const isLarge = glance !== undefined && glance.bytes > limits.maxWholeCodeBytes;
     if (isLarge) {
       large.push([name, aboutLarge(store, { name, glance })]);
       continue;
@@ -92,8 +87,12 @@ function aboutLarge(
 }
 
 function requireRoom(actual: number, advice: string): void {
-  if (actual <= MAX_CROSSING_CHARS) return;
-  throw limitExceeded("MAX_CROSSING_CHARS", { maximum: MAX_CROSSING_CHARS, actual, advice });
+  if (actual <= limits.maxCodeCrossingChars) return;
+  throw limitExceeded("maxCodeCrossingChars", {
+    maximum: limits.maxCodeCrossingChars,
+    actual,
+    advice,
+  });
 }
 
 /** Words of the language, and what the code has anyway. */

@@ -3,13 +3,10 @@ import * as limits from "../../limits.ts";
 import type { Awaitable } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
 import { isObject, type Json } from "../../value/json.ts";
-import { type CodeInputs, MAX_CROSSING_CHARS, parseResult, readPart } from "./code-inputs.ts";
+import { type CodeInputs, parseResult, readPart } from "./code-inputs.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import type { Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";
 import type { CallOptions, WrappedTool } from "../wrapped-tool.ts";
-
-/** Tool calls of one run. */
-const MAX_CALLS = 50;
 
 export interface CodeRunOptions {
   readonly sandbox: Sandbox;
@@ -100,9 +97,13 @@ export class CodeRun {
       throw new ByrefError("unknown_tool", `There is no tool ${name}. There are: ${known}.`);
     }
     this.#calls++;
-    if (this.#calls <= MAX_CALLS) return tool;
+    if (this.#calls <= limits.maxCodeCalls) return tool;
     const advice = "Call tools less often in one run.";
-    throw limitExceeded("MAX_CALLS", { maximum: MAX_CALLS, actual: this.#calls, advice });
+    throw limitExceeded("maxCodeCalls", {
+      maximum: limits.maxCodeCalls,
+      actual: this.#calls,
+      advice,
+    });
   }
 
   async #resultOf(tool: string, name: string): Promise<string> {
@@ -115,9 +116,12 @@ export class CodeRun {
     }
     labels.add(name);
     const text = JSON.stringify((await store.read(name)) ?? null);
-    if (text.length <= MAX_CROSSING_CHARS) return text;
-    const sizes = { maximum: MAX_CROSSING_CHARS, actual: text.length };
-    throw limitExceeded("MAX_CROSSING_CHARS", { ...sizes, advice: `It is kept as ${name}.` });
+    if (text.length <= limits.maxCodeCrossingChars) return text;
+    const sizes = { maximum: limits.maxCodeCrossingChars, actual: text.length };
+    throw limitExceeded("limits.maxCodeCrossingChars", {
+      ...sizes,
+      advice: `It is kept as ${name}.`,
+    });
   }
 
   #requireOpen(): void {

@@ -34,10 +34,6 @@ export interface CodeToolOptions {
 export type MakeCodeTool = (options: Omit<CodeToolOptions, "sandbox">) => RuntimeTool;
 
 const NAME = "run_code";
-const MAX_CODE_CHARS = 65_536;
-const MAX_VARIABLES = 50;
-const MAX_OUTPUTS = 20;
-const MAX_CONSOLE_CHARS = 2_000;
 
 const DESCRIPTION = `Runs JavaScript on variables, apart and without network: for what is computed, filtered, joined or sorted, without reading it.
 "code" is the body of an async function: it may await, and return JSON. "variables" names those that it uses; it has each under its name, as its plain value. One of more than 4 MiB is instead {type, count, bytes, read(path), slice(from, to)}: await rows.slice(0, 1000), await rows.read("[0].total").
@@ -46,9 +42,9 @@ Tools are functions: await tools.name({…}) gives the result's value; not if a 
 With a sealed variable you see no console and no error, and "outputs" must list the names in vars that are to be kept.`;
 
 const inputSchema = z.object({
-  code: z.string().min(1).max(MAX_CODE_CHARS),
-  variables: z.array(z.string()).max(MAX_VARIABLES).default([]),
-  outputs: z.array(z.string()).max(MAX_OUTPUTS).optional(),
+  code: z.string().min(1).max(limits.maxCodeChars),
+  variables: z.array(z.string()).max(limits.maxCodeVariables).default([]),
+  outputs: z.array(z.string()).max(limits.maxCodeOutputs).optional(),
 });
 
 type Input = z.infer<typeof inputSchema>;
@@ -141,7 +137,7 @@ function withheld(kind: SandboxError["kind"]): ByrefError {
 }
 
 function consoleOf({ console }: SandboxRun): string {
-  const shown = clip(console, MAX_CONSOLE_CHARS);
+  const shown = clip(console, limits.maxShownConsoleChars);
   return shown === console ? console : `${shown}… (+${console.length - shown.length} more)`;
 }
 

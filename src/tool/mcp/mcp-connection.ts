@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import {
   type CallToolResult,
   createMCPClient,
@@ -14,12 +15,7 @@ import { mcpFetch, withTimeLimit } from "./mcp-fetch.ts";
 import { textOfResult } from "./mcp-result.ts";
 import { widenSchema } from "../widen-schema.ts";
 
-const CONNECT_MS = 10_000;
 const MAX_PAGES = 20;
-const MAX_TOOLS = 256;
-/** As JSON; a tool whose schema is longer, or deeper, or none at all, is left out. */
-const MAX_SCHEMA_CHARS = 65_536;
-const MAX_SCHEMA_DEPTH = 100;
 const MAX_ERROR_CHARS = 1_000;
 /** Shorter parts of headers are no secrets, and would blank out words. */
 const MIN_SECRET_CHARS = 6;
@@ -79,14 +75,14 @@ export class McpConnection {
     const client = await this.#connected(signal);
     const tools: McpDefinition[] = [];
     let cursor: string | undefined;
-    for (let page = 0; page < MAX_PAGES && tools.length < MAX_TOOLS; page++) {
+    for (let page = 0; page < MAX_PAGES && tools.length < limits.maxMcpTools; page++) {
       const params = cursor === undefined ? {} : { params: { cursor } };
       const listed = await client.listTools({ ...params, options: { signal } });
       tools.push(...listed.tools);
       cursor = listed.nextCursor;
       if (cursor === undefined) break;
     }
-    return tools.filter(({ inputSchema }) => isUsable(inputSchema)).slice(0, MAX_TOOLS);
+    return tools.filter(({ inputSchema }) => isUsable(inputSchema)).slice(0, limits.maxMcpTools);
   }
 
   /** Throws `tool_failed` with what the server said, shortened. The server is told to stop by `signal`. */
@@ -147,7 +143,7 @@ export class McpConnection {
   #connected(signal = this.#options.signal): Promise<MCPClient> {
     if (this.#isClosed) return Promise.reject(this.#failure("The turn of this tool is over."));
     const connect = (limited: AbortSignal) => this.#connect(limited);
-    this.#client ??= withTimeLimit(CONNECT_MS, connect, signal).catch((error: unknown) => {
+    this.#client ??= withTimeLimit(limits.mcpConnectMs, connect, signal).catch((error: unknown) => {
       this.#client = undefined;
       throw error;
     });
@@ -188,8 +184,8 @@ export class McpConnection {
 
 /** One tool that is none must not cost a turn all others. */
 function isUsable(schema: McpDefinition["inputSchema"]): boolean {
-  if (!isShallow(schema, MAX_SCHEMA_DEPTH)) return false;
-  if (JSON.stringify(schema).length > MAX_SCHEMA_CHARS) return false;
+  if (!isShallow(schema, limits.maxMcpSchemaDepth)) return false;
+  if (JSON.stringify(schema).length > limits.maxMcpSchemaChars) return false;
   try {
     // The protocol says that it is one: what is none throws.
     widenSchema(schema as JSONSchema7);

@@ -1,6 +1,5 @@
-const MAX_REDIRECTS = 3;
-/** One answer of a server, as it is sent. */
-const MAX_ANSWER_BYTES = 33_554_432;
+import * as limits from "../../limits.ts";
+
 /** To end a session. */
 const DELETE_MS = 2_000;
 const MAX_REFUSAL_CHARS = 1_000;
@@ -50,7 +49,7 @@ export async function withTimeLimit<Result>(
 
 async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
   let target = url;
-  for (let hop = 0; hop <= MAX_REDIRECTS; hop++) {
+  for (let hop = 0; hop <= limits.maxMcpRedirects; hop++) {
     const response = await fetch(target.href, { ...init, redirect: "manual" });
     if (response.status < 300 || response.status > 399) return response;
     await response.body?.cancel();
@@ -61,7 +60,7 @@ async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
     if (next?.origin !== url.origin) throw new Error("The server redirects to somewhere else.");
     target = next;
   }
-  throw new Error(`The server redirects more than ${MAX_REDIRECTS} times.`);
+  throw new Error(`The server redirects more than ${limits.maxMcpRedirects} times.`);
 }
 
 /** As text, so that the client reports the status; the same words as JSON-RPC would hide it. */
@@ -93,8 +92,10 @@ function bounded(
         const read = await reader.read();
         if (read.done) return end(controller, "The server ended its answer too early.");
         bytes += read.value.byteLength;
-        if (bytes <= MAX_ANSWER_BYTES) return controller.enqueue(read.value);
-        const error = new Error(`The server's answer is longer than ${MAX_ANSWER_BYTES} bytes.`);
+        if (bytes <= limits.maxMcpAnswerBytes) return controller.enqueue(read.value);
+        const error = new Error(
+          `The server's answer is longer than ${limits.maxMcpAnswerBytes} bytes.`,
+        );
         reader.cancel(error).catch(() => undefined);
         throw error;
       } catch (error) {

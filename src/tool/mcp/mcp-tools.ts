@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import { dynamicTool, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
 import { messageOf } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
@@ -14,13 +15,6 @@ import { fitsName } from "../name-pattern.ts";
 import type { ToolPolicy } from "../tool-policy.ts";
 import type { Effects } from "../wrapped-tool.ts";
 
-/** A list of tools is asked for again after so long. */
-const FRESH_MS = 300_000;
-/** A server that could not be asked is left alone for so long. */
-const DOWN_MS = 30_000;
-/** To connect and to list the tools. */
-const LIST_MS = 3_000;
-const MAX_DESCRIPTION_CHARS = 4_000;
 /** What providers take as a tool's name. */
 const MAX_NAME_CHARS = 64;
 
@@ -128,9 +122,9 @@ export class McpDirectory {
     }
     try {
       const list = (limited: AbortSignal) => connection.list(limited);
-      const tools = await withTimeLimit(LIST_MS, list, signal);
+      const tools = await withTimeLimit(limits.mcpListMs, list, signal);
       const { handshake } = connection;
-      this.#known.set(key, { tools, freshUntil: this.#now() + FRESH_MS, handshake });
+      this.#known.set(key, { tools, freshUntil: this.#now() + limits.mcpFreshMs, handshake });
       this.#downUntil.delete(key);
       return { server, connection, definitions: tools, isUp: true };
     } catch (error) {
@@ -139,7 +133,7 @@ export class McpDirectory {
           const why = connection.redact(messageOf(error));
           this.#warn(`MCP server ${server.name} cannot be asked for its tools: ${why}`);
         }
-        this.#downUntil.set(key, this.#now() + DOWN_MS);
+        this.#downUntil.set(key, this.#now() + limits.mcpDownMs);
         if (known !== undefined) this.#known.set(key, { ...known, freshUntil: 0, handshake: {} });
       }
       return { server, connection, definitions, isUp: false };
@@ -193,7 +187,9 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
   const { description, inputSchema } = definition;
   const schema = { ...inputSchema, type: "object", properties: inputSchema.properties ?? {} };
   return dynamicTool({
-    ...(description === undefined ? {} : { description: clip(description, MAX_DESCRIPTION_CHARS) }),
+    ...(description === undefined
+      ? {}
+      : { description: clip(description, limits.maxMcpDescriptionChars) }),
     // The server checks its inputs itself; that this is a schema, `isUsable` has seen.
     inputSchema: jsonSchema(schema as JSONSchema7),
     execute: async (input, { abortSignal }) =>

@@ -1,7 +1,5 @@
+import * as limits from "../../limits.ts";
 import type { Json } from "../../value/json.ts";
-
-/** What a tool that shows variables puts into the prompt at once, as JSON. */
-export const MAX_OUTPUT_CHARS = 8_000;
 
 /** More than any value has elements or characters; a bound of its own makes a schema shorter. */
 export const MAX_COUNT = 1e8;
@@ -11,9 +9,9 @@ export function charsOf(output: Json): number {
   return JSON.stringify(output).length;
 }
 
-/** At most `MAX_OUTPUT_CHARS` as JSON? */
+/** At most `limits.maxVariableOutputChars` as JSON? */
 export function fits(output: Json): boolean {
-  return charsOf(output) <= MAX_OUTPUT_CHARS;
+  return charsOf(output) <= limits.maxVariableOutputChars;
 }
 
 /** The longest start of the text that takes at most `chars` characters inside of a JSON string. */

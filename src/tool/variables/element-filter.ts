@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { parsePath } from "../../reference/grammar.ts";
 import { clip } from "../../value/characters.ts";
@@ -13,7 +14,6 @@ import { type Path, readPath } from "../../value/path.ts";
 
 /** The element itself, where elements are no objects. */
 const ELEMENT = "$";
-const MAX_CONDITIONS = 50;
 const MAX_FIELD_CHARS = 80;
 
 /** Does a field's value, undefined if it is missing, meet a condition? */
@@ -29,8 +29,8 @@ export function elementFilter(
   resolved: JsonObject,
 ): (element: Json) => boolean {
   const fields = Object.entries(written);
-  if (fields.length > MAX_CONDITIONS) {
-    throw wrong("where", `has ${fields.length} fields, and may have ${MAX_CONDITIONS}`);
+  if (fields.length > limits.maxFilterConditions) {
+    throw wrong("where", `has ${fields.length} fields, and may have ${limits.maxFilterConditions}`);
   }
   const conditions = fields.map(([field, condition]) => ({
     path: fieldPath(field),

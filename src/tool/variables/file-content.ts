@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import {
@@ -17,16 +18,14 @@ export type FileContent =
   | { readonly text: string; readonly mediaType: string }
   | { readonly bytes: Uint8Array; readonly mediaType: string };
 
-const MAX_PATH_CHARS = 200;
-
 /** A relative path that stays where it is put. Throws `bad_path`. */
 export function filePathIn(target: string): string {
   const path = target.startsWith("file:") ? target.slice("file:".length) : target;
   const steps = path.split("/");
   const staysInside = steps.every((step) => step !== "" && step !== "." && step !== "..");
   const isPlain = path.isWellFormed() && !path.includes("\\") && !hasControls(path);
-  if (staysInside && isPlain && path.length <= MAX_PATH_CHARS) return path;
-  const message = `A file is named by a relative path of at most ${MAX_PATH_CHARS} characters, without "..", e.g. file:reports/orders.csv.`;
+  if (staysInside && isPlain && path.length <= limits.maxFilePathChars) return path;
+  const message = `A file is named by a relative path of at most ${limits.maxFilePathChars} characters, without "..", e.g. file:reports/orders.csv.`;
   throw new ByrefError("bad_path", message);
 }
 

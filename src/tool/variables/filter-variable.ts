@@ -13,9 +13,6 @@ import { referenceTo, targetIn, type Target, usable } from "./variable-target.ts
 
 const NAME = "filter_variable";
 
-/** What one call may look at: reading it takes time in which the conversation does nothing else. */
-const MAX_LOOKED_AT_CHARS = 33_554_432;
-
 const inputSchema = z.object({
   name: z.string(),
   path: z.string().optional(),
@@ -88,10 +85,10 @@ async function arrayAt(store: VariableStore, target: Target): Promise<Sequence> 
   }
   const { count, averageChars } = part.sequence;
   const actual = Math.ceil(count * averageChars);
-  if (actual > MAX_LOOKED_AT_CHARS) {
-    const most = Math.floor(MAX_LOOKED_AT_CHARS / averageChars);
+  if (actual > limits.maxFilteredChars) {
+    const most = Math.floor(limits.maxFilteredChars / averageChars);
     const advice = `Filter it in parts, the first with path [0:${most}].`;
-    throw limitExceeded("maxFilteredChars", { maximum: MAX_LOOKED_AT_CHARS, actual, advice });
+    throw limitExceeded("maxFilteredChars", { maximum: limits.maxFilteredChars, actual, advice });
   }
   return part.sequence;
 }

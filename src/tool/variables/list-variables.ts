@@ -6,14 +6,13 @@ import { compact, type Json } from "../../value/json.ts";
 import { fits } from "./bounded-output.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 
-const MAX_LISTED = 100;
 /** How many characters of shapes, previews and descriptions are shown, until all of it fits. */
 const LENGTHS = [limits.maxPreviewChars, 120, 60, 20, 0];
 
 export const listVariables = runtimeTool({
   name: "list_variables",
   description: "List the variables, newest last.",
-  inputSchema: z.object({ last_n: z.int().min(1).max(MAX_LISTED).optional() }),
+  inputSchema: z.object({ last_n: z.int().min(1).max(limits.maxAskedVariables).optional() }),
   execute({ last_n = limits.maxListedVariables }, { store, hidesUntrusted }) {
     const listed = store.list({ last: last_n });
     const { infos, output } = withinBounds(listed, { total: store.count(), hidesUntrusted });
@@ -50,7 +49,7 @@ function outputFor(
     return isHidden ? { name, visibility: "hidden", type, count } : entryOf(info, chars);
   });
   if (more <= 0) return { variables };
-  return { variables, more: `… (+${more} older; last_n shows up to ${MAX_LISTED})` };
+  return { variables, more: `… (+${more} older; last_n shows up to ${limits.maxAskedVariables})` };
 }
 
 /** As the table in the architecture has it: who may see what. */

@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { cutsPair } from "../../value/characters.ts";
 import { Program } from "./pattern-program.ts";
@@ -17,7 +18,6 @@ export interface Matcher {
   readonly work: number;
 }
 
-const MAX_QUERY_CHARS = 200;
 /** Between two looks at whether enough was done. */
 const CHARS_AT_ONCE = 65_536;
 
@@ -27,8 +27,8 @@ export function matcherFor(
   options: { readonly isPattern: boolean; readonly matchCase: boolean },
 ): Matcher {
   if (query === "") throw new ByrefError("invalid_tool_input", "The query is empty.");
-  if (query.length > MAX_QUERY_CHARS) {
-    const message = `A query has at most ${MAX_QUERY_CHARS} characters.`;
+  if (query.length > limits.maxQueryChars) {
+    const message = `A query has at most ${limits.maxQueryChars} characters.`;
     throw new ByrefError("invalid_tool_input", message);
   }
   const { isPattern, matchCase } = options;

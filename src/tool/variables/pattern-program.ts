@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { type CharacterTest, LINE_FEED, type Pattern } from "./pattern-syntax.ts";
 
@@ -7,8 +8,6 @@ type Step =
   | { readonly kind: "fork"; readonly to: number[] }
   | { readonly kind: "match" };
 
-const MAX_STEPS = 400;
-const MAX_COMPILED = 4_000;
 /** States that are remembered; when there are more, they are made anew. */
 const MAX_STATES = 500;
 const MAX_TRANSITIONS = 20_000;
@@ -108,7 +107,7 @@ export class Program {
   }
 
   #add(step: Step): number {
-    if (this.#steps.length >= MAX_STEPS) throw tooLarge();
+    if (this.#steps.length >= limits.maxPatternSteps) throw tooLarge();
     return this.#steps.push(step) - 1;
   }
 
@@ -116,7 +115,7 @@ export class Program {
   #compile(pattern: Pattern, next: number): number {
     // Also what adds no step takes its time: an empty group, many times repeated.
     this.#compiled++;
-    if (this.#compiled > MAX_COMPILED) throw tooLarge();
+    if (this.#compiled > limits.maxPatternParts) throw tooLarge();
     if (pattern.kind === "character") {
       return this.#add({ kind: "character", test: pattern.test, next });
     }

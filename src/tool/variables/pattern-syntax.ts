@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { isDigit, isWordCode } from "../../value/characters.ts";
 
@@ -12,7 +13,6 @@ export type Pattern =
 export type CharacterTest = (code: number) => boolean;
 
 export const LINE_FEED = 10;
-const MAX_COUNT = 50;
 
 /**
  * The pattern that is written: characters, `.`, `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S`, `^`, `$`, `|`,
@@ -72,8 +72,10 @@ class Parser {
     const min = this.#number();
     const max = this.#takes(",") ? this.#number() : min;
     const isCount = min !== undefined && this.#takes("}");
-    if (!isCount || min > (max ?? min) || (max ?? min) > MAX_COUNT) {
-      throw this.#refused(`a { that is no count up to ${MAX_COUNT} (write \\{ for the character)`);
+    if (!isCount || min > (max ?? min) || (max ?? min) > limits.maxPatternCount) {
+      throw this.#refused(
+        `a { that is no count up to ${limits.maxPatternCount} (write \\{ for the character)`,
+      );
     }
     return { min, max: max ?? Infinity };
   }

@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { VariableInfo } from "../../store/variable-store.ts";
@@ -6,7 +7,7 @@ import { compact, countOf, isJsonObject, type Json, typeOfJson } from "../../val
 import { formatPath, type Path } from "../../value/path.ts";
 import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
-import { charsOf, fits, MAX_COUNT, MAX_OUTPUT_CHARS, startWithin } from "./bounded-output.ts";
+import { charsOf, fits, MAX_COUNT, startWithin } from "./bounded-output.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { aboutImage, imageIn, isShowable } from "./show-image.ts";
 import { elementsWithin, partAt, type Sequence } from "./sequence.ts";
@@ -75,7 +76,7 @@ async function textOf(asked: Asked, sequence: Sequence): Promise<Json> {
   const { count } = sequence;
   const { from, to } = boundsIn(asked, count);
   // Each character takes one in the output at least.
-  const read = await sequence.slice(from, Math.min(to, from + MAX_OUTPUT_CHARS));
+  const read = await sequence.slice(from, Math.min(to, from + limits.maxVariableOutputChars));
   return textPiece(asked, { text: typeof read === "string" ? read : "", from, count });
 }
 
@@ -100,7 +101,7 @@ function textPiece(asked: Asked, piece: TextPiece, after?: Json): Json {
   if (fits(whole)) return whole;
   // No offset in what is left is longer than the last.
   const frame = charsOf(compact({ ...whole, value: "", next: callFor(asked, count) }));
-  return outputOf(startWithin(text, MAX_OUTPUT_CHARS - frame));
+  return outputOf(startWithin(text, limits.maxVariableOutputChars - frame));
 }
 
 async function elementsOf(asked: Asked, sequence: Sequence): Promise<Json> {
@@ -131,9 +132,12 @@ async function gathered(
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<Json[]> {
   const elements: Json[] = [];
-  let size = Math.max(Math.floor(MAX_OUTPUT_CHARS / Math.max(sequence.averageChars, 1)), 1);
+  let size = Math.max(
+    Math.floor(limits.maxVariableOutputChars / Math.max(sequence.averageChars, 1)),
+    1,
+  );
   let chars = 0;
-  while (from + elements.length < to && chars <= MAX_OUTPUT_CHARS) {
+  while (from + elements.length < to && chars <= limits.maxVariableOutputChars) {
     const start = from + elements.length;
     const batch = await elementsWithin(sequence, { from: start, to: Math.min(start + size, to) });
     if (batch === undefined) {
@@ -144,7 +148,7 @@ async function gathered(
     for (const element of batch) {
       chars += charsOf(element) + 1;
       elements.push(element);
-      if (chars > MAX_OUTPUT_CHARS) break;
+      if (chars > limits.maxVariableOutputChars) break;
     }
     size *= 2;
   }
@@ -192,7 +196,7 @@ function keysOf(asked: Asked, value: { readonly [key: string]: Json }): Json {
   const { from, to } = boundsIn(asked, names.length);
   const entries: [string, Json][] = [];
   let chars = 0;
-  for (let index = from; index < to && chars <= MAX_OUTPUT_CHARS; index++) {
+  for (let index = from; index < to && chars <= limits.maxVariableOutputChars; index++) {
     const entry = entryOf(value, names[index] ?? "", index);
     chars += charsOf(entry) - 1;
     entries.push(entry);

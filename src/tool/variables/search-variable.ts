@@ -1,9 +1,10 @@
+import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { compact, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path, type Segment } from "../../value/path.ts";
-import { charsOf, MAX_COUNT, MAX_OUTPUT_CHARS } from "./bounded-output.ts";
+import { charsOf, MAX_COUNT } from "./bounded-output.ts";
 import { type Matcher, matcherFor } from "./matcher.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { type Hit, hitsIn, hitsUnder, type JsonSearch, nearestReference } from "./search-json.ts";
@@ -16,9 +17,7 @@ export interface SearchOptions {
   readonly maxWork?: number;
 }
 
-const MAX_WORK = 67_108_864;
 const DEFAULT_HITS = 10;
-const MAX_HITS = 50;
 
 const inputSchema = z.object({
   name: z.string(),
@@ -26,11 +25,11 @@ const inputSchema = z.object({
   path: z.string().optional().describe("e.g. [*].name"),
   pattern: z.boolean().optional().describe("Simple regex"),
   match_case: z.boolean().optional(),
-  top_k: z.int().min(1).max(MAX_HITS).optional(),
+  top_k: z.int().min(1).max(limits.maxSearchHits).optional(),
   offset: z.int().min(0).max(MAX_COUNT).optional(),
 });
 
-export function searchVariable({ maxWork = MAX_WORK }: SearchOptions = {}) {
+export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions = {}) {
   return runtimeTool({
     name: "search_variable",
     description: "Find text in a variable; gives references. `next` is the input that searches on.",
@@ -142,7 +141,7 @@ interface Hits {
 function firstOf(hits: Iterable<Hit>): Hits {
   const first: Hit[] = [];
   let count = 0;
-  for (const hit of hits) if (count++ < MAX_HITS) first.push(hit);
+  for (const hit of hits) if (count++ < limits.maxSearchHits) first.push(hit);
   return { first, count };
 }
 
@@ -175,7 +174,8 @@ class Findings {
     this.#call = call;
     this.#target = target;
     this.#most = most;
-    this.#charsLeft = MAX_OUTPUT_CHARS - charsOf({ ...this.output(), next: call }) - RESERVED_CHARS;
+    this.#charsLeft =
+      limits.maxVariableOutputChars - charsOf({ ...this.output(), next: call }) - RESERVED_CHARS;
   }
 
   /** A match after which the search can go on at `next`. */

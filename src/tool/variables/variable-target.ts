@@ -13,9 +13,6 @@ export interface Target {
   readonly path: Path;
 }
 
-/** A place has to be named several times in an output that is bounded itself. */
-const MAX_PATH_CHARS = 1_200;
-
 /**
  * What a model means by `orders`, `$orders[0].id`, `${orders}`, `†orders` or `variable:orders`, and by a
  * path behind it. Throws `bad_name` or `bad_path`.
@@ -30,8 +27,8 @@ export function targetIn(written: string, path: string | undefined = ""): Target
     throw new ByrefError("bad_name", said);
   }
   const whole = [...start.path, ...pathIn(path.trim())];
-  if (JSON.stringify(formatPath(whole)).length > MAX_PATH_CHARS) {
-    const said = `The path is too long: it may have ${limits.maxHeldChars} characters.`;
+  if (JSON.stringify(formatPath(whole)).length > limits.maxTargetPathChars) {
+    const said = `The path is too long: as JSON it may have ${limits.maxTargetPathChars} characters.`;
     throw new ByrefError("bad_path", said);
   }
   return { name: text.slice(0, end), path: whole };

@@ -34,12 +34,8 @@ export interface StoredMessage {
 /** Which form of its texts a message is read in. */
 export type MessageForm = "display" | "reference";
 
-/** Messages that a prompt is made of at most, however short they are. */
-const MAX_WINDOW_MESSAGES = 1_000;
 /** Messages whose sizes are read together. */
 const SIZES_AT_ONCE = 50;
-/** Characters of a page's messages together, so that it fits into one answer of the object. */
-const MAX_PAGE_CHARS = 8_388_608;
 
 interface HistoryOptions {
   /** Of the parts, as JSON, that `window` has together. */
@@ -143,7 +139,7 @@ export class History {
         `SELECT seq, chars FROM message WHERE seq < ? ORDER BY seq DESC LIMIT ${SIZES_AT_ONCE}`,
         sizes.at(-1)?.seq ?? end,
       );
-      hasMore = rows.length === SIZES_AT_ONCE && sizes.length < MAX_WINDOW_MESSAGES;
+      hasMore = rows.length === SIZES_AT_ONCE && sizes.length < limits.maxHistoryMessages;
       for (const row of rows)
         sizes.push({ seq: numberIn(row, "seq"), chars: numberIn(row, "chars") });
       fitting = newestThatFit(
@@ -179,7 +175,7 @@ export class History {
     let chars = 0;
     const fits = sizes.slice(0, limit).filter((row, index) => {
       chars += numberIn(row, "body_chars");
-      return index === 0 || chars <= MAX_PAGE_CHARS;
+      return index === 0 || chars <= limits.maxPageChars;
     });
     const oldest = fits.at(-1);
     if (oldest === undefined) return { messages: [] };
@@ -325,7 +321,7 @@ function newestThatFit(sizes: readonly number[], maxChars: number): number {
     used += chars;
     return used > maxChars && index > 0;
   });
-  return Math.min(above < 0 ? sizes.length : above, MAX_WINDOW_MESSAGES);
+  return Math.min(above < 0 ? sizes.length : above, limits.maxHistoryMessages);
 }
 
 /** Without what only people see: that may be megabytes. */

@@ -7,8 +7,6 @@ import { clip } from "../../value/characters.ts";
 /** Opens the part of a prompt that lists the variables. */
 export const VARIABLES_TAG = "<variables>";
 
-const MAX_LISTED_SHAPE_CHARS = 100;
-
 interface ListOptions {
   readonly store: VariableStore;
   /** Of the model that reads the list. */
@@ -60,5 +58,5 @@ function variableLine(info: VariableInfo, hidesUntrusted: boolean): string {
   if (visibility === "sealed") return `$${name}: ${type}${size} sealed`;
   if (!trusted && hidesUntrusted) return `$${name}: ${type}${size} hidden, untrusted`;
   const about = description === undefined ? "" : ` // ${description}`;
-  return `$${name}: ${type}${size} ${clip(shape, MAX_LISTED_SHAPE_CHARS)}${about}`;
+  return `$${name}: ${type}${size} ${clip(shape, limits.maxListedShapeChars)}${about}`;
 }

@@ -1,3 +1,4 @@
+import * as limits from "../../limits.ts";
 import type {
   FinishReason,
   LanguageModel,
@@ -126,7 +127,8 @@ function added(
 function asModelFailure(error: unknown, context: CallModelOptions): ByrefError {
   if (error instanceof ByrefError) return error;
   const said = context.redact(messageOf(error)).replaceAll(/\s+/g, " ");
-  return new ByrefError("model_failed", `The model failed: ${clip(said, MAX_SAID_CHARS)}`);
+  return new ByrefError(
+    "model_failed",
+    `The model failed: ${clip(said, limits.maxModelErrorChars)}`,
+  );
 }
-
-const MAX_SAID_CHARS = 500;

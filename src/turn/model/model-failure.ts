@@ -1,10 +1,9 @@
+import * as limits from "../../limits.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
 
 /** Waits before the second and the third try, of which each gets up to a quarter more. */
 const RETRY_DELAYS_MS = [500, 2_000];
 const JITTER = 0.25;
-/** A provider may ask for a longer wait than ours, up to this one. */
-const MAX_RETRY_AFTER_MS = 60_000;
 
 /** What an endpoint says of itself; `code` also where nothing else says it. */
 const PASSING_TYPES: ReadonlySet<unknown> = new Set([
@@ -72,9 +71,9 @@ export function retryDelayMs(error: unknown, tried: number): number | undefined 
   const asked = layersOf(error)
     .map(({ responseHeaders }) => retryAfterMs(responseHeaders))
     .find((delayMs) => delayMs !== undefined);
-  if (asked !== undefined && asked >= MAX_RETRY_AFTER_MS) return MAX_RETRY_AFTER_MS;
+  if (asked !== undefined && asked >= limits.maxRetryAfterMs) return limits.maxRetryAfterMs;
   // Those who failed together should not come back together.
-  return Math.min((asked ?? ours) * (1 + JITTER * Math.random()), MAX_RETRY_AFTER_MS);
+  return Math.min((asked ?? ours) * (1 + JITTER * Math.random()), limits.maxRetryAfterMs);
 }
 
 /** Waits; ends at once, without an error, when the signal aborts. */
