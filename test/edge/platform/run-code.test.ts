@@ -229,7 +229,7 @@ describe("tools", () => {
     const store = new MemoryStore();
     const one = fakeTool(store, { name: "one" }, () => 1);
     const outcome = await run("for (;;) await tools.one({})", { store, tools: [one] });
-    expect(failureOf(outcome).message).toContain("MAX_CALLS");
+    expect(failureOf(outcome).message).toContain("maxCodeCalls");
     expect(one.inputs).toHaveLength(50);
   });
 });
