@@ -102,5 +102,7 @@ export async function cardOf(page: Page, mark: Locator): Promise<Locator> {
 
 export async function ask(page: Page, question: string): Promise<void> {
   await page.getByLabel("Message", { exact: true }).fill(question);
+  // The last answer may have been read before its turn was over; until then there is nothing to send with.
+  await page.getByRole("button", { name: "Send", exact: true }).waitFor();
   await page.keyboard.press("Enter");
 }
