@@ -64,6 +64,7 @@ export const errorCodes = {
   internal: { status: 500, title: "Something is wrong here" },
 } as const satisfies Record<string, { status: number; title: string }>;
 
+/** A stable code: what a program may rely on. */
 export type ErrorCode = keyof typeof errorCodes;
 
 /**

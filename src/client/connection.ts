@@ -1,5 +1,6 @@
 import { ClientError, type ClientErrorCode } from "./client-error.ts";
 
+/** How a client reaches its server. */
 export interface ClientOptions {
   /** The key, or how to get one; asked for each request. Default: none is sent. */
   readonly auth?: string | (() => string | Promise<string>);

@@ -14,12 +14,15 @@ import { ClientVariables } from "./variables.ts";
 /** Text, or a message of the AI SDK's: the same id and parts twice are one turn. */
 export type Question = string | (Pick<UIMessage, "parts"> & { readonly id?: string });
 
+/** How a stream is read. */
 export interface Reading {
   /** Ends the reading, not what is read of. */
   readonly signal?: AbortSignal;
 }
 
+/** What goes with a message. */
 export interface SendOptions extends Reading {
+  /** Who is to answer. Default: the server's first. */
   readonly agent?: string;
   /** Kept as the variable `input`. */
   readonly input?: Readonly<Record<string, Json>>;
@@ -27,24 +30,31 @@ export interface SendOptions extends Reading {
   readonly idempotencyKey?: string;
 }
 
+/** What a person has decided of a call, or a gate, that waits. */
 export interface Decision {
   readonly approved: boolean;
+  /** For the model, or the run; up to 1,000 characters. */
   readonly reason?: string;
 }
 
+/** Which messages of a conversation, newest first asked for. */
 export interface MessageQuery {
+  /** 1 to 200. */
   readonly limit?: number;
   /** As an earlier page gave it in `next`. */
   readonly before?: string;
+  /** As the person saw them (`display`, the default), or as the model wrote them (`reference`). */
   readonly form?: MessageForm;
 }
 
+/** Some messages, oldest first. */
 export interface MessagePage {
   readonly messages: readonly UIMessage[];
   /** There are older ones. */
   readonly next?: string;
 }
 
+/** What a conversation is, and what it does now; `waiting`: for a person. */
 export interface AboutConversation extends ConversationInfo {
   readonly id: string;
   readonly status: "idle" | "running" | "waiting";

@@ -1,7 +1,9 @@
 import { type ClientOptions, connect } from "./connection.ts";
 import { ClientConversation } from "./conversation.ts";
 
+/** A server, as a client sees it. What it refuses, or does not answer, is a `ClientError`. */
 export interface Client {
+  /** Asks nothing yet: a conversation is there once something is written to it. */
   conversation(id: string): ClientConversation;
   agents(): Promise<{
     readonly agents: readonly { readonly name: string; readonly description: string }[];

@@ -15,7 +15,9 @@ export type WrittenPlan =
 /** A run's own data parts, and a turn's. */
 export type RunData = TurnData & { call: z.infer<typeof callPart>; run: z.infer<typeof runPart> };
 
+/** What goes with a run of a plan. */
 export interface RunOptions {
+  /** What `†input` stands for. Default: `{}`. */
   readonly input?: Json;
   /** Does the conversation get the state when the run is done? Default: it does. */
   readonly keep?: boolean;

@@ -29,6 +29,7 @@ export interface Told<Data extends Record<string, unknown>> extends AsyncIterabl
   text(): Promise<string>;
 }
 
+/** An answer that is asked for when it is read: as parts, as text, or whole. */
 export interface Streamed<Data extends Record<string, unknown>, Whole> extends Told<Data> {
   /** All of it, when it is done; throws what has gone wrong. */
   json(): Promise<Whole>;

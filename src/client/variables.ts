@@ -3,26 +3,32 @@ import type { WriteMode } from "../store/write-mode.ts";
 import type { Json } from "../value/json.ts";
 import { type Connection, reached } from "./connection.ts";
 
+/** Which variables of a conversation. */
 export interface VariableQuery {
   /** Only the newest so many. */
   readonly last?: number;
+  /** Only those. */
   readonly names?: readonly string[];
   /** As an earlier page gave it in `next`. */
   readonly after?: number;
+  /** 1 to 1,000. */
   readonly limit?: number;
 }
 
+/** Metadata of some variables. */
 export interface VariablePage {
   readonly variables: readonly VariableInfo[];
   /** There are more. */
   readonly next?: number;
 }
 
+/** Which part of a value. Default: all of it. */
 export interface ValuePart {
   /** What follows the name in a reference: `[0].id`. */
   readonly path?: string;
   /** Elements of an array, characters of a text, bytes of bytes. */
   readonly offset?: number;
+  /** So many of them. */
   readonly limit?: number;
 }
 
@@ -33,17 +39,23 @@ export interface Guards {
   readonly ifNoneMatch?: string;
 }
 
+/** How a value is kept. */
 export interface PutOptions extends Guards {
+  /** Default: `replace`. */
   readonly mode?: WriteMode;
   /** Seconds. */
   readonly ttl?: number;
+  /** Kept until somebody deletes it. */
   readonly pin?: boolean;
+  /** Default: as it was, `model` for a new one. */
   readonly visibility?: Visibility;
+  /** For people and models; up to 500 characters. */
   readonly description?: string;
   /** Of bytes. Default: a Blob's own, else `application/octet-stream`. */
   readonly contentType?: string;
 }
 
+/** What is changed of a variable; the rest, and its value, stay. */
 export interface VariableChanges {
   /** Seconds; null: it stays. */
   readonly ttl?: number | null;

@@ -15,6 +15,7 @@ import { type Door, doorBySettings } from "./doors/doors.ts";
 import type { Settings } from "./settings.ts";
 import type { Transfers } from "./transfer/transfer.ts";
 
+/** What an application is made of. Everything but agents and model is optional; what is not handed in is not built in. */
 export interface RuntimeOptions {
   /** The first answers when neither the request nor `AGENT` names one. */
   readonly agents: readonly [Agent, ...Agent[]];
@@ -43,10 +44,13 @@ export interface RuntimeOptions {
   readonly door?: Door;
 }
 
+/** What a Worker exports: its handler, and the classes of its Durable Objects. */
 export interface Runtime {
   /** The Worker's default export. */
   readonly worker: ReturnType<typeof createApp>;
+  /** One object a conversation; bound as `CONVERSATIONS`. */
   readonly Conversation: new (state: DurableObjectState, env: Cloudflare.Env) => ConversationObject;
+  /** One object a tenant; bound as `DIRECTORY`, where conversations are listed or tenants have a spend limit. */
   readonly Directory: typeof DirectoryObject;
 }
 

@@ -223,6 +223,7 @@ const settingsSchema = z
     if (JWT_AUDIENCE === undefined) need("JWT_AUDIENCE", "JWT_JWKS_URL needs it");
   });
 
+/** The settings by name, checked and read: JSON as what it stands for, lists as arrays. */
 export type Settings = z.infer<typeof settingsSchema>;
 
 /** The names of all settings; nothing else of an environment reaches the Worker. */

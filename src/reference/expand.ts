@@ -15,6 +15,7 @@ export interface Unresolved {
   readonly near?: readonly string[];
 }
 
+/** Which references of an answer are replaced, and where. */
 export interface ExpandOptions {
   /** Default: dollar only. */
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];

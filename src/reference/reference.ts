@@ -61,7 +61,9 @@ export type Match =
   | { readonly kind: "partial" }
   | { readonly kind: "whole"; readonly end: number; readonly reference: Reference };
 
+/** No reference begins here. */
 export const NONE: Match = { kind: "none" };
+/** One may begin here: what follows will tell. */
 export const PARTIAL: Match = { kind: "partial" };
 
 /** A way of writing references. One file and one row in `syntaxes.ts` each. */
@@ -82,11 +84,13 @@ export type Alternatives =
   | { readonly operator: "first" | "all"; readonly operands: readonly Operand[] }
   | { readonly operator: "mixed" };
 
+/** One of several places that `||` or `&&` joins, and how it was written. */
 export interface Operand {
   readonly source: string;
   readonly reference: Reference;
 }
 
+/** A value that a reference stands for. */
 export interface Found {
   readonly found: true;
   /** Read-only: it may be the one frozen copy that everyone is handed. */
@@ -97,6 +101,7 @@ export interface Found {
   readonly name?: string;
 }
 
+/** Why a reference stands for nothing. */
 export interface Missing {
   readonly found: false;
   /** `unreadable`: it exists, but cannot be handed over as JSON; `code` and `message` say why. */

@@ -15,6 +15,7 @@ import {
 import { Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
 
+/** How a tool's input is read. */
 export interface ResolveOptions {
   /** Default: dollar only. */
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
@@ -24,6 +25,7 @@ export interface ResolveOptions {
   readonly onResolved?: (source: string, found: Found) => void;
 }
 
+/** A tool's input with values in place of its references. */
 export interface Resolution {
   readonly value: Json;
   /** References that read as such, but whose names nobody knows; they stayed as written. */

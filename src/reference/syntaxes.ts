@@ -6,6 +6,7 @@ import { target } from "./target.ts";
 
 const syntaxes = { dollar, mustache, dagger, target } as const;
 
+/** The syntaxes that ship, by name. */
 export type SyntaxName = keyof typeof syntaxes;
 
 /** The syntaxes asked for, by name or as one's own; the dollar syntax if nothing is asked for. */

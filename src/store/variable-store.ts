@@ -36,12 +36,15 @@ export interface VariableInfo {
   readonly shape: string;
   /** Empty for a secret. */
   readonly preview: string;
+  /** Of what was written: `application/json`, `text/plain`, or that of the bytes. */
   readonly mediaType: string;
   readonly description?: string;
+  /** The tool whose result it is. */
   readonly tool?: string;
   readonly toolCallId?: string;
   /** The tool's input as the model wrote it, references kept. */
   readonly input?: Json;
+  /** Times are ISO 8601, in UTC. */
   readonly createdAt: string;
   readonly updatedAt: string;
   /** When the value was last read or written. */

@@ -32,11 +32,15 @@ interface Told {
 
 /** What they see of a large one. At most `maxHandleChars` as JSON, notes not counted. */
 export interface Handle extends Told {
+  /** The name. */
   readonly $var: string;
   readonly type: VariableInfo["type"];
+  /** As in `VariableInfo`: elements, keys, characters or bytes. */
   readonly count: number;
   readonly bytes: number;
+  /** Types in a line, up to 300 characters. */
   readonly shape: string;
+  /** How the value begins, up to 200 characters. */
   readonly preview: string;
   /** References to parts, each of which exists. */
   readonly try: readonly string[];

@@ -9,9 +9,13 @@ import type { Effects } from "../tool/wrapped-tool.ts";
 
 /** Who answers: instructions and tools, with the model and the variables supplied by the runtime. */
 export interface Agent {
+  /** What `agent` in a request, and `delegate`, call it. */
   readonly name: string;
+  /** For `GET /agents`, and for agents that may ask this one. */
   readonly description: string;
+  /** In front of the prompt; the guide to references is added. */
   readonly instructions: string;
+  /** As the AI SDK has them; they are given values, never references. */
   readonly tools: ToolSet;
   /** By tool: what running it again after a crash would do. `once` for those that are not named. */
   readonly effects?: Readonly<Record<string, Effects>>;
