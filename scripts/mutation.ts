@@ -3,6 +3,7 @@
  * turn, and the tests that come by it are run, all in one process: docs/mutation.md has the last outcome.
  */
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, appendFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -38,13 +39,16 @@ async function runTests(): Promise<boolean> {
     stdio: "ignore",
     env: { ...process.env, MUTATION_RESULTS: RESULTS },
   });
-  const exit = new Promise<"exit">((resolve) => child.once("exit", () => resolve("exit")));
+  const exit = once(child, "exit");
   for (let size = -1; ;) {
     const waited = new AbortController();
-    const tick = sleep(PATIENCE_MS, "tick" as const, { signal: waited.signal });
-    if ((await Promise.race([exit, tick])) === "exit") {
+    const tick = sleep(PATIENCE_MS, undefined, { signal: waited.signal });
+    const ended = await Promise.race([exit, tick]);
+    if (ended !== undefined) {
       waited.abort();
       tick.catch(() => undefined);
+      // A mutant fails no test: a test that fails does so as it is.
+      if (ended[0] !== 0) throw new Error("A test fails without any mutant.");
       return true;
     }
     const { length } = readFileSync(RESULTS);
@@ -111,7 +115,11 @@ writeFileSync(RESULTS, "");
 const startMs = Date.now();
 const { mutants } = await instrumented();
 while (!(await runTests())) {
-  const { began } = readResults().findLast((line) => line.began !== undefined) ?? {};
+  const lines = readResults();
+  const { began } = lines.findLast((line) => line.began !== undefined) ?? {};
+  if (began === undefined || lines.some(({ killed }) => killed === began)) {
+    throw new Error("The tests hang outside of a mutant.");
+  }
   appendFileSync(RESULTS, `${JSON.stringify({ killed: began, isLate: true })}\n`);
 }
 const text = report(mutants, (Date.now() - startMs) / 60_000);

@@ -151,7 +151,7 @@ export const maxInputIssues = 20;
 export const maxInputChecks = 1_000_000;
 /** One sitting of a run; what waits for a person does not count. */
 export const runMs = 3_600_000;
-/** It stands behind the names of a run's own variables. */
+/** An r, and what tells runs apart: it stands behind the names of a run's own variables. */
 export const runIdChars = 9;
 /** In one conversation; the oldest that is over gives way to a new one. */
 export const maxPlans = 200;

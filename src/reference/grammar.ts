@@ -1,7 +1,6 @@
 import * as limits from "../limits.ts";
-import { isDigit } from "../value/characters.ts";
-import { isWordCode } from "../value/characters.ts";
-import { type Path, type Segment } from "../value/path.ts";
+import { isDigit, isWordCode } from "../value/characters.ts";
+import type { Path, Segment } from "../value/path.ts";
 import { type Match, NONE, PARTIAL, type View } from "./reference.ts";
 
 /** A stretch of text: `limit` is where it ends, `ended` whether nothing can follow there. */
@@ -13,6 +12,7 @@ export interface Stretch {
 
 /** The reference whose name stands at `start`: what every syntax has behind its opening. */
 export function matchReference(view: View, start: number): Match {
+  if (start >= view.limit) return view.ended ? NONE : PARTIAL;
   const nameMatch = matchName(view, start);
   if (nameMatch.end < 0) return NONE;
   const name = view.text.slice(start, nameMatch.end);

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { errorCodes } from "../../src/errors.ts";
+import * as limits from "../../src/limits.ts";
 
 const page = readFileSync("docs/errors.md", "utf8");
 
@@ -20,7 +21,29 @@ describe("docs/errors.md", () => {
   });
 });
 
+describe("an error about a limit", () => {
+  const sources = filesIn("src").map((file) => readFileSync(file, "utf8"));
+
+  it("names a constant of src/limits.ts", () => {
+    const pattern = /limitExceeded\(\s*"([^"]+)"/g;
+    const named = sources.flatMap((text) => Array.from(text.matchAll(pattern), ([, name]) => name));
+    expect(named.length).toBeGreaterThan(20);
+    expect(named.filter((name = "") => !Object.keys(limits).includes(name))).toEqual([]);
+  });
+
+  it("names the one whose value it tells", () => {
+    const pattern = /\["(max\w+)", limits\.(\w+)\]/g;
+    const pairs = sources.flatMap((text) => Array.from(text.matchAll(pattern)));
+    expect(pairs.length).toBeGreaterThan(10);
+    expect(pairs.filter(([, name, constant]) => name !== constant)).toEqual([]);
+  });
+});
+
 function testFiles(folder: string): readonly string[] {
+  return filesIn(folder).filter((name) => name.endsWith(".test.ts"));
+}
+
+function filesIn(folder: string): readonly string[] {
   const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
-  return names.filter((name) => name.endsWith(".test.ts")).map((name) => join(folder, name));
+  return names.filter((name) => name.endsWith(".ts")).map((name) => join(folder, name));
 }

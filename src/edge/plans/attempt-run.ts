@@ -77,7 +77,7 @@ type AttemptedRun = RunStart &
 
 function attemptIn(
   data: ConversationData,
-  { run, onRun, ...turn }: AttemptedRun,
+  { run, onRun, ...start }: AttemptedRun,
   work: (options: Omit<PlanTurnOptions, "onBegin">) => Promise<StoredRun>,
 ): Promise<StoredRun> {
   const { events } = data;
@@ -91,7 +91,7 @@ function attemptIn(
   const add = ({ type, tool = "", toolCallId = "", code }: NewEvent) =>
     events.add({ type, run, tool, toolCallId, ...(code === undefined ? {} : { code }) });
   const emitInner = () => recordTools({ add }, run, []);
-  return attempt(data, { ...turn, turn: run, kind: "run", emit, emitInner, ended }, (options) =>
+  return attempt(data, { ...start, turn: run, kind: "run", emit, emitInner, ended }, (options) =>
     work({ ...options, plans, onRun }),
   );
 }

@@ -188,7 +188,10 @@ export class Plans {
     requireApproved(plan);
     requireInput(plan.plan, input);
     this.#records?.requireRoom(id);
-    const run = `r${crypto.randomUUID().replaceAll("-", "").slice(1, limits.runIdChars)}`;
+    const run = `r${crypto
+      .randomUUID()
+      .replaceAll("-", "")
+      .slice(0, limits.runIdChars - 1)}`;
     const live = this.#start(plan, (data, start) => {
       // It has waited for others: somebody may have cancelled it.
       requireApproved(plansOf(data).required(id));

@@ -21,7 +21,8 @@ export interface TurnStart extends TurnContext {
   readonly post?: Post;
 }
 
-export interface Attempt<Result> extends TurnStart, Watched {
+/** What `attempt` works with: the start of it, and who is told. */
+export interface AttemptOptions<Result> extends TurnStart, Watched {
   /** Told of each chunk of the stream. */
   readonly emit: (chunk: UIMessageChunk) => void;
   /** Notes what happens to the calls of agents that are asked inside of this. */
@@ -36,11 +37,11 @@ export interface Attempt<Result> extends TurnStart, Watched {
  */
 export async function attempt<Result>(
   { store, history, events, journal }: ConversationData,
-  { chooseNow, ended, emitInner, telemetry, ...run }: Attempt<Result>,
+  { chooseNow, ended, emitInner, telemetry, ...start }: AttemptOptions<Result>,
   work: (options: TurnOptions) => Promise<Result>,
 ): Promise<Result> {
-  const { log, signal, cost } = run;
-  const { conversation, turn, kind, recovered, traceparent } = run;
+  const { log, signal, cost } = start;
+  const { conversation, turn, kind, recovered, traceparent } = start;
   const watch = telemetry.watch({ conversation, turn, kind, recovered, traceparent });
   let equipped: Equipped | undefined;
   let end: RecordedEnd | undefined;
@@ -49,9 +50,9 @@ export async function attempt<Result>(
     watch.chosen(chosen);
     equipped = await chosen.equip(signal);
     const result = await work({
-      ...run,
+      ...start,
       ...chosen,
-      facilities: noted(run.facilities, emitInner),
+      facilities: noted(start.facilities, emitInner),
       agent: equipped.agent,
       store,
       history,
@@ -78,7 +79,10 @@ export async function attempt<Result>(
   }
 }
 
-function noted(facilities: Facilities, emitInner: Attempt<unknown>["emitInner"]): Facilities {
+function noted(
+  facilities: Facilities,
+  emitInner: AttemptOptions<unknown>["emitInner"],
+): Facilities {
   const { colleague } = facilities;
   if (colleague === undefined) return facilities;
   return {

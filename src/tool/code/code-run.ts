@@ -118,7 +118,7 @@ export class CodeRun {
     const text = JSON.stringify((await store.read(name)) ?? null);
     if (text.length <= limits.maxCodeCrossingChars) return text;
     const sizes = { maximum: limits.maxCodeCrossingChars, actual: text.length };
-    throw limitExceeded("limits.maxCodeCrossingChars", {
+    throw limitExceeded("maxCodeCrossingChars", {
       ...sizes,
       advice: `It is kept as ${name}.`,
     });

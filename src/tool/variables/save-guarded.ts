@@ -30,6 +30,6 @@ export async function saveGuarded(
   } catch (error) {
     const code = codeOf(error);
     if (visibility === "model" || code === "internal") throw error;
-    throw new ByrefError(code, `What was written does not fit $${name}, which is guarded.`);
+    throw new ByrefError(code, `What was written to $${name} could not be saved, and is guarded.`);
   }
 }

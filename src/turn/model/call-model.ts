@@ -12,7 +12,7 @@ import { ByrefError, codeOf, messageOf } from "../../errors.ts";
 import type { Awaitable } from "../../store/variable-store.ts";
 import type { Observer } from "../../tool/observer.ts";
 import { clip } from "../../value/characters.ts";
-import { type Json } from "../../value/json.ts";
+import type { Json } from "../../value/json.ts";
 import { type ModelCall, prepareModelCall } from "./prepare-model-call.ts";
 import { modelNameOf } from "./resolved-model.ts";
 import { failureOf, pause, retryDelayMs } from "./model-failure.ts";

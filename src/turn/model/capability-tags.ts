@@ -10,7 +10,7 @@ import { taggedVariables, wrapTaggedVariables } from "./tagged-variables.ts";
 export interface CapabilityTags {
   /** The model as one that has native calls. */
   model(model: LanguageModel, options: CapabilityOptions): LanguageModel;
-  /** The capability `variable`, as far as the agent has no tools of its names. */
+  /** The capability `variable`, as far as the agent has no tools of its names; of agents that call with tags. */
   tools(agent: Agent): readonly RuntimeTool[];
   wrap(
     tools: readonly RuntimeTool[],

@@ -9,7 +9,7 @@ import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
 import type { Prepared, WrappedTool } from "../../tool/wrapped-tool.ts";
 import { type Agent, isGiven } from "../agent.ts";
 
-/** The capability `variable`, for agents that call with tags; those that write `{{name}}` expect it. */
+/** The capability `variable`, to be asked for only by agents that call with tags: they expect it. */
 export function taggedVariables(agent: Agent): readonly RuntimeTool[] {
   return variableCapability.filter(
     ({ name }) => isGiven(name, agent) && !Object.hasOwn(agent.tools, name),
