@@ -38,8 +38,8 @@ describe("streamed answers, cut everywhere", () => {
   // The file is data of this shape; each case is checked by running it.
   for (const { name, text, expect: expected, options } of answers.cases as AnswerCase[]) {
     it(name, async () => {
-      for (const chunks of cutsOf(text)) expect(expand(chunks, options)).toBe(expected);
-      for (const chunks of [[text], text.split("")]) {
+      for (const chunks of cutsOf(text)) {
+        expect(expand(chunks, options)).toBe(expected);
         expect(await streamed(expandText(lookup, options), chunks)).toBe(expected);
       }
     });
