@@ -3,13 +3,13 @@ import { NONE, type Syntax } from "./reference.ts";
 
 const PREFIX = "variable:";
 
-/** `variable:name.path`, only as a whole string. (`file:` targets are storage, not references.) */
+/** `variable:name.path`, only as a whole string: nothing follows it. (`file:` targets are storage, not references.) */
 export const target: Syntax = {
   name: "target",
   opening: "v",
   wholeOnly: true,
   match: (view) =>
     view.text.startsWith(PREFIX, view.start)
-      ? matchReference(view, view.start + PREFIX.length)
+      ? matchReference({ ...view, ended: true }, view.start + PREFIX.length)
       : NONE,
 };

@@ -117,9 +117,8 @@ export class Variables implements VariableStore {
   open(name: string): OpenValue | undefined {
     const entry = this.#state.alive(name);
     if (entry === undefined) return undefined;
-    const opened = this.#state.open(entry);
-    if (opened !== undefined) this.#access(entry);
-    return opened;
+    this.#access(entry);
+    return this.#state.open(entry);
   }
 
   glance(name: string): Glance | undefined {

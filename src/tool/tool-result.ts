@@ -1,3 +1,4 @@
+import { copyOf } from "../value/bytes.ts";
 import { bytesContent, type Content } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { isObject, type Json } from "../value/json.ts";
@@ -67,7 +68,7 @@ async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
     return { bytes, mediaType: value.type || OCTETS };
   }
   if (isObject(value) && value.bytes instanceof Uint8Array && typeof value.mediaType === "string") {
-    return { bytes: value.bytes.slice(), mediaType: value.mediaType };
+    return { bytes: copyOf(value.bytes), mediaType: value.mediaType };
   }
   const bytes = plainBytes(value);
   return bytes === undefined ? undefined : { bytes, mediaType: OCTETS };
@@ -75,8 +76,8 @@ async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
 
 /** A copy: the tool may go on using its own. */
 function plainBytes(value: unknown): Uint8Array | undefined {
-  if (value instanceof Uint8Array) return value.slice();
+  if (value instanceof Uint8Array) return copyOf(value);
   if (value instanceof ArrayBuffer) return new Uint8Array(value.slice(0));
   if (!ArrayBuffer.isView(value)) return undefined;
-  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength).slice();
+  return copyOf(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
 }

@@ -18,3 +18,8 @@ export function* piecesOf(bytes: Uint8Array, length: number): Generator<Uint8Arr
     yield bytes.subarray(start, start + length);
   }
 }
+
+/** The same bytes in a buffer of their own, which nobody else can change: `slice` of a Buffer is a view. */
+export function copyOf(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(bytes);
+}

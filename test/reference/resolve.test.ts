@@ -328,3 +328,13 @@ describe("bounds", () => {
     );
   });
 });
+
+it("a target is read up to as many characters as references are held", async () => {
+  const opening = "variable:v['";
+  const key = "k".repeat(limits.maxHeldChars - opening.length - 2);
+  const lookup = lookupIn({ v: { [key]: 7, [`${key}k`]: 8 } });
+  const read = async (text: string) =>
+    (await resolveReferences(text, lookup, { syntaxes: ["target"] })).value;
+  expect(await read(`${opening}${key}']`)).toBe(7);
+  expect(await read(`${opening}${key}k']`)).toBe(`${opening}${key}k']`);
+});

@@ -48,14 +48,19 @@ describe("bytes that a tool returns", () => {
     expect([...(await bytesOf(store, "act_1"))]).toEqual([...bytes]);
   });
 
-  it("are a copy: the tool may go on using its own", async () => {
-    const own = bytes.slice();
-    const { store } = await runOnce(
-      returning(() => own),
-      {},
-    );
-    own.fill(0);
-    expect([...(await bytesOf(store, "act_1"))]).toEqual([...bytes]);
+  // A Buffer is often a view of a larger one, and its `slice` another.
+  it.each([
+    ["bytes", (own: Uint8Array) => own],
+    ["bytes with their media type", (own: Uint8Array) => ({ bytes: own, mediaType: OCTETS })],
+  ])("are a copy: the tool may go on using its own %s", async (_, result) => {
+    for (const own of [bytes.slice(), Buffer.from(bytes), Buffer.alloc(9, bytes).subarray(4, 8)]) {
+      const { store } = await runOnce(
+        returning(() => result(own)),
+        {},
+      );
+      own.fill(0);
+      expect([...(await bytesOf(store, "act_1"))]).toEqual([...bytes]);
+    }
   });
 });
 

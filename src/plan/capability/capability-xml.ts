@@ -121,7 +121,7 @@ class WorkflowReader {
   }
 }
 
-/** Cost: linear in the text in front of it; there are `maxFindings` of them at most. */
+/** Cost: linear in the text in front of it; there are `maxWorkflowFindings` of them at most. */
 function placeOf(text: string, offset: number): { line: number; column: number } {
   let line = 1;
   let lineStart = 0;

@@ -1,5 +1,5 @@
 import * as limits from "../../limits.ts";
-import { joinBytes, piecesOf } from "../../value/bytes.ts";
+import { joinBytes, piecesOf, copyOf } from "../../value/bytes.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Sql } from "../rows/sql.ts";
 import { type Undo, UndoableMap } from "../rows/undo.ts";
@@ -33,7 +33,7 @@ export class SqlChunks implements Chunks {
     let offset = start;
     for (const chunk of piecesOf(bytes, limits.maxChunkBytes)) {
       // A copy of its own: a view may belong to a larger buffer.
-      const { buffer } = chunk.slice();
+      const { buffer } = copyOf(chunk);
       this.#sql.run(`INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`, id, offset, buffer);
       offset += chunk.length;
     }
@@ -84,7 +84,7 @@ export class MemoryChunks implements Chunks {
   }
 
   write(id: string, start: number, bytes: Uint8Array): void {
-    const chunk = { start, bytes: bytes.slice() };
+    const chunk = { start, bytes: copyOf(bytes) };
     this.#chunks.set(id, [...(this.#chunks.get(id) ?? []), chunk]);
   }
 

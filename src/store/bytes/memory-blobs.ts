@@ -1,4 +1,4 @@
-import { joinBytes } from "../../value/bytes.ts";
+import { joinBytes, copyOf } from "../../value/bytes.ts";
 import { type Blobs, type BlobUpload, type ByteRange, unreadable, uploadIsOver } from "./blobs.ts";
 
 export interface BlobRead extends ByteRange {
@@ -16,7 +16,7 @@ export class MemoryBlobs implements Blobs {
   }
 
   async put(key: string, bytes: Uint8Array): Promise<void> {
-    this.#objects.set(key, bytes.slice());
+    this.#objects.set(key, copyOf(bytes));
   }
 
   async upload(key: string): Promise<BlobUpload> {
@@ -55,7 +55,7 @@ class MemoryUpload implements BlobUpload {
 
   async write(bytes: Uint8Array): Promise<void> {
     if (this.#isOver) throw uploadIsOver(this.#key);
-    this.#pieces.push(bytes.slice());
+    this.#pieces.push(copyOf(bytes));
   }
 
   async complete(): Promise<void> {

@@ -1,6 +1,6 @@
 import { ByrefError, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { joinBytes } from "../../value/bytes.ts";
+import { joinBytes, copyOf } from "../../value/bytes.ts";
 import { BytesMeter } from "../../value/bytes-meter.ts";
 import type { Meter } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
@@ -67,7 +67,7 @@ class Incoming {
     );
     if (this.#writer !== undefined) return this.#writer.write(bytes);
     // What a stream hands out may be a view of a buffer that it uses again.
-    this.#held.push(bytes.slice());
+    this.#held.push(copyOf(bytes));
     if (this.#bytes > limits.maxChunkedBytes) await this.#startWriting();
   }
 

@@ -1,3 +1,4 @@
+import { copyOf } from "../../value/bytes.ts";
 import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
 import type { Entry } from "./entry.ts";
@@ -43,7 +44,7 @@ export class MemoryRows implements Rows {
   put(row: Row): void {
     const { body } = row.stored;
     const isBytes = body instanceof Uint8Array;
-    const stored = isBytes ? { ...row.stored, body: body.slice() } : row.stored;
+    const stored = isBytes ? { ...row.stored, body: copyOf(body) } : row.stored;
     this.#rows.set(row.entry.name, { ...row, stored });
   }
 

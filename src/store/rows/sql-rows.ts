@@ -1,3 +1,4 @@
+import { copyOf } from "../../value/bytes.ts";
 import * as limits from "../../limits.ts";
 import { deepFreeze, parsedJson } from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
@@ -199,7 +200,7 @@ export class SqlRows implements Rows {
 
 function inlineValue(body: string | Uint8Array): SqlValue {
   // A copy of its own: a view may belong to a larger buffer.
-  return typeof body === "string" ? body : body.slice().buffer;
+  return typeof body === "string" ? body : copyOf(body).buffer;
 }
 
 function infoFrom(row: SqlRow): VariableInfo {

@@ -6,7 +6,10 @@ import { usable } from "./variable-target.ts";
 /** Throws `bad_name` or `variable_secret` for a name under which a model may save nothing. */
 export function requireWritable(store: VariableStore, name: string): void {
   if (name === "input") {
-    throw new ByrefError("bad_name", "input is what was asked for: it cannot be written.");
+    throw new ByrefError(
+      "bad_name",
+      "input is what was asked for: it cannot be written; choose another name.",
+    );
   }
   if (store.glance(name) !== undefined) usable(store, name);
 }

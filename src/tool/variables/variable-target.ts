@@ -19,9 +19,9 @@ export interface Target {
  */
 export function targetIn(written: string, path: string | undefined = ""): Target {
   const text = withoutMarks(written.trim());
-  const view = { text, limit: text.length, ended: true };
-  const { end } = matchName(view, 0);
-  const start = matchPath(view, Math.max(end, 0));
+  const stretch = { text, limit: text.length, ended: true };
+  const { end } = matchName(stretch, 0);
+  const start = matchPath(stretch, Math.max(end, 0));
   if (end <= 0 || start.end !== text.length) {
     const said = `"${written.slice(0, 80)}" names no variable; write e.g. orders, or $orders[0].id.`;
     throw new ByrefError("bad_name", said);
