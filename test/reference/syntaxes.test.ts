@@ -12,7 +12,6 @@ const OPENINGS: readonly [SyntaxName, string][] = [
   ["mustache", "{{"],
   ["mustache", "{{ \t"],
   ["dagger", "†"],
-  ["target", "variable:"],
 ];
 
 interface Known {
@@ -58,6 +57,13 @@ describe.each(OPENINGS)("in the syntax %s behind %j", (syntax, opening) => {
     expect(kindOf("temp[", { names: ["temp"] })).toBe("partial");
     expect(kindOf("temp[", { names: ["tempo"] })).toBe("none");
   });
+});
+
+it("a target waits for nothing: it is a whole text", () => {
+  const kinds = ["", "temp", "temp.a", "temp["].map(
+    (text) => match("target", `variable:${text}`).kind,
+  );
+  expect(kinds).toEqual(["none", "whole", "whole", "whole"]);
 });
 
 describe("a text", () => {
