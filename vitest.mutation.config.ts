@@ -21,7 +21,7 @@ export default defineConfig({
   plugins: [{ name: "mutants", enforce: "pre", load: (id) => contents.get(id) }],
   test: {
     include: [
-      "test/reference/{cases,expand,lookup-in,problems,references-in}.test.ts",
+      "test/reference/{cases,expand,lookup-in,places,problems,references-in}.test.ts",
       "test/reference/{resolve,streams,syntaxes,urls}.test.ts",
       "test/turn/{journal,log-lines,turn-log,turn-log-watchers,turn-state}.test.ts",
     ],
