@@ -19,7 +19,11 @@ export function* piecesOf(bytes: Uint8Array, length: number): Generator<Uint8Arr
   }
 }
 
-/** The same bytes in a buffer of their own, which nobody else can change: `slice` of a Buffer is a view. */
+/**
+ * The same bytes in a buffer of their own, which nobody else can change: `slice` of a Buffer is a view.
+ * Throws a TypeError for what is no bytes, which streams of others may hand out.
+ */
 export function copyOf(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  if (!(bytes instanceof Uint8Array)) throw new TypeError("These are no bytes.");
   return new Uint8Array(bytes);
 }
