@@ -9,7 +9,7 @@ import { relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { instrumented } from "./mutation/instrument.ts";
 
-const FOLDER = "coverage/mutation";
+const FOLDER = "mutation";
 const RESULTS = `${FOLDER}/results.jsonl`;
 /** So long without a word: the mutant that runs is a loop without an end. */
 const PATIENCE_MS = 30_000;

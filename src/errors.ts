@@ -99,6 +99,11 @@ export function limitExceeded(
   );
 }
 
+/** Throws `limit_exceeded` for more than the limit. */
+export function requireAtMost([limit, maximum]: Bound, actual: number, advice: string): void {
+  if (actual > maximum) throw limitExceeded(limit, { maximum, actual, advice });
+}
+
 /** The code of anything thrown, wherever it was thrown; `internal` if it carries none of ours. */
 export function codeOf(error: unknown): ErrorCode {
   const code = propertyOf(error, "code");

@@ -1,4 +1,4 @@
-import { ByrefError, limitExceeded } from "../errors.ts";
+import { ByrefError, limitExceeded, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import {
   firstRow,
@@ -9,7 +9,7 @@ import {
   type SqlRow,
   textIn,
 } from "../store/rows/sql.ts";
-import type { Json } from "../value/json.ts";
+import { parsedJson, type Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 import type { Plan } from "./plan.ts";
 import { isOpenRun, type RunRecord } from "./run-record.ts";
@@ -205,11 +205,9 @@ function isOver(status: PlanStatus): boolean {
 }
 
 function requireSmall(data: string): void {
-  const maximum = limits.maxPlanBytes;
   const actual = byteLength(data);
-  if (actual <= maximum) return;
   const advice = "Keep long data in variables, and refer to them.";
-  throw limitExceeded("maxPlanBytes", { maximum, actual, advice });
+  requireAtMost(["maxPlanBytes", limits.maxPlanBytes], actual, advice);
 }
 
 function planIn(row: SqlRow | undefined): PlanRecord | undefined {
@@ -227,7 +225,7 @@ function runIn(row: SqlRow): StoredRun {
   // `addRun` and `saveState` wrote them.
   return {
     record: recordIn(row),
-    input: JSON.parse(textIn(row, "input")) as Json,
-    state: state === undefined ? undefined : (JSON.parse(state) as Json),
+    input: parsedJson(textIn(row, "input")),
+    state: state === undefined ? undefined : parsedJson(state),
   };
 }

@@ -1,5 +1,5 @@
 import type { FinishReason } from "ai";
-import { ByrefError, codeOf, limitExceeded } from "../errors.ts";
+import { ByrefError, codeOf, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/ask-model.ts";
 import { resolveReferences } from "../reference/resolve.ts";
@@ -224,10 +224,8 @@ function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): Wr
 }
 
 function requireDepth(depth: number): void {
-  const maximum = limits.maxDelegateDepth;
-  if (depth <= maximum) return;
   const advice = "Too many agents wait for one another: do this without asking a further one.";
-  throw limitExceeded("maxDelegateDepth", { maximum, actual: depth, advice });
+  requireAtMost(["maxDelegateDepth", limits.maxDelegateDepth], depth, advice);
 }
 
 /** Half an answer is none: nobody is there who could see that it breaks off. */

@@ -9,7 +9,7 @@ import { spendFor } from "./spend/lease.ts";
 import type { Post } from "./history/post.ts";
 import type { Savings } from "./spend/savings.ts";
 import { spentBefore } from "./spend/spend.ts";
-import { nextAttempt } from "./log/recovery.ts";
+import { nextAttempt, GIVEN_UP } from "./log/recovery.ts";
 import { Steps } from "./steps.ts";
 import { askerFor } from "./sub-turn.ts";
 import type { ApprovalResponse } from "./waiting-calls.ts";
@@ -255,8 +255,7 @@ class Turn {
 
   /** After so many attempts that came to nothing. */
   async giveUp(): Promise<TurnResult> {
-    const message = `It was tried ${limits.maxTurnTries} times more, and cut off each time.`;
-    return this.#end("error", { code: "turn_failed", message });
+    return this.#end("error", { code: "turn_failed", message: GIVEN_UP });
   }
 
   /** The answer goes into the history, and the turn is closed, in one commit. */

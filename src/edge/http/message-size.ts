@@ -1,4 +1,4 @@
-import { limitExceeded } from "../../errors.ts";
+import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
 
@@ -11,8 +11,6 @@ export function boundedJson(asked: object): string {
 
 /** Throws `limit_exceeded` for more bytes than one message may have. */
 export function requireMessageSize(actual: number): void {
-  const maximum = limits.maxMessageBytes;
-  if (actual <= maximum) return;
   const advice = "Put long data into a variable.";
-  throw limitExceeded("maxMessageBytes", { maximum, actual, advice });
+  requireAtMost(["maxMessageBytes", limits.maxMessageBytes], actual, advice);
 }

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { ByrefError, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { requireJson } from "../../value/require-json.ts";
-import type { Json } from "../../value/json.ts";
+import { parsedJson, type Json } from "../../value/json.ts";
 import type { AppEnv } from "../app.ts";
 import { ByteBuffer } from "./byte-buffer.ts";
 import { type Holding, LastMessage } from "./last-message.ts";
@@ -49,8 +49,7 @@ export function parseJson(text: string): Json {
 
 function parsed(text: string): Json {
   try {
-    // What JSON.parse returns is Json by definition.
-    return JSON.parse(text) as Json;
+    return parsedJson(text);
   } catch (error) {
     throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
   }

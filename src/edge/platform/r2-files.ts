@@ -1,4 +1,4 @@
-import { ByrefError, limitExceeded } from "../../errors.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Visibility } from "../../store/variable-store.ts";
 import { type FileContent, filePathIn } from "../../tool/variables/file-content.ts";
@@ -65,17 +65,13 @@ function overtaken(path: string): ByrefError {
 }
 
 function requireReadable(path: string, actual: number): void {
-  const maximum = limits.maxJsonBytes;
-  if (actual <= maximum) return;
   const advice = `file:${path} is too large to be read.`;
-  throw limitExceeded("maxJsonBytes", { maximum, actual, advice });
+  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], actual, advice);
 }
 
 function requireFew(prefix: string, actual: number): void {
-  const maximum = limits.maxListedFiles;
-  if (actual <= maximum) return;
   const advice = `Too many files begin with "${prefix}": name fewer.`;
-  throw limitExceeded("maxListedFiles", { maximum, actual, advice });
+  requireAtMost(["maxListedFiles", limits.maxListedFiles], actual, advice);
 }
 
 /** R2 knows "there is none" by the wildcard alone. */

@@ -1,4 +1,4 @@
-import { ByrefError, limitExceeded } from "../../errors.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { filePathIn } from "../../tool/variables/file-content.ts";
 import type { FileInfo } from "../../tool/files.ts";
@@ -90,10 +90,8 @@ export class TransferFiles {
 }
 
 export function requireFew(actual: number): void {
-  const maximum = limits.maxTransferFiles;
-  if (actual <= maximum) return;
   const advice = "Delete some of the conversation's files.";
-  throw limitExceeded("maxTransferFiles", { maximum, actual, advice });
+  requireAtMost(["maxTransferFiles", limits.maxTransferFiles], actual, advice);
 }
 
 /** Without a bucket there are none. */

@@ -1,4 +1,5 @@
-import { ByrefError, limitExceeded } from "../../errors.ts";
+import { joinBytes } from "../../value/bytes.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { isObject } from "../../value/json.ts";
 import {
@@ -96,7 +97,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint
     held.push(bytes);
   };
   const whole = () => {
-    const line = joined(held, heldBytes);
+    const line = joinBytes(held);
     held = [];
     heldBytes = 0;
     return line;
@@ -115,22 +116,8 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint
 }
 
 function requireShort(actual: number): void {
-  const maximum = limits.maxTransferLineBytes;
-  if (actual <= maximum) return;
   const advice = "No line of an export is as long.";
-  throw limitExceeded("maxTransferLineBytes", { maximum, actual, advice });
-}
-
-function joined(parts: readonly Uint8Array[], length: number): Uint8Array {
-  const [only] = parts;
-  if (parts.length === 1 && only !== undefined) return only;
-  const bytes = new Uint8Array(length);
-  let offset = 0;
-  for (const part of parts) {
-    bytes.set(part, offset);
-    offset += part.length;
-  }
-  return bytes;
+  requireAtMost(["maxTransferLineBytes", limits.maxTransferLineBytes], actual, advice);
 }
 
 /** The records of a file, each checked as it comes; the last is taken for granted only if count and digest fit. */

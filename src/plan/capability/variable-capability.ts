@@ -14,7 +14,7 @@ import {
 } from "../../tool/runtime-tool.ts";
 import { keptInput, settingOf } from "../../tool/variables/set-variable.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
-import { partInfo, toolOutput } from "../../tool/tool-output.ts";
+import { partInfo, toolOutput, outputJson } from "../../tool/tool-output.ts";
 import {
   readable,
   referenceTo,
@@ -166,8 +166,7 @@ function inScope({ store, call: { scope } }: RuntimeToolContext): readonly Varia
 function shownValue(value: Json, { path }: Target, info: VariableInfo): Json {
   if (fits(value)) return value;
   const about = path.length === 0 ? info : partInfo(info, value);
-  // Made of JSON all the way down.
-  return toolOutput(about, value, { path }) as unknown as Json;
+  return outputJson(toolOutput(about, value, { path }));
 }
 
 function shownNames(names: readonly string[]): Json {

@@ -1,8 +1,8 @@
-import { type Bound, ByrefError, limitExceeded } from "../../errors.ts";
+import { ByrefError, limitExceeded, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Found, Missing, Reference } from "../../reference/reference.ts";
 import { describe, problemFrom } from "../../reference/resolve.ts";
-import type { Json } from "../../value/json.ts";
+import { parsedJson, type Json } from "../../value/json.ts";
 import { formatPath, readPath } from "../../value/path.ts";
 import { renderText } from "../../value/render.ts";
 import { isGlob, matchesGlob, prefixOf } from "./glob.ts";
@@ -62,7 +62,7 @@ export async function renderStep(step: TemplateStep, sources: StepSources): Prom
     if (!rendered.found && input.required) missing.push(rendered.why);
     blocks.push(rendered.text);
     chars += rendered.text.length;
-    requireRoom(["maxResolvedInputChars", limits.maxResolvedInputChars], chars);
+    requireAtMost(["maxResolvedInputChars", limits.maxResolvedInputChars], chars, LESS);
   }
   if (missing.length > 0) return { kind: "skipped", reason: missing.join(" ") };
   return { kind: "ask", prompt: [...blocks, step.prompt].join("\n\n") };
@@ -111,7 +111,7 @@ async function renderFiles(
     const next = await renderFile(input, path, files);
     rendered.push(next);
     chars += next.text.length;
-    requireRoom(["maxResolvedInputChars", limits.maxResolvedInputChars], chars);
+    requireAtMost(["maxResolvedInputChars", limits.maxResolvedInputChars], chars, LESS);
   }
   const isFound = rendered.some(({ found }) => found);
   if (!isFound) return absent(name, isListed ? undefined : rendered[0]?.why);
@@ -147,8 +147,7 @@ async function renderFile(
 function contentOf(path: string, content: Json): Json {
   if (typeof content !== "string" || !path.endsWith(".json")) return content;
   try {
-    // JSON.parse gives JSON.
-    return JSON.parse(content) as Json;
+    return parsedJson(content);
   } catch {
     throw new ByrefError("bad_value", `file:${path} is not JSON: nothing can be selected in it.`);
   }
@@ -184,20 +183,14 @@ function noteOn(shown: Found | Doubted): string {
 /** Longer than any fence in the value, which so cannot end it. */
 function fenced(name: string, { value, chars = 0 }: Found): string {
   // What is known to be too long need not be written out.
-  requireRoom(["maxEmbeddedChars", limits.maxEmbeddedChars], chars);
+  requireAtMost(["maxEmbeddedChars", limits.maxEmbeddedChars], chars, LESS);
   const text = renderText(value);
-  requireRoom(["maxEmbeddedChars", limits.maxEmbeddedChars], text.length);
+  requireAtMost(["maxEmbeddedChars", limits.maxEmbeddedChars], text.length, LESS);
   let longest = 2;
   for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
   const fence = "`".repeat(longest + 1);
   const language = typeof value === "string" ? "" : "json";
   return `${name}\n${fence}${language}\n${text}\n${fence}`;
-}
-
-function requireRoom([limit, maximum]: Bound, actual: number): void {
-  if (actual <= maximum) return;
-  const advice = "Give less of it with (select=…), or the name alone with (paths-only).";
-  throw limitExceeded(limit, { maximum, actual, advice });
 }
 
 /** Throws `bad_configuration` where no bucket is bound. */
@@ -209,3 +202,5 @@ export function requireFiles<Files>(
   const message = `${formatTarget(target)} needs a bucket, and none is bound: bind BLOBS, or use variable:.`;
   throw new ByrefError("bad_configuration", message);
 }
+
+const LESS = "Give less of it with (select=…), or the name alone with (paths-only).";

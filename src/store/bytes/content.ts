@@ -1,4 +1,4 @@
-import { type Bound, limitExceeded } from "../../errors.ts";
+import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { encodeArray } from "../../value/encode-json.ts";
 import {
@@ -137,9 +137,4 @@ function described(value: Json) {
     shape: shapeOf(value),
     preview: previewOf(value),
   };
-}
-
-/** Throws `limit_exceeded` for more than the limit. */
-export function requireAtMost([limit, maximum]: Bound, actual: number, advice: string): void {
-  if (actual > maximum) throw limitExceeded(limit, { maximum, actual, advice });
 }

@@ -1,4 +1,4 @@
-import { ByrefError, limitExceeded } from "../../errors.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { parseElements, parseRecords } from "../../value/encode-json.ts";
 import { deepFreeze, type Json, parsedJson } from "../../value/json.ts";
@@ -168,8 +168,6 @@ function eachSpan(
 
 /** Throws `limit_exceeded` for what would have to be in memory as a whole. */
 function requireReadable(actual: number): void {
-  const maximum = limits.maxJsonBytes;
-  if (actual <= maximum) return;
   const advice = "Ask for a slice of it, such as [0:100].";
-  throw limitExceeded("maxJsonBytes", { maximum, actual, advice });
+  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], actual, advice);
 }

@@ -1,4 +1,4 @@
-import { ByrefError, messageOf } from "../../errors.ts";
+import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { joinBytes, copyOf } from "../../value/bytes.ts";
 import { BytesMeter } from "../../value/bytes-meter.ts";
@@ -8,15 +8,7 @@ import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, parsedJson } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Bodies, BodyWriter } from "./bodies.ts";
-import {
-  bytesContent,
-  Content,
-  type Format,
-  formatOf,
-  jsonContent,
-  requireAtMost,
-  WAYS_OUT,
-} from "./content.ts";
+import { bytesContent, Content, type Format, formatOf, jsonContent, WAYS_OUT } from "./content.ts";
 
 /**
  * A value that arrives as a stream. Up to 8 MiB are held; what is longer goes on to where it will lie as

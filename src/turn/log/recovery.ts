@@ -5,6 +5,9 @@ import type { Remains } from "./log-lines.ts";
 /** Before an attempt that follows so many which came to nothing; the last stands for all further ones. */
 const DELAYS_MS = [0, 0, 0, 0, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
 
+/** What is said of a turn, or a run, that is not tried again. */
+export const GIVEN_UP = `It was tried ${limits.maxTurnTries} times more, and cut off each time.`;
+
 /** How long to wait before a turn that was cut off is tried again. */
 export function recoveryDelayMs({ attempts, attemptMs }: Remains, nowMs: number): number {
   // It is not going to be tried.

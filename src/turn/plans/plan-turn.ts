@@ -18,7 +18,7 @@ import { spendFor } from "../spend/lease.ts";
 import type { Remains } from "../log/log-lines.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
 import { runEndOf } from "./run-end.ts";
-import { nextAttempt } from "../log/recovery.ts";
+import { nextAttempt, GIVEN_UP } from "../log/recovery.ts";
 import { commitOutcome } from "./run-outcome.ts";
 import { NOTHING_SPENT, spentBefore } from "../spend/spend.ts";
 import { Account } from "../spend/account.ts";
@@ -138,7 +138,7 @@ export async function recoverRun(options: PlanTurnOptions, remains: Remains): Pr
   const turn = new PlanTurn(options, { plan, opened, record, account, head });
   log.retry(journal, head, () => undefined);
   const isHopeless = remains.attempts > limits.maxTurnTries;
-  if (isHopeless) error = `It was tried ${limits.maxTurnTries} times more, and cut off each time.`;
+  if (isHopeless) error = GIVEN_UP;
   return error === undefined ? turn.run() : turn.giveUp(error);
 }
 
