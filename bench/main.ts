@@ -1,80 +1,77 @@
 /**
  * `npm run bench`: what needs no other packages, with few samples, in under three minutes.
  * `npm run bench:peers`: everything, beside the peers, which it installs; forty minutes, on a machine that
- * does nothing else. Both write `bench/results.json`; the second also the charts and the tables in
- * `bench/README.md`. `npm run bench -- loop many` runs those, with all of their samples, and only prints.
- * `--quick` takes few samples.
+ * does nothing else. Both write `bench/results.local.json`, which git ignores. Only the second publishes: it
+ * copies that to `bench/results.json`, draws the charts and writes the tables in `bench/README.md`.
+ * `npm run bench -- loop many` runs those, with all of their samples, and only prints.
+ * `--quick` takes few samples, and never publishes.
  */
 import { execFileSync, spawnSync } from "node:child_process";
+import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeMachine, describeVersions } from "./machine.ts";
 import { markdownOf, writeTables } from "./markdown.ts";
 import { readResults, writeResults } from "./results.ts";
+import { LOCAL_RESULTS, PUBLISHED_RESULTS, selectionOf } from "./selection.ts";
 
 const folder = import.meta.dirname;
 const peers = join(folder, "peers");
-const resultsPath = join(folder, "results.json");
+const localPath = join(folder, LOCAL_RESULTS);
+const publishedPath = join(folder, PUBLISHED_RESULTS);
 
-const QUICK = ["bundle", "references", "prompt", "written-rows", "loop"];
-const FULL = [...QUICK, "many", "scale", "memory", "growth", "profile", "proofs", "dollars"];
-/** They only print, and take gigabytes of writes and minutes. */
-const OTHERS = ["turns-memory"];
+const { benches, options, isBesidePeers, isRecorded, isPublished } = selection();
 
-const given = process.argv.slice(2);
-const named = given.filter((argument) => !argument.startsWith("--"));
-const isBeside = given.includes("--peers");
-const isNamed = named.length > 0;
-const chosen = isNamed ? named : isBeside ? FULL : QUICK;
-const options = given.filter((argument) => argument.startsWith("--"));
-if (!isNamed && !isBeside) options.push("--quick");
-
-for (const name of named) {
-  if ([...FULL, ...OTHERS].includes(name)) continue;
-  console.error(`There is no bench ${name}; there are ${[...FULL, ...OTHERS].join(", ")}.`);
-  process.exit(2);
-}
 // Exactly what the lock says; nothing of theirs runs while it is installed.
-if (isBeside) run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], peers);
-if (!isNamed) {
+if (isBesidePeers) run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], peers);
+if (isRecorded) {
   const machine = describeMachine();
-  writeResults(resultsPath, {
+  writeResults(localPath, {
     rows: [],
     curves: [],
     texts: {},
-    versions: describeVersions(isBeside),
+    versions: describeVersions(isBesidePeers),
     machine,
   });
-  process.env.BENCH_RESULTS = resultsPath;
+  process.env.BENCH_RESULTS = localPath;
 }
 
-const broken = chosen.filter((name) => {
+const broken = benches.filter((name) => {
   console.log(`\n# ${name}`);
   const parameters = [join(folder, `${name}.ts`), ...options];
   return spawnSync(process.execPath, parameters, { stdio: "inherit" }).status !== 0;
 });
-if (!isNamed) finish();
+if (isRecorded) finish();
 for (const name of broken) console.error(`${name} failed.`);
 process.exitCode = broken.length === 0 ? 0 : 1;
 
+function selection() {
+  try {
+    return selectionOf(process.argv.slice(2));
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(2);
+  }
+}
+
 function finish(): void {
-  const results = readResults(resultsPath);
+  const results = readResults(localPath);
   const { loadAtStart = 0, ...machine } = results.machine;
   const loads = { loadAtStart, loadAtEnd: describeMachine().loadAtStart ?? 0 };
   const whole = {
     ...results,
     machine: { ...machine, ...loads, isQuick: options.includes("--quick") },
   };
-  writeResults(resultsPath, whole);
+  writeResults(localPath, whole);
   const unmet = whole.rows.filter(({ met }) => met === false).length;
   const judged = whole.rows.filter(({ met }) => met !== null).length;
-  console.log(
-    `\n${judged - unmet} of ${judged} goals are met; all figures are in bench/results.json.`,
-  );
-  if (!isBeside) {
+  const name = isPublished ? PUBLISHED_RESULTS : LOCAL_RESULTS;
+  console.log(`\n${judged - unmet} of ${judged} goals are met; all figures are in bench/${name}.`);
+  if (!isPublished) {
     console.log(`\n${markdownOf(whole)}`);
     return;
   }
-  run(process.execPath, [join(peers, "draw.ts"), resultsPath, join(folder, "charts")], folder);
+  copyFileSync(localPath, publishedPath);
+  run(process.execPath, [join(peers, "draw.ts"), publishedPath, join(folder, "charts")], folder);
   writeTables(whole, {
     all: join(folder, "README.md"),
     headlines: join(folder, "../README.md"),
