@@ -1,8 +1,9 @@
 /** Makes the page: `npm run build:web`. */
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { extname, join, relative } from "node:path";
 import { gzipSync } from "node:zlib";
+import { copyFolder, newFolderFor, replaceFolder } from "./whole-folder.ts";
 
 const root = join(import.meta.dirname, "..");
 const built = join(root, "dist/web");
@@ -11,16 +12,26 @@ const HEADERS = "_headers";
 /** What the page is made of. */
 const sources = ["src", "scripts/api-page.ts", "vite.config.ts", "package-lock.json"];
 
-/** Throws what Vite says if it cannot be made. */
+/** Throws what Vite says if it cannot be made. Replaces the page as a whole: a server may be reading it. */
 export function buildPage(): void {
+  const made = newFolderFor(built);
   const vite = join(root, "node_modules/vite/bin/vite.js");
-  const { status, stdout, stderr } = spawnSync(process.execPath, [vite, "build"], {
+  const parameters = ["build", `--outDir=${made}`, "--emptyOutDir"];
+  const { status, stdout, stderr } = spawnSync(process.execPath, [vite, ...parameters], {
     cwd: root,
     encoding: "utf8",
     // Whoever asks may be a test, and a page for tests is larger and slower.
     env: { ...process.env, NODE_ENV: "production" },
   });
-  if (status !== 0) throw new Error(`The page could not be built.\n${stdout}${stderr}`);
+  if (status === 0) return replaceFolder(built, made);
+  rmSync(made, { recursive: true, force: true });
+  throw new Error(`The page could not be built.\n${stdout}${stderr}`);
+}
+
+/** Copies the page as it is now. A later build does not change the copy. */
+export function copyPage(folder: string): void {
+  ensurePage();
+  copyFolder(built, folder);
 }
 
 /** Builds the page if there is none, or if what it is made of is newer. */

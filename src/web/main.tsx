@@ -3,12 +3,15 @@ import { createRoot } from "react-dom/client";
 import "./theme.css";
 import "./controls.css";
 import { Page } from "./page.tsx";
+import { ViewBoundary } from "./view-boundary.tsx";
 
 const page = document.querySelector("#page");
 if (page !== null) {
   createRoot(page).render(
     <StrictMode>
-      <Page />
+      <ViewBoundary>
+        <Page />
+      </ViewBoundary>
     </StrictMode>,
   );
 }

@@ -84,4 +84,40 @@ describe("a plan", () => {
     await page.getByRole("tab", { name: "Events" }).click();
     await page.getByText("Plan cancelled").waitFor();
   });
+
+  it("of the past does not open by itself, however slowly the events arrive", async ({
+    open,
+    demo,
+  }) => {
+    const id = crypto.randomUUID();
+    const { plans } = createClient(demo.url).conversation(id);
+    await plans.propose(signedReport, { agent: "orders" });
+    await plans.propose(signedReport, { agent: "orders" });
+    const page = await open(demo.url);
+    await page.addInitScript(slowEvents);
+    await page.goto(`${demo.url}/#/c/${id}`);
+    await page.reload();
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByText("Plan proposed").nth(1).waitFor();
+    await page.evaluate("new Promise((done) => setTimeout(done, 200))");
+    expect(await page.getByRole("tab", { selected: true }).innerText()).toBe("Events");
+  });
 });
+
+/** The page gets an event every 300 ms. */
+const slowEvents = `
+  const own = window.fetch;
+  window.fetch = async (url, init) => {
+    const response = await own(url, init);
+    if (!String(url).endsWith("/events")) return response;
+    const oneByOne = new TransformStream({
+      async transform(chunk, controller) {
+        for (const frame of new TextDecoder().decode(chunk).split(/(?<=\\n\\n)/)) {
+          controller.enqueue(new TextEncoder().encode(frame));
+          await new Promise((done) => setTimeout(done, 300));
+        }
+      },
+    });
+    return new Response(response.body.pipeThrough(oneByOne), response);
+  };
+`;

@@ -6,12 +6,19 @@ import { ask, idIn, it, type OpenOptions } from "../support/page-test.ts";
 
 type Open = (url: string, options?: OpenOptions) => Promise<Page>;
 
-/** Two tabs on one conversation, which show the answer to this question: "Here." */
-async function openTwice(open: Open, url: string, question: string) {
+interface Twice {
+  readonly url: string;
+  readonly question: string;
+  /** The second page is a tab beside the first, and not another device. */
+  readonly isTab: boolean;
+}
+
+/** Two pages on one conversation, which show the answer to this question: "Here." */
+async function openTwice(open: Open, { url, question, isTab }: Twice) {
   const first = await open(url);
   await ask(first, question);
   await first.getByText("Here.", { exact: true }).waitFor();
-  const second = await open(first.url(), { beside: first });
+  const second = await open(first.url(), isTab ? { beside: first } : {});
   await second.getByText("Here.", { exact: true }).waitFor();
   return [first, second] as const;
 }
@@ -21,7 +28,11 @@ describe("two tabs on one conversation", () => {
     scripted.answer("From the first.", { kind: "text", text: "Here." });
     scripted.answer("Told to both.", { kind: "text", text: "To both." });
     scripted.answer("A program", { kind: "text", text: "There." });
-    const [first, second] = await openTwice(open, scripted.url, "From the first.");
+    const [first, second] = await openTwice(open, {
+      url: scripted.url,
+      question: "From the first.",
+      isTab: true,
+    });
     await ask(first, "Told to both.");
     for (const page of [first, second]) await page.getByText("To both.", { exact: true }).waitFor();
     await createClient(scripted.url).conversation(idIn(first)).send("A program").text();
@@ -89,28 +100,76 @@ describe("two tabs on one conversation", () => {
     }
   });
 
-  it("show what is asked elsewhere while it is answered", async ({ open, scripted }) => {
-    const held = Promise.withResolvers<void>();
-    scripted.answer("Asked in the first.", { kind: "text", text: "Here." });
-    const text = "Half of it, and the rest.";
-    scripted.answer("Streamed to both.", { kind: "text", text, hold: held.promise });
-    scripted.answer("By a program", { kind: "text", text: "There." });
-    const [first, second] = await openTwice(open, scripted.url, "Asked in the first.");
+  it.for([
+    ["tab", true],
+    ["device", false],
+  ] as const)(
+    "show on another %s what is asked while it is answered",
+    async ([other, isTab], { open, scripted }) => {
+      const [first, second] = [`Asked in the first, ${other}.`, `Streamed to both, ${other}.`];
+      const held = Promise.withResolvers<void>();
+      const text = "Half of it, and the rest.";
+      scripted.answer(first, { kind: "text", text: "Here." });
+      scripted.answer(second, { kind: "text", text, hold: held.promise });
+      const pages = await openTwice(open, { url: scripted.url, question: first, isTab });
+      await ask(pages[0], second);
+      for (const page of pages) await page.getByText("Half of").waitFor();
+      await pages[1].getByRole("button", { name: "Stop" }).waitFor();
+      held.resolve();
+      for (const page of pages) {
+        await page.getByText(text).waitFor();
+        await page.getByRole("button", { name: "Send" }).waitFor();
+        expect(await page.getByRole("article").count()).toBe(4);
+      }
+      expect(scripted.asked(second)).toBe(1);
+    },
+  );
 
-    await ask(first, "Streamed to both.");
-    await first.getByText("Half of").waitFor();
-    await second.getByText("Half of").waitFor();
-    await second.getByRole("button", { name: "Stop" }).waitFor();
-    held.resolve();
-    for (const page of [first, second]) {
-      await page.getByText(text).waitFor();
+  it("show the question of a turn that begins while one of them is loaded", async ({
+    open,
+    scripted,
+  }) => {
+    const question = "Asked before the reload.";
+    const hold = new Promise(() => undefined);
+    scripted.answer(question, { kind: "text", text: "Here." });
+    scripted.answer("During the reload.", { kind: "text", text: "Endless words.", hold });
+    const [first, second] = await openTwice(open, { url: scripted.url, question, isTab: false });
+    const asked = Promise.withResolvers<void>();
+    await second.route(/\/stream$/, async (route) => {
+      await asked.promise;
+      await route.continue();
+    });
+    const resumed = second.waitForRequest(/\/stream$/);
+    await second.reload();
+    await resumed;
+    await second.getByText("Here.", { exact: true }).waitFor();
+    await ask(first, "During the reload.");
+    await first.getByText("Endless").waitFor();
+    asked.resolve();
+    await second.getByText("Endless").waitFor();
+    expect(await second.getByRole("article").allInnerTexts()).toEqual([
+      question,
+      "Here.",
+      "During the reload.",
+      expect.stringContaining("Endless"),
+    ]);
+  });
+
+  it("show what a program asks while it is answered, and stop it from either", async ({
+    open,
+    scripted,
+  }) => {
+    const hold = new Promise(() => undefined);
+    const question = "Asked before the program.";
+    scripted.answer(question, { kind: "text", text: "Here." });
+    scripted.answer("By a program", { kind: "text", text: "Endless words.", hold });
+    const pages = await openTwice(open, { url: scripted.url, question, isTab: false });
+    void createClient(scripted.url).conversation(idIn(pages[0])).send("By a program").text();
+    for (const page of pages) await page.getByText("Endless").waitFor();
+    await pages[1].getByRole("button", { name: "Stop" }).click();
+    for (const page of pages) {
       await page.getByRole("button", { name: "Send" }).waitFor();
+      await page.getByText("Stopped").waitFor();
     }
-    await createClient(scripted.url).conversation(idIn(first)).send("By a program").text();
-    for (const page of [first, second]) {
-      await page.getByText("There.", { exact: true }).waitFor();
-      expect(await page.getByRole("article").count()).toBe(6);
-    }
-    expect(scripted.asked("Streamed to both.")).toBe(1);
   });
 });

@@ -22,6 +22,8 @@ describe("a value", () => {
     const sizes = shown.filter((_, cell) => cell % 2 === 1).map(Number);
     expect(sizes).toHaveLength(found.length);
     expect(sizes).toEqual(sizes.toSorted((a, b) => a - b));
+    await page.getByRole("button", { name: "All variables" }).click();
+    await listed(page, "rows").waitFor();
   });
 
   it("with numbers is drawn, and tells who does not see it what is shown", async ({

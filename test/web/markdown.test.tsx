@@ -1,6 +1,6 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
-import { Markdown, marked } from "../../src/web/markdown/markdown.tsx";
+import { Markdown, marked, withoutMarks } from "../../src/web/markdown/markdown.tsx";
 
 /** Without the elements that only hold text together. */
 function htmlOf(text: string): string {
@@ -56,7 +56,29 @@ describe("Markdown", () => {
     );
   });
 
-  it("does not mark a text that has such marks itself", () => {
-    expect(marked(0, "a\uE001b")).toBeUndefined();
+  it("has no marks but its own", () => {
+    const forged = "\uE000\uE100mine\uE001\uE100";
+    expect(withoutMarks(forged)).toBe("\uE100mine\uE100");
+    expect(withoutMarks("\uE000A, \uE001B, \uE002")).toBe("A, B, \uE002");
+    expect(htmlOf(`a ${marked(0, `9${forged}\uE001`)} b`)).toBe(
+      '<p>a <mark id="0">9\uE100mine\uE100</mark> b</p>',
+    );
+  });
+
+  it.each([
+    ["[see ⟨](https://a.example/⟩) my words", "an address"],
+    ['[see ⟨](https://a.example/ "⟩") my words', "a title"],
+    ["[see ⟨](<https://a.example/⟩ b ⟨>) too⟩ my words", "an address with the next one"],
+    ["[a]: https://a.example/⟨\n\n⟩ my words", "a definition"],
+  ])("marks nothing in %j, where a mark's end is part of %s", (text) => {
+    let ends = 0;
+    const source = text.replaceAll(/[⟨⟩]/g, (end) => {
+      const [open, close] = marked(ends >> 1, "\n").split("\n");
+      ends++;
+      return (end === "⟨" ? open : close) ?? "";
+    });
+    const html = htmlOf(source);
+    expect(html).toContain("my words");
+    expect(html).not.toMatch(/<mark|[\uE000\uE001]/);
   });
 });

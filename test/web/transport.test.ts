@@ -37,6 +37,7 @@ function transportTo(answers: readonly Answer[]) {
   const asked: string[] = [];
   const lost: boolean[] = [];
   const firsts: string[] = [];
+  const joined: string[] = [];
   const transport = transportFor({
     session: {
       client: createClient(""),
@@ -51,6 +52,9 @@ function transportTo(answers: readonly Answer[]) {
     },
     agent: () => undefined,
     onFirstPart: (id) => firsts.push(id),
+    onJoined: async () => {
+      joined.push(`after ${asked.length}`);
+    },
     onLost: (isLost) => {
       if (lost.at(-1) !== isLost) lost.push(isLost);
     },
@@ -65,7 +69,7 @@ function transportTo(answers: readonly Answer[]) {
     });
     return allOf(stream);
   };
-  return { transport, send, asked, lost, firsts };
+  return { transport, send, asked, lost, firsts, joined };
 }
 
 /** What `session.fetch` throws for an answer that is no success. */
@@ -89,7 +93,7 @@ afterEach(() => {
 
 describe("the page's transport", () => {
   it("goes on behind the last frame when the connection breaks, and says so", async () => {
-    const { send, asked, lost, firsts } = transportTo([
+    const { send, asked, lost, firsts, joined } = transportTo([
       () => streamed(0, 3),
       cut,
       () => refusal(502),
@@ -105,6 +109,7 @@ describe("the page's transport", () => {
     ]);
     expect(lost).toEqual([true, false, true, false]);
     expect(firsts).toEqual(["answer"]);
+    expect(joined).toEqual([]);
   });
 
   it("gives up after six tries, with growing pauses", async () => {
@@ -134,7 +139,7 @@ describe("the page's transport", () => {
   });
 
   it("resumes an answer, of which there may be none", async () => {
-    const { transport, asked } = transportTo([
+    const { transport, asked, joined } = transportTo([
       () => new Response(null, { status: 204 }),
       () => streamed(0, 0),
       () => streamed(0, 6),
@@ -145,5 +150,6 @@ describe("the page's transport", () => {
     await vi.runAllTimersAsync();
     expect(await answer).toEqual(chunks);
     expect(asked).toEqual([`GET ${PATH}`, `GET ${PATH}`, `GET ${PATH}`]);
+    expect(joined).toEqual(["after 2"]);
   });
 });

@@ -27,7 +27,9 @@ const MAX_ROWS = 5_000;
 export default function RecordsChart({ records, name }: RecordsChartProps) {
   const { need, count } = records;
   const wanted = Math.min(count, MAX_ROWS);
-  useEffect(() => need(0, wanted), [need, wanted]);
+  useEffect(() => {
+    need(0, wanted);
+  }, [need, wanted]);
   const rows = useMemo(
     () => records.rows.filter(({ index }) => index < wanted),
     [records.rows, wanted],

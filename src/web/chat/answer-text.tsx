@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useMemo, useState } from "react";
-import { Markdown, type RenderMarked, marked } from "../markdown/markdown.tsx";
+import { Markdown, type RenderMarked, marked, withoutMarks } from "../markdown/markdown.tsx";
 import { align, piecesOf, segmentsOf, type Span } from "../references/align.ts";
 import { ReferenceMark } from "../references/reference-mark.tsx";
 import { BlockValue } from "./block-value.tsx";
@@ -13,7 +13,10 @@ interface AnswerTextProps {
 }
 
 /** An answer's text as a person reads it, with the values marked; or as the model wrote it. */
-export function AnswerText({ text, written, showsWritten, turn }: AnswerTextProps) {
+export function AnswerText({ showsWritten, turn, ...forms }: AnswerTextProps) {
+  // Nothing but this page makes marks: not the model's words, and no value.
+  const text = withoutMarks(forms.text);
+  const written = forms.written === undefined ? undefined : withoutMarks(forms.written);
   const spans = useSpans(text, written);
   const segments = useMemo(() => segmentsOf(text, spans), [text, spans]);
   if (showsWritten && written !== undefined) return <WrittenText text={written} />;
@@ -69,9 +72,7 @@ function withMarks(
   let source = "";
   let at = range.start;
   for (const [index, { start, end }] of spans.entries()) {
-    const value = marked(index, text.slice(start, end));
-    // Not a character is lost where a value cannot be marked.
-    source += text.slice(at, start) + (value ?? text.slice(start, end));
+    source += text.slice(at, start) + marked(index, text.slice(start, end));
     at = end;
   }
   return source + text.slice(at, range.end);

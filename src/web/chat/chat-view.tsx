@@ -4,6 +4,7 @@ import { Composer } from "./composer.tsx";
 import { type Example, FirstRun } from "./first-run.tsx";
 import { type MessageActions, MessageView } from "./message-view.tsx";
 import { TroubleNote } from "./trouble-note.tsx";
+import { ViewBoundary } from "../view-boundary.tsx";
 import type { WrittenTexts } from "./use-written.ts";
 import "./chat-view.css";
 
@@ -35,15 +36,16 @@ export function ChatView({ chatting, written, agents, onExample, field }: ChatVi
             <FirstRun agents={agents} ask={onExample} />
           )}
           {messages.map((message) => (
-            <MessageView
-              key={message.id}
-              message={message}
-              written={written.get(message.id)}
-              isLive={isBusy && message === last}
-              isTroubled={trouble !== undefined && message === last}
-              isBusy={isBusy}
-              actions={actions}
-            />
+            <ViewBoundary key={message.id}>
+              <MessageView
+                message={message}
+                written={written.get(message.id)}
+                isLive={isBusy && message === last}
+                isTroubled={trouble !== undefined && message === last}
+                isBusy={isBusy}
+                actions={actions}
+              />
+            </ViewBoundary>
           ))}
           {(isWaiting || isReconnecting) && (
             <p className="chat-waiting">

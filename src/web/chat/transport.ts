@@ -11,6 +11,11 @@ export interface TransportOptions {
   /** Asked when a message is sent. */
   readonly agent: () => string | undefined;
   readonly onFirstPart: (messageId: string, waitedMs: number) => void;
+  /**
+   * Called when a turn that runs is joined, before any of its stream is read: the question may be one that
+   * this page has not seen.
+   */
+  readonly onJoined: () => Promise<void>;
   /** The connection is lost in the middle of an answer, and made again; or it is there again. */
   readonly onLost: (isLost: boolean) => void;
 }
@@ -30,9 +35,11 @@ export function transportFor(options: TransportOptions) {
       const response = await session.fetch(String(url), init);
       // Of an answer without a body browsers may give an empty one.
       if (response.status === 204) return response;
+      const isPost = init?.method === "POST";
+      if (!isPost) await options.onJoined();
       const tell = (id: string) => options.onFirstPart(id, performance.now() - sentMs);
       const frames = wholeStream({ ...options, stream, response, signal: init?.signal });
-      return new Response(bodyOf(frames, init?.method === "POST" ? tell : undefined), response);
+      return new Response(bodyOf(frames, isPost ? tell : undefined), response);
     },
   });
 }

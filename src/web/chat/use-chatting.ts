@@ -1,11 +1,12 @@
 import { useChat, type UseChatHelpers } from "@ai-sdk/react";
 import { lastAssistantMessageIsCompleteWithApprovalResponses, type UIMessage } from "ai";
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useMemo, useRef, useState } from "react";
 import type { Session } from "../session.ts";
 import { isLost } from "../words.ts";
 import type { Decide } from "./approval-form.tsx";
 import { aboutOf, type Loaded, loadMessages } from "./load-messages.ts";
 import { type FirstParts, transportFor } from "./transport.ts";
+import { useKept } from "./use-kept.ts";
 
 export interface Chatting {
   readonly messages: readonly UIMessage[];
@@ -24,6 +25,8 @@ export interface Chatting {
   readonly regenerate: (messageId: string) => void;
   /** Shows what the server has. */
   readonly reload: () => void;
+  /** The same, and the turn that runs there. */
+  readonly join: () => void;
 }
 
 export interface ChattingOptions {
@@ -42,28 +45,20 @@ const PAINTS_EVERY_MS = 40;
 export function useChatting(options: ChattingOptions): Chatting {
   const { session, loaded } = options;
   const { client, conversation } = session;
-  const { chat, firstParts, isReconnecting } = useStockChat(options);
-  const [next, setNext] = useState(loaded.next);
+  const { chat, firstParts, isReconnecting, onJoined } = useStockChat(options);
   const { trouble, run } = useAttempts(chat);
-  const { sendMessage, regenerate, setMessages, addToolApprovalResponse } = chat;
-  const showKept = useCallback(async () => {
-    const page = await loadMessages(session);
-    setMessages([...page.messages]);
-    setNext(page.next);
-  }, [session, setMessages]);
-  useOtherTabs(conversation, chat, (join) => run(() => showKept().then(join)));
-  const loadEarlier = async () => {
-    const page = await loadMessages(session, next);
-    setMessages((known) => [...page.messages, ...known]);
-    setNext(page.next);
-  };
+  const { sendMessage, regenerate, addToolApprovalResponse } = chat;
+  const isBusy = chat.status === "submitted" || chat.status === "streaming";
+  const kept = useKept({ session, next: loaded.next, chat, isBusy });
+  const { earlier, reload, join } = kept;
+  onJoined.current = kept.onJoined;
   return {
     messages: chat.messages,
-    isBusy: chat.status === "submitted" || chat.status === "streaming",
+    isBusy,
     trouble: trouble ?? chat.error,
     isReconnecting,
     firstParts,
-    earlier: next === undefined ? undefined : () => run(loadEarlier),
+    earlier: earlier === undefined ? undefined : () => run(earlier),
     send: useCallback((text) => run(() => sendMessage({ text })), [run, sendMessage]),
     // The turn is the server's: it ends there, and the stream says so.
     stop: () => run(() => client.conversation(conversation).stop()),
@@ -76,7 +71,8 @@ export function useChatting(options: ChattingOptions): Chatting {
       (messageId, text) => run(() => sendMessage({ text, messageId })),
       [run, sendMessage],
     ),
-    reload: useCallback(() => run(showKept), [run, showKept]),
+    reload: useCallback(() => run(reload), [run, reload]),
+    join: useCallback(() => run(join), [run, join]),
     regenerate: useCallback((messageId) => run(() => regenerate({ messageId })), [run, regenerate]),
   };
 }
@@ -86,11 +82,13 @@ function useStockChat({ session, loaded, agent, onChange }: ChattingOptions) {
   agentNow.current = agent;
   const [firstParts, setFirstParts] = useState<FirstParts>(new Map());
   const [isReconnecting, setReconnecting] = useState(false);
+  const onJoined = useRef(() => Promise.resolve());
   const transport = useMemo(
     () =>
       transportFor({
         session,
         onLost: setReconnecting,
+        onJoined: () => onJoined.current(),
         agent: () => agentNow.current,
         onFirstPart: (id, waitedMs) => setFirstParts((known) => new Map(known).set(id, waitedMs)),
       }),
@@ -107,33 +105,7 @@ function useStockChat({ session, loaded, agent, onChange }: ChattingOptions) {
     onData: onChange,
     onFinish: onChange,
   });
-  return { chat, firstParts, isReconnecting };
-}
-
-/**
- * What one tab asks is answered in all of them: the others are told when the answer begins. The server tells
- * of a turn when it has ended, which is how other devices hear of it.
- */
-function useOtherTabs(
-  conversation: string,
-  { status, resumeStream }: Chat,
-  show: (join: () => Promise<void>) => void,
-): void {
-  const now = useRef({ status, resumeStream, show });
-  now.current = { status, resumeStream, show };
-  const channel = useRef<BroadcastChannel>(undefined);
-  useEffect(() => {
-    const own = new BroadcastChannel(`byref ${conversation}`);
-    channel.current = own;
-    own.addEventListener("message", () => {
-      const { status, resumeStream, show } = now.current;
-      if (status !== "submitted" && status !== "streaming") show(() => resumeStream());
-    });
-    return () => own.close();
-  }, [conversation]);
-  useEffect(() => {
-    if (status === "streaming") channel.current?.postMessage("answering");
-  }, [status]);
+  return { chat, firstParts, isReconnecting, onJoined };
 }
 
 /** What goes wrong outside of the stream is shown as what goes wrong in it. */

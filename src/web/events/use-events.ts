@@ -13,6 +13,8 @@ export interface Events {
   /** Older ones are not kept here. */
   readonly isCut: boolean;
   readonly isLive: boolean;
+  /** The turn that began last while the page listened, or ran when it began to; a new object each time. */
+  readonly turn?: { readonly id: string };
 }
 
 const NONE: Events = { events: [], isCut: false, isLive: false };
@@ -33,10 +35,11 @@ export function useEvents({ client, conversation }: Session, exists: boolean): E
     const tell = () => {
       timer = undefined;
       const more = waiting.splice(0);
-      setKnown(({ events }) => newest(events, more));
+      setKnown((before) => ({ ...before, ...newest(before.events, more) }));
     };
     const listen = async () => {
-      for await (const event of client.conversation(conversation).events({ signal })) {
+      const onTurn = (id: string) => setKnown((before) => ({ ...before, turn: { id } }));
+      for await (const event of client.conversation(conversation).events({ onTurn, signal })) {
         waiting.push(event);
         timer ??= setTimeout(tell, TOLD_EVERY_MS);
       }

@@ -9,16 +9,21 @@ const OPEN = "\uE000";
 const CLOSE = "\uE001";
 const FIRST_INDEX = 0xe100;
 const MAX_MARKS = 4_000;
-const ANY_MARK = /[\uE000\uE001]/;
+const ANY_MARK = /[\uE000\uE001]/g;
+/** A mark with its index, or the text up to the next one. */
+const PIECE = /([\uE000\uE001])([^])|[^\uE000\uE001]+/g;
 
-/** The text between characters that Markdown takes for letters; undefined if it cannot be told apart. */
-export function marked(index: number, text: string): string | undefined {
-  if (index >= MAX_MARKS || ANY_MARK.test(text)) return undefined;
-  return OPEN + String.fromCharCode(FIRST_INDEX + index) + text + CLOSE;
+/** Removes the characters that marks are made of. Texts from models, tools and people must not have them. */
+export function withoutMarks(text: string): string {
+  return text.replaceAll(ANY_MARK, "");
 }
 
-function hasMarks(text: string): boolean {
-  return ANY_MARK.test(text);
+/** Puts the text between characters that Markdown takes for letters. Without them from the 4,000th text on. */
+export function marked(index: number, text: string): string {
+  const own = withoutMarks(text);
+  if (index >= MAX_MARKS) return own;
+  const at = String.fromCharCode(FIRST_INDEX + index);
+  return OPEN + at + own + CLOSE + at;
 }
 
 export interface MarkdownProps {
@@ -31,18 +36,34 @@ export interface MarkdownProps {
  * only: what it says may come from anywhere.
  */
 export const Markdown = memo(function Markdown({ text, renderMarked }: MarkdownProps) {
+  const tokens = Lexer.lex(text, { gfm: true });
   const printer = new Printer(renderMarked);
-  return <div className="markdown">{printer.blocks(Lexer.lex(text, { gfm: true }))}</div>;
+  const printed = printer.blocks(tokens);
+  return (
+    <div className="markdown">
+      {printer.isWhole ? printed : new Printer(undefined).blocks(tokens)}
+    </div>
+  );
 });
 
 /** Goes through the tokens in the order of the text: a mark that opens in one may close in another. */
 class Printer {
   readonly #renderMarked: RenderMarked | undefined;
   #open: number | undefined;
+  #last = -1;
   #linked = 0;
+  #isBroken = false;
 
   constructor(renderMarked: RenderMarked | undefined) {
     this.#renderMarked = renderMarked;
+  }
+
+  /**
+   * False if Markdown took one end of a mark for part of an address or a title: the mark would then go on
+   * over words that are not its own.
+   */
+  get isWhole(): boolean {
+    return !this.#isBroken && this.#open === undefined;
   }
 
   blocks(tokens: readonly Token[]): ReactNode[] {
@@ -173,14 +194,24 @@ class Printer {
 
   /** In pieces, at the marks. */
   #text(text: string): ReactNode {
-    if (this.#open === undefined && !hasMarks(text)) return text;
+    if (this.#open === undefined && text.search(ANY_MARK) === -1) return text;
     const pieces: ReactNode[] = [];
-    for (const [piece] of text.matchAll(/\uE000[^]|\uE001|[^\uE000\uE001]+/g)) {
-      if (piece.startsWith(OPEN)) this.#open = piece.charCodeAt(1) - FIRST_INDEX;
-      else if (piece === CLOSE) this.#open = undefined;
-      else pieces.push(<span key={pieces.length}>{this.#shown(piece)}</span>);
+    for (const [piece, end, at = ""] of text.matchAll(PIECE)) {
+      if (end === undefined) pieces.push(<span key={pieces.length}>{this.#shown(piece)}</span>);
+      else this.#mark(end, at.charCodeAt(0) - FIRST_INDEX);
     }
     return pieces;
+  }
+
+  /** Marks follow one another, and none is inside of another. */
+  #mark(end: string, index: number): void {
+    const isOpening = end === OPEN;
+    const follows = isOpening
+      ? this.#open === undefined && index > this.#last
+      : this.#open === index;
+    if (!follows) this.#isBroken = true;
+    this.#open = isOpening ? index : undefined;
+    this.#last = index;
   }
 
   #shown(piece: string): ReactNode {
@@ -211,7 +242,7 @@ const NUMBER = /^[-+]?[\d.,\s]*\d[\d.,\s]*%?$/;
 
 /** Without marks. */
 function plain(text = ""): string {
-  return text.replaceAll(/\uE000[^]|\uE001/g, "");
+  return text.replaceAll(/[\uE000\uE001][^]/g, "");
 }
 
 /** Undefined for whatever is neither a web nor a mail address. */

@@ -121,7 +121,9 @@ function useCard() {
     clearTimeout(timer.current);
     setPlace(undefined);
   };
-  useEffect(() => () => clearTimeout(timer.current), []);
+  useEffect(() => {
+    return () => clearTimeout(timer.current);
+  }, []);
   const isOpen = place !== undefined;
   useEffect(() => {
     if (!isOpen) return undefined;

@@ -13,7 +13,9 @@ interface ConfirmProps {
 export function Confirm({ title, text, word, onYes, onNo }: ConfirmProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
   return (
     <dialog ref={dialog} className="confirm" aria-labelledby={heading} onClose={onNo}>
       <h2 id={heading} className="confirm-title">

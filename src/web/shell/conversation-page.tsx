@@ -1,19 +1,18 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import type { UIMessage } from "ai";
-import { isToolPart } from "../chat/tool-card.tsx";
 import { ChatView } from "../chat/chat-view.tsx";
 import type { Example } from "../chat/first-run.tsx";
 import type { Loaded } from "../chat/load-messages.ts";
 import { type Chatting, useChatting } from "../chat/use-chatting.ts";
 import { useWritten } from "../chat/use-written.ts";
 import { ConversationContext } from "../conversation-context.ts";
-import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import { type Events, useEvents } from "../events/use-events.ts";
 import type { Session } from "../session.ts";
 import { useVariableInfos } from "../use-variable-infos.ts";
+import { ViewBoundary } from "../view-boundary.tsx";
 import type { AgentChoice } from "./header.tsx";
 import { SideContent } from "./side-content.tsx";
 import { BottomTabs, Side, type SideTab, type Tab } from "./side.tsx";
+import { useOthers } from "./use-others.ts";
 
 interface ConversationPageProps {
   readonly session: Session;
@@ -45,30 +44,34 @@ export function ConversationPage(props: ConversationPageProps) {
     <ConversationContext value={context}>
       <main className="workspace-body" data-tab={tab}>
         <section className="workspace-main" aria-label="Conversation">
-          <ChatView
-            chatting={chatting}
-            written={written}
-            agents={agents.map(({ name }) => name)}
-            onExample={(example) => {
-              tryExample(example);
-              // Where it does not bring up a keyboard that hides the answer.
-              if (matchMedia("(hover: hover)").matches) field.current?.focus();
-            }}
-            field={field}
-          />
+          <ViewBoundary>
+            <ChatView
+              chatting={chatting}
+              written={written}
+              agents={agents.map(({ name }) => name)}
+              onExample={(example) => {
+                tryExample(example);
+                // Where it does not bring up a keyboard that hides the answer.
+                if (matchMedia("(hover: hover)").matches) field.current?.focus();
+              }}
+              field={field}
+            />
+          </ViewBoundary>
         </section>
         <Side tab={side} setTab={setTab} count={variables.size}>
-          <SideContent
-            tab={side}
-            exists={exists}
-            revision={revision}
-            selected={tabs.variable}
-            setSelected={tabs.setVariable}
-            plan={tabs.plan}
-            setPlan={tabs.setPlan}
-            events={events}
-            chatting={chatting}
-          />
+          <ViewBoundary key={side}>
+            <SideContent
+              tab={side}
+              exists={exists}
+              revision={revision}
+              selected={tabs.variable}
+              setSelected={tabs.setVariable}
+              plan={tabs.plan}
+              setPlan={tabs.setPlan}
+              events={events}
+              chatting={chatting}
+            />
+          </ViewBoundary>
         </Side>
       </main>
       <BottomTabs tab={tab} setTab={setTab} count={variables.size} />
@@ -96,28 +99,10 @@ function useParts({ session, loaded, agent, onChange, onBegin }: ConversationPag
   useEffect(() => {
     if (newest !== undefined) change();
   }, [newest, change]);
-  useOthers(events.events, chatting);
+  useOthers(events, chatting);
   const variables = useVariableInfos(session, revision, exists);
   const written = useWritten(session, revision, hasAnswer && !chatting.isBusy);
   return { chatting, revision, exists, events, variables, written };
-}
-
-/** Takes over what has been asked and answered elsewhere: on another device, by a program. */
-function useOthers(events: readonly ConversationEvent[], chatting: Chatting): void {
-  const { messages, isBusy, reload } = chatting;
-  const last = events.findLast(({ type }) => type === "turn.done");
-  const seen = useRef<number>(undefined);
-  useEffect(() => {
-    if (last === undefined || isBusy || last.id === seen.current) return;
-    seen.current = last.id;
-    // What waited here may have been decided elsewhere: then the same answer has gone on.
-    const isShown = messages.some(({ id, parts }) => id === last.turn && !parts.some(isWaiting));
-    if (!isShown) reload();
-  }, [last, isBusy, messages, reload]);
-}
-
-function isWaiting(part: UIMessage["parts"][number]): boolean {
-  return isToolPart(part) && part.state === "approval-requested";
 }
 
 /** An example is asked of the agent that knows the answer. */
@@ -142,14 +127,24 @@ function useNewPlans(
 ): void {
   const last = events.findLast(({ type }) => type === "plan.proposed");
   const [id, plan] = [last?.id ?? 0, last?.plan];
-  // What was there before is no news.
+  // Plans of the past are no news. Their events may come in several batches.
   const seen = useRef(existed ? undefined : 0);
   useEffect(() => {
-    if (!isLive) return;
-    if (seen.current !== undefined && id > seen.current) show(plan);
+    if (!isLive) return undefined;
+    if (seen.current === undefined) {
+      const timer = setTimeout(() => {
+        seen.current = id;
+      }, PAST_ENDS_AFTER_MS);
+      return () => clearTimeout(timer);
+    }
+    if (id > seen.current) show(plan);
     seen.current = id;
-  }, [id, plan, isLive, show]);
+    return undefined;
+  }, [events, id, plan, isLive, show]);
 }
+
+/** Without an event for so long, the past has arrived. */
+const PAST_ENDS_AFTER_MS = 1_000;
 
 /** On a phone `tab` is all that is shown; else `side` beside the messages. */
 function useTabs() {

@@ -72,7 +72,9 @@ export function Header(props: HeaderProps) {
 /** Pressed, it is a field: Enter keeps what is written there, Escape does not. */
 function Title({ title, rename }: Pick<HeaderProps, "title" | "rename">) {
   const [draft, setDraft] = useState<string>();
-  useEffect(() => setDraft(undefined), [title]);
+  useEffect(() => {
+    setDraft(undefined);
+  }, [title]);
   const shown = title ?? "New conversation";
   if (draft === undefined || rename === undefined) {
     return (

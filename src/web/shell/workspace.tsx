@@ -12,6 +12,7 @@ import { useList } from "./use-list.ts";
 import { type Opened, useOpened } from "./use-opened.ts";
 import { begin, newId, useRoute } from "./use-route.ts";
 import { useTheme } from "./use-theme.ts";
+import { ViewBoundary } from "../view-boundary.tsx";
 import "./workspace.css";
 
 /** From here on the list of conversations stands beside what it lists. */
@@ -46,13 +47,15 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
         aria-label="Conversations"
         hidden={!isOpen}
       >
-        <Conversations
-          list={list}
-          current={id}
-          onNew={() => open(newId())}
-          onImport={(file) => run(async () => open(await api.import(file)))}
-          onLeave={closeDrawer}
-        />
+        <ViewBoundary>
+          <Conversations
+            list={list}
+            current={id}
+            onNew={() => open(newId())}
+            onImport={(file) => run(async () => open(await api.import(file)))}
+            onLeave={closeDrawer}
+          />
+        </ViewBoundary>
       </nav>
       <div className="workspace-conversation" inert={isDrawer}>
         {trouble !== undefined && <TroubleNote trouble={trouble} dismiss={forget} />}
@@ -101,14 +104,15 @@ function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
         <TroubleNote trouble={opened.trouble} retry={opened.retry} />
       )}
       {opened.loaded !== undefined && (
-        <ConversationPage
-          {...chosen}
-          key={id}
-          session={opened.session}
-          loaded={opened.loaded}
-          onChange={change}
-          onBegin={onBegin}
-        />
+        <ViewBoundary key={id}>
+          <ConversationPage
+            {...chosen}
+            session={opened.session}
+            loaded={opened.loaded}
+            onChange={change}
+            onBegin={onBegin}
+          />
+        </ViewBoundary>
       )}
       {question !== undefined && <Confirm {...question} onNo={close} />}
     </>
@@ -129,7 +133,9 @@ function useTrouble() {
 function useDrawer() {
   const isWide = useMedia(`(min-width: ${WIDE_PX}px)`);
   const [isOpen, setOpen] = useState(isWide);
-  useEffect(() => setOpen(isWide), [isWide]);
+  useEffect(() => {
+    setOpen(isWide);
+  }, [isWide]);
   const closeDrawer = useCallback(() => {
     if (!isWide) setOpen(false);
   }, [isWide]);

@@ -79,7 +79,9 @@ function Rows({ records, name, shown, order, sorting, onSort }: RowsProps) {
   const count = shown?.length ?? records.count;
   const stretch = stretchAt(position.scrollTop, { ...position, count, rowHeight: ROW_HEIGHT });
   const { from, to } = stretch;
-  useLayoutEffect(() => frame.current?.scrollTo({ top: 0 }), [order]);
+  useLayoutEffect(() => {
+    frame.current?.scrollTo({ top: 0 });
+  }, [order]);
   useEffect(() => {
     if (shown === undefined) need(from, to);
   }, [shown, need, from, to]);

@@ -135,16 +135,11 @@ function faultIn(text: string): string | undefined {
   }
 }
 
-/** A write says anew how long it lives, whether it stays, and what it is. */
 async function put(session: Session, info: VariableInfo, { text, etag }: Opened): Promise<void> {
-  const { name, type, pinned, expiresAt, description } = info;
-  const contentType = type === "string" ? "text/plain" : "application/json";
-  const ms = expiresAt === undefined ? undefined : Date.parse(expiresAt) - Date.now();
-  await session.client.conversation(session.conversation).variables.put(name, new Blob([text]), {
+  const contentType = info.type === "string" ? "text/plain" : "application/json";
+  const { variables } = session.client.conversation(session.conversation);
+  await variables.put(info.name, new Blob([text]), {
     contentType,
-    pin: pinned,
     ...(etag === undefined ? {} : { ifMatch: etag }),
-    ...(ms === undefined ? {} : { ttl: Math.max(1, Math.round(ms / 1_000)) }),
-    ...(description === undefined ? {} : { description }),
   });
 }

@@ -73,7 +73,9 @@ function ArrayView({ session, info }: ValueViewProps) {
   const records = useRecords(session, info);
   const [chosen, setChosen] = useState<Form>();
   const { need } = records;
-  useEffect(() => need(0, 1), [need]);
+  useEffect(() => {
+    need(0, 1);
+  }, [need]);
   if (records.rows.length === 0 && records.error !== undefined) {
     return <Problem error={records.error} />;
   }

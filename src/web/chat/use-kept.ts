@@ -1,0 +1,56 @@
+import type { UseChatHelpers } from "@ai-sdk/react";
+import type { UIMessage } from "ai";
+import { useCallback, useRef, useState } from "react";
+import type { Session } from "../session.ts";
+import { loadMessages } from "./load-messages.ts";
+
+interface KeptOptions {
+  readonly session: Session;
+  /** Where the messages go on that were loaded first. */
+  readonly next: string | undefined;
+  readonly chat: Pick<UseChatHelpers<UIMessage>, "setMessages" | "resumeStream">;
+  readonly isBusy: boolean;
+}
+
+/** The messages that the server has, in place of those that the page shows. */
+export function useKept({ session, chat, isBusy, ...first }: KeptOptions) {
+  const { setMessages, resumeStream } = chat;
+  const [next, setNext] = useState(first.next);
+  const isBusyNow = useRef(isBusy);
+  isBusyNow.current = isBusy;
+  const lastLoad = useRef<Promise<unknown>>(undefined);
+  const reload = useCallback(async () => {
+    // One after the other: an older answer must not replace a newer one.
+    const load = Promise.resolve(lastLoad.current).then(() => loadMessages(session));
+    lastLoad.current = load.catch(() => undefined);
+    const page = await load;
+    // Somebody has asked in the meantime: the server did not have that yet.
+    if (isBusyNow.current) return;
+    setMessages([...page.messages]);
+    setNext(page.next);
+  }, [session, setMessages]);
+  const loadEarlier = async () => {
+    const page = await loadMessages(session, next);
+    setMessages((known) => [...page.messages, ...known]);
+    setNext(page.next);
+  };
+  const joins = useRef(0);
+  const join = useCallback(async () => {
+    const before = joins.current;
+    await resumeStream();
+    // The turn had ended already.
+    if (joins.current === before) await reload();
+  }, [reload, resumeStream]);
+  return {
+    /** Undefined if there are no older ones. */
+    earlier: next === undefined ? undefined : loadEarlier,
+    reload,
+    /** Shows the turn that runs on the server, too. */
+    join,
+    /** Loads the question before the stream of its turn is read. */
+    onJoined: () => {
+      joins.current++;
+      return reload();
+    },
+  };
+}

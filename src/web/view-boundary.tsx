@@ -1,0 +1,41 @@
+import { Component, type ReactNode } from "react";
+import "./view-boundary.css";
+
+interface ViewBoundaryProps {
+  readonly children: ReactNode;
+}
+
+interface ViewBoundaryState {
+  readonly hasFailed: boolean;
+  readonly wasReloaded: boolean;
+}
+
+/**
+ * Shows a note in place of a view that throws while React renders it or runs its effects; the rest of the
+ * page stays usable. Errors in event handlers do not reach it. The button renders the view again; after a
+ * second failure it reloads the page, which also fetches code that a deployment has replaced.
+ */
+export class ViewBoundary extends Component<ViewBoundaryProps, ViewBoundaryState> {
+  override state: ViewBoundaryState = { hasFailed: false, wasReloaded: false };
+
+  static getDerivedStateFromError(): Partial<ViewBoundaryState> {
+    return { hasFailed: true };
+  }
+
+  readonly #reload = () => {
+    if (this.state.wasReloaded) location.reload();
+    else this.setState({ hasFailed: false, wasReloaded: true });
+  };
+
+  override render(): ReactNode {
+    if (!this.state.hasFailed) return this.props.children;
+    return (
+      <p className="view-failed" role="alert">
+        This view failed.{" "}
+        <button type="button" className="button" onClick={this.#reload}>
+          Reload it
+        </button>
+      </p>
+    );
+  }
+}

@@ -1,0 +1,71 @@
+import type { Page } from "playwright-core";
+import { describe, expect } from "vitest";
+import { ask, it } from "../support/page-test.ts";
+import { listed, variablesPage } from "../support/variables-page.ts";
+
+/** React reports what a view throws; the test is about what a person sees. */
+const forgives = /TypeError|Failed to (?:load|fetch)|Unable to preload/;
+
+const failure = (page: Page) => page.getByRole("alert").filter({ hasText: "This view failed." });
+
+const reload = (page: Page) => failure(page).getByRole("button", { name: "Reload it" }).click();
+
+describe("a view that throws", () => {
+  it("leaves the other views usable, and is reloaded by itself", async ({ open, demo }) => {
+    const { page } = await variablesPage({ open, demo, forgives });
+    const lists = /\/variables\?last=/;
+    await page.route(lists, (route) => route.fulfill({ json: { variables: [null] } }));
+    await ask(page, "Hello");
+    await failure(page).waitFor();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    expect(await failure(page).count()).toBe(1);
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByRole("region", { name: "Events" }).waitFor();
+    expect(await failure(page).count()).toBe(0);
+    await page.getByRole("tab", { name: /Variables/ }).click();
+    await failure(page).waitFor();
+    await page.unroute(lists);
+    await page.getByLabel("Message", { exact: true }).fill("A draft");
+    await reload(page);
+    await listed(page, "first").waitFor();
+    expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("A draft");
+  });
+
+  it("loads the page again where its code is no longer on the server", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo, forgives });
+    await variables.put("sizes", [{ size: 1 }, { size: 2 }]);
+    await page.route(/records-chart/, (route) => route.abort());
+    const chart = page.getByRole("button", { name: "Chart" });
+    await listed(page, "sizes").click();
+    await chart.click();
+    await reload(page);
+    await chart.click();
+    await page.unroute(/records-chart/);
+    await reload(page);
+    await listed(page, "sizes").click();
+    await chart.click();
+    await page.getByRole("group", { name: /^size of \$sizes/ }).waitFor();
+  });
+
+  it("is one message, and the conversation stays readable", async ({ open, scripted }) => {
+    scripted.answer("Say a lot of marks.", { kind: "text", text: `${">".repeat(20_000)} deep` });
+    scripted.answer("Say little.", { kind: "text", text: "Still here." });
+    const page = await open(scripted.url, { forgives: /RangeError|Maximum call stack/ });
+    await ask(page, "Say a lot of marks.");
+    await failure(page).waitFor();
+    await ask(page, "Say little.");
+    await page.getByText("Still here.").waitFor();
+    expect(await failure(page).count()).toBe(1);
+  });
+
+  it("leaves a note where the page itself throws", async ({ open, demo }) => {
+    const page = await open(demo.url, { forgives });
+    await page.getByLabel("Message", { exact: true }).waitFor();
+    await page.route(/\/agents$/, (route) => route.fulfill({ json: { agents: [null] } }));
+    await page.reload();
+    await failure(page).waitFor();
+    await page.unroute(/\/agents$/);
+    await reload(page);
+    await page.getByLabel("Message", { exact: true }).waitFor();
+  });
+});
