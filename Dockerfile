@@ -1,13 +1,13 @@
 # The Worker on plain workerd: docker build -t byref . && docker run -p 8787:8787 -v byref:/state \
 #   -e AUTH=bearer -e API_KEYS='{"<a key of your own>": "<tenant>"}' byref
-FROM node:22-slim AS build
+FROM node:24-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci
 COPY . .
 RUN node scripts/workerd-bundle.ts /app
 
-FROM node:22-slim
+FROM node:24-slim
 # Models and MCP servers are asked over TLS.
 RUN apt-get update \
   && apt-get install -y --no-install-recommends ca-certificates \

@@ -7,7 +7,9 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { errorCodes } from "../src/errors.ts";
 
 export interface FrontOptions {
   readonly port: number;
@@ -18,7 +20,34 @@ export interface FrontOptions {
   readonly secret: string;
   /** False while wrangler is being restarted: then nobody is asked. */
   readonly isUp: () => boolean;
+  /** Called with the number of bytes that the Worker has taken or sent. */
+  readonly onBytes?: (count: number) => void;
 }
+
+/** Less than this is read before its connection can be closed. */
+const LARGE_BYTES = 65_536;
+const REFUSES_WITHIN_MS = 5_000;
+
+/** An answer of this listener itself. */
+interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly title: string;
+  readonly detail?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const RESTARTING: Refusal = {
+  status: 503,
+  code: "restarting",
+  title: "The local Worker is being restarted",
+  headers: { "retry-after": "2" },
+};
+const NO_ANSWER: Refusal = {
+  status: 502,
+  code: "no_answer",
+  title: "The local Worker closed the connection without an answer",
+};
 
 /**
  * The listener in front of wrangler. Local wrangler takes the Host that the Worker sees from a header
@@ -27,26 +56,16 @@ export interface FrontOptions {
  */
 export async function startFront(options: FrontOptions): Promise<Server> {
   const { port, ip, isUp } = options;
-  const server = createServer({ shouldUpgradeCallback: isWebSocket }, (incoming, outgoing) => {
-    if (!isUp()) return refuse(incoming, outgoing);
-    const inner = requestBehind(incoming, options);
-    inner.on("response", (response) => {
-      outgoing.writeHead(response.statusCode ?? 502, response.headers);
-      outgoing.flushHeaders();
-      response.pipe(outgoing);
-      response.on("error", () => outgoing.destroy());
-    });
-    inner.on("error", () => {
-      if (outgoing.headersSent) outgoing.destroy();
-      else refuse(incoming, outgoing);
-    });
-    // A client that goes away takes its request with it.
-    outgoing.on("close", () => inner.destroy());
-    incoming.pipe(inner);
+  const settings = { shouldUpgradeCallback: isWebSocket, requireHostHeader: false };
+  const server = createServer(settings, (incoming, outgoing) => {
+    const refusal = isUp() ? refusalOf(incoming) : RESTARTING;
+    if (refusal === undefined) passOn(incoming, outgoing, options);
+    else refuse(incoming, outgoing, refusal);
   });
   server.on("upgrade", (incoming: IncomingMessage, outer: Duplex, head: Buffer) => {
-    if (isUp()) passUpgradeOn(requestBehind(incoming, options), outer, head);
-    else outer.destroy();
+    const refusal = isUp() ? refusalOf(incoming) : RESTARTING;
+    if (refusal === undefined) passUpgradeOn(requestBehind(incoming, options), outer, head);
+    else refuseUpgrade(outer, refusal);
   });
   await new Promise<void>((done, fail) => {
     server.once("error", fail);
@@ -55,21 +74,144 @@ export async function startFront(options: FrontOptions): Promise<Server> {
   return server;
 }
 
+/** What wrangler would not read as a client means it, or keeps for itself. */
+function refusalOf({ url = "", headers, rawHeaders }: IncomingMessage): Refusal | undefined {
+  const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
+  if (hosts.length !== 1 || !isHost(headers.host ?? "")) {
+    return badRequest("The request needs one Host header with a name and, if any, a port.");
+  }
+  if (!url.startsWith("/") || !URL.canParse(`http://localhost${url}`)) {
+    return badRequest("The target of the request must be a path that begins with a slash.");
+  }
+  if (!isWranglersOwn(url)) return undefined;
+  const detail = "Paths below /cdn-cgi belong to wrangler, and are not served.";
+  return { ...errorCodes.not_found, code: "not_found", detail };
+}
+
+function badRequest(detail: string): Refusal {
+  return { ...errorCodes.bad_request, code: "bad_request", detail };
+}
+
+function isHost(host: string): boolean {
+  return /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i.test(host) && URL.canParse(`http://${host}`);
+}
+
+/** Its explorer and its handlers of alarms, mail and schedules, in whatever way the path is written. */
+function isWranglersOwn(target: string): boolean {
+  const path = new URL(`http://localhost${target}`).pathname;
+  // A path with another escape that is not UTF-8 is none of them, but may still begin like them.
+  const plain = path.replaceAll(/%[\da-f]{2}/gi, (code) =>
+    String.fromCharCode(Number.parseInt(code.slice(1), 16)),
+  );
+  return /^[/\\]*cdn-cgi(?![\w-])/i.test(plain);
+}
+
 /** Any other offer to upgrade may be passed over. */
 function isWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
 
+function passOn(incoming: IncomingMessage, outgoing: ServerResponse, options: FrontOptions): void {
+  const inner = requestBehind(incoming, options, ofMessage(incoming.headers));
+  let hasAnswered = false;
+  inner.on("response", (response) => {
+    hasAnswered = true;
+    if (hasLostAnswer(incoming, response)) askWithoutBody(incoming, outgoing, options);
+    else passAnswerOn(response, outgoing, options);
+    // A Worker may answer before it has read everything. The client reads that once it has sent the rest.
+    response.on("end", () => incoming.unpipe(inner).resume());
+  });
+  inner.on("error", (error: NodeJS.ErrnoException) => {
+    if (hasAnswered) return;
+    const isDown = !options.isUp() || error.code === "ECONNREFUSED";
+    refuse(incoming, outgoing, isDown ? RESTARTING : NO_ANSWER);
+  });
+  // A client that goes away takes its request with it.
+  outgoing.on("close", () => inner.destroy());
+  incoming.pipe(inner);
+}
+
+function passAnswerOn(
+  response: IncomingMessage,
+  outgoing: ServerResponse,
+  { onBytes }: FrontOptions,
+): void {
+  outgoing.writeHead(response.statusCode ?? 502, ofMessage(response.headers));
+  outgoing.flushHeaders();
+  response.pipe(outgoing);
+  if (onBytes !== undefined) response.on("data", (chunk: Buffer) => onBytes(chunk.length));
+  response.on("error", () => outgoing.destroy());
+}
+
+/**
+ * True for an error of wrangler's own. It passes requests on by a connection inside of itself, and loses the
+ * answer of a Worker that refuses a large body and hangs up.
+ */
+function hasLostAnswer({ headers }: IncomingMessage, response: IncomingMessage): boolean {
+  const { statusCode, headers: answered } = response;
+  const isWranglers = statusCode === 500 && answered["content-type"]?.startsWith("text/plain");
+  return isWranglers === true && Number(headers["content-length"]) >= LARGE_BYTES;
+}
+
+/** A Worker refuses a body by its declared length. It cannot do anything else without the body. */
+function askWithoutBody(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  options: FrontOptions,
+): void {
+  const asked = requestBehind(incoming, options, ofMessage(incoming.headers));
+  asked.setTimeout(REFUSES_WITHIN_MS, () => asked.destroy(new Error("No answer.")));
+  asked.on("response", (response) => {
+    response.on("end", () => asked.destroy());
+    passAnswerOn(response, outgoing, options);
+  });
+  asked.on("error", (e) => {
+    console.error("ASKED", e);
+    if (!outgoing.headersSent) refuse(incoming, outgoing, NO_ANSWER);
+  });
+  outgoing.on("close", () => asked.destroy());
+  asked.flushHeaders();
+}
+
+/**
+ * Reads on when writing fails. A Worker that refuses an upload answers and hangs up; by default the failed
+ * write would discard that answer.
+ */
+class PatientSocket extends Socket {
+  readonly #onBytes: ((count: number) => void) | undefined;
+
+  constructor(onBytes: ((count: number) => void) | undefined) {
+    super();
+    this.#onBytes = onBytes;
+  }
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, done: () => void): void {
+    super._write(chunk, encoding, this.#after(chunk.length, done));
+  }
+
+  override _writev(chunks: { chunk: Buffer; encoding: BufferEncoding }[], done: () => void): void {
+    const length = chunks.reduce((sum, { chunk }) => sum + chunk.length, 0);
+    super._writev?.(chunks, this.#after(length, done));
+  }
+
+  #after(count: number, done: () => void) {
+    return (error?: Error | null) => {
+      if (!error) this.#onBytes?.(count);
+      done();
+    };
+  }
+}
+
 function requestBehind(
   incoming: IncomingMessage,
-  { innerPort, secret }: FrontOptions,
+  { innerPort, secret, onBytes }: FrontOptions,
+  headers = incoming.headers,
 ): ClientRequest {
   return request({
-    host: "127.0.0.1",
-    port: innerPort,
+    createConnection: () => new PatientSocket(onBytes).connect(innerPort, "127.0.0.1"),
     method: incoming.method,
     path: incoming.url,
-    headers: { ...passedOn(incoming.headers), "x-byref-local": secret },
+    headers: { ...passedOn(headers), "x-byref-local": secret },
   });
 }
 
@@ -95,21 +237,48 @@ function passUpgradeOn(inner: ClientRequest, outer: Duplex, head: Buffer): void 
   inner.end();
 }
 
-function headOf({ statusCode, statusMessage }: IncomingMessage, pairs: readonly string[]): string {
+type StatusLine = Pick<IncomingMessage, "statusCode" | "statusMessage">;
+
+function headOf({ statusCode, statusMessage }: StatusLine, pairs: readonly string[]): string {
   const lines = pairs.flatMap((name, at) => (at % 2 === 0 ? [`${name}: ${pairs[at + 1]}`] : []));
   return [`HTTP/1.1 ${statusCode} ${statusMessage}`, ...lines, "", ""].join("\r\n");
 }
 
-function refuse(incoming: IncomingMessage, outgoing: ServerResponse): void {
-  const headers = { "content-type": "application/problem+json", "retry-after": "2" };
-  const title = "The local Worker is being restarted";
-  const problem = { type: "urn:byref:restarting", title, status: 503, code: "restarting" };
-  outgoing.writeHead(503, headers).end(JSON.stringify(problem));
+function refuse(incoming: IncomingMessage, outgoing: ServerResponse, refusal: Refusal): void {
+  const { headers, body } = problemOf(refusal);
+  outgoing.writeHead(refusal.status, headers).end(body);
   incoming.resume();
+}
+
+function refuseUpgrade(outer: Duplex, refusal: Refusal): void {
+  const { headers, body } = problemOf(refusal);
+  const pairs = Object.entries({ ...headers, connection: "close" }).flat();
+  outer.on("error", () => outer.destroy());
+  outer.end(headOf({ statusCode: refusal.status, statusMessage: refusal.title }, pairs) + body);
+}
+
+function problemOf({ headers, status, code, title, detail }: Refusal) {
+  const body = JSON.stringify({ type: `urn:byref:${code}`, title, status, detail, code });
+  const type = "application/problem+json";
+  const length = String(Buffer.byteLength(body));
+  return { headers: { "content-type": type, "content-length": length, ...headers }, body };
 }
 
 function passedOn(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const isTrusted = (name: string) =>
     !name.startsWith("mf-") && !name.startsWith("x-forwarded-") && name !== "x-byref-local";
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => isTrusted(name)));
+  // This listener has answered `Expect` itself.
+  return without(headers, (name) => !isTrusted(name) || name === "expect");
+}
+
+/** Each side has connections of its own; but an upgrade is asked for in these headers. */
+function ofMessage(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  return without(headers, (name) => name === "connection" || name === "keep-alive");
+}
+
+function without(
+  headers: IncomingHttpHeaders,
+  isDropped: (name: string) => boolean,
+): IncomingHttpHeaders {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isDropped(name)));
 }

@@ -1,13 +1,17 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { Server } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { settingNames } from "../src/edge/settings.ts";
 import { startFront } from "./local-front.ts";
-import { ensurePage } from "./page.ts";
-import { Supervisor } from "./supervisor.ts";
+import { ownConfig } from "./own-config.ts";
+import { copyPage } from "./page.ts";
+import type { Mark } from "./processes.ts";
+import { superviseSandbox } from "./sandbox-process.ts";
+import { lockState } from "./state-lock.ts";
+import { PATIENT, type Supervised, Supervisor } from "./supervisor.ts";
 import { startWrangler } from "./wrangler-process.ts";
 
 /** Below those that a system gives to connections: one of these could be taken before somebody listens. */
@@ -39,41 +43,88 @@ export interface LocalWorker {
  * answering it is restarted on the same state: the listener in front stays, and answers 503 meanwhile.
  */
 export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
-  const { port, listen, say = () => undefined } = options;
+  const lock = await lockState(options.stateDir, options.port);
+  try {
+    const worker = await startOn(lock.mark, options);
+    return { ...worker, exited: worker.exited.finally(lock.release) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function startOn(mark: Mark, options: LocalWorkerOptions): Promise<LocalWorker> {
+  const { port, listen, signal, say = () => undefined } = options;
   const ip = listen === "loopback" ? "127.0.0.1" : "0.0.0.0";
   await requireFree(port, ip);
-  ensurePage();
   const innerPort = await freePort();
   const secret = randomBytes(32).toString("hex");
   const stateDir = resolve(options.stateDir);
-  const envFile = writeEnvFile(stateDir, { ...options.settings, LOCAL_SECRET: secret });
-  const start = () => startWrangler({ port: innerPort, stateDir, envFile, say });
-  const supervisor = new Supervisor({ start, url: `http://127.0.0.1:${innerPort}/health`, say });
+  const { runsOwnWorker, servesOwnPage } = ownConfig();
+  const sandbox = runsOwnWorker ? await startSandbox(stateDir, mark, say) : undefined;
+  const local = { LOCAL_SECRET: secret, LOCAL_SANDBOX: sandbox?.url };
+  const envFile = join(stateDir, `settings-${process.pid}-${Date.now()}.env`);
+  const main = sandbox === undefined ? undefined : "scripts/local/worker.ts";
+  const assets = servesOwnPage ? join(stateDir, "page") : undefined;
+  if (assets !== undefined) copyPage(assets);
+  let bytes = 0;
+  const worker = new Supervisor({
+    name: "Worker",
+    restart: "it is restarted on the same state",
+    start: () => {
+      // Anew each time: the file goes with the processes that read it.
+      writeEnvFile(envFile, { ...options.settings, ...local });
+      return startWrangler({ port: innerPort, stateDir, envFile, main, assets, mark, say });
+    },
+    url: `http://127.0.0.1:${innerPort}/health`,
+    patience: PATIENT,
+    bytes: () => bytes,
+    say,
+  });
+  const stop = await ready([worker, sandbox?.supervisor], envFile, signal);
+  const isUp = () => worker.isUp;
+  const onBytes = (count: number) => {
+    bytes += count;
+  };
+  const front = await startFront({ port, ip, innerPort, secret, isUp, onBytes });
+  void sandbox?.supervisor.watch();
+  const exited = worker.watch().finally(async () => {
+    await stop();
+    closeFront(front);
+  });
+  return { url: `http://localhost:${port}`, exited, stop };
+}
+
+async function startSandbox(stateDir: string, mark: Mark, say: (line: string) => void) {
+  const folder = join(stateDir, "sandbox");
+  return superviseSandbox({ folder, port: await freePort(), mark, say });
+}
+
+/** Waits until all of them answer, or rejects. Whatever ends this process ends them, and the settings. */
+async function ready(
+  given: readonly (Supervisor<Supervised> | undefined)[],
+  envFile: string,
+  signal: AbortSignal | undefined,
+): Promise<() => Promise<void>> {
+  const all = given.filter((one) => one !== undefined);
   const removeEnvFile = () => rmSync(envFile, { force: true });
-  // Whatever ends this process, it leaves neither a server nor a file with keys behind.
   const onExit = () => {
-    supervisor.current.kill();
+    for (const { current } of all) current.kill();
     removeEnvFile();
   };
   process.once("exit", onExit);
   const stop = async () => {
-    await supervisor.stop();
+    await Promise.all(all.map((one) => one.stop()));
+    process.off("exit", onExit);
     removeEnvFile();
   };
-  options.signal?.addEventListener("abort", () => void stop(), { once: true });
-  if (options.signal?.aborted === true) void stop();
-  if (!(await supervisor.ready())) {
-    await stop();
-    process.off("exit", onExit);
-    throw new Error(`The local Worker did not start.\n${supervisor.current.said()}`);
-  }
-  const front = await startFront({ port, ip, innerPort, secret, isUp: () => supervisor.isUp });
-  const exited = supervisor.watch().finally(() => {
-    process.off("exit", onExit);
-    removeEnvFile();
-    closeFront(front);
-  });
-  return { url: `http://localhost:${port}`, exited, stop };
+  signal?.addEventListener("abort", () => void stop(), { once: true });
+  if (signal?.aborted === true) void stop();
+  const areReady = await Promise.all(all.map((one) => one.ready()));
+  if (areReady.every(Boolean)) return stop;
+  await stop();
+  const said = all.map(({ current }) => current.said()).join("");
+  throw new Error(`The local Worker did not start.\n${said}`);
 }
 
 function closeFront(front: Server): void {
@@ -121,16 +172,13 @@ export async function freePort(): Promise<number> {
 }
 
 /** Readable by the owner alone: command lines, where `--var` would put keys, are not. */
-function writeEnvFile(stateDir: string, settings: LocalWorkerOptions["settings"]): string {
-  mkdirSync(stateDir, { recursive: true });
-  const path = join(stateDir, `settings-${process.pid}-${Date.now()}.env`);
-  const lines = settingNames.flatMap((name) => {
+function writeEnvFile(path: string, settings: LocalWorkerOptions["settings"]): void {
+  const lines = [...settingNames, "LOCAL_SANDBOX"].flatMap((name) => {
     const value = settings[name];
     return value === undefined || value === "" ? [] : [`${name}=${quoted(name, value)}`];
   });
   writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o600 });
   chmodSync(path, 0o600);
-  return path;
 }
 
 /** As dotenv reads it: any of three quotes, no escapes but for a dollar, which it would expand. */

@@ -2,13 +2,17 @@
  * The Worker on plain workerd, without wrangler: `npm run start:workerd`, and what a container runs. No
  * bucket, so values stay in SQLite; no rate limit; no `run_code`.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { codeOf, messageOf } from "../src/errors.ts";
+import { modelKinds, modelNamed } from "../src/edge/models/model-settings.ts";
 import { readSettings, settingNames } from "../src/edge/settings.ts";
+import type { Mark } from "./processes.ts";
+import { lockState } from "./state-lock.ts";
 import { stopSignal } from "./stop-signal.ts";
+import { spawnTied, type TiedProcess } from "./tied-process.ts";
 
 const STOPS_WITHIN_MS = 5_000;
 /** Where workerd says that it listens: a file descriptor. */
@@ -30,30 +34,25 @@ try {
 
 /** Resolves with the exit code: 0 if it was told to stop. */
 async function serve(): Promise<number> {
-  readSettings(process.env);
+  modelNamed(readSettings(process.env), modelKinds);
   if (AUTH === "") {
     throw new Error(
       "AUTH must be set: bearer or jwt; or none, which answers to this machine alone.",
     );
   }
   const stopping = stopSignal();
-  const child = start(await bundle());
-  const exited = new Promise<number>((done) => {
-    child.once("error", (error) => {
-      console.error(error.message);
-      done(1);
-    });
-    child.once("exit", (code) => done(code ?? 1));
-  });
-  process.once("exit", () => child.kill("SIGKILL"));
+  const lock = await lockState(STATE_DIR, Number(PORT));
+  const { child, exited, kill } = start(await bundle(), lock.mark);
+  process.once("exit", kill);
   stopping.addEventListener("abort", () => {
     child.kill("SIGTERM");
     // A stream that somebody reads would keep it.
-    setTimeout(() => child.kill("SIGKILL"), STOPS_WITHIN_MS).unref();
+    setTimeout(kill, STOPS_WITHIN_MS).unref();
   });
-  if (stopping.aborted) child.kill("SIGKILL");
+  if (stopping.aborted) kill();
   sayWhenReady(child).catch((error: unknown) => console.error(messageOf(error)));
   const code = await exited;
+  lock.release();
   if (stopping.aborted) return 0;
   console.error("workerd has ended.");
   return code === 0 ? 1 : code;
@@ -68,7 +67,7 @@ async function bundle(): Promise<string> {
   return folder;
 }
 
-function start(folder: string): ChildProcess {
+function start(folder: string, mark: Mark): TiedProcess {
   const objects = resolve(STATE_DIR, "objects");
   mkdirSync(objects, { recursive: true, mode: 0o700 });
   const ip = AUTH === "none" ? "127.0.0.1" : "0.0.0.0";
@@ -83,9 +82,9 @@ function start(folder: string): ChildProcess {
   // The settings by name, and nothing else of this environment: not on the command line, nor in a file.
   const names = [...settingNames, ...TRUST];
   const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
-  return spawn(workerd, ["serve", ...places, config], {
-    stdio: ["ignore", "inherit", "inherit", "pipe"],
-    env: { ...env, LOCAL_SECRET: undefined },
+  return spawnTied([workerd, "serve", ...places, config], {
+    outputs: ["inherit", "inherit", "pipe"],
+    env: { ...env, ...mark, LOCAL_SECRET: undefined },
   });
 }
 

@@ -1,5 +1,6 @@
 /** The main job: `npm start`. Settings come from the environment; docs/guides/operating.md names them. */
 import { codeOf, messageOf } from "../src/errors.ts";
+import { modelKinds, modelNamed } from "../src/edge/models/model-settings.ts";
 import { readSettings } from "../src/edge/settings.ts";
 import { startLocalWorker } from "./local-worker.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -13,7 +14,7 @@ const settings = { ...process.env, AUTH: auth, LOCAL_SECRET: undefined };
 const stopping = stopSignal();
 
 try {
-  readSettings(settings);
+  modelNamed(readSettings(settings), modelKinds);
   const listen = auth === "none" ? "loopback" : "everywhere";
   const worker = await startLocalWorker({
     port,

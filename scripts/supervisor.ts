@@ -4,23 +4,57 @@ import { setTimeout as wait } from "node:timers/promises";
 const ANSWERS_WITHIN_MS = 1_000;
 const PAUSE_MS = 1_000;
 const PAUSE_AFTER_SILENCE_MS = 250;
-/**
- * Unanswered questions in a row after which a process is given up: one that has used so much CPU meanwhile
- * is in a loop; one that has not is crowded out by others, and may need longer. Counted, not timed: a
- * machine that sleeps asks none.
- */
-const MAX_UNANSWERED = { busy: 2, unknown: 6, crowded: 24 };
-const BUSY_CPU_MS = 2_500;
+/** So much passed through the listener since the last question: it is slow, and not in a loop. */
+const PROGRESS_BYTES = 256 * 1_024;
 const STARTS_WITHIN_MS = 60_000;
+const MAX_RESTARTS = 3;
+
+/**
+ * Unanswered questions in a row after which a process is given up. Counted, not timed: a machine that sleeps
+ * asks none.
+ */
+export interface Patience {
+  /** It has lost one of its own processes since it last answered. */
+  readonly lost: number;
+  /** It has used this much CPU since then: it is in a loop. */
+  readonly busy: number;
+  readonly busyCpuMs: number;
+  /** It has used less: others crowd it out, and it may need longer. */
+  readonly crowded: number;
+  /** Nobody can say how much it has used. */
+  readonly unknown: number;
+}
+
+/** A Worker may be busy for a while: with a large upload, say, on a machine that has much else to do. */
+export const PATIENT: Patience = {
+  lost: 5,
+  busy: 8,
+  busyCpuMs: 10_000,
+  crowded: 24,
+  unknown: 8,
+};
+
+/** What runs code is restarted in a moment, and nothing but code keeps it busy. */
+export const IMPATIENT: Patience = {
+  lost: 1,
+  busy: 2,
+  busyCpuMs: 1_000,
+  crowded: 12,
+  unknown: 3,
+};
 
 /** Something that runs, and can be asked over HTTP whether it does. */
 export interface Supervised {
   /** Its exit code. */
   readonly exited: Promise<number>;
-  /** Called once it answers. */
+  /** Called when it has answered. */
   noteFamily(): void;
+  /** False if a process that it had when it last answered has ended. */
+  isWhole(): boolean;
   /** CPU time that it has used so far, in milliseconds; undefined where that cannot be told. */
   cpuMs(): number | undefined;
+  /** The last of what it wrote. */
+  said(): string;
   /** At once, whatever it does. */
   kill(): void;
   stop(): Promise<void>;
@@ -30,6 +64,12 @@ export interface SupervisorOptions<Process extends Supervised> {
   readonly start: () => Process;
   /** Answers with 200 while all is well. */
   readonly url: string;
+  readonly patience: Patience;
+  /** Bytes that it has taken or sent so far. Default: nobody counts them. */
+  readonly bytes?: () => number;
+  /** What it is called in what is said, and what a restart means. */
+  readonly name: string;
+  readonly restart: string;
   /** Told in a line of each restart, as it begins. */
   readonly say: (line: string) => void;
 }
@@ -46,7 +86,7 @@ export class Supervisor<Process extends Supervised> {
 
   constructor(options: SupervisorOptions<Process>) {
     this.#options = options;
-    this.#current = options.start();
+    this.#current = this.#start();
   }
 
   /** The process as it is now. */
@@ -75,18 +115,19 @@ export class Supervisor<Process extends Supervised> {
 
   /** Resolves with an exit code once it is stopped, or does not come back. Call it once it is ready. */
   async watch(): Promise<number> {
+    const { name, restart, say } = this.#options;
     for (;;) {
       const why = await this.#untilSilent();
       if (this.#isStopping) return this.#current.exited;
       this.#isUp = false;
-      this.#options.say(`The Worker ${why}; it is restarted on the same state.`);
+      say(`The ${name} ${why}; ${restart}.`);
       await this.#end();
       if (this.#isStopping) return 1;
-      this.#current = this.#options.start();
-      if (await this.ready()) continue;
+      if (await this.#restart()) continue;
       const isStopping = this.#isStopping;
       await this.#end();
-      if (!isStopping) this.#options.say("The Worker did not start again.");
+      if (isStopping) return 1;
+      say(`The ${name} did not start again.\n${this.#current.said()}`);
       return 1;
     }
   }
@@ -95,6 +136,25 @@ export class Supervisor<Process extends Supervised> {
     this.#isStopping = true;
     this.#isUp = false;
     await this.#current.stop();
+  }
+
+  /** A start may fail for a reason that passes: another program has just taken the port, say. */
+  async #restart(): Promise<boolean> {
+    for (let left = MAX_RESTARTS; left > 0 && !this.#isStopping; left--) {
+      this.#current = this.#start();
+      if (await this.ready()) return true;
+      await this.#end();
+      if (!this.#isStopping) await wait(PAUSE_MS);
+    }
+    return false;
+  }
+
+  #start(): Process {
+    const started = this.#options.start();
+    void started.exited.then(() => {
+      if (this.#current === started) this.#isUp = false;
+    });
+    return started;
   }
 
   async #end(): Promise<void> {
@@ -117,7 +177,7 @@ export class Supervisor<Process extends Supervised> {
     void this.#current.exited.then(() => {
       hasExited = true;
     });
-    let cpuMs = this.#current.cpuMs();
+    let { cpuMs, bytes } = this.#usage();
     for (let unanswered = 0; ;) {
       if (this.#isStopping) return "is stopped";
       if (hasExited) {
@@ -125,18 +185,32 @@ export class Supervisor<Process extends Supervised> {
         await wait(PAUSE_AFTER_SILENCE_MS);
         return "has ended";
       }
-      unanswered = (await answers(this.#options.url)) ? 0 : unanswered + 1;
-      if (unanswered === 0) cpuMs = this.#current.cpuMs();
-      else if (unanswered >= patience(cpuMs, this.#current.cpuMs())) return "does not answer";
+      const hasAnswered = await answers(this.#options.url);
+      const usage = this.#usage();
+      if (hasAnswered) this.#current.noteFamily();
+      if (hasAnswered || usage.bytes - bytes >= PROGRESS_BYTES) {
+        unanswered = 0;
+        ({ cpuMs } = usage);
+      } else {
+        unanswered++;
+        if (unanswered >= this.#patience(cpuMs, usage.cpuMs)) return "does not answer";
+      }
+      ({ bytes } = usage);
       const pause = wait(unanswered === 0 ? PAUSE_MS : PAUSE_AFTER_SILENCE_MS);
       await Promise.race([pause, this.#current.exited]);
     }
   }
-}
 
-function patience(before: number | undefined, now: number | undefined): number {
-  if (before === undefined || now === undefined) return MAX_UNANSWERED.unknown;
-  return now - before >= BUSY_CPU_MS ? MAX_UNANSWERED.busy : MAX_UNANSWERED.crowded;
+  #usage() {
+    return { cpuMs: this.#current.cpuMs(), bytes: this.#options.bytes?.() ?? 0 };
+  }
+
+  #patience(before: number | undefined, now: number | undefined): number {
+    const { lost, busy, busyCpuMs, crowded, unknown } = this.#options.patience;
+    if (!this.#current.isWhole()) return lost;
+    if (before === undefined || now === undefined) return unknown;
+    return now - before >= busyCpuMs ? busy : crowded;
+  }
 }
 
 async function answers(url: string): Promise<boolean> {

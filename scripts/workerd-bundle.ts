@@ -1,10 +1,10 @@
 /** What plain workerd serves: `node scripts/workerd-bundle.ts FOLDER`, for an image; with its start script. */
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { unstable_readConfig } from "wrangler";
 import { settingNames } from "../src/edge/settings.ts";
-import { ensurePage, type PageFile, pageFiles } from "./page.ts";
+import { copyPage, type PageFile, pageFiles } from "./page.ts";
 
 const root = join(import.meta.dirname, "..");
 const modules = join(root, "node_modules");
@@ -12,7 +12,8 @@ const modules = join(root, "node_modules");
 /** Writes `index.js`, `main.js`, the page and `config.capnp`. None of them holds a setting. */
 export function bundleForWorkerd(folder: string): void {
   mkdirSync(folder, { recursive: true });
-  ensurePage();
+  const web = join(folder, "web");
+  copyPage(web);
   const wrangler = join(modules, "wrangler/bin/wrangler.js");
   const bundling = ["deploy", "--dry-run", "--minify", `--outdir=${resolve(folder)}`];
   execFileSync(process.execPath, [wrangler, ...bundling], {
@@ -21,8 +22,7 @@ export function bundleForWorkerd(folder: string): void {
     env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
   });
   for (const name of ["README.md", "index.js.map"]) rmSync(join(folder, name), { force: true });
-  cpSync(join(root, "dist/web"), join(folder, "web"), { recursive: true });
-  const page = pageFiles();
+  const page = pageFiles(web);
   writeFileSync(join(folder, "main.js"), mainWith(page));
   writeFileSync(join(folder, "config.capnp"), configFrom(join(root, "wrangler.toml"), page));
 }

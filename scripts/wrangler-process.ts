@@ -1,18 +1,21 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { cpuMsOf, isRunning, type Mark } from "./processes.ts";
+import { spawnTied } from "./tied-process.ts";
 
 const root = join(import.meta.dirname, "..");
 const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
 
 /**
  * Nothing is sent home; the explorer, which would show every object to anyone who reaches the port, is
- * off; and the Worker gets the settings file, not this process's environment.
+ * off, and so is its store of traces, which would grow for ever; and the Worker gets the settings file, not
+ * this process's environment.
  */
 const WRANGLER_ENVIRONMENT = {
   WRANGLER_SEND_METRICS: "false",
   X_LOCAL_EXPLORER: "false",
+  X_LOCAL_OBSERVABILITY: "false",
   CLOUDFLARE_INCLUDE_PROCESS_ENV: "false",
   NO_COLOR: "1",
   CI: "1",
@@ -25,8 +28,15 @@ export interface WranglerOptions {
   readonly port: number;
   /** Where objects and buckets are kept; an absolute path. */
   readonly stateDir: string;
+  /** Deleted if this process ends. */
   readonly envFile: string;
-  /** Told in a line of JSON of each turn, and of what else the Worker has to tell. Default: nobody is. */
+  /** The folder of the page. Default: the one in wrangler.toml. */
+  readonly assets?: string | undefined;
+  /** The Worker's main module. Default: the one in wrangler.toml. */
+  readonly main?: string | undefined;
+  /** What tells these processes from others. */
+  readonly mark: Mark;
+  /** Receives each line of JSON that the Worker logs. Default: nobody does. */
   readonly say?: (line: string) => void;
 }
 
@@ -35,9 +45,11 @@ export interface WranglerProcess {
   readonly exited: Promise<number>;
   /** The last of what it wrote. */
   said(): string;
-  /** Whom to kill if it goes without a word; called once it runs. */
+  /** Takes note of its processes: wrangler replaces its workerd when a source changes. */
   noteFamily(): void;
-  /** Of those that it has started, in milliseconds; undefined where `/proc` does not tell. */
+  /** False if one of those has ended. */
+  isWhole(): boolean;
+  /** CPU time of those, in milliseconds; undefined where `/proc` does not have it. */
   cpuMs(): number | undefined;
   /** At once; waits for nothing. */
   kill(): void;
@@ -45,67 +57,47 @@ export interface WranglerProcess {
   stop(): Promise<void>;
 }
 
-export function startWrangler({ port, stateDir, envFile, say }: WranglerOptions): WranglerProcess {
-  const child = spawn(
-    process.execPath,
-    [
-      wrangler,
-      "dev",
-      `--port=${port}`,
-      "--ip=127.0.0.1",
-      `--persist-to=${stateDir}`,
-      `--env-file=${envFile}`,
-      "--inspector-port=0",
-      "--show-interactive-dev-session=false",
-      "--log-level=log",
-    ],
+export function startWrangler(options: WranglerOptions): WranglerProcess {
+  const { port, stateDir, envFile, assets, main, mark, say } = options;
+  const parameters = [
+    "dev",
+    ...(main === undefined ? [] : [main]),
+    `--port=${port}`,
+    "--ip=127.0.0.1",
+    `--persist-to=${stateDir}`,
+    `--env-file=${envFile}`,
+    ...(assets === undefined ? [] : [`--assets=${assets}`]),
+    "--inspector-port=0",
+    "--show-interactive-dev-session=false",
+    "--log-level=log",
+  ];
+  const { child, exited, said, family, kill } = spawnTied(
+    [process.execPath, wrangler, ...parameters],
     {
       cwd: root,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { ...process.env, ...WRANGLER_ENVIRONMENT },
+      outputs: ["pipe", "pipe"],
+      env: { ...process.env, ...WRANGLER_ENVIRONMENT, ...mark },
+      removes: envFile,
     },
   );
-  const said = collect(child);
   if (say !== undefined) forwardEvents(child, say);
   let known: readonly number[] = [];
-  const kill = (family = familyOf(child.pid)) => {
-    for (const pid of family) killOne(pid);
-  };
-  const exited = new Promise<number>((done) => {
-    child.once("exit", (code) => {
-      // Its own children have another parent now.
-      kill(known.filter(isOfOurs));
-      done(code ?? 1);
-    });
-  });
   return {
     exited,
     said,
+    kill,
     noteFamily: () => {
-      known = familyOf(child.pid).filter((pid) => pid !== child.pid);
+      if (known.length === 0 || !known.every(isRunning)) known = family();
     },
+    isWhole: () => known.every(isRunning),
     cpuMs: () => cpuMsOf(known),
-    kill: () => kill(),
     stop: async () => {
-      // Those that outlive wrangler would not be found any more.
-      const family = familyOf(child.pid);
       child.kill("SIGTERM");
-      const timer = setTimeout(() => kill(family), STOPS_WITHIN_MS);
+      const timer = setTimeout(kill, STOPS_WITHIN_MS);
       await exited;
       clearTimeout(timer);
-      kill(family);
     },
   };
-}
-
-function collect(child: ChildProcess): () => string {
-  let text = "";
-  const add = (chunk: Buffer) => {
-    text = (text + chunk.toString()).slice(-8_000);
-  };
-  child.stdout?.on("data", add);
-  child.stderr?.on("data", add);
-  return () => text;
 }
 
 /** What else wrangler writes is about itself. */
@@ -117,53 +109,5 @@ function forwardEvents({ stdout, stderr }: ChildProcess, say: (line: string) => 
       const [event] = /\{"event":.*\}/.exec(line) ?? [];
       if (event !== undefined) say(event);
     });
-  }
-}
-
-/**
- * The process and all that it started. They share our process group, so that whoever kills that reaches
- * them too.
- */
-function familyOf(root: number | undefined): readonly number[] {
-  if (root === undefined) return [];
-  const { stdout } = spawnSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" });
-  const pairs = (stdout ?? "").split("\n").map((line) => line.trim().split(/ +/).map(Number));
-  const family = [root];
-  // The list grows while it is walked: children, then their children.
-  for (const parent of family) {
-    for (const [pid, ppid] of pairs) {
-      if (pid !== undefined && ppid === parent && !family.includes(pid)) family.push(pid);
-    }
-  }
-  return family;
-}
-
-/** Linux counts CPU time in hundredths of a second. */
-const TICK_MS = 10;
-
-function cpuMsOf(pids: readonly number[]): number | undefined {
-  try {
-    const ticks = pids.map((pid) => {
-      // Behind the name, which may hold anything but ends with the last bracket.
-      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
-      return Number(fields[11]) + Number(fields[12]);
-    });
-    return TICK_MS * ticks.reduce((sum, count) => sum + count, 0);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Is it a program of this project's still? A process's number is given again when it has gone. */
-function isOfOurs(pid: number): boolean {
-  const { stdout } = spawnSync("ps", ["-o", "args=", "-p", String(pid)], { encoding: "utf8" });
-  return (stdout ?? "").includes(join(root, "node_modules"));
-}
-
-function killOne(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {
-    // It has gone already.
   }
 }

@@ -39,12 +39,11 @@ async function start(): Promise<void> {
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
   writeFileSync(envFile, lines.join(""));
   const port = await freePort();
-  worker = startWrangler({ port, stateDir, envFile });
+  worker = startWrangler({ port, stateDir, envFile, mark: { BYREF_STATE_LOCK: stateDir } });
   url = `http://localhost:${port}`;
   await vi.waitFor(async () => {
     expect((await fetch(`${url}/health`)).status, worker.said()).toBe(200);
   }, EVENTUALLY);
-  worker.noteFamily();
 }
 
 /** What `useChat` is made of, over a socket of the machine's own. */

@@ -92,9 +92,9 @@ describe("npm start", () => {
     const text = readFileSync(path, "utf8");
     const names = Array.from(text.matchAll(/^([A-Z_]+)=/gm), (match) => match[1] ?? "");
     const given = ["AUTH", "MODEL", "MODEL_API_KEY", "MODEL_BASE_URL"];
-    // The start script's own, for the port behind.
-    expect(names.toSorted()).toEqual([...given, "LOCAL_SECRET"].toSorted());
-    expect(settingNames).toEqual(expect.arrayContaining(names));
+    // The start script's own: for the port behind, and for the process that runs code.
+    expect(names.toSorted()).toEqual([...given, "LOCAL_SECRET", "LOCAL_SANDBOX"].toSorted());
+    expect([...settingNames, "LOCAL_SANDBOX"]).toEqual(expect.arrayContaining(names));
     expect(text).not.toContain("not-for-the-worker");
   });
 
@@ -179,6 +179,15 @@ describe("npm start", () => {
     });
     expect(response.status).toBe(415);
     expect(await messagesOf(`${server.url}/conversations/plain`)).toEqual([]);
+  });
+
+  it("refuses a second server on its state, and names the first", async () => {
+    const { code, output } = await startInVain({ STATE_DIR: stateDir });
+    expect(code).toBe(1);
+    expect(output).toMatch(new RegExp(`in use by process \\d+,.* port ${server.port}.*STATE_DIR`));
+    expect(output.trim().split("\n")).toHaveLength(1);
+    expect((await fetch(`${server.url}/health`)).status).toBe(200);
+    expect(envFilesIn(stateDir)).toHaveLength(1);
   });
 
   it("stops at Ctrl-C, and has the conversations when it is started again", async () => {
@@ -286,13 +295,13 @@ describe("AUTH=bearer", () => {
   });
 
   // It lists every object by tenant and id, and runs SQL on it.
-  it("opens the local explorer of wrangler to nobody without a key", async () => {
+  it("opens the local explorer of wrangler to nobody, not even with a key", async () => {
     const objects = "/api/workers/durable_objects/namespaces";
     for (const path of ["/explorer", `/explorer${objects}`]) {
       const host = `localhost:${server.port}`;
-      const { status, body } = await get(server.port, { host }, `/cdn-cgi${path}`);
-      expect(body).not.toContain("Conversation");
-      expect(status).toBe(401);
+      const { status, body } = await get(server.port, { host, ...acme }, `/cdn-cgi${path}`);
+      expect(status).toBe(404);
+      expect(JSON.parse(body)).toMatchObject({ code: "not_found" });
     }
   });
 

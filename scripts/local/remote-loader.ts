@@ -1,0 +1,79 @@
+import type { NamedText, SandboxJob } from "../../src/tool/code/sandbox.ts";
+
+/** What `loader-sandbox.ts` hands over, and asks of it. */
+interface Host {
+  call(tool: unknown, input: unknown): Promise<unknown>;
+  read(name: unknown, path: unknown): Promise<unknown>;
+}
+
+type Job = Pick<SandboxJob, "values" | "large">;
+
+interface Run {
+  readonly code: WorkerLoaderWorkerCode;
+  readonly host: Host;
+  readonly job: Job;
+}
+
+const PAUSE_MS = 100;
+const ENDED =
+  "The process that runs code has ended: code ran too long without a pause, or used too much memory.";
+
+/**
+ * A Worker Loader whose Workers run in the process at the URL (`sandbox.ts`). Of the loader's interface it has
+ * what `run_code` uses.
+ */
+export function remoteLoader(url: string): WorkerLoader {
+  const load = (code: WorkerLoaderWorkerCode) => ({
+    getEntrypoint: () => ({ run: (host: Host, job: Job) => start(url, { code, host, job }) }),
+  });
+  return { load } as unknown as WorkerLoader;
+}
+
+/** A promise as RPC returns it: disposed of, the run is cancelled. */
+function start(url: string, run: Run): Promise<unknown> & Disposable {
+  const cancelled = new AbortController();
+  const running = finish(url, run, cancelled.signal);
+  return Object.assign(running, { [Symbol.dispose]: () => cancelled.abort() });
+}
+
+async function finish(url: string, { code, host, job }: Run, cancelled: AbortSignal) {
+  const socket = await connect(url, cancelled);
+  const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+  const send = (...message: readonly unknown[]) => socket.send(JSON.stringify(message));
+  const asks = { call: host.call.bind(host), read: host.read.bind(host) };
+  socket.addEventListener("message", ({ data }) => {
+    const [kind, ...rest] = JSON.parse(String(data)) as [string, ...unknown[]];
+    if (kind === "done") resolve(rest[0]);
+    if (kind === "failed") reject(new Error(String(rest[0])));
+    if (kind !== "call" && kind !== "read") return;
+    const [id, first, second] = rest;
+    void asks[kind](first, second).then((answer) => send("answer", id, answer));
+  });
+  socket.addEventListener("close", () => reject(new Error(ENDED)));
+  socket.addEventListener("error", () => reject(new Error(ENDED)));
+  cancelled.addEventListener("abort", () => socket.close(1_000));
+  socket.accept();
+  send("worker", code);
+  // One by one: a message has an upper bound, and so has a value.
+  const each = (kind: string, pairs: readonly NamedText[]) => {
+    for (const pair of pairs) send(kind, ...pair);
+  };
+  each("value", job.values);
+  each("large", job.large);
+  send("run");
+  return promise;
+}
+
+/** Waits while the process is being restarted. */
+async function connect(url: string, cancelled: AbortSignal): Promise<WebSocket> {
+  for (;;) {
+    try {
+      const { webSocket } = await fetch(url, { headers: { upgrade: "websocket" } });
+      if (webSocket) return webSocket;
+    } catch {
+      // Nobody listens yet.
+    }
+    if (cancelled.aborted) throw new Error(ENDED);
+    await new Promise((done) => setTimeout(done, PAUSE_MS));
+  }
+}

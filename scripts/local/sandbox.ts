@@ -1,0 +1,103 @@
+/**
+ * The other process of `run_code` on a local server: a Worker that runs what `remote-loader.ts` sends it in
+ * isolates of its own. Code that never lets go of its thread stops this process, and not the server.
+ *
+ * A WebSocket for each run, and a JSON array for each message. To here: `worker` with what the Worker Loader
+ * takes, `value` and `large` for each variable, `run`, then an `answer` for each `call` and `read`. From here:
+ * `call`, `read`, and at last `done` or `failed`.
+ */
+import { RpcTarget } from "cloudflare:workers";
+
+interface Env {
+  readonly LOADER: WorkerLoader;
+  /** The path that only this machine's own server knows. */
+  readonly SECRET: string;
+}
+
+type NamedText = readonly [name: string, text: string];
+
+interface Job {
+  readonly values: readonly NamedText[];
+  readonly large: readonly NamedText[];
+}
+
+interface Entrypoint {
+  run(host: Host, job: Job): Promise<unknown>;
+}
+
+interface Run {
+  readonly code: WorkerLoaderWorkerCode;
+  readonly host: Host;
+  readonly job: Job;
+}
+
+export default {
+  fetch(request: Request, { LOADER, SECRET }: Env): Response {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/health") return new Response("ok");
+    if (pathname !== `/${SECRET}`) return new Response("Not found", { status: 404 });
+    const { 0: client, 1: server } = new WebSocketPair();
+    server.accept();
+    serve(server, LOADER);
+    return new Response(null, { status: 101, webSocket: client });
+  },
+};
+
+function serve(socket: WebSocket, loader: WorkerLoader): void {
+  const values: NamedText[] = [];
+  const large: NamedText[] = [];
+  const host = new Host(socket);
+  let code: WorkerLoaderWorkerCode | undefined;
+  socket.addEventListener("message", ({ data }) => {
+    const [kind, ...rest] = JSON.parse(String(data)) as [string, ...never[]];
+    if (kind === "worker") [code] = rest;
+    else if (kind === "value") values.push(rest as unknown as NamedText);
+    else if (kind === "large") large.push(rest as unknown as NamedText);
+    else if (kind === "answer") host.answer(...(rest as unknown as [number, unknown]));
+    else if (kind === "run" && code !== undefined) {
+      void result(loader, { code, host, job: { values, large } })
+        .then((message) => socket.send(JSON.stringify(message)))
+        .finally(() => socket.close(1_000));
+    }
+  });
+}
+
+async function result(loader: WorkerLoader, run: Run): Promise<readonly unknown[]> {
+  try {
+    const entrypoint = loader.load(run.code).getEntrypoint() as unknown as Entrypoint;
+    return ["done", await entrypoint.run(run.host, run.job)];
+  } catch (error) {
+    return ["failed", error instanceof Error ? error.message : String(error)];
+  }
+}
+
+/** What the code can reach: each call goes to the server, and waits for its answer. */
+class Host extends RpcTarget {
+  readonly #socket: WebSocket;
+  readonly #waiting: ((answer: unknown) => void)[] = [];
+
+  constructor(socket: WebSocket) {
+    super();
+    this.#socket = socket;
+  }
+
+  call(tool: unknown, input: unknown): Promise<unknown> {
+    return this.#ask("call", tool, input);
+  }
+
+  read(name: unknown, path: unknown): Promise<unknown> {
+    return this.#ask("read", name, path);
+  }
+
+  answer(id: number, answer: unknown): void {
+    this.#waiting[id]?.(answer);
+    delete this.#waiting[id];
+  }
+
+  #ask(kind: "call" | "read", first: unknown, second: unknown): Promise<unknown> {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    const id = this.#waiting.push(resolve) - 1;
+    this.#socket.send(JSON.stringify([kind, id, first, second]));
+    return promise;
+  }
+}

@@ -1,0 +1,101 @@
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+
+const ENDS_WITHIN_MS = 5_000;
+/** Linux counts CPU time in hundredths of a second. */
+const TICK_MS = 10;
+const MAX_LISTED_BYTES = 64 * 1_024 * 1_024;
+const isLinux = process.platform === "linux";
+
+/** An entry for a process's environment, which its children inherit: whose state they work on. */
+export interface Mark {
+  readonly BYREF_STATE_LOCK: string;
+}
+
+/**
+ * Running processes that were started with the entry in their environment. Unlike process ids and groups,
+ * an entry is never given to an unrelated process. Processes of other users are left out.
+ */
+export function processesMarked({ BYREF_STATE_LOCK }: Mark): readonly number[] {
+  const entry = `BYREF_STATE_LOCK=${BYREF_STATE_LOCK}`;
+  if (!isLinux) return listed(["-E", "-ww"], "command").filter(isEntryIn(entry)).map(pidOf);
+  return processIds().filter((pid) => readProcess(pid, "environ")?.split("\0").includes(entry));
+}
+
+/** Running processes of the group, those that have ended and not been waited for included. */
+export function processesIn(group: number): readonly number[] {
+  if (!isLinux)
+    return listed([], "pgid")
+      .filter(isEntryIn(String(group)))
+      .map(pidOf);
+  return processIds().filter((pid) => Number(statOf(pid)?.[2]) === group);
+}
+
+function processIds(): readonly number[] {
+  return readdirSync("/proc").map(Number).filter(Number.isInteger);
+}
+
+/** The words of each line of `ps`, process id first. */
+function listed(options: readonly string[], column: string): readonly (readonly string[])[] {
+  const parameters = ["-A", ...options, "-o", `pid=,${column}=`];
+  const { stdout } = spawnSync("ps", parameters, { encoding: "utf8", maxBuffer: MAX_LISTED_BYTES });
+  return (stdout ?? "").split("\n").map((line) => line.trim().split(/\s+/));
+}
+
+function isEntryIn(entry: string) {
+  return ([, ...words]: readonly string[]) => words.includes(entry);
+}
+
+function pidOf([pid]: readonly string[]): number {
+  return Number(pid);
+}
+
+/** Kills them, and resolves when none of them holds a file any more. */
+export async function endProcesses(pids: readonly number[]): Promise<void> {
+  for (const pid of pids) signal(pid, "SIGKILL");
+  const end = Date.now() + ENDS_WITHIN_MS;
+  while (pids.some(isRunning)) {
+    if (Date.now() > end) throw new Error(`These processes cannot be ended: ${pids.join(", ")}.`);
+    await wait(20);
+  }
+}
+
+/** False for a process that has ended and that its parent has not waited for. */
+export function isRunning(pid: number): boolean {
+  const state = statOf(pid)?.[0];
+  return state === undefined ? signal(pid, 0) : !"ZX".includes(state);
+}
+
+/** CPU time that they have used, in milliseconds; undefined if one has ended, and outside of Linux. */
+export function cpuMsOf(pids: readonly number[]): number | undefined {
+  let ticks = 0;
+  for (const pid of pids) {
+    const fields = statOf(pid);
+    if (fields === undefined) return undefined;
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return TICK_MS * ticks;
+}
+
+/** What is behind the name: state, parent, group and so on. The name may hold anything, brackets too. */
+function statOf(pid: number): readonly string[] | undefined {
+  return readProcess(pid, "stat")?.split(") ").at(-1)?.split(" ");
+}
+
+function readProcess(pid: number, file: "environ" | "stat"): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, "latin1");
+  } catch {
+    return undefined;
+  }
+}
+
+/** True if there was such a process. Signal 0 only asks. */
+function signal(pid: number, name: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch {
+    return false;
+  }
+}

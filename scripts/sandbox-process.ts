@@ -1,0 +1,105 @@
+import { execFileSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cpuMsOf, isRunning, type Mark } from "./processes.ts";
+import { IMPATIENT, type Supervised, Supervisor } from "./supervisor.ts";
+import { spawnTied } from "./tied-process.ts";
+
+const root = join(import.meta.dirname, "..");
+
+/** Nothing that the code could reach: no network, no file, no setting. */
+const CONFIG = `using Workerd = import "/workerd/workerd.capnp";
+
+const config :Workerd.Config = (
+  services = [
+    (name = "sandbox", worker = .sandbox),
+    (name = "nowhere", network = (allow = [])),
+  ],
+  sockets = [(name = "http", http = (), service = "sandbox")],
+);
+
+const sandbox :Workerd.Worker = (
+  modules = [(name = "sandbox.js", esModule = embed "sandbox.js")],
+  compatibilityDate = "2026-10-01",
+  bindings = [
+    (name = "LOADER", workerLoader = (id = "run_code")),
+    (name = "SECRET", fromEnvironment = "SECRET"),
+  ],
+  globalOutbound = "nowhere",
+);
+`;
+
+interface ProcessOptions {
+  /** Where its Worker and its configuration are. */
+  readonly folder: string;
+  /** Of the loopback address. */
+  readonly port: number;
+  /** The path that is answered; a client must know it. */
+  readonly secret: string;
+  readonly mark: Mark;
+}
+
+export interface SandboxOptions {
+  /** Where its Worker and its configuration are written. */
+  readonly folder: string;
+  /** Of the loopback address. */
+  readonly port: number;
+  readonly mark: Mark;
+  readonly say: (line: string) => void;
+}
+
+export interface RunningSandbox {
+  /** For `remoteLoader`. */
+  readonly url: string;
+  readonly supervisor: Supervisor<Supervised>;
+}
+
+/** Starts workerd with a Worker Loader and nothing else, in a process that may be killed at any time. */
+export function superviseSandbox({ folder, port, mark, say }: SandboxOptions): RunningSandbox {
+  make(folder);
+  const secret = randomBytes(32).toString("hex");
+  const origin = `http://127.0.0.1:${port}`;
+  const supervisor = new Supervisor({
+    name: "process that runs code",
+    restart: "it is restarted",
+    start: () => start({ folder, port, secret, mark }),
+    url: `${origin}/health`,
+    patience: IMPATIENT,
+    say,
+  });
+  return { url: `${origin}/${secret}`, supervisor };
+}
+
+function make(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  const esbuild = join(root, "node_modules/.bin/esbuild");
+  const source = join(root, "scripts/local/sandbox.ts");
+  const output = join(folder, "sandbox.js");
+  execFileSync(esbuild, [source, "--format=esm", `--outfile=${output}`], { stdio: "pipe" });
+  writeFileSync(join(folder, "sandbox.capnp"), CONFIG);
+}
+
+function start({ folder, port, secret, mark }: ProcessOptions): Supervised {
+  const workerd = join(root, "node_modules/workerd/bin/workerd");
+  const parameters = ["serve", "--experimental", `--socket-addr=http=127.0.0.1:${port}`];
+  const command = [workerd, ...parameters, join(folder, "sandbox.capnp")];
+  const { child, exited, said, kill } = spawnTied(command, {
+    env: { ...mark, SECRET: secret },
+    outputs: ["pipe", "pipe"],
+  });
+  // The shell has become workerd.
+  const pids = child.pid === undefined ? [] : [child.pid];
+  return {
+    exited,
+    said,
+    kill,
+    noteFamily: () => undefined,
+    isWhole: () => pids.every(isRunning),
+    cpuMs: () => cpuMsOf(pids),
+    stop: async () => {
+      kill();
+      await exited;
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { endProcesses, type Mark, processesMarked } from "./processes.ts";
+
+/** A server that was just told to stop usually ends within this time. */
+const WAIT_MS = 1_000;
+const LOCK_FILE = "lock.sqlite";
+const OWNER_FILE = "owner.json";
+/** A database that is collected as garbage is closed, which would release its lock. */
+const held = new Set<DatabaseSync>();
+
+export interface StateLock {
+  /** What every process that works on the folder must have in its environment. */
+  readonly mark: Mark;
+  release(): void;
+}
+
+interface Owner {
+  readonly pid: number;
+  readonly startedAt: string;
+  readonly port: number;
+  /** Its processes have it in their environment. */
+  readonly mark: string;
+}
+
+/**
+ * Takes a state folder for this process, and ends what an earlier owner left running on it. Rejects if another
+ * process has it. The lock is SQLite's on a file: the system releases it when its owner ends, however that
+ * ends, so that none is left behind and no process id has to be believed.
+ */
+export async function lockState(stateDir: string, port: number): Promise<StateLock> {
+  mkdirSync(stateDir, { recursive: true });
+  const path = join(stateDir, LOCK_FILE);
+  const database = new DatabaseSync(path, { timeout: WAIT_MS });
+  try {
+    // The second of two that start at once fails; a deferred or exclusive transaction can fail for both.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE");
+  } catch (error) {
+    database.close();
+    throw isBusy(error) ? new Error(refusal(stateDir)) : error;
+  }
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    const mark = { BYREF_STATE_LOCK: `${dev}:${ino}` };
+    const startedAt = new Date().toISOString();
+    const owner: Owner = { pid: process.pid, startedAt, port, mark: mark.BYREF_STATE_LOCK };
+    writeFileSync(join(stateDir, OWNER_FILE), `${JSON.stringify(owner)}\n`, { mode: 0o600 });
+    await endProcesses(processesMarked(mark));
+    removeLeftovers(stateDir);
+    held.add(database);
+    const release = () => {
+      if (held.delete(database)) database.close();
+    };
+    return { mark, release };
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Settings hold keys; wrangler's store of traces only grows, and nothing reads it. */
+function removeLeftovers(stateDir: string): void {
+  const settings = readdirSync(stateDir).filter((name) => /^settings-.*\.env$/.test(name));
+  for (const name of [...settings, "v3/observability"]) {
+    rmSync(join(stateDir, name), { recursive: true, force: true });
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  // SQLITE_BUSY.
+  return error instanceof Error && "errcode" in error && error.errcode === 5;
+}
+
+function refusal(stateDir: string): string {
+  const way = "or set STATE_DIR to another folder.";
+  try {
+    const text = readFileSync(join(stateDir, OWNER_FILE), "utf8");
+    const { pid, startedAt, port } = JSON.parse(text) as Owner;
+    const who = `process ${pid}, which was started at ${startedAt} and listens on port ${port}`;
+    return `${stateDir} is in use by ${who}. Stop it (kill ${pid}), ${way}`;
+  } catch {
+    return `${stateDir} is in use by another process. Stop it, ${way}`;
+  }
+}

@@ -1,0 +1,120 @@
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+
+/** A folder that is being filled for longer than this was left by a process that was killed. */
+const FILLS_WITHIN_MS = 10 * 60_000;
+/** A replacement takes microseconds, but its process may be paused in the middle of it. */
+const MAX_COPIES = 400;
+const PAUSE_MS = 5;
+
+/**
+ * Makes the folder unless it exists. `fill` writes into a new folder beside it, which is then renamed, so
+ * that a killed process leaves no half folder under this name. Of several processes at once, one wins and
+ * the others use its result.
+ */
+export async function ensureWholeFolder(
+  path: string,
+  fill: (folder: string) => Promise<void>,
+): Promise<void> {
+  if (existsSync(path)) return;
+  const made = newFolderFor(path);
+  try {
+    await fill(made);
+    renameSync(made, path);
+  } catch (error) {
+    rmSync(made, { recursive: true, force: true });
+    if (!existsSync(path)) throw error;
+  }
+}
+
+/**
+ * Puts a folder in the place of another, which it deletes. Who reads the old one meanwhile may miss files, but
+ * never finds a file of one version beside a file of the other.
+ */
+export function replaceFolder(path: string, made: string): void {
+  const old: string[] = [];
+  while (!isRenamed(made, path, ["ENOTEMPTY", "EEXIST"])) {
+    const away = `${made}.old-${old.length}`;
+    if (isRenamed(path, away, ["ENOENT"])) old.push(away);
+  }
+  for (const folder of old) rmSync(folder, { recursive: true, force: true });
+}
+
+/** False if it fails with one of these codes. */
+function isRenamed(from: string, to: string, codes: readonly string[]): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch (error) {
+    if (isAmong(error, codes)) return false;
+    throw error;
+  }
+}
+
+/**
+ * Copies a folder that `replaceFolder` may replace meanwhile. The copy replaces what was there, and has the
+ * files of one version only.
+ */
+export function copyFolder(from: string, to: string): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (isCopied(from, to)) return;
+    } catch (error) {
+      if (attempt === MAX_COPIES || !isAmong(error, ["ENOENT"])) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
+    }
+  }
+}
+
+/** False if it was replaced meanwhile. */
+function isCopied(from: string, to: string): boolean {
+  rmSync(to, { recursive: true, force: true });
+  // While it is open, the system gives its number to no other folder.
+  const handle = openSync(from, "r");
+  try {
+    copyFiles(from, to);
+    return statSync(from).ino === fstatSync(handle).ino;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Node's own `cpSync` aborts the process when the folder is replaced meanwhile. */
+function copyFiles(from: string, to: string): void {
+  mkdirSync(to, { recursive: true });
+  for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const copy = join(to, relative(from, path));
+    if (entry.isDirectory()) mkdirSync(copy, { recursive: true });
+    else copyFileSync(path, copy);
+  }
+}
+
+function isAmong(error: unknown, codes: readonly string[]): boolean {
+  return error instanceof Error && "code" in error && codes.includes(String(error.code));
+}
+
+/** An empty folder beside it. Deletes those that killed processes left there. */
+export function newFolderFor(path: string): string {
+  const parent = dirname(path);
+  const prefix = `${basename(path)}.new-`;
+  mkdirSync(parent, { recursive: true });
+  for (const name of readdirSync(parent).filter((name) => name.startsWith(prefix))) {
+    const made = statSync(join(parent, name), { throwIfNoEntry: false });
+    if (made === undefined || Date.now() - made.mtimeMs < FILLS_WITHIN_MS) continue;
+    rmSync(join(parent, name), { recursive: true, force: true });
+  }
+  return mkdtempSync(join(parent, prefix));
+}

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { figure } from "../support/scorecard.ts";
+import { type Server, startServer } from "../support/server.ts";
+
+let server: Server;
+let variables: string;
+
+const list = (count: number, write: (n: number) => string) =>
+  Array.from({ length: count }, (_, n) => write(n)).join(" ");
+
+const sent = (path: string, method: string, body: unknown) =>
+  fetch(`${variables}/${path}`, {
+    method,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+/** Each costs as much as a text may. */
+const texts: readonly string[] = [
+  list(999, (n) => `{{keys.no${n}}}`),
+  list(999, (n) => `{{${"ab"[n % 2]}.no${n}}}`),
+  list(100, (n) => `{{ones[${n}:]${"[0:]".repeat(100)}}}`),
+  list(999, (n) => `{{ones[*]}}${n}`),
+  list(999, (n) => `{{rows[${n}].no}}`),
+];
+
+beforeAll(async () => {
+  server = await startServer({ AUTH: "none" });
+  const conversation = `${server.url}/conversations/amplified`;
+  variables = `${conversation}/variables`;
+  const keys = Object.fromEntries(Array.from({ length: 200_000 }, (_, n) => [`key_${n}`, n]));
+  const rows = Array.from({ length: 100_000 }, (_, id) => ({ id, s: "x".repeat(90) }));
+  const ones = Array.from({ length: 5_000_000 }, () => 1);
+  const large = { keys, rows, ones, a: { x: "a".repeat(15e6) }, b: { x: "b".repeat(15e6) } };
+  for (const [name, value] of Object.entries(large)) {
+    const response = await sent(name, "PUT", value);
+    expect([name, response.status]).toEqual([name, 201]);
+  }
+}, 120_000);
+
+afterAll(async () => {
+  await server.stop();
+});
+
+it("no text that is to be interpolated makes the server restart", async () => {
+  for (const text of texts) {
+    const { status } = await sent("../interpolate", "POST", { text });
+    expect([200, 422]).toContain(status);
+  }
+  // The server is asked all the time whether it answers: a restart would be under way by now.
+  await new Promise((resolve) => {
+    setTimeout(resolve, 5_000);
+  });
+  const restarts = server.output().split("it is restarted").length - 1;
+  figure("S19", { restarts });
+  expect(restarts).toBe(0);
+}, 120_000);

@@ -1,0 +1,101 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { options, packedProject } from "../support/packed-project.ts";
+import { temporaryFolder } from "../support/server.ts";
+
+const root = join(import.meta.dirname, "../..");
+const READY_WITHIN_MS = 60_000;
+
+describe("the packed library on the oldest wrangler and compatibility date of the README", () => {
+  const folder = temporaryFolder();
+  const app = join(folder, "app");
+  const { wrangler, date } = oldestInReadme();
+  let server: ChildProcess | undefined;
+  let url = "";
+
+  beforeAll(async () => {
+    // A folder with a lockfile of its own, so that each run tests the same workerd.
+    cpSync(join(import.meta.dirname, "oldest-wrangler"), join(folder, "tools"), {
+      recursive: true,
+    });
+    // With the environment of this process: it may name a registry.
+    execFileSync("npm", ["ci"], { cwd: join(folder, "tools"), stdio: "pipe" });
+    packedProject(folder);
+    const path = join(app, "wrangler.toml");
+    const config = readFileSync(path, "utf8");
+    writeFileSync(
+      path,
+      config.replace(/^compatibility_date = .*$/m, `compatibility_date = "${date}"`),
+    );
+    const program = join(folder, "tools/node_modules/wrangler/bin/wrangler.js");
+    const settings = ["--var", "AUTH:none", "--var", "MODEL:demo"];
+    const parameters = ["dev", "--ip=127.0.0.1", "--port=0", `--persist-to=${folder}/state`];
+    server = spawn("node", [program, ...parameters, ...settings], {
+      ...options(app),
+      // wrangler leads a process group, which contains its workerd.
+      detached: true,
+    });
+    url = await readyUrl(server);
+  }, 180_000);
+
+  afterAll(() => {
+    if (server?.pid !== undefined) process.kill(-server.pid, "SIGKILL");
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("is the version that the lockfile pins", () => {
+    const { version } = JSON.parse(
+      readFileSync(join(folder, "tools/node_modules/wrangler/package.json"), "utf8"),
+    ) as { version: string };
+    expect(version).toBe(wrangler);
+  });
+
+  it("starts, and answers with a tool's result by reference", async () => {
+    const response = await fetch(`${url}/conversations/first/messages`, {
+      method: "POST",
+      headers: { accept: "text/plain", "content-type": "application/json" },
+      body: JSON.stringify({ message: "What is the weather in NYC?" }),
+    });
+    expect(await response.text()).toContain("Packed NYC");
+    const listed = await fetch(`${url}/conversations`);
+    expect(await listed.json()).toMatchObject({ conversations: [{ id: "first" }] });
+  });
+
+  it("keeps the code of an error that one object throws to another", async () => {
+    const response = await fetch(`${url}/conversations/nobody`);
+    expect(response.status).toBe(404);
+    expect(await response.json()).toMatchObject({ code: "conversation_not_found" });
+  });
+});
+
+/** As the README names them: `wrangler 1.2.3`, and a date behind `compatibility_date`. */
+function oldestInReadme(): { readonly wrangler: string; readonly date: string } {
+  const readme = readFileSync(join(root, "README.md"), "utf8");
+  const named =
+    /wrangler (\d+\.\d+\.\d+) or newer, and a `compatibility_date` of (\d{4}-\d\d-\d\d)/;
+  const [, wrangler, date] = named.exec(readme) ?? [];
+  if (wrangler === undefined || date === undefined)
+    throw new Error("The README names no versions.");
+  return { wrangler, date };
+}
+
+/** Rejects with the output of wrangler if it does not become ready. */
+function readyUrl({ stdout, stderr }: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    const timer = setTimeout(() => reject(new Error(said)), READY_WITHIN_MS);
+    const listen = (chunk: Buffer) => {
+      said += chunk.toString();
+      const url = /Ready on (http:\S+)/.exec(said)?.[1];
+      const isOver = url !== undefined || said.includes("failed to start");
+      if (!isOver) return;
+      clearTimeout(timer);
+      if (url === undefined) reject(new Error(said));
+      else resolve(url);
+    };
+    stdout?.on("data", listen);
+    stderr?.on("data", listen);
+  });
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { isRunning, processesMarked } from "../../scripts/processes.ts";
+import { lockState } from "../../scripts/state-lock.ts";
+
+const scripts = join(import.meta.dirname, "../../scripts");
+
+/** Locks the folder, starts a program that starts another one, and prints the ids of all that it started. */
+const OWNER = `
+import { processesMarked } from "${scripts}/processes.ts";
+import { lockState } from "${scripts}/state-lock.ts";
+import { spawnTied } from "${scripts}/tied-process.ts";
+const [, folder, removes] = process.argv;
+const { mark } = await lockState(folder, 8787);
+const command = ["/bin/sh", "-c", "sleep 600 & sleep 600"];
+spawnTied(command, { env: { ...process.env, ...mark }, outputs: ["inherit", "inherit"], removes });
+// The program, its watcher and two sleepers.
+for (let pids = []; pids.length < 4;) {
+  await new Promise((done) => setTimeout(done, 20));
+  pids = processesMarked(mark);
+  if (pids.length === 4) console.log(JSON.stringify(pids));
+}
+`;
+
+const EVENTUALLY = { timeout: 10_000, interval: 20 };
+
+interface Owner {
+  readonly child: ChildProcess;
+  /** What it started; undefined if it did not get the lock. */
+  readonly family: readonly number[] | undefined;
+}
+
+describe("a state folder", () => {
+  let folder: string;
+  let started: ChildProcess[];
+  const settings = () => join(folder, "settings-1-2.env");
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "byref-lock-"));
+    started = [];
+    writeFileSync(settings(), "MODEL_API_KEY='key'");
+  });
+
+  afterEach(async () => {
+    for (const child of started) child.kill("SIGKILL");
+    // Ends what they have left.
+    (await lockState(folder, 1)).release();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function startOwner(): Promise<Owner> {
+    const parameters = ["--input-type=module-typescript", "--eval", OWNER, folder, settings()];
+    const child = spawn(process.execPath, parameters, { stdio: ["ignore", "pipe", "ignore"] });
+    started.push(child);
+    return new Promise((done) => {
+      child.stdout.once("data", (text: Buffer) => {
+        done({ child, family: JSON.parse(text.toString()) as number[] });
+      });
+      child.once("exit", () => done({ child, family: undefined }));
+    });
+  }
+
+  it("has one owner, even if two start at once; the refusal says who it is, and what to do", async () => {
+    const owners = await Promise.all([startOwner(), startOwner()]);
+    const [{ child: { pid } = {} } = {}, ...others] = owners.filter(({ family }) => family);
+    expect(others).toEqual([]);
+    const refusal = `is in use by process ${pid}, .*listens on port 8787.*kill ${pid}.*STATE_DIR`;
+    await expect(lockState(folder, 1)).rejects.toThrow(new RegExp(refusal));
+  });
+
+  it("is free when its owner was killed; what that had started ends with it, its settings too", async () => {
+    const { child, family = [] } = await startOwner();
+    writeFileSync(settings(), "MODEL_API_KEY='key'");
+    child.kill("SIGKILL");
+    await vi.waitFor(() => expect(family.filter(isRunning)).toEqual([]), EVENTUALLY);
+    expect(existsSync(settings())).toBe(false);
+    (await lockState(folder, 1)).release();
+  });
+
+  it.each([0, 3])(
+    "is cleared by its next owner when all but one process were killed (%i)",
+    async (left) => {
+      const { child, family = [] } = await startOwner();
+      writeFileSync(settings(), "MODEL_API_KEY='key'");
+      mkdirSync(join(folder, "v3/observability"), { recursive: true });
+      const killed = family.filter((_, index) => index !== left);
+      for (const pid of killed) process.kill(pid, "SIGSTOP");
+      child.kill("SIGKILL");
+      for (const pid of killed) process.kill(pid, "SIGKILL");
+      await new Promise((done) => child.once("exit", done));
+      const lock = await lockState(folder, 1);
+      expect(family.filter(isRunning)).toEqual([]);
+      expect(processesMarked(lock.mark)).toEqual([]);
+      expect(readdirSync(folder).toSorted()).toEqual(["lock.sqlite", "owner.json", "v3"]);
+      lock.release();
+    },
+  );
+
+  it("is not blocked by what a dead owner wrote, though its process id was given again", async () => {
+    (await lockState(folder, 1)).release();
+    const owner = { pid: process.pid, startedAt: new Date().toISOString(), port: 8_787 };
+    writeFileSync(join(folder, "owner.json"), JSON.stringify(owner));
+    (await lockState(folder, 1)).release();
+  });
+});

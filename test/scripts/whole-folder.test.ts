@@ -1,0 +1,116 @@
+import { execFile, execFileSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { promisify } from "node:util";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { copyFolder, ensureWholeFolder } from "../../scripts/whole-folder.ts";
+import { chromiumPath } from "../support/chromium.ts";
+
+const HOUR_SECONDS = 3_600;
+const module = join(import.meta.dirname, "../../scripts/whole-folder.ts");
+
+describe("a folder that is made once", () => {
+  let parent: string;
+  const writeTwo = async (folder: string) => {
+    writeFileSync(join(folder, "first"), "");
+    await wait(20);
+    writeFileSync(join(folder, "second"), "");
+  };
+
+  beforeEach(() => {
+    parent = mkdtempSync(join(tmpdir(), "byref-folder-"));
+  });
+
+  afterEach(() => rmSync(parent, { recursive: true, force: true }));
+
+  it("appears whole when several make it at once, and nothing else stays", async () => {
+    const path = join(parent, "made");
+    await Promise.all(
+      [1, 2, 3].map(async () => {
+        await ensureWholeFolder(path, writeTwo);
+        expect(readdirSync(path)).toEqual(["first", "second"]);
+      }),
+    );
+    expect(readdirSync(parent)).toEqual(["made"]);
+  });
+
+  it("does not exist after a failure, and can be made then", async () => {
+    const path = join(parent, "made");
+    const fail = async (folder: string) => {
+      writeFileSync(join(folder, "first"), "");
+      throw new Error("disk full");
+    };
+    await expect(ensureWholeFolder(path, fail)).rejects.toThrow("disk full");
+    expect(readdirSync(parent)).toEqual([]);
+    await ensureWholeFolder(path, writeTwo);
+    expect(readdirSync(path)).toEqual(["first", "second"]);
+  });
+
+  it("is replaced as a whole, so that a copy has the files of one version", async () => {
+    const path = join(parent, "made");
+    const writer = `
+      import { writeFileSync } from "node:fs";
+      import { newFolderFor, replaceFolder } from ${JSON.stringify(module)};
+      for (let version = 0; version < 300; version++) {
+        const made = newFolderFor(${JSON.stringify(path)});
+        for (const name of ["a", "b", "c"]) writeFileSync(made + "/" + name, String(version));
+        replaceFolder(${JSON.stringify(path)}, made);
+      }`;
+    const options = ["--input-type=module-typescript", "--eval", writer];
+    const writing = [1, 2].map(() => promisify(execFile)(process.execPath, options));
+    const over = Promise.all(writing).then(() => true);
+    const later = () => new Promise<false>((done) => setTimeout(done, 1, false));
+    while (!existsSync(path)) await later();
+    const copy = join(parent, "copy");
+    const seen = new Set<string>();
+    while (!(await Promise.race([over, later()]))) {
+      copyFolder(path, copy);
+      const texts = ["a", "b", "c"].map((name) => readFileSync(join(copy, name), "utf8"));
+      expect(new Set(texts).size).toBe(1);
+      seen.add(texts.join());
+    }
+    expect(seen.size).toBeGreaterThan(1);
+    expect(readdirSync(parent).toSorted()).toEqual(["copy", "made"]);
+  });
+
+  it("ignores what a killed process left, and deletes it once it is old", async () => {
+    for (const name of ["made.new-killed", "made.new-running"]) {
+      mkdirSync(join(parent, name));
+      writeFileSync(join(parent, name, "first"), "half");
+    }
+    const old = Date.now() / 1_000 - HOUR_SECONDS;
+    utimesSync(join(parent, "made.new-killed"), old, old);
+    await ensureWholeFolder(join(parent, "made"), writeTwo);
+    expect(readdirSync(parent).toSorted()).toEqual(["made", "made.new-running"]);
+  });
+});
+
+describe("the Chromium of the browser tests", () => {
+  it("is the installed package's, whatever lies in the temporary folder", async () => {
+    const before = process.env.TMPDIR;
+    const folder = mkdtempSync(join(tmpdir(), "byref-chromium-"));
+    writeFileSync(join(folder, "chromium"), "of another version", { mode: 0o700 });
+    try {
+      process.env.TMPDIR = folder;
+      const path = await chromiumPath();
+      const [, version = ""] = /chromium-(\d+)\.\d+\.\d+\/chromium$/.exec(path) ?? [];
+      const said = execFileSync(path, ["--version"], { encoding: "utf8" });
+      expect(said).toContain(` ${version}.`);
+    } finally {
+      if (before === undefined) delete process.env.TMPDIR;
+      else process.env.TMPDIR = before;
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
