@@ -10,12 +10,12 @@ const GREATER = 62;
  * Tells whether the next character of a Markdown text stands in code, looking forward only.
  *
  * Fenced code reaches from a line that begins (after spaces, tabs and `>`) with three or more backticks
- * or tildes to such a line of at least as many of the same and nothing else. Inline code reaches from a
- * run of backticks to the next run of the same length on its line, or to the line's end.
+ * or tildes to such a line of at least as many of the same and nothing else but trailing blanks. Inline
+ * code reaches from a run of backticks to the next run of the same length on its line, or to the line's end.
  */
 export class CodeTracker {
-  /** Where in its line the text is: still in front of anything, in the line's first run, or behind. */
-  #place: "front" | "firstRun" | "behind" = "front";
+  /** Where in its line the text is: before anything, in the line's first run, after it. */
+  #place: "front" | "firstRun" | "trailingBlanks" | "behind" = "front";
   #runCode = 0;
   #runLength = 0;
   #fenceCode = 0;
@@ -33,7 +33,8 @@ export class CodeTracker {
   }
 
   get #opensFence(): boolean {
-    return this.#place === "firstRun" && this.#runLength >= 3;
+    const isFirst = this.#place === "firstRun" || this.#place === "trailingBlanks";
+    return isFirst && this.#runLength >= 3;
   }
 
   feed(code: number): void {
@@ -43,12 +44,17 @@ export class CodeTracker {
   }
 
   #feedMarked(code: number): void {
-    if (this.#runLength > 0 && code === this.#runCode) {
+    const isBlank = code === SPACE || code === TAB;
+    if (isBlank && this.#fenceLength > 0 && this.#opensFence) {
+      this.#place = "trailingBlanks";
+      return;
+    }
+    if (this.#runLength > 0 && code === this.#runCode && this.#place !== "trailingBlanks") {
       this.#runLength++;
       return;
     }
     const isFront = this.#place === "front";
-    if (isFront && (code === SPACE || code === TAB || code === GREATER)) return;
+    if (isFront && (isBlank || code === GREATER)) return;
     if (this.#runLength > 0) this.#endRun();
     if (code === BACKTICK || (isFront && code === TILDE)) {
       this.#runCode = code;

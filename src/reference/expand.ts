@@ -1,8 +1,11 @@
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { isScalar } from "../value/json.ts";
+import { charsOf } from "../value/json-text.ts";
 import { isTable, renderBlock, renderInline } from "../value/render.ts";
+import { LookupWork } from "./lookup-work.ts";
 import type { Found, Lookup, Missing, Reference, Syntax } from "./reference.ts";
+import { inertText, joinsStrings } from "./inert-text.ts";
 import { type ReferencePiece, Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
 import { UrlTracker } from "./url-tracker.ts";
@@ -11,6 +14,8 @@ import { UrlTracker } from "./url-tracker.ts";
 export interface Unresolved {
   readonly reference: string;
   readonly code: ErrorCode;
+  /** `url`: the value is there, but would be part of a URL or HTML tag. */
+  readonly reason?: "url";
   readonly message?: string;
   readonly near?: readonly string[];
 }
@@ -37,9 +42,12 @@ export interface ExpandOptions {
   readonly onResolved?: (source: string, text: string) => void;
 }
 
-/** Characters that references may still add to an answer. */
+/** What the references of an answer may still add, and the work of looking them up. */
 export interface ExpansionBudget {
+  /** Characters. */
   leftChars: number;
+  /** Default: work of its own. */
+  readonly work?: LookupWork;
 }
 
 /** Receives expanded text, in order. */
@@ -55,11 +63,13 @@ export class Expander {
   readonly #scanner: Scanner;
   readonly #urls: UrlTracker | undefined;
   readonly #budget: ExpansionBudget;
+  readonly #work: LookupWork;
 
   constructor(lookup: Lookup, options: ExpandOptions = {}) {
     this.#lookup = lookup;
     this.#options = options;
     this.#budget = options.budget ?? { leftChars: limits.maxExpansionChars };
+    this.#work = this.#budget.work ?? new LookupWork();
     this.#urls = options.inUrls === true ? undefined : (options.urls ?? new UrlTracker());
     this.#scanner = new Scanner({ ...options, syntaxes: pickSyntaxes(options.syntaxes) });
   }
@@ -87,15 +97,21 @@ export class Expander {
         this.#put(piece, emit);
         continue;
       }
-      if (this.#urls?.isOpen === true) {
-        this.#put(this.#scanner.reject(), emit);
-        continue;
-      }
-      const answer = this.#lookup(piece.reference);
+      const answer = this.#needsLookup(piece) ? this.#lookup(piece.reference, this.#work) : KNOWN;
       if ("then" in answer) return this.#finishLater(piece, answer, emit);
       this.#finish(piece, answer, emit);
     }
     return undefined;
+  }
+
+  #isInUrl({ beforeAt }: ReferencePiece): boolean {
+    return this.#urls !== undefined && (this.#urls.isOpen || beforeAt);
+  }
+
+  /** In a URL only the report depends on the lookup: an unknown name is plain text. */
+  #needsLookup(piece: ReferencePiece): boolean {
+    const { isKnown, onUnresolved } = this.#options;
+    return !this.#isInUrl(piece) || (isKnown === undefined && onUnresolved !== undefined);
   }
 
   async #finishLater(piece: ReferencePiece, answer: Promise<Found | Missing>, emit: Emit) {
@@ -104,7 +120,10 @@ export class Expander {
   }
 
   #finish(piece: ReferencePiece, answer: Found | Missing, emit: Emit): void {
-    if (!answer.found && answer.reason === "unknown") {
+    const isUnknown = !answer.found && answer.reason === "unknown";
+    if (isUnknown || this.#isInUrl(piece)) {
+      const isReported = !isUnknown && !piece.escaped;
+      if (isReported) this.#options.onUnresolved?.({ reference: piece.source, ...IN_URL });
       this.#put(this.#scanner.reject(), emit);
       return;
     }
@@ -135,6 +154,9 @@ export class Expander {
   /** The text that the reference stands for; undefined, and said so, if it is over a bound. */
   #render(piece: ReferencePiece, answer: Found | Missing): string | undefined {
     try {
+      if (answer.found && !isScalar(answer.value)) {
+        this.#work.spend(answer.chars ?? charsOf(answer.value, limits.maxReadWork));
+      }
       const text = answer.found ? rendered(piece, answer) : `[secret: ${piece.reference.name}]`;
       if (text.length <= this.#budget.leftChars) return text;
       // What comes after it stays as written too, however small.
@@ -158,16 +180,25 @@ export class Expander {
   }
 }
 
+const KNOWN: Found = { found: true, value: null };
+const IN_URL = { code: "reference_in_url", reason: "url" } as const;
 const TOO_LONG = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
 
-function rendered(piece: ReferencePiece, { value }: Found): string {
-  if (!piece.alone || isScalar(value)) return renderInline(value);
+function rendered(piece: ReferencePiece, { value, inert }: Found): string {
+  // A URL in one of its strings must not take in the others.
+  const printed = (text: string) =>
+    inert === true || (!isScalar(value) && joinsStrings(text)) ? inertText(text) : text;
+  if (!piece.alone || isScalar(value)) return printed(renderInline(value));
+  const isRows = isTable(value);
   // A list that a projection makes is a line of values, unless it makes a table (decision 0003).
-  if (isProjection(piece.reference) && !isTable(value)) return renderInline(value);
+  if (isProjection(piece.reference) && !isRows) return printed(renderInline(value));
   // A line break on each side, so that Markdown sees an empty line there; none at the answer's ends.
   const before = piece.first ? "" : "\n";
   const after = piece.last ? "" : "\n";
-  return before + renderBlock(value, piece.source) + after;
+  const block = renderBlock(value, piece.source);
+  // Code has no links; but inside of HTML a fence is none.
+  const shown = isRows ? printed(block) : inert === true ? block.replaceAll("<", "\\u003c") : block;
+  return before + shown + after;
 }
 
 function isProjection({ path }: Reference): boolean {

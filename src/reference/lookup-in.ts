@@ -1,52 +1,64 @@
+import { codeOf, messageOf } from "../errors.ts";
 import { isObject, type Json } from "../value/json.ts";
-import { formatPath, type Path, type Reading, readPath } from "../value/path.ts";
+import { formatPath, type Reading, readPath } from "../value/path.ts";
+import { LookupWork } from "./lookup-work.ts";
 import { nearest } from "./near.ts";
 import type { Found, Lookup, Missing, Reference } from "./reference.ts";
 
 /**
  * A lookup in a plain object: each own property is a variable. What it finds is not copied. Cost of a
- * miss: the edit distance to each name or key.
+ * miss: the edit distance to at most 1,000 names or keys.
  */
 export function lookupIn(variables: Readonly<Record<string, Json>>): Lookup {
-  return (reference) => {
+  return (reference, work = new LookupWork()) => {
     const value =
       isObject(variables) && Object.hasOwn(variables, reference.name)
         ? variables[reference.name]
         : undefined;
-    if (value === undefined) return unknownName(reference.name, Object.keys(variables));
-    return readReference(reference, value);
+    if (value === undefined) {
+      return unknownName(reference.name, work, () => Object.keys(variables));
+    }
+    try {
+      return answerFrom(reference, readPath(value, reference.path, work), work);
+    } catch (error) {
+      return unreadable(error);
+    }
   };
 }
 
 /** An unknown name, with the names that are nearly it. */
-export function unknownName(name: string, names: Iterable<string>): Missing {
-  return { found: false, reason: "unknown", near: nearest(name, names) };
+export function unknownName(
+  name: string,
+  work: LookupWork,
+  list: () => readonly string[],
+): Missing {
+  const near = work.explains() ? nearest(name, (work.names ??= list())) : [];
+  return { found: false, reason: "unknown", near };
 }
 
-/** What a reference stands for in its variable's value. */
-function readReference(reference: Reference, value: Json): Found | Missing {
-  return answerFrom(reference, readPath(value, reference.path));
+/** A value that is too large to be handed over, or bytes. Throws any other error again. */
+export function unreadable(error: unknown): Missing {
+  const code = codeOf(error);
+  if (code !== "limit_exceeded" && code !== "bad_value") throw error;
+  return { found: false, reason: "unreadable", code, message: messageOf(error) };
 }
 
 /** What a reference stands for, when its path has been read. */
-export function answerFrom({ name, path }: Reference, reading: Reading): Found | Missing {
-  return reading.found ? reading : missingPath(name, path, reading);
-}
-
-function missingPath(
-  name: string,
-  path: Path,
-  reading: Extract<Reading, { found: false }>,
-): Missing {
-  const { keys, length } = reading;
+export function answerFrom(
+  { name, path }: Reference,
+  reading: Reading,
+  work = new LookupWork(),
+): Found | Missing {
+  if (reading.found) return reading;
+  const { keys = [], length } = reading;
   const wanted = path[reading.nearest.length];
-  const near =
-    keys !== undefined && wanted !== undefined && "key" in wanted ? nearest(wanted.key, keys) : [];
+  const isKey = wanted !== undefined && "key" in wanted;
+  const near = isKey && work.explains() ? nearest(wanted.key, keys) : [];
   return {
     found: false,
     reason: "path",
     nearest: `${name}${formatPath(reading.nearest)}`,
-    ...(keys === undefined ? {} : { keys }),
+    ...(reading.keys === undefined ? {} : { keys }),
     ...(length === undefined ? {} : { length }),
     ...(near.length === 0 ? {} : { near }),
   };

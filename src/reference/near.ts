@@ -1,36 +1,46 @@
-const MAX_COMPARED = 1_000;
+import * as limits from "../limits.ts";
+
 const MAX_SHOWN = 3;
 const MAX_WORD_CHARS = 64;
+/** More letters than these are another word, and would have to be compared. */
+const MAX_DISTANCE = 5;
 
 /**
  * At most three candidates that are nearly the wanted word: edit distance (Levenshtein) at most a third
- * of its length, case ignored; nearest first. At most 1,000 candidates are compared.
+ * of its length and at most 5, case ignored; nearest first. At most 1,000 candidates are compared.
  */
 export function nearest(wanted: string, candidates: Iterable<string>): readonly string[] {
   if (wanted.length > MAX_WORD_CHARS) return [];
   const word = wanted.toLowerCase();
-  const bound = Math.max(1, Math.floor(word.length / 3));
+  const bound = Math.min(Math.max(1, Math.floor(word.length / 3)), MAX_DISTANCE);
   const scored: { candidate: string; distance: number }[] = [];
   let compared = 0;
   for (const candidate of candidates) {
-    if (compared++ >= MAX_COMPARED) break;
+    if (compared++ >= limits.maxMissKeys) break;
     if (Math.abs(candidate.length - word.length) > bound) continue;
-    const distance = editDistance(word, candidate.toLowerCase());
+    const distance = editDistance(word, candidate.toLowerCase(), bound);
     if (distance <= bound) scored.push({ candidate, distance });
   }
   scored.sort((a, b) => a.distance - b.distance);
   return scored.slice(0, MAX_SHOWN).map(({ candidate }) => candidate);
 }
 
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
+/** The distance, or any larger number if it is over the bound: cells further apart are not computed. */
+function editDistance(a: string, b: string, bound: number): number {
+  const row = Uint8Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const substitution = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(substitution, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    const first = Math.max(1, i - bound);
+    let diagonal = row[first - 1] ?? 0;
+    row[first - 1] = i > bound ? FAR : i;
+    for (let j = first; j <= Math.min(b.length, i + bound); j++) {
+      const above = row[j] ?? 0;
+      const replaced = diagonal + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row[j] = Math.min(replaced, above + 1, (row[j - 1] ?? 0) + 1);
+      diagonal = above;
     }
-    row = next;
   }
   return row[b.length] ?? 0;
 }
+
+/** Larger than any distance that counts; one more still fits into a byte. */
+const FAR = 200;

@@ -2,6 +2,7 @@ import type { ErrorCode } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import type { Path } from "../value/path.ts";
+import type { LookupWork } from "./lookup-work.ts";
 
 /** A variable's name and a path into its value. */
 export interface Reference {
@@ -99,6 +100,8 @@ export interface Found {
   readonly chars?: number;
   /** The variable that it is, or is a part of, where somebody asks. */
   readonly name?: string;
+  /** Prints with its URLs inert, so that no renderer makes a link or an image of them. */
+  readonly inert?: boolean;
 }
 
 /** Why a reference stands for nothing. */
@@ -109,7 +112,7 @@ export interface Missing {
   readonly code?: ErrorCode;
   /** For `path`: the longest start of the reference that exists, as text. */
   readonly nearest?: string;
-  /** For `path`: the keys there. */
+  /** For `path`: the first keys there. */
   readonly keys?: readonly string[];
   /** For `path`: elements or characters there. */
   readonly length?: number;
@@ -121,5 +124,11 @@ export interface Missing {
   readonly tombstone?: object;
 }
 
-/** Where `reference` and the store meet. It never throws for a missing value. */
-export type Lookup = (reference: Reference) => Found | Missing | Promise<Found | Missing>;
+/**
+ * Where `reference` and the store meet. It never throws for a missing value. `work` counts what the lookups
+ * of one input or answer cost together.
+ */
+export type Lookup = (
+  reference: Reference,
+  work?: LookupWork,
+) => Found | Missing | Promise<Found | Missing>;

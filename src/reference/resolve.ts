@@ -1,19 +1,25 @@
 import { type Bound, ByrefError, type ErrorCode, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
+import { charsOf } from "../value/json-text.ts";
+import { formatPath } from "../value/path.ts";
 import { renderText } from "../value/render.ts";
 import type { Unresolved } from "./expand.ts";
+import { LookupWork } from "./lookup-work.ts";
 import {
   type Alternatives,
   type Found,
   type Lookup,
   type Missing,
   type Operand,
+  type Reference,
   type Syntax,
   wholeReference,
 } from "./reference.ts";
+import { inertText } from "./inert-text.ts";
 import { Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
+import { UrlTracker } from "./url-tracker.ts";
 
 /** How a tool's input is read. */
 export interface ResolveOptions {
@@ -21,8 +27,12 @@ export interface ResolveOptions {
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
   /** What an unknown name is: text that stays (default), or an error. */
   readonly unknown?: "keep" | "error";
+  /** What reading may cost. Default: as much as one input may. */
+  readonly work?: LookupWork | undefined;
   /** Told of each reference that was replaced, and by what. Must not throw. */
   readonly onResolved?: (source: string, found: Found) => void;
+  /** Called when a value becomes a part of a URL that the text around it, or another value, opens. */
+  readonly onComposed?: () => void;
 }
 
 /** A tool's input with values in place of its references. */
@@ -65,15 +75,15 @@ export interface Interpolation {
 
 /**
  * The text with every reference in it replaced by text: strings as they are, everything else as compact
- * JSON, in code and URLs too. What cannot be resolved stays as written and is listed; a secret prints as
+ * JSON, in code and URLs too; values that are `inert` with their URLs inert. What cannot be resolved stays as written and is listed; a secret prints as
  * `[secret: name]`. Default: mustache. Throws only `limit_exceeded`.
  */
 export async function interpolate(
   text: string,
   lookup: Lookup,
-  { syntaxes = ["mustache"] }: Pick<ResolveOptions, "syntaxes"> = {},
+  { syntaxes = ["mustache"], ...options }: Pick<ResolveOptions, "syntaxes" | "onComposed"> = {},
 ): Promise<Interpolation> {
-  const resolver = new Resolver(lookup, { syntaxes });
+  const resolver = new Resolver(lookup, { ...options, syntaxes });
   return { text: await resolver.embed(text, "keep"), unresolved: resolver.unresolved };
 }
 
@@ -82,12 +92,16 @@ class Resolver {
   readonly #lookup: Lookup;
   readonly #options: ResolveOptions;
   readonly #syntaxes: readonly Syntax[];
+  readonly #work: LookupWork;
+  /** Each distinct reference is read once. */
+  readonly #answers = new Map<string, Found | Missing>();
   #references = 0;
   #chars = 0;
 
   constructor(lookup: Lookup, options: ResolveOptions) {
     this.#lookup = lookup;
     this.#options = options;
+    this.#work = options.work ?? new LookupWork();
     this.#syntaxes = pickSyntaxes(options.syntaxes);
   }
 
@@ -142,12 +156,25 @@ class Resolver {
   }
 
   async #resolveWhole(operand: Operand): Promise<Json> {
-    const answer = await this.#lookup(operand.reference);
+    const answer = await this.#find(operand.reference);
     // An unknown name makes no reference, but its path may hold one: ['$name'].
     if (!answer.found && answer.reason === "unknown") return this.#resolveUnknown(operand, answer);
     this.#count();
     if (answer.found) return this.#whole(operand.source, answer);
     throw problemFrom(operand.source, answer);
+  }
+
+  async #find(reference: Reference): Promise<Found | Missing> {
+    const { name, path } = reference;
+    const key = name + formatPath(path);
+    const known = this.#answers.get(key);
+    if (known !== undefined) return known;
+    const answer = await this.#lookup(reference, this.#work);
+    const isSized = !answer.found || answer.chars !== undefined || path.length === 0;
+    const most = limits.maxResolvedInputChars;
+    const sized = isSized ? answer : { ...answer, chars: charsOf(answer.value, most) };
+    this.#answers.set(key, sized);
+    return sized;
   }
 
   async #resolveUnknown({ source }: Operand, answer: Missing): Promise<string> {
@@ -166,7 +193,7 @@ class Resolver {
     let last: { source: string; answer: Found } | undefined;
     for (const { source, reference } of alternatives.operands) {
       this.#count();
-      const answer = await this.#lookup(reference);
+      const answer = await this.#find(reference);
       if (!answer.found && isRefused(answer)) throw problemFrom(source, answer);
       if (answer.found) last = { source, answer };
       else missing.push({ reference: source, ...describe(source, answer) });
@@ -184,16 +211,18 @@ class Resolver {
   /** `missing`: what a known name with a path that leads nowhere does. */
   async embed(text: string, missing: "throw" | "keep"): Promise<string> {
     const scanner = new Scanner({ syntaxes: this.#syntaxes, inCode: true });
+    const urls = new UrlTracker();
     scanner.feed(text);
     scanner.end();
     let resolved = "";
+    let tracked = 0;
     for (let piece = scanner.next(); piece !== undefined; piece = scanner.next()) {
       if (typeof piece === "string") {
         resolved += piece;
         continue;
       }
       this.#count();
-      const answer = await this.#lookup(piece.reference);
+      const answer = await this.#find(piece.reference);
       if (!answer.found && answer.reason === "unknown") {
         if (!piece.escaped) this.#noteUnknown(piece.source, answer);
         resolved += scanner.reject();
@@ -201,8 +230,13 @@ class Resolver {
       }
       scanner.accept();
       if (piece.escaped) resolved += answer.found ? piece.source : `\\${piece.source}`;
-      else if (answer.found) resolved += this.#embeddedText(piece.source, answer);
-      else if (missing === "throw") throw problemFrom(piece.source, answer);
+      else if (answer.found) {
+        urls.feed(resolved.slice(tracked));
+        tracked = resolved.length;
+        if (urls.isOpen) this.#options.onComposed?.();
+        const text = this.#embeddedText(piece.source, answer);
+        resolved += missing === "keep" && answer.inert === true ? inertText(text) : text;
+      } else if (missing === "throw") throw problemFrom(piece.source, answer);
       else if (answer.reason === "secret") resolved += `[secret: ${piece.reference.name}]`;
       else resolved += this.#kept(piece.source, answer);
     }
@@ -219,44 +253,35 @@ class Resolver {
       const message = `${source} is bytes and cannot stand inside of a text; pass it alone, as the whole string.`;
       throw new ReferenceProblem("bad_value", message, { reference: source });
     }
-    const text = renderText(this.#resolved(source, answer));
-    this.#chars += text.length;
-    check(
-      ["maxEmbeddedChars", limits.maxEmbeddedChars],
-      text.length,
-      `Pass ${source} alone, as the whole string.`,
-    );
-    check(
-      ["maxResolvedInputChars", limits.maxResolvedInputChars],
-      this.#chars,
-      "Pass large values alone, as whole strings.",
-    );
+    const { value } = answer;
+    const advice = `Pass ${source} alone, as the whole string.`;
+    const embedded: Bound = ["maxEmbeddedChars", limits.maxEmbeddedChars];
+    // Before it is written out.
+    if (typeof value !== "string") check(embedded, answer.chars ?? 0, advice);
+    const text = renderText(value);
+    check(embedded, text.length, advice);
+    this.#bringIn(text.length, "Pass large values alone, as whole strings.");
+    this.#options.onResolved?.(source, { ...answer, chars: text.length });
     return text;
   }
 
   /** Handed over as it is; it counts all the same, for the tool has to hold it. */
   #whole(source: string, found: Found): Json {
-    this.#chars += found.chars ?? 0;
-    check(
-      ["maxResolvedInputChars", limits.maxResolvedInputChars],
-      this.#chars,
-      "Pass fewer large values, or slices of them.",
-    );
-    return this.#resolved(source, found);
-  }
-
-  #resolved(source: string, found: Found): Json {
+    this.#bringIn(found.chars ?? 0, "Pass fewer large values, or slices of them.");
     this.#options.onResolved?.(source, found);
     return found.value;
   }
 
+  #bringIn(chars: number, advice: string): void {
+    this.#chars += chars;
+    check(["maxResolvedInputChars", limits.maxResolvedInputChars], this.#chars, advice);
+    this.#work.bringIn(chars);
+  }
+
   #count(): void {
     this.#references++;
-    check(
-      ["maxReferencesPerInput", limits.maxReferencesPerInput],
-      this.#references,
-      "Pass one reference to a list instead.",
-    );
+    const advice = "Pass one reference to a list instead.";
+    check(["maxReferencesPerInput", limits.maxReferencesPerInput], this.#references, advice);
   }
 
   #noteUnknown(source: string, missing: Missing): void {

@@ -5,6 +5,7 @@ import type { Reference, Syntax } from "./reference.ts";
 const LF = 10;
 const CR = 13;
 const SPACE = 32;
+const AT = 64;
 const BACKSLASH = 92;
 const ASCII = 128;
 
@@ -21,6 +22,8 @@ export interface ReferencePiece {
   readonly first: boolean;
   /** Nothing stands behind it. */
   readonly last: boolean;
+  /** An `@` follows directly: the reference would be part of an address. */
+  readonly beforeAt: boolean;
 }
 
 export interface ScannerOptions {
@@ -162,10 +165,10 @@ export class Scanner {
     });
     if (match.kind === "none") return undefined;
     if (match.kind === "partial") return isInView ? "partial" : undefined;
-    // Whether it stands alone shows in the character behind it.
+    // The next character tells whether it is alone on its line, and whether it is part of an address.
     const isAtEnd = match.end === text.length;
     const escaped = from < start;
-    if (isAtEnd && this.#onlySpaces && !escaped && !this.#ended) return "partial";
+    if (isAtEnd && !escaped && !this.#ended) return "partial";
     this.#pendingStart = from;
     this.#pendingEnd = match.end;
     return {
@@ -175,6 +178,7 @@ export class Scanner {
       alone: this.#onlySpaces && (isAtEnd || isLineBreak(text.charCodeAt(match.end))),
       first: this.#first,
       last: isAtEnd,
+      beforeAt: text.charCodeAt(match.end) === AT,
     };
   }
 }

@@ -1,191 +1,240 @@
-import { isWordCode } from "../value/characters.ts";
+import { isDigit } from "../value/characters.ts";
+import { TagTracker } from "./tag-tracker.ts";
+import {
+  AMPERSAND,
+  AT,
+  BACKSLASH,
+  CARET,
+  CLOSE_BRACKET,
+  CLOSE_PAREN,
+  COLON,
+  CR,
+  DASH,
+  DOT,
+  GREATER,
+  HASH,
+  isBlank,
+  LESS,
+  letterOf,
+  LF,
+  OPEN_BRACKET,
+  OPEN_PAREN,
+  SEMICOLON,
+  SLASH,
+  SPACE,
+  TAB,
+  wordsOf,
+} from "./url-characters.ts";
 
-const SCHEMES = [
-  "http",
-  "https",
-  "ws",
-  "wss",
-  "ftp",
-  "mailto",
-  "data",
-  "javascript",
-  "tel",
-  "sms",
-  "file",
-];
-
-const LF = 10;
-const CR = 13;
-const SPACE = 32;
-const EXCLAMATION = 33;
-const QUOTE = 34;
-const OPEN_PAREN = 40;
-const CLOSE_PAREN = 41;
-const DOT = 46;
-const SLASH = 47;
-const COLON = 58;
-const LESS = 60;
-const GREATER = 62;
-const OPEN_BRACKET = 91;
-const BACKSLASH = 92;
-const CLOSE_BRACKET = 93;
-
-/** Node of the schemes' trie in which a word is that is no scheme's start. */
-const DEAD = -1;
-const { trie, isScheme, wwwNode } = buildTrie();
+const SCHEMES = wordsOf("http https ws wss ftp mailto data javascript tel sms file");
+/** Entities of the ASCII characters that make a URL. */
+const ENTITIES = wordsOf("sol colon period commat");
+const [WWW] = wordsOf("www");
+const WWW_RANGE = 28 ** 3;
+/** The least number of a word of eleven letters. */
+const LONG_WORD = 28 ** 10;
+/** With these, and white space, a quote, a list item or a table row begins. */
+const BLOCK_MARKS = ">-*+|.)0123456789";
+/** Beside letters, what may be directly before the `@` of an address, or the dot of a name. */
+const NAME_MARKS = "._+-;:&=$,0123456789";
+/** What a port, a path, a query or a fragment begins with. */
+const AFTER_HOST = "/?#:";
 
 /**
- * Tells whether what comes next would stand inside something that a browser may fetch: a URL, a link's
- * destination, a link definition, a tag. It is fed everything that is put out, values included, because
- * a value may open a URL. An expanded URL is how a model is made to leak data: when in doubt, open.
+ * Tells whether the next character would be part of a URL that a Markdown or HTML renderer may make of
+ * the text: a bare URL, a destination, a link definition, or a tag. Feed it everything that is put out,
+ * values included, because a value may open a URL. It reads forward only, in constant memory, and its
+ * four trackers are independent of each other. When in doubt, the URL is open: an expanded URL is how a
+ * model is made to leak data.
  */
 export class UrlTracker {
-  #bareUrl = false;
-  #tag = false;
-  /** Open parentheses of a destination; 0 outside. */
-  #destination = 0;
-  /** A destination in angle brackets; they are awaited right behind `](`. */
-  #angle = false;
-  #awaitsAngle = false;
-  #definition: "indent" | "label" | "labelled" | "open" | "no" = "indent";
-  #indent = 0;
-  #labelChars = 0;
-  #node = 0;
+  /** Nothing but the word changes as long as letters follow. */
+  #isPlain = false;
   #previous = LF;
-  /** The previous character is a slash at a word's start. */
-  #afterSlash = false;
   /** The previous character is a backslash that is not escaped itself. */
-  #afterBackslash = false;
+  #isEscaped = false;
   #lineBreaks = 0;
+  /** Only marks of blocks (`>`, `-`, `1.`) are on this line so far. */
+  #isAtStart = true;
+  /** Nothing but white space is on this line so far. */
+  #isBlankLine = true;
+
+  #isBare = false;
+  /** The letters since the last mark, as a number. A backslash is no mark. */
+  #word = 0;
+  /** The mark before them: any other character. */
+  #mark = LF;
+  /** After a dot in a name (`evil.com`), with letters, digits and dashes since. */
+  #isDotted = false;
+  /** After a `<`, with no white space in between. */
+  #isInAngles = false;
+
+  /** Open parentheses of a destination; 0 outside. */
+  #depth = 0;
+  #awaitsAngle = false;
+  /** A destination in angle brackets. */
+  #angle: "no" | "open" | "closing" = "no";
+
+  #label: "no" | "open" | "closed" = "no";
+  #definition: "no" | "blank" | "open" = "no";
+
+  readonly #tag = new TagTracker();
 
   get isOpen(): boolean {
     return (
-      this.#bareUrl ||
-      this.#tag ||
-      this.#destination > 0 ||
-      this.#angle ||
-      this.#definition === "open"
+      this.#isBare ||
+      this.#tag.isOpen ||
+      this.#depth > 0 ||
+      this.#angle !== "no" ||
+      this.#definition !== "no"
     );
   }
 
   feed(text: string): void {
-    for (let index = 0; index < text.length; index++) this.#feedCode(text.charCodeAt(index));
+    for (let index = 0; index < text.length; index++) {
+      const code = text.charCodeAt(index);
+      const letter = letterOf(code);
+      if (letter === 0 || !this.#isPlain) this.#feedCode(code, letter);
+      else {
+        this.#word = this.#word * 28 + letter;
+        this.#previous = code;
+      }
+    }
   }
 
-  #feedCode(code: number): void {
-    if (code === LF || code === CR) this.#lineBreak(code);
+  #feedCode(code: number, letter: number): void {
+    if (code === LF || code === CR) this.#feedLineBreak(code);
     else {
       this.#lineBreaks = 0;
-      this.#feedBareUrl(code);
-      this.#feedTag(code);
+      if (!isBlank(code)) this.#isBlankLine = false;
+      if (this.#tag.isOpen || this.#previous === LESS) this.#feedTag(code);
+      this.#feedBare(code, letter);
       this.#feedDestination(code);
-      if (this.#definition !== "no" && this.#definition !== "open") this.#feedDefinition(code);
+      this.#feedDefinition(code);
     }
-    this.#afterBackslash = code === BACKSLASH && !this.#afterBackslash;
+    this.#isEscaped = code === BACKSLASH && !this.#isEscaped;
     this.#previous = code;
+    this.#isPlain =
+      !this.#tag.isOpen &&
+      code !== LESS &&
+      code !== BACKSLASH &&
+      !this.#isAtStart &&
+      !this.#awaitsAngle &&
+      this.#angle === "no" &&
+      this.#label !== "closed" &&
+      this.#definition !== "blank";
   }
 
-  #lineBreak(code: number): void {
+  #feedLineBreak(code: number): void {
     const isSecondHalf = code === LF && this.#previous === CR;
-    if (!isSecondHalf) this.#lineBreaks++;
-    this.#bareUrl = false;
-    this.#afterSlash = false;
-    this.#node = 0;
-    this.#definition = "indent";
-    this.#indent = 0;
-    this.#angle = false;
-    if (this.#lineBreaks < 2) return;
-    this.#tag = false;
-    this.#destination = 0;
+    if (isSecondHalf) return;
+    this.#lineBreaks++;
+    const isEmptyLine = this.#lineBreaks > 1;
+    this.#endWord(LF);
+    this.#isBare = false;
+    this.#angle = "no";
+    if (this.#label === "closed") this.#label = "no";
+    if (this.#definition === "open") this.#definition = "no";
+    this.#isAtStart = true;
+    this.#tag.endLine(isEmptyLine, this.#isBlankLine);
+    this.#isBlankLine = true;
+    if (!isEmptyLine) return;
+    this.#depth = 0;
+    this.#awaitsAngle = false;
+    this.#label = "no";
   }
 
-  #feedBareUrl(code: number): void {
-    if (isWordCode(code)) {
-      this.#node = this.#node === DEAD ? DEAD : (trie[this.#node * 26 + letterOf(code)] ?? DEAD);
-      this.#afterSlash = false;
-      return;
+  #feedBare(code: number, letter: number): void {
+    if (letter > 0) this.#word = this.#word * 28 + letter;
+    // Some renderers look for URLs in what is left without backslashes.
+    else if (code !== BACKSLASH) {
+      // A form feed ends a URL for a browser, but not for every renderer.
+      if (code === SPACE || code === TAB) this.#isBare = false;
+      else if (this.#opensBare(code)) this.#isBare = true;
+      this.#endWord(code);
     }
-    const isOpened =
-      (code === COLON && isScheme.has(this.#node)) ||
-      (code === DOT && this.#node === wwwNode) ||
-      (code === SLASH && this.#afterSlash);
-    if (isOpened) this.#bareUrl = true;
-    else if (isUrlEnd(code)) this.#bareUrl = false;
-    this.#afterSlash = code === SLASH && !isWordCode(this.#previous);
-    this.#node = 0;
   }
 
-  #feedTag(code: number): void {
-    if (code === GREATER) this.#tag = false;
-    else if (this.#previous === LESS && opensTag(code)) this.#tag = true;
+  #opensBare(code: number): boolean {
+    const [word, mark] = [this.#word, this.#mark];
+    if (this.#isDotted && word > 27 && AFTER_HOST.includes(String.fromCharCode(code))) return true;
+    if (code === COLON) return SCHEMES.has(word) && !isDigit(mark);
+    // The number of a long word is not exact: it may end with `www`.
+    if (code === DOT) return word >= LONG_WORD || word % WWW_RANGE === WWW;
+    if (code === AT) return this.#isInAngles || this.#isInName;
+    if (code === SEMICOLON) return mark === AMPERSAND && ENTITIES.has(word);
+    if (word > 0) return false;
+    // A footnote's name is part of its link. Numbers stand for any character.
+    return (
+      (code === SLASH && mark === SLASH) ||
+      (code === CARET && mark === OPEN_BRACKET) ||
+      (code === HASH && mark === AMPERSAND)
+    );
+  }
+
+  get #isInName(): boolean {
+    return this.#word > 0 || NAME_MARKS.includes(String.fromCharCode(this.#mark));
+  }
+
+  #endWord(code: number): void {
+    if (this.#mark === LESS) this.#tag.endName(this.#word);
+    if (code === DOT) this.#isDotted = this.#isInName;
+    else if (code !== DASH && !isDigit(code)) this.#isDotted = false;
+    if (code === LESS) {
+      this.#isInAngles = true;
+      this.#tag.begin(!this.isOpen && !this.#isEscaped);
+    } else if (code === GREATER || code === LF || isBlank(code)) this.#isInAngles = false;
+    this.#word = 0;
+    this.#mark = code;
   }
 
   #feedDestination(code: number): void {
     const isOpened = code === OPEN_PAREN && this.#previous === CLOSE_BRACKET;
-    if (this.#destination > 0 && !this.#afterBackslash) {
-      if (code === OPEN_PAREN) this.#destination++;
-      else if (code === CLOSE_PAREN) this.#destination--;
+    if (this.#depth > 0 && !this.#isEscaped) {
+      if (code === OPEN_PAREN) this.#depth++;
+      else if (code === CLOSE_PAREN) this.#depth--;
     } else if (isOpened) {
-      this.#destination++;
+      this.#depth = 1;
     }
-    this.#feedAngle(code, isOpened);
+    if (this.#angle !== "no") this.#feedAngle(code);
+    if (isOpened) this.#awaitsAngle = true;
+    else if (this.#awaitsAngle) this.#awaitAngle(code);
   }
 
-  /** A destination in angle brackets may hold parentheses; the law does not count it, a browser does. */
-  #feedAngle(code: number, isOpened: boolean): void {
-    if (code === GREATER && !this.#afterBackslash) this.#angle = false;
-    else if (this.#awaitsAngle && code === LESS) this.#angle = true;
-    this.#awaitsAngle = isOpened || (this.#awaitsAngle && isBlank(code));
+  #feedAngle(code: number): void {
+    if (code === GREATER && !this.#isEscaped) this.#angle = "closing";
+    else if (this.#angle === "closing") {
+      this.#angle = code === CLOSE_PAREN || isBlank(code) ? "no" : "open";
+    }
+  }
+
+  #awaitAngle(code: number): void {
+    const isMark = code === GREATER && this.#isAtStart;
+    if (isBlank(code) || isMark) return;
+    this.#awaitsAngle = false;
+    if (code === LESS) this.#angle = "open";
   }
 
   #feedDefinition(code: number): void {
-    if (this.#definition === "indent") {
-      if (code === SPACE && this.#indent < 3) this.#indent++;
-      else this.#definition = code === OPEN_BRACKET ? "label" : "no";
-      this.#labelChars = 0;
-    } else if (this.#definition === "label") {
-      if (this.#afterBackslash) this.#labelChars++;
-      else if (code === OPEN_BRACKET) this.#definition = "no";
-      else if (code !== CLOSE_BRACKET) this.#labelChars++;
-      else this.#definition = this.#labelChars > 0 ? "labelled" : "no";
-    } else {
-      this.#definition = code === COLON ? "open" : "no";
+    if (this.#definition === "blank" && !isBlank(code)) this.#definition = "open";
+    if (this.#label === "open" && code === CLOSE_BRACKET && !this.#isEscaped) {
+      this.#label = "closed";
+      this.#isAtStart = false;
+    } else if (this.#label === "closed") {
+      this.#label = "no";
+      if (code !== COLON) return;
+      this.#definition = "blank";
+      this.#isAtStart = true;
+    } else if (this.#isAtStart) {
+      if (code === OPEN_BRACKET) this.#label = "open";
+      if (isBlank(code)) return;
+      this.#isAtStart = BLOCK_MARKS.includes(String.fromCharCode(code));
+      if (code === LESS || this.#isAtStart) this.#tag.beginBlock(code);
     }
   }
-}
 
-/** White space of ASCII as the URL standard has it: space, tab, line breaks, form feed. */
-function isBlank(code: number): boolean {
-  return code === SPACE || code === 9 || code === LF || code === 12 || code === CR;
-}
-
-function isUrlEnd(code: number): boolean {
-  return isBlank(code) || code === LESS || code === GREATER || code === QUOTE;
-}
-
-function opensTag(code: number): boolean {
-  return letterOf(code) !== NO_LETTER || code === SLASH || code === EXCLAMATION;
-}
-
-const NO_LETTER = 26 * 1_000;
-
-/** 0 to 25 for an ASCII letter in either case. */
-function letterOf(code: number): number {
-  const lower = code | 32;
-  return lower >= 97 && lower <= 122 ? lower - 97 : NO_LETTER;
-}
-
-function buildTrie() {
-  const nodes: Int8Array = new Int8Array(26 * 64).fill(DEAD);
-  let size = 1;
-  const insert = (word: string) => {
-    let node = 0;
-    for (const letter of word) {
-      const slot = node * 26 + letterOf(letter.charCodeAt(0));
-      if (nodes[slot] === DEAD) nodes[slot] = size++;
-      node = nodes[slot] ?? DEAD;
-    }
-    return node;
-  };
-  return { trie: nodes, isScheme: new Set(SCHEMES.map(insert)), wwwNode: insert("www") };
+  #feedTag(code: number): void {
+    // A URL in an attribute ends with its tag.
+    if (this.#tag.feed(code, this.#previous, this.#isAtStart)) this.#isBare = false;
+  }
 }

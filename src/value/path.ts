@@ -1,5 +1,6 @@
 import { isDigit, isWordCode, sliceCodePoints } from "./characters.ts";
 import { countOf, isJsonArray, isJsonObject, type Json } from "./json.ts";
+import { Work } from "./work.ts";
 
 /** One step into a value. `from` and `to` are a slice as RFC 9535 defines it, step 1. */
 export type Segment =
@@ -18,32 +19,34 @@ interface Missing {
   readonly found: false;
   /** The longest start of the path that exists. */
   readonly nearest: Path;
-  /** The keys there, if it is an object. */
+  /** The first keys there, if it is an object. */
   readonly keys?: readonly string[];
   /** The elements or characters there, if it is an array or a string. */
   readonly length?: number;
 }
 
-/** The value at the end of the path; own properties only. Nothing is copied but slices and projections. */
-export function readPath(root: Json, path: Path): Reading {
+/**
+ * The value at the end of the path; own properties only. Nothing is copied but slices and projections.
+ * Throws `limit_exceeded` when `work` is used up.
+ */
+export function readPath(root: Json, path: Path, work = new Work()): Reading {
   let value = root;
   for (let position = 0; position < path.length; position++) {
     const segment = path[position];
     if (segment === undefined) break;
-    if ("each" in segment) return readEach(value, path, position);
-    const next = step(value, segment);
-    if (next === undefined) return missing(value, path.slice(0, position));
-    value = next;
+    const next = "each" in segment ? undefined : step(value, segment, work);
+    if (next !== undefined) {
+      value = next;
+      continue;
+    }
+    const above = path.slice(0, position);
+    const elements = "each" in segment ? elementsOf(value, work) : undefined;
+    if (elements === undefined) return missing(value, above, work);
+    const each = new EachReading(path.slice(position + 1), work);
+    for (const element of elements) each.add(element);
+    return below(each.reading(), above);
   }
   return { found: true, value };
-}
-
-function readEach(value: Json, path: Path, position: number): Reading {
-  const elements = elementsOf(value);
-  if (elements === undefined) return missing(value, path.slice(0, position));
-  const each = new EachReading(path.slice(position + 1));
-  for (const element of elements) each.add(element);
-  return below(each.reading(), path.slice(0, position));
 }
 
 /** What `[*]` and the rest of the path find in elements that come one after the other. */
@@ -51,14 +54,17 @@ export class EachReading {
   readonly #rest: Path;
   readonly #values: Json[] = [];
   readonly #missed: Missing[] = [];
+  readonly #work: Work;
 
-  constructor(rest: Path) {
+  constructor(rest: Path, work: Work) {
     this.#rest = rest;
+    this.#work = work;
   }
 
   /** What was found in the element, if it has the rest of the path. */
   add(element: Json): Json | undefined {
-    const reading = readPath(element, this.#rest);
+    this.#work.spend(VISIT);
+    const reading = readPath(element, this.#rest, this.#work);
     if (!reading.found) {
       if (this.#missed.length < MAX_MISSED) this.#missed.push(reading);
       return undefined;
@@ -74,6 +80,9 @@ export class EachReading {
     return below(furthestOf(this.#missed), [{ each: true }]);
   }
 }
+
+/** A step to an element takes about as long as reading so many characters. */
+const VISIT = 20;
 
 /** The first ones say enough about what is there. */
 const MAX_MISSED = 20;
@@ -93,28 +102,42 @@ export function below(reading: Reading, prefix: Path): Reading {
   return reading.found ? reading : { ...reading, nearest: [...prefix, ...reading.nearest] };
 }
 
-function missing(value: Json, nearest: Path): Reading {
-  if (isJsonArray(value)) return { found: false, nearest, length: value.length };
-  if (isJsonObject(value)) return { found: false, nearest, keys: Object.keys(value) };
-  return typeof value === "string"
-    ? { found: false, nearest, length: countOf(value) }
-    : { found: false, nearest };
+function missing(value: Json, nearest: Path, work: Work): Reading {
+  if (isJsonObject(value)) return { found: false, nearest, keys: work.keysOf(value) };
+  if (!isJsonArray(value) && typeof value !== "string") return { found: false, nearest };
+  // The characters of a text have to be counted.
+  if (typeof value === "string") work.spend(value.length);
+  return { found: false, nearest, length: countOf(value) };
 }
 
-function elementsOf(value: Json): readonly Json[] | undefined {
+function elementsOf(value: Json, work: Work): readonly Json[] | undefined {
   if (isJsonArray(value)) return value;
-  return isJsonObject(value) ? Object.values(value) : undefined;
+  if (!isJsonObject(value)) return undefined;
+  work.spend(1);
+  const values = Object.values(value);
+  work.spend(values.length);
+  return values;
 }
 
-function step(value: Json, segment: Exclude<Segment, { each: true }>): Json | undefined {
+function step(
+  value: Json,
+  segment: Exclude<Segment, { each: true }>,
+  work: Work,
+): Json | undefined {
   if ("key" in segment) {
     return isJsonObject(value) && Object.hasOwn(value, segment.key)
       ? value[segment.key]
       : undefined;
   }
   if ("index" in segment) return isJsonArray(value) ? value.at(segment.index) : undefined;
-  if (isJsonArray(value)) return value.slice(segment.from, segment.to);
-  return typeof value === "string" ? sliceCodePoints(value, segment) : undefined;
+  if (!isJsonArray(value) && typeof value !== "string") return undefined;
+  const { from, to } = sliceBounds(segment, value.length);
+  // In a text, characters are counted from one of its ends.
+  const counted = (bound = 0) => Math.min(Math.abs(bound), value.length);
+  const isText = typeof value === "string";
+  work.spend(VISIT);
+  work.spend(isText ? counted(segment.from) + counted(segment.to) : to - from);
+  return isText ? sliceCodePoints(value, segment) : value.slice(from, to);
 }
 
 /** Elements or characters `from` to before `to`, counted from the start: 0 ≤ `from` ≤ `to`. */

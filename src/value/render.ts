@@ -38,13 +38,13 @@ function inlineArray(values: JsonArray): string {
 }
 
 function inlineObject(value: JsonObject): string {
-  const entries = Object.entries(value);
+  const keys = Object.keys(value);
   const taken = takeWithin(
     limits.maxInlineJsonChars,
-    entries,
-    ([key, inner]) => `${JSON.stringify(key)}:${write(inner)}`,
+    keys,
+    (key) => `${JSON.stringify(key)}:${write(value[key] ?? null)}`,
   );
-  return `{${joinWithRest(taken, entries.length)}}`;
+  return `{${joinWithRest(taken, keys.length)}}`;
 }
 
 function joinWithRest({ written, isCut }: Taken, total: number): string {
@@ -159,14 +159,14 @@ function fenceArray(values: JsonArray) {
 }
 
 function fenceObject(value: JsonObject) {
-  const entries = Object.entries(value);
-  if (entries.length === 0) return { text: "{}", left: "" };
+  const keys = Object.keys(value);
+  if (keys.length === 0) return { text: "{}", left: "" };
   const taken = takeWithin(
     limits.maxBlockJsonChars,
-    entries,
-    ([key, inner]) => `  ${JSON.stringify(key)}: ${indented(inner).trimStart()}`,
+    keys,
+    (key) => `  ${JSON.stringify(key)}: ${indented(value[key] ?? null).trimStart()}`,
   );
-  return { text: `{\n${taken.written.join(",\n")}\n}`, left: leftOf(taken, entries.length, "key") };
+  return { text: `{\n${taken.written.join(",\n")}\n}`, left: leftOf(taken, keys.length, "key") };
 }
 
 function leftOf({ written, isCut }: Taken, total: number, noun: string): string {

@@ -255,11 +255,44 @@ describe("what cannot be printed", () => {
     ]);
   });
 
-  it("is not reported where nothing resolves", () => {
+  it("is not reported in code", () => {
     const reported: string[] = [];
     const onUnresolved = ({ reference }: Unresolved) => void reported.push(reference);
-    expand("`$gone` https://e.example/$weather.x $gone.y", { onUnresolved }, lookup);
+    expand("`$gone` $gone.y", { onUnresolved }, lookup);
     expect(reported).toEqual(["$gone.y"]);
+  });
+
+  it("is reported with its reason in a URL or tag, unless its name is unknown", () => {
+    const reported: Unresolved[] = [];
+    const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
+    const text = "https://e.example/$temp?$HOME\\$temp <b ${weather.x} > ${temp}@e.example";
+    for (const isKnown of [undefined, (name: string) => name !== "HOME"]) {
+      reported.length = 0;
+      const options = isKnown === undefined ? {} : { isKnown };
+      expect(expand(text, { onUnresolved, ...options }, lookup)).toBe(text);
+      expect(reported.map(({ reference }) => reference)).toEqual([
+        "$temp",
+        "${weather.x}",
+        "${temp}",
+      ]);
+      for (const { code, reason } of reported) {
+        expect([code, reason]).toEqual(["reference_in_url", "url"]);
+      }
+    }
+  });
+
+  it("is not looked up in a URL or tag if nobody asks why it stays", () => {
+    let lookups = 0;
+    const counting: Lookup = (reference) => {
+      lookups++;
+      return lookup(reference);
+    };
+    const isKnown = () => true;
+    expand("<b $temp https://e.example/$temp", {}, counting);
+    expand("<b $temp", { isKnown, onUnresolved: () => {} }, counting);
+    expect(lookups).toBe(0);
+    expand("<b $temp", { onUnresolved: () => {} }, counting);
+    expect(lookups).toBe(1);
   });
 });
 

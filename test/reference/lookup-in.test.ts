@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lookupIn, unknownName } from "../../src/reference/lookup-in.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Path } from "../../src/value/path.ts";
 
 const look = (name: string, ...path: Path) =>
@@ -18,7 +18,6 @@ describe("a lookup in an object", () => {
   it("knows no other name, and says which are nearly it", () => {
     expect(look("tmp")).toEqual({ found: false, reason: "unknown", near: ["temp"] });
     expect(look("toString")).toEqual({ found: false, reason: "unknown", near: [] });
-    expect(unknownName("a", new Set(["b"]))).toMatchObject({ near: ["b"] });
   });
 
   it("says how far a path leads, what is there, and what is nearly what was wanted", () => {

@@ -117,7 +117,8 @@ describe("values", () => {
       ["$temp", "\\$temp"],
       '<["$temp","\\\\$temp"]>',
     ]);
-    expect(asked).toHaveLength(2);
+    // The same reference again is not read again.
+    expect(asked).toHaveLength(1);
   });
 });
 

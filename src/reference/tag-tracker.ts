@@ -1,0 +1,162 @@
+import {
+  EXCLAMATION,
+  FORM_FEED,
+  GREATER,
+  isAsciiLetter,
+  LESS,
+  QUESTION,
+  SLASH,
+  SPACE,
+  TAB,
+  wordsOf,
+} from "./url-characters.ts";
+
+const QUOTE = 34;
+const APOSTROPHE = 39;
+const EQUALS = 61;
+
+/** Inside these, a renderer may read raw text: an empty line ends no tag. */
+const RAW_TAGS = wordsOf("pre textarea code kbd");
+/** What is in these may make a URL of anything. */
+const CODE_TAGS = wordsOf("script style");
+
+/** Places in a tag, as HTML tokenizes it. A tag may be at several, so each is a bit. */
+const IN_NAME = 1;
+const BEFORE_ATTRIBUTE = 2;
+const IN_ATTRIBUTE = 4;
+const BEFORE_VALUE = 8;
+const IN_VALUE = 16;
+const IN_QUOTES = 32;
+const IN_APOSTROPHES = 64;
+/** After `<!` or `<?`. */
+const IN_COMMENT = 128;
+/** In code, or in quotes that may never end: a renderer may escape the quote that would end them. */
+const UNENDING = 256;
+const QUOTED = IN_QUOTES | IN_APOSTROPHES;
+const EVERYWHERE = 511;
+
+/**
+ * A tag that every renderer reads as a tag, and not as text with a bare URL in it: nothing in it binds
+ * tighter, as code and mathematics do.
+ */
+const PLAIN_TAG = /^<[a-z]+(?: [a-z-]+=(["'])(?:(?!\1)[^`$<>\\[\]|\n])*\1)*>$/i;
+const MAX_PLAIN_TAG_CHARS = 512;
+
+interface Move {
+  readonly from: number;
+  readonly to: number;
+}
+
+const TO_ATTRIBUTE: Move = { from: BEFORE_ATTRIBUTE | IN_ATTRIBUTE, to: IN_ATTRIBUTE };
+const TO_VALUE: Move = { from: BEFORE_VALUE, to: IN_VALUE };
+/** Where each character leads; a place that no move leaves stays. */
+const OTHER_MOVES: readonly Move[] = [TO_ATTRIBUTE, TO_VALUE];
+const BLANK_MOVES: readonly Move[] = [{ from: IN_NAME | IN_VALUE, to: BEFORE_ATTRIBUTE }];
+const MOVES: ReadonlyMap<number, readonly Move[]> = new Map([
+  [SPACE, BLANK_MOVES],
+  [TAB, BLANK_MOVES],
+  [FORM_FEED, BLANK_MOVES],
+  [GREATER, [{ from: EVERYWHERE & ~QUOTED & ~UNENDING, to: 0 }]],
+  [SLASH, [{ from: IN_NAME | BEFORE_ATTRIBUTE | IN_ATTRIBUTE, to: BEFORE_ATTRIBUTE }, TO_VALUE]],
+  [
+    EQUALS,
+    [
+      { from: BEFORE_ATTRIBUTE, to: IN_ATTRIBUTE },
+      { from: IN_ATTRIBUTE, to: BEFORE_VALUE },
+      TO_VALUE,
+    ],
+  ],
+  [QUOTE, quoteMoves(IN_QUOTES)],
+  [APOSTROPHE, quoteMoves(IN_APOSTROPHES)],
+]);
+
+/**
+ * Tells whether a text is inside an HTML tag, however a renderer and then a browser may read it: every
+ * `<` may begin one, whatever is open already.
+ */
+export class TagTracker {
+  #places = 0;
+  /** The tag as written, if it is on one line and the only thing that is open; else empty. */
+  #text = "";
+  /** A line since the last empty line may begin an HTML block. */
+  #isHtml = false;
+  #isRaw = false;
+  /** There was a quote or a list, which may end an HTML block at any line. */
+  #isNested = false;
+
+  get isOpen(): boolean {
+    return this.#places !== 0;
+  }
+
+  /** A `<` comes; `isAlone` if nothing else is open and no backslash escapes it. */
+  begin(isAlone: boolean): void {
+    this.#text = isAlone && !this.isOpen ? "<" : "";
+  }
+
+  /**
+   * Call it while a tag is open, and after a `<`; `isAtStart` if only marks of blocks are before it on its
+   * line. True at the end of a tag that is surely one.
+   */
+  feed(code: number, previous: number, isAtStart: boolean): boolean {
+    const isMark = code === GREATER && isAtStart && this.#isNested;
+    if (!isMark) this.#places = moved(this.#places, code);
+    if (previous === LESS) this.#open(code);
+    return this.#feedText(code);
+  }
+
+  #open(code: number): void {
+    if (isAsciiLetter(code) || code === SLASH) this.#places |= IN_NAME;
+    else if (code === EXCLAMATION || code === QUESTION) {
+      this.#places |= IN_COMMENT;
+      this.#isRaw = true;
+    }
+  }
+
+  #feedText(code: number): boolean {
+    if (this.#text === "") return false;
+    this.#text += String.fromCharCode(code);
+    const isTag = code === GREATER && PLAIN_TAG.test(this.#text);
+    const isOver = code === GREATER || this.#text.length > MAX_PLAIN_TAG_CHARS;
+    if (isOver) this.#text = "";
+    return isTag;
+  }
+
+  /** A word of letters that follows a `<` has ended. */
+  endName(word: number): void {
+    if (RAW_TAGS.has(word)) this.#isRaw = true;
+    if (CODE_TAGS.has(word)) this.#places |= UNENDING;
+  }
+
+  /** The mark of a quote or list item, or a `<`, is at the start of a line. */
+  beginBlock(code: number): void {
+    if (code === LESS) this.#isHtml = true;
+    else this.#isNested = true;
+  }
+
+  /**
+   * A line ends; `isEmpty` if nothing was on it, `isBlank` if nothing but white space. Each counts where
+   * it leaves more open: a blank line ends an HTML block for most renderers, but not for all.
+   */
+  endLine(isEmpty: boolean, isBlank: boolean): void {
+    this.#text = "";
+    const mayEndBlock = this.#isRaw || (this.#isHtml && (isBlank || this.#isNested));
+    if (mayEndBlock && (this.#places & QUOTED) !== 0) this.#places |= UNENDING;
+    this.#places = moved(this.#places, SPACE);
+    if (!isEmpty) return;
+    this.#isHtml = false;
+    if (!this.#isRaw) this.#places &= UNENDING;
+  }
+}
+
+function quoteMoves(inside: number): readonly Move[] {
+  return [TO_ATTRIBUTE, { from: inside, to: BEFORE_ATTRIBUTE }, { from: BEFORE_VALUE, to: inside }];
+}
+
+function moved(places: number, code: number): number {
+  if (places === 0) return 0;
+  const moves = MOVES.get(code) ?? OTHER_MOVES;
+  let next = places;
+  for (const { from } of moves) next &= ~from;
+  for (const { from, to } of moves) if ((places & from) !== 0) next |= to;
+  return next;
+}

@@ -1,0 +1,37 @@
+import { isJsonArray, isScalar, type Json, type JsonArray, type JsonObject } from "./json.ts";
+
+/**
+ * Characters of a text, or of any other value as JSON; counting ends once there are more than `most`.
+ * Nothing is written out. Cost: linear.
+ */
+export function charsOf(value: Json, most: number): number {
+  return typeof value === "string" ? value.length : jsonChars(value, most);
+}
+
+function jsonChars(value: Json, most: number): number {
+  // Without the brackets of the list that it is put into.
+  let chars = -2;
+  // Values of one's own may be nested too deep for recursion.
+  const open: (JsonArray | JsonObject)[] = [[value]];
+  for (let next = open.pop(); next !== undefined && chars <= most; next = open.pop()) {
+    const keys = isJsonArray(next) ? [] : Object.keys(next);
+    for (const key of keys) chars += textChars(key) + 1;
+    const inner = isJsonArray(next) ? next : Object.values(next);
+    chars += Math.max(inner.length + 1, 2);
+    for (const one of inner) {
+      if (typeof one === "string") chars += textChars(one);
+      else if (isScalar(one)) chars += String(one).length;
+      else if ((one as unknown) instanceof Uint8Array) chars += Number(one.length);
+      else open.push(one);
+      if (chars > most) break;
+    }
+  }
+  return chars;
+}
+
+/** In quotes, with escapes. */
+function textChars(text: string): number {
+  return ESCAPED.test(text) ? JSON.stringify(text).length : text.length + 2;
+}
+
+const ESCAPED = /["\\\p{Cc}\p{Cs}]/u;

@@ -1,0 +1,27 @@
+const TOKEN = "[!#$%&'*+.^`|~\\w-]+";
+const QUOTED = String.raw`"(?:[\t\x20!\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"`;
+const PARAMETER = `[ \\t]*(${TOKEN})=(${TOKEN}|${QUOTED})`;
+const MEDIA_TYPE = new RegExp(`^(${TOKEN}/${TOKEN})((?:[ \\t]*;(?:${PARAMETER})?)*)$`);
+
+/** A media type of RFC 9110, section 8.3.1, or a media range. */
+export interface MediaType {
+  /** Type and subtype in lower case. */
+  readonly essence: string;
+  /** As it was written, parameters included: safe in a header. */
+  readonly text: string;
+  /** By name in lower case. */
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/** Undefined for a text that is not exactly one media type. Linear in its length. */
+export function parseMediaType(written: string): MediaType | undefined {
+  const text = written.trim();
+  const [, essence, rest = ""] = MEDIA_TYPE.exec(text) ?? [];
+  if (essence === undefined) return undefined;
+  const parameters = new Map<string, string>();
+  for (const [, name = "", value = ""] of rest.matchAll(new RegExp(PARAMETER, "g"))) {
+    const isFirst = !parameters.has(name.toLowerCase());
+    if (isFirst) parameters.set(name.toLowerCase(), value.replace(/^"|\\(?=.)|"$/g, ""));
+  }
+  return { essence: essence.toLowerCase(), text, parameters };
+}

@@ -1,0 +1,41 @@
+import { requireAtMost } from "../errors.ts";
+import * as limits from "../limits.ts";
+
+/**
+ * Counts the work of reading values: characters read from storage, and the elements, keys and characters
+ * that paths visit. Each tool input, answer and interpolation has its own; a read without one is counted
+ * by itself.
+ */
+export class Work {
+  /** Of so many that share the bound, each has the same part. */
+  readonly share: number;
+  #done = 0;
+  /** Of large objects only, since listing their keys takes milliseconds. */
+  readonly #keys = new WeakMap<object, readonly string[]>();
+
+  constructor(share = 1) {
+    this.share = share;
+  }
+
+  /** Throws `limit_exceeded` when the total passes `maxReadWork`, and on every later call. */
+  spend(amount: number): void {
+    this.#done += amount;
+    requireAtMost(["maxReadWork", limits.maxReadWork / this.share], this.#done, ADVICE);
+  }
+
+  /** The first `maxMissKeys` keys of an object. The keys of a large object are listed once. */
+  keysOf(value: object): readonly string[] {
+    const known = this.#keys.get(value);
+    if (known !== undefined) return known;
+    this.spend(1);
+    const all = Object.keys(value);
+    const keys = all.slice(0, limits.maxMissKeys);
+    if (keys.length < all.length) this.#keys.set(value, keys);
+    this.spend(KEY * all.length);
+    return keys;
+  }
+}
+
+/** Listing a key takes about as long as reading so many characters. */
+const KEY = 10;
+const ADVICE = "Refer to smaller parts, or to fewer variables.";

@@ -1,0 +1,158 @@
+import { describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
+import { Expander, type Unresolved } from "../../src/reference/expand.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import { nearest } from "../../src/reference/near.ts";
+import type { Lookup } from "../../src/reference/reference.ts";
+import { interpolate, resolveReferences } from "../../src/reference/resolve.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { lookupInStore } from "../../src/tool/store-lookup.ts";
+import type { Json } from "../../src/value/json.ts";
+import type { Path } from "../../src/value/path.ts";
+
+const wide = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key_${n}`, n]));
+const times = (count: number, write: (n: number) => string) =>
+  Array.from({ length: count }, (_, n) => write(n)).join(" ");
+
+async function expanded(text: string, lookup: Lookup) {
+  const unresolved: Unresolved[] = [];
+  let shown = "";
+  const expander = new Expander(lookup, { onUnresolved: (one) => unresolved.push(one) });
+  const emit = (piece: string) => {
+    shown += piece;
+  };
+  await expander.write(text, emit);
+  await expander.flush(emit);
+  return { shown, unresolved };
+}
+
+/** A store that counts how often a value is read with a path. */
+class Counting extends MemoryStore {
+  reads = 0;
+
+  override readPath(...read: Parameters<MemoryStore["readPath"]>) {
+    this.reads++;
+    return super.readPath(...read);
+  }
+}
+
+describe("misses", () => {
+  it("list an object's keys once for a whole interpolation, and for a whole answer", async () => {
+    let listed = 0;
+    const value = new Proxy<Record<string, Json>>(wide, {
+      ownKeys(target) {
+        listed++;
+        return Reflect.ownKeys(target);
+      },
+    });
+    const lookup = lookupIn({ value });
+    const text = times(300, (n) => `{{value.no_${n}}}`);
+    expect(await interpolate(text, lookup)).toMatchObject({ text });
+    expect(listed).toBe(1);
+    const answer = times(300, (n) => `$value.no_${n}`);
+    expect((await expanded(answer, lookup)).shown).toBe(answer);
+    expect(listed).toBe(2);
+  });
+
+  it("are explained with near names two hundred times, then only named", async () => {
+    const lookup = lookupIn({ value: wide });
+    const near = (unresolved: readonly Unresolved[]) =>
+      unresolved.filter((one) => one.near !== undefined).length;
+    const { unresolved } = await interpolate(
+      times(300, (n) => `{{value.kei_${n}}}`),
+      lookup,
+    );
+    expect([unresolved.length, near(unresolved)]).toEqual([300, limits.maxExplainedMisses]);
+    const answer = await expanded(
+      times(300, (n) => `$value.kei_${n}`),
+      lookup,
+    );
+    expect([answer.unresolved.length, near(answer.unresolved)]).toEqual([300, 200]);
+    const unknown = await interpolate(
+      times(300, (n) => `{{value${n}x}}`),
+      lookupIn({ value1: 1, value2: 2 }),
+    );
+    expect(unknown.unresolved[0]?.near).toEqual(["value1", "value2"]);
+    expect(unknown.unresolved[299]?.near).toBeUndefined();
+  });
+
+  it("do not keep what exists from being found afterwards", async () => {
+    const text = times(300, (n) => `$value.kei_${n}`);
+    const { shown } = await expanded(`${text} $value.key_7`, lookupIn({ value: wide }));
+    expect(shown).toBe(`${text} 7`);
+  });
+
+  it("are read once in a version of a variable, and again in the next", async () => {
+    const store = new Counting();
+    await store.save({ name: "v", value: { a: 1 } });
+    const expander = new Expander(lookupInStore(store));
+    let shown = "";
+    const write = async (text: string) => {
+      const emit = (piece: string) => {
+        shown += piece;
+      };
+      await expander.write(text, emit);
+      await expander.flush(emit);
+    };
+    await write("$v.b $v.b $v.b ");
+    expect(store.reads).toBe(1);
+    await store.save({ name: "v", value: { b: 2 } });
+    await write("$v.b");
+    expect(shown).toBe("$v.b $v.b $v.b 2");
+  });
+});
+
+describe("near names", () => {
+  it("are the same whatever cells of the distance are left out", () => {
+    expect(nearest("temperature", ["temprature", "tempest", "emperature", "temperatures"])).toEqual(
+      ["temprature", "emperature", "temperatures"],
+    );
+    expect(nearest("abc", ["bc", "abcd", "xbc", "xyz", "cab"])).toEqual(["bc", "abcd", "xbc"]);
+    expect(nearest("aaaaaabbbbbb", ["bbbbbbaaaaaa", "aaaabbbb", "aaaaaaabbbbbbb"])).toEqual([
+      "aaaaaaabbbbbbb",
+      "aaaabbbb",
+    ]);
+  });
+});
+
+describe("a reference that occurs again in an input", () => {
+  it("is read once, with the path or without, and counted each time", async () => {
+    const asked: { name: string; path: Path }[] = [];
+    const inner = lookupIn({ v: { text: "x".repeat(4_000_000), list: [1, 2, 3] } });
+    const lookup: Lookup = (reference, work) => {
+      asked.push(reference);
+      return inner(reference, work);
+    };
+    const { value } = await resolveReferences(["$v.list", "$v.list[0:]", "in $v.list"], lookup);
+    expect(value).toEqual([[1, 2, 3], [1, 2, 3], "in [1,2,3]"]);
+    expect(asked).toHaveLength(2);
+    const four = Array.from({ length: 4 }, () => "$v.text");
+    await resolveReferences(four, lookup);
+    expect(asked).toHaveLength(3);
+    await expect(resolveReferences([...four, "$v.text"], lookup)).rejects.toMatchObject({
+      code: "limit_exceeded",
+      details: { limit: "maxResolvedInputChars", actual: 20_000_000 },
+    });
+  });
+
+  it("counts what a slice, a projection or a key brings in", async () => {
+    const rows = Array.from({ length: 100 }, () => ({ s: "x".repeat(99_998) }));
+    const lookup = lookupIn({ v: { rows } });
+    for (const written of ["$v.rows", "$v.rows[0:]", "$v.rows[*].s"]) {
+      await resolveReferences([written], lookup);
+      await expect(resolveReferences([written, written], lookup)).rejects.toMatchObject({
+        details: { limit: "maxResolvedInputChars" },
+      });
+    }
+  });
+
+  it("is not written out inside a text if it is too large for it", async () => {
+    const large = Array.from({ length: 200_000 }, (_, n) => ({ n }));
+    let written = 0;
+    const value = large.map((row) => ({ ...row, toJSON: () => written++ })) as unknown as Json;
+    await expect(resolveReferences("so $v.rows", lookupIn({ v: { rows: value } }))).rejects.toThrow(
+      /maxEmbeddedChars/,
+    );
+    expect(written).toBe(0);
+  });
+});

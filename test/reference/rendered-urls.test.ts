@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { figure } from "../support/scorecard.ts";
+import {
+  answerWith,
+  expandedInPieces,
+  inertLeak,
+  leakingTexts,
+  urlLeaks,
+} from "../support/url-fuzz.ts";
+import { urlVariables } from "../support/url-grammar.ts";
+import { harmlessAnswers, urlShapes } from "../support/url-shapes.ts";
+
+const TEXTS = 1_200;
+
+describe("what renderers make of an answer", () => {
+  it.each(urlShapes)("has no value in a URL, however the answer is cut: %j", (shape) => {
+    const exposed = answerWith(shape, urlVariables, { inUrls: true, inCode: true });
+    // Otherwise the shape would test nothing.
+    expect(urlLeaks(exposed)).not.toEqual([]);
+    const leaks = [1, 2, 3, 4, 5].flatMap((seed) => urlLeaks(expandedInPieces(shape, seed)));
+    figure("S17", { shapes: 1, "values in URLs": leaks.length });
+    expect(leaks).toEqual([]);
+  });
+
+  it(`has no value in a URL in ${TEXTS.toLocaleString("en")} random answers`, () => {
+    const leaks = [...leakingTexts(1, TEXTS)];
+    figure("S17", { texts: TEXTS, "values in URLs": leaks.length });
+    expect(leaks).toEqual([]);
+  });
+
+  it("has no part of a value in a URL that was printed as inert, in 300 random places", () => {
+    const tried = Array.from({ length: 300 }, (_, seed) => inertLeak(seed));
+    expect(tried.filter((leak) => leak !== undefined)).toEqual([]);
+  });
+});
+
+describe("a harmless answer", () => {
+  it.each(harmlessAnswers)("keeps its links and has its values: %j", (answer, expected) => {
+    const outputs = [1, 2, 3].map((seed) => expandedInPieces(answer, seed, { v: "VALUE" }));
+    const kept = outputs.filter((output) => output === expected).length;
+    figure("S17", { "% of harmless ones kept": (100 * kept) / outputs.length });
+    expect(new Set(outputs)).toEqual(new Set([expected]));
+  });
+});

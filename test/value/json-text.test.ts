@@ -1,0 +1,42 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { Json } from "../../src/value/json.ts";
+import { charsOf } from "../../src/value/json-text.ts";
+
+const large: readonly (readonly [string, Json])[] = [
+  ["records", Array.from({ length: 5_000 }, (_, id) => ({ id, text: `"row" ${id}`, tags: [] }))],
+  ["numbers", Array.from({ length: 300_000 }, (_, index) => index / 7)],
+  ["a text", '€ "quoted"\n'.repeat(20_000)],
+  ["half surrogate pairs", "\ud83d".repeat(100_000)],
+  ["an object of large values", { a: ["x".repeat(200_000)], "b\n": { c: "y".repeat(200_000) } }],
+  ["lists in lists", [[], {}, [[["z".repeat(65_537)]]], null, true]],
+];
+
+describe("the size of a value as text", () => {
+  it("is known without writing it", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = typeof value === "string" ? value : JSON.stringify(value);
+        expect(charsOf(value as Json, Infinity)).toBe(text.length);
+      }),
+    );
+    for (const [, value] of large.filter(([, one]) => typeof one !== "string")) {
+      expect(charsOf(value, Infinity)).toBe(JSON.stringify(value).length);
+    }
+  });
+
+  it("is not counted any further than it matters", () => {
+    const seen: string[] = [];
+    const value = new Proxy<Json[]>(
+      Array.from({ length: 1_000 }, () => 12_345),
+      {
+        get(target, key) {
+          seen.push(String(key));
+          return Reflect.get(target, key);
+        },
+      },
+    );
+    expect(charsOf(value, 2_000)).toBeGreaterThan(2_000);
+    expect(seen.length).toBeLessThan(600);
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest";
+import { ByrefError } from "../../src/errors.ts";
+import * as limits from "../../src/limits.ts";
+import { parsePath } from "../../src/reference/grammar.ts";
+import type { Json } from "../../src/value/json.ts";
+import { readPath } from "../../src/value/path.ts";
+import { Work } from "../../src/value/work.ts";
+
+const read = (value: Json, written: string, work?: Work) =>
+  readPath(value, parsePath(written) ?? [], work);
+
+/** How much more work there may be after `use`. */
+function workOf(use: (work: Work) => void): number {
+  const work = new Work();
+  use(work);
+  let left = 0;
+  for (let step = limits.maxReadWork; step >= 1; step /= 2) {
+    const probe = new Work();
+    use(probe);
+    if (succeeds(() => probe.spend(left + step))) left += step;
+  }
+  return limits.maxReadWork - left;
+}
+
+function succeeds(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch (error) {
+    if (error instanceof ByrefError && error.code === "limit_exceeded") return false;
+    throw error;
+  }
+}
+
+describe("the work of reading", () => {
+  it("is refused above its bound, and from then on", () => {
+    const work = new Work();
+    work.spend(limits.maxReadWork);
+    expect(() => work.spend(1)).toThrow(/maxReadWork is at most 134217728, this is 134217729\./);
+    expect(() => work.spend(0)).toThrow(/maxReadWork/);
+  });
+
+  it("counts the elements that [*] visits, at every depth, as twenty characters each", () => {
+    const rows = Array.from({ length: 10 }, () => ({ tags: ["a", "b", "c"] }));
+    expect(workOf((work) => read(rows, "[*].tags[*]", work))).toBe(20 * (10 + 30));
+    expect(workOf((work) => read({ a: 1, b: 2 }, "[*]", work))).toBe(1 + 2 + 20 * 2);
+  });
+
+  it("counts what slices copy, one after the other", () => {
+    const list = Array.from({ length: 100 }, (_, index) => index);
+    expect(workOf((work) => read(list, "[0:][10:][:5]", work))).toBe(100 + 90 + 5 + 3 * 20);
+    expect(workOf((work) => read("x".repeat(100), "[10:20]", work))).toBe(10 + 20 + 20);
+    expect(workOf((work) => read("x".repeat(100), "[-5:]", work))).toBe(5 + 20);
+  });
+
+  it("counts nothing for a step to a key or an index", () => {
+    expect(workOf((work) => read({ a: [{ b: 1 }] }, ".a[0].b", work))).toBe(0);
+  });
+
+  it("stops a path of slices in the middle", () => {
+    const list = Array.from({ length: 1_000 }, () => 1);
+    const work = new Work();
+    work.spend(limits.maxReadWork - 50_000);
+    expect(() => read(list, "[0:]".repeat(100), work)).toThrow(/maxReadWork/);
+  });
+});
+
+describe("the keys that a miss lists", () => {
+  const counted = () => {
+    let listed = 0;
+    const object = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key_${n}`, n]));
+    const value = new Proxy<Record<string, Json>>(object, {
+      ownKeys(target) {
+        listed++;
+        return Reflect.ownKeys(target);
+      },
+    });
+    return { value, listed: () => listed };
+  };
+
+  it("are the first thousand, and listed once", () => {
+    const { value, listed } = counted();
+    const work = new Work();
+    for (const path of [".a", ".b", ".c"]) {
+      const reading = read(value, path, work);
+      expect(reading).toMatchObject({ found: false, nearest: [] });
+      expect(reading.found ? [] : reading.keys).toHaveLength(limits.maxMissKeys);
+    }
+    expect(listed()).toBe(1);
+  });
+
+  it("are not listed at all once there was too much work", () => {
+    const { value, listed } = counted();
+    const work = new Work();
+    work.spend(limits.maxReadWork);
+    expect(() => read(value, ".a", work)).toThrow(/maxReadWork/);
+    expect(listed()).toBe(0);
+  });
+});
