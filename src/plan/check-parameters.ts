@@ -6,14 +6,14 @@ import type { Finding, PlanCall } from "./plan.ts";
 
 /** What cannot fit the tool's schema, whatever the references stand for. */
 export async function parameterFindings(
-  { parameters }: PlanCall,
+  { parameters, tool: name }: PlanCall,
   tool: Pick<ToolSet[string], "inputSchema">,
   texts: readonly ParameterText[],
 ): Promise<readonly Pick<Finding, "at" | "message">[]> {
   const open = texts.filter(({ needs }) => needs.length > 0);
   const findings: Pick<Finding, "at" | "message">[] = [];
   for (const one of open) {
-    if (!isFilledText(one) || takesText(await jsonSchemaOf(tool), one.path)) continue;
+    if (!isFilledText(one) || takesText(await jsonSchemaOf(tool, name), one.path)) continue;
     const message = "A reference with text around it is a text, which does not fit here.";
     findings.push({ at: one.path.join("."), message });
   }

@@ -106,7 +106,8 @@ class Check {
     if (key !== undefined) this.#index.add({ name: key, path: [] }, { call: index });
     if (call.outputPath === undefined) return [];
     try {
-      const target = saveTargetIn(call.outputPath);
+      const prefix = this.#plan.format === "json" ? "†" : "variable:";
+      const target = saveTargetIn(call.outputPath, prefix);
       const problem = faultIn(target);
       if (problem !== undefined) return [{ code: "bad_output_path", message: problem }];
       this.#targets[index] = target;

@@ -12,11 +12,17 @@ export function gatesIn({ parameters }: PlanCall, { syntaxes }: Plan): readonly 
   );
 }
 
+/** The gates that calls of the run wait for, and that nobody has decided on. */
+export function openGates(plan: Plan, record: RunRecord): ReadonlySet<string> {
+  const gates = plan.calls.flatMap((call) => {
+    const { status, gate } = stateIn(record, call.id);
+    if (status !== "waiting") return [];
+    return gate === undefined ? gatesIn(call, plan) : [gate, ...gatesIn(call, plan)];
+  });
+  return new Set(gates.filter((gate) => !Object.hasOwn(record.gates, gate)));
+}
+
 /** Is there a call left that waits for this gate, and has nobody decided on it? */
 export function waitsFor(plan: Plan, record: RunRecord, gate: string): boolean {
-  if (Object.hasOwn(record.gates, gate)) return false;
-  return plan.calls.some((call) => {
-    const { status, gate: asked } = stateIn(record, call.id);
-    return status === "waiting" && (asked === gate || gatesIn(call, plan).includes(gate));
-  });
+  return openGates(plan, record).has(gate);
 }

@@ -28,8 +28,8 @@ export interface PlanRunOptions {
   /** By the names that the plan calls them by. */
   readonly tools: Pick<ReadonlyMap<string, WrappedTool>, "get">;
   readonly effectsOf: (call: PlanCall) => Effects;
-  /** The conversation's id, for the keys that tools are given. */
-  readonly conversation: string;
+  /** Begins the idempotency keys of tools. */
+  readonly keyPrefix: string;
   /** Ends the run: no further call starts. */
   readonly signal: AbortSignal;
   /** What `work` does, and the record that it returns, in one commit. */
@@ -191,12 +191,13 @@ export class PlanRun {
   }
 
   #optionsFor({ call, target }: CheckedCall): CallOptions {
-    const { conversation, observer } = this.#options;
+    const { keyPrefix, observer } = this.#options;
     return {
       toolCallId: `${this.record.id}/${call.id}`,
       messages: [],
+      isPlanned: true,
       signal: this.#signal,
-      idempotencyKey: `${conversation}/${this.record.id}/${call.id}`,
+      idempotencyKey: `${keyPrefix}/${this.record.id}/${call.id}`,
       scope: scopeOfRun(this.record.id, this.#options.checked.plan),
       observer,
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),

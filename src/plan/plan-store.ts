@@ -9,9 +9,10 @@ import {
   type SqlRow,
   textIn,
 } from "../store/rows/sql.ts";
+import { clip } from "../value/characters.ts";
 import { parsedJson, type Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan, PlanCall, PlanFormat } from "./plan.ts";
 import { isOpenRun, type RunRecord } from "./run-record.ts";
 
 export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";
@@ -29,6 +30,17 @@ export interface PlanRecord {
   readonly after: Readonly<Record<string, readonly string[]>>;
   /** ISO 8601. */
   readonly createdAt: string;
+}
+
+/** A plan as lists show it: nothing of it grows with what its calls are given. */
+export interface ListedPlanRecord extends Omit<PlanRecord, "plan"> {
+  readonly name?: string;
+  readonly format: PlanFormat;
+  readonly calls: readonly Omit<PlanCall, "parameters">[];
+  /** The newest run. */
+  readonly newest?: RunRecord;
+  /** The calls, and what became of them, would have been too long. */
+  readonly omitted?: true;
 }
 
 /** A run with what it was given, and what it came to. */
@@ -50,28 +62,44 @@ export class PlanStore {
     this.#sql = sql;
   }
 
-  /** Was there ever a plan, and so perhaps a run? */
+  /** Was there ever a plan, and so perhaps a run? Brings the tables of an earlier version up to date. */
   get isUsed(): boolean {
-    return hasTable(this.#sql, "plan");
+    if (hasTable(this.#sql, "plan_head")) return true;
+    if (!hasTable(this.#sql, "plan")) return false;
+    this.#sql.transaction(() => this.#addHeads());
+    return true;
   }
 
   /** Throws `limit_exceeded`. Of many plans the oldest goes that is over. */
   add(record: PlanRecord): void {
-    requireSmall(JSON.stringify(record));
-    this.#makeTables();
+    const data = JSON.stringify(record);
+    requireSmall(data);
+    if (!this.isUsed) this.#makeTables();
     this.#makeRoom();
-    this.#sql.run(`INSERT INTO plan (id, data) VALUES (?, ?)`, record.id, JSON.stringify(record));
+    this.#sql.run(`INSERT INTO plan (id, data) VALUES (?, ?)`, record.id, data);
+    this.#addHead(record);
   }
 
-  /** Throws `plan_not_found`. */
+  /** Writes nothing but the status. Throws `plan_not_found`. */
   setStatus(id: string, status: PlanStatus): void {
-    const data = JSON.stringify({ ...this.required(id), status });
-    this.#sql.run(`UPDATE plan SET data = ? WHERE id = ?`, data, id);
+    this.statusOf(id);
+    this.#sql.run(`UPDATE plan_head SET status = ? WHERE id = ?`, status, id);
+  }
+
+  /** Does not read the plan. Throws `plan_not_found`. */
+  statusOf(id: string): PlanStatus {
+    const row = this.isUsed
+      ? firstRow(this.#sql, `SELECT status FROM plan_head WHERE id = ?`, id)
+      : undefined;
+    if (row === undefined) throw planNotFound(id);
+    return statusIn(row);
   }
 
   get(id: string): PlanRecord | undefined {
     if (!this.isUsed) return undefined;
-    return planIn(firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, id));
+    const both = `SELECT data, status FROM plan JOIN plan_head USING (id) WHERE id = ?`;
+    const row = firstRow(this.#sql, both, id);
+    return row === undefined ? undefined : { ...planIn(row), status: statusIn(row) };
   }
 
   /** Throws `plan_not_found`. */
@@ -82,9 +110,35 @@ export class PlanStore {
   }
 
   /** Oldest first. */
-  list(): readonly PlanRecord[] {
+  ids(): readonly string[] {
     if (!this.isUsed) return [];
-    return this.#sql.all(`SELECT data FROM plan ORDER BY seq`).flatMap((row) => planIn(row) ?? []);
+    return this.#sql.all(`SELECT id FROM plan_head ORDER BY seq`).map((row) => textIn(row, "id"));
+  }
+
+  /** Oldest first; those over so many characters, counted from the newest, come without their calls. */
+  list(maxChars: number): readonly ListedPlanRecord[] {
+    if (!this.isUsed) return [];
+    const rows = this.#sql.all(
+      `SELECT id, status, octet_length(listed) AS chars, run, coalesce(run_chars, 0) AS run_chars
+       FROM plan_head LEFT JOIN (
+         SELECT plan, max(seq) AS run, octet_length(data) AS run_chars FROM plan_run GROUP BY plan
+       ) ON plan = id ORDER BY plan_head.seq DESC`,
+    );
+    let left = maxChars;
+    const listed = rows.map((row): ListedPlanRecord => {
+      left -= numberIn(row, "chars") + numberIn(row, "run_chars");
+      const record = this.#listed(textIn(row, "id"), statusIn(row));
+      if (left < 0) return { ...record, calls: [], after: {}, omitted: true };
+      const newest = row.run === null ? undefined : this.newestRun(record.id);
+      return newest === undefined ? record : { ...record, newest };
+    });
+    return listed.toReversed();
+  }
+
+  #listed(id: string, status: PlanStatus): ListedPlanRecord {
+    const row = firstRow(this.#sql, `SELECT listed FROM plan_head WHERE id = ?`, id);
+    // `#addHead` wrote it.
+    return { ...(JSON.parse(textIn(row ?? {}, "listed")) as ListedPlanRecord), status };
   }
 
   /** Of many runs of a plan the oldest goes that is over. */
@@ -98,9 +152,10 @@ export class PlanStore {
       limits.maxPlanRuns - 1,
     );
     this.#sql.run(
-      `INSERT INTO plan_run (id, plan, open, input, data) VALUES (?, ?, 1, ?, ?)`,
+      `INSERT INTO plan_run (id, plan, open, input, data) VALUES (?, ?, ?, ?, ?)`,
       record.id,
       record.plan,
+      openness(record),
       given,
       JSON.stringify(record),
     );
@@ -111,7 +166,7 @@ export class PlanStore {
     this.#sql.run(
       `UPDATE plan_run SET data = ?, open = ? WHERE id = ?`,
       data,
-      isOpenRun(record) ? 1 : 0,
+      openness(record),
       record.id,
     );
   }
@@ -155,12 +210,29 @@ export class PlanStore {
   /** Those that go on, or wait for a person; oldest first. */
   openRuns(): readonly RunRecord[] {
     if (!this.isUsed) return [];
-    return this.#sql.all(`SELECT data FROM plan_run WHERE open = 1 ORDER BY seq`).map(recordIn);
+    return this.#sql.all(`SELECT data FROM plan_run WHERE open > 0 ORDER BY seq`).map(recordIn);
+  }
+
+  /** Those that go on: one at most, unless something was cut off. */
+  runningRuns(): readonly RunRecord[] {
+    return this.#sql.all(`SELECT data FROM plan_run WHERE open = 1`).map(recordIn);
+  }
+
+  /** Does a run wait for a person? */
+  hasWaiting(): boolean {
+    return this.isUsed && this.#sql.all(`SELECT 1 FROM plan_run WHERE open = 2 LIMIT 1`).length > 0;
+  }
+
+  /** How many runs of the plan go on, or wait for a person. */
+  countOpen(plan: string): number {
+    if (!this.isUsed) return 0;
+    const counted = `SELECT count(*) AS runs FROM plan_run WHERE plan = ? AND open > 0`;
+    return numberIn(firstRow(this.#sql, counted, plan) ?? {}, "runs");
   }
 
   /** Throws `limit_exceeded` if as many runs of the plan go on or wait as may. */
   requireRoom(plan: string): void {
-    const open = this.openRuns().filter((record) => record.plan === plan).length;
+    const open = this.countOpen(plan);
     const maximum = limits.maxPlanRuns;
     if (open < maximum) return;
     const advice = "Decide on what waits, or cancel it.";
@@ -168,19 +240,21 @@ export class PlanStore {
   }
 
   #makeRoom(): void {
-    const row = firstRow(this.#sql, `SELECT count(*) AS plans FROM plan`);
-    if (row === undefined || numberIn(row, "plans") < limits.maxPlans) return;
-    const oldest = this.list().find(({ status }) => isOver(status));
+    const row = firstRow(this.#sql, `SELECT count(*) AS plans FROM plan_head`);
+    const maximum = limits.maxPlans;
+    if (row === undefined || numberIn(row, "plans") < maximum) return;
+    const oldest = firstRow(
+      this.#sql,
+      `SELECT id FROM plan_head WHERE status IN ('done', 'failed', 'cancelled') ORDER BY seq LIMIT 1`,
+    );
     if (oldest === undefined) {
       const advice = "Cancel plans that nobody needs.";
-      throw limitExceeded("maxPlans", {
-        maximum: limits.maxPlans,
-        actual: limits.maxPlans + 1,
-        advice,
-      });
+      throw limitExceeded("maxPlans", { maximum, actual: maximum + 1, advice });
     }
-    this.#sql.run(`DELETE FROM plan_run WHERE plan = ?`, oldest.id);
-    this.#sql.run(`DELETE FROM plan WHERE id = ?`, oldest.id);
+    const id = textIn(oldest, "id");
+    this.#sql.run(`DELETE FROM plan_run WHERE plan = ?`, id);
+    this.#sql.run(`DELETE FROM plan WHERE id = ?`, id);
+    this.#sql.run(`DELETE FROM plan_head WHERE id = ?`, id);
   }
 
   #makeTables(): void {
@@ -188,20 +262,64 @@ export class PlanStore {
       `CREATE TABLE IF NOT EXISTS plan
        (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,
     );
+    // `open`: 1 for a run that goes on, 2 for one that waits for a person.
     this.#sql.run(
       `CREATE TABLE IF NOT EXISTS plan_run
        (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
         input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`,
     );
+    // What changes, and what lists show. The status in a plan's data is the one that it was added with.
+    this.#sql.run(
+      `CREATE TABLE IF NOT EXISTS plan_head
+       (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL, listed TEXT NOT NULL)`,
+    );
   }
+
+  /** Migrates the tables of versions that kept the status in the plan. */
+  #addHeads(): void {
+    this.#makeTables();
+    for (const { id } of this.#sql.all(`SELECT id FROM plan ORDER BY seq`)) {
+      // One after the other: all of them would not fit into memory.
+      const row = firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, String(id));
+      if (row !== undefined) this.#addHead(planIn(row));
+    }
+    this.#sql.run(
+      `UPDATE plan_run SET open = 2 WHERE open = 1 AND json_extract(data, '$.status') = 'waiting'`,
+    );
+  }
+
+  #addHead(record: PlanRecord): void {
+    this.#sql.run(
+      `INSERT INTO plan_head (id, status, listed) VALUES (?, ?, ?)`,
+      record.id,
+      record.status,
+      listedText(record),
+    );
+  }
+}
+
+/** As little as lists show; without the calls if it is too long for every list. */
+function listedText({ plan, status: _status, ...record }: PlanRecord): string {
+  const { name, format } = plan;
+  const calls = plan.calls.map(({ parameters: _parameters, ...call }) => call);
+  const whole = JSON.stringify({ ...record, name, format, calls });
+  if (whole.length <= limits.maxListedPlanChars) return whole;
+  const short = name === undefined ? {} : { name: clip(name, limits.maxTitleChars) };
+  return JSON.stringify({ ...record, ...short, format, calls: [], after: {}, omitted: true });
 }
 
 export function planNotFound(id: string): ByrefError {
   return new ByrefError("plan_not_found", `There is no plan ${id.slice(0, 80)}.`);
 }
 
-function isOver(status: PlanStatus): boolean {
-  return status === "done" || status === "failed" || status === "cancelled";
+function openness(record: RunRecord): number {
+  if (record.status === "waiting") return 2;
+  return isOpenRun(record) ? 1 : 0;
+}
+
+function statusIn(row: SqlRow): PlanStatus {
+  // `#addHead` and `setStatus` wrote it.
+  return textIn(row, "status") as PlanStatus;
 }
 
 function requireSmall(data: string): void {
@@ -210,9 +328,9 @@ function requireSmall(data: string): void {
   requireAtMost(["maxPlanBytes", limits.maxPlanBytes], actual, advice);
 }
 
-function planIn(row: SqlRow | undefined): PlanRecord | undefined {
-  // `add` and `setStatus` wrote it.
-  return row === undefined ? undefined : (JSON.parse(textIn(row, "data")) as PlanRecord);
+function planIn(row: SqlRow): PlanRecord {
+  // `add` wrote it.
+  return JSON.parse(textIn(row, "data")) as PlanRecord;
 }
 
 function recordIn(row: SqlRow): RunRecord {

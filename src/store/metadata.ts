@@ -38,6 +38,7 @@ export function changedInfo(info: VariableInfo, changes: Changes, nowMs: number)
   const expiresAt = ttlMs === undefined ? before : dueMs === undefined ? undefined : toIso(dueMs);
   return {
     ...rest,
+    metadataVersion: (info.metadataVersion ?? 0) + 1,
     pinned,
     ...(description === undefined ? {} : { description: keptDescription(description) }),
     ...(expiresAt === undefined ? {} : { expiresAt }),
@@ -56,11 +57,16 @@ export function tombstoneOf(info: Named, eviction: Eviction): Tombstone {
     name,
     version,
     ...(tool === undefined ? {} : { tool }),
-    ...(input === undefined ? {} : { input }),
+    // All tombstones are in memory together.
+    ...(input === undefined || !isListed(input) ? {} : { input }),
     ...(inputDigest === undefined ? {} : { inputDigest }),
     evictedAt: toIso(atMs),
     reason,
   };
+}
+
+function isListed(input: Json): boolean {
+  return byteLength(JSON.stringify(input)) <= limits.maxListedInputBytes;
 }
 
 type Named = Pick<VariableInfo, "name" | "version" | "tool" | "input">;

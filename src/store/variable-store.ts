@@ -1,5 +1,6 @@
 import type { Json, JsonType } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
+import type { Work } from "../value/work.ts";
 import type { Content } from "./bytes/content.ts";
 import type { Holds } from "./holds.ts";
 import type { Transfer } from "./transfer.ts";
@@ -14,6 +15,13 @@ export type Awaitable<Result> = Result | Promise<Result>;
  */
 export type Visibility = "model" | "sealed" | "secret";
 
+/**
+ * `composed`: a model or code built a URL in the value, which therefore prints inert. `derived`: the value
+ * was computed from a guarded one, so the model sees nothing but its name. `failed`: the value reports why
+ * a call on guarded values failed; no tool takes it as input.
+ */
+export type Flag = "composed" | "derived" | "failed";
+
 /** `run`: the variable ends with the run that made it. */
 type Scope = "conversation" | "run";
 
@@ -26,6 +34,8 @@ export interface VariableInfo {
   /** Counts the writes under this name; for ETags and provenance, old versions are not kept. */
   readonly version: number;
   readonly type: JsonType | "bytes";
+  /** Counts the changes of the metadata since the value was written; absent if there were none. */
+  readonly metadataVersion?: number;
   /** Elements, keys, characters (code points) or bytes; 1 for the rest. */
   readonly count: number;
   /** Of the value as JSON text in UTF-8; of a string the text itself. */
@@ -58,6 +68,8 @@ export interface VariableInfo {
   readonly sources: readonly string[];
   /** False if any source is not trusted. */
   readonly trusted: boolean;
+  /** Absent if there are none. */
+  readonly flags?: readonly Flag[];
   readonly location: Location;
 }
 
@@ -98,6 +110,8 @@ export interface Write {
   readonly path?: Path;
   /** What happens to a value that a chosen name has already. Default: `replace`. */
   readonly mode?: WriteMode;
+  /** Keeps description, ttl and pin of a chosen name's variable unless the write gives others, as extending one does. */
+  readonly keepsMetadata?: boolean;
   readonly description?: string;
   readonly tool?: string;
   readonly toolCallId?: string;
@@ -110,6 +124,7 @@ export interface Write {
   readonly sources?: readonly string[];
   /** Default: true. */
   readonly trusted?: boolean;
+  readonly flags?: readonly Flag[];
   /** The run with which the variable is to end; names that are found for it end in `_<run>`. */
   readonly run?: string;
 }
@@ -145,7 +160,7 @@ export interface Page {
 /** What is asked of a variable all the time. */
 export interface Glance extends Pick<
   VariableInfo,
-  "version" | "type" | "bytes" | "chars" | "visibility"
+  "version" | "type" | "bytes" | "chars" | "visibility" | "flags"
 > {
   /** The run with which it ends. */
   readonly run?: string | undefined;
@@ -190,15 +205,18 @@ export interface VariableStore {
   prepare(write: Write): Awaitable<PreparedWrite>;
   /** A value that arrives as a stream, to be saved. Rejects with what its media type's meter throws. */
   receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
-  /** Changes metadata: the version and the order stay. Undefined for what does not exist (any more). */
+  /** Changes metadata and counts that; the version and the order stay. Undefined for what does not exist (any more). */
   update(name: string, changes: Changes): VariableInfo | undefined;
   /**
    * The value, frozen; undefined for what does not exist (any more). Throws, or rejects with,
    * `limit_exceeded` (more than `maxJsonBytes`: read a part) or `bad_value` (bytes: open it).
    */
   read(name: string): Awaitable<Json | undefined>;
-  /** What the path leads to. Of a large array or text only the part that is asked for is loaded. */
-  readPath(name: string, path: Path): Awaitable<Reading | undefined>;
+  /**
+   * What the path leads to. Of a large array or text only the part that is asked for is loaded. Throws, or
+   * rejects with, `limit_exceeded` also when `work` is used up.
+   */
+  readPath(name: string, path: Path, work?: Work): Awaitable<Reading | undefined>;
   /** The stored bytes of a value. Close it. */
   open(name: string): OpenValue | undefined;
   /** From memory; the first time at the cost of reading one row. */

@@ -1,6 +1,7 @@
 import * as limits from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import { type Path, type Reading, readPath } from "../value/path.ts";
+import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket } from "./bytes/bodies.ts";
 import { type Content, isStored } from "./bytes/content.ts";
@@ -107,11 +108,11 @@ export class Variables implements VariableStore {
     return whenReady(this.readPath(name, []), valueIn);
   }
 
-  readPath(name: string, path: Path): Awaitable<Reading | undefined> {
+  readPath(name: string, path: Path, work?: Work): Awaitable<Reading | undefined> {
     const entry = this.#state.alive(name);
     if (entry === undefined) return undefined;
     this.#access(entry);
-    return this.#readPath(entry, path);
+    return this.#readPath(entry, path, work);
   }
 
   open(name: string): OpenValue | undefined {
@@ -253,13 +254,15 @@ export class Variables implements VariableStore {
     return this.#state.living(entries).toSorted((one, other) => one.seq - other.seq);
   }
 
-  #readPath(entry: Entry, path: Path): Awaitable<Reading | undefined> {
+  #readPath(entry: Entry, path: Path, work = new Work()): Awaitable<Reading | undefined> {
     const cached = this.#state.cache.get(entry.name);
-    if (cached !== undefined) return readPath(cached, path);
+    if (cached !== undefined) return readPath(cached, path, work);
     const stored = this.#state.rows.stored(entry.name);
     if (stored === undefined) return undefined;
-    if (asksForPart(stored, path)) return this.#holding(stored, (source) => readPart(source, path));
-    return whenReady(this.#load(entry, stored), (value) => readPath(value, path));
+    if (asksForPart(stored, path)) {
+      return this.#holding({ stored, work }, (source) => readPart(source, path));
+    }
+    return whenReady(this.#load(entry, stored, work), (value) => readPath(value, path, work));
   }
 
   #batch(writes: readonly Write[]): Batch {
@@ -272,9 +275,9 @@ export class Variables implements VariableStore {
   }
 
   /** The whole value, which the cache has then. */
-  #load(entry: Entry, stored: Stored): Awaitable<Json> {
+  #load(entry: Entry, stored: Stored, work: Work): Awaitable<Json> {
     this.#state.cache.makeRoom(stored.bytes);
-    const reading = this.#holding(stored, (source) => readWhole(entry.name, source));
+    const reading = this.#holding({ stored, work }, (source) => readWhole(entry.name, source));
     return whenReady(reading, (value) => {
       // Meanwhile there may be another version.
       const isCurrent = this.#state.catalog.get(entry.name)?.seq === entry.seq;
@@ -284,11 +287,17 @@ export class Variables implements VariableStore {
   }
 
   /** Reads a body that stays where it is until it is read. */
-  #holding<Result>(stored: Stored, work: (source: Source) => Awaitable<Result>): Awaitable<Result> {
+  #holding<Result>(
+    { stored, work }: Pick<Source, "stored" | "work">,
+    use: (source: Source) => Awaitable<Result>,
+  ): Awaitable<Result> {
     const release = this.#bodies.hold(stored.body);
     try {
-      const read = (from: number, to: number) => this.#bodies.read(stored.body, from, to);
-      const result = work({ stored, read });
+      const read = (from: number, to: number) => {
+        work.spend(to - from);
+        return this.#bodies.read(stored.body, from, to);
+      };
+      const result = use({ stored, work, read });
       if (result instanceof Promise) return result.finally(release);
       release();
       return result;

@@ -12,7 +12,7 @@ export function whenReady<Value, Result>(
 export function whenSettled<Value, Result>(
   work: () => Awaitable<Value>,
   use: (value: Value) => Awaitable<Result>,
-  failed: (error: unknown) => Result,
+  failed: (error: unknown) => Awaitable<Result>,
 ): Awaitable<Result> {
   try {
     const result = whenReady(work(), use);

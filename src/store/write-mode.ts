@@ -2,7 +2,7 @@ import { ByrefError } from "../errors.ts";
 import type { VariableInfo, Write } from "./variable-store.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../value/json.ts";
 import { formatPath, type Path } from "../value/path.ts";
-import { joinedLabels } from "./value-labels.ts";
+import { flagged, joinedLabels } from "./value-labels.ts";
 
 /** `new` never touches what is there: it writes `name_000`, `name_001` … */
 export type WriteMode = "replace" | "append" | "merge" | "new";
@@ -90,17 +90,29 @@ export function isExtension({ mode, name, path = [] }: Write): boolean {
   return dependsOnIt && typeof name === "string";
 }
 
-/** The write with what it does not say taken from the variable that it extends. */
-export function extending(write: Write, existing: VariableInfo, nowMs: number): Write {
+/** The write with pin, description and ttl of the variable that is there, where it has none of its own. */
+export function keepingMetadata(write: Write, existing: VariableInfo, nowMs: number): Write {
   const { pinned, description, expiresAt } = existing;
-  const { trusted = true, visibility = "model" } = write;
   return {
     pinned,
     ...(description === undefined ? {} : { description }),
     ...(expiresAt === undefined ? {} : { ttlMs: Date.parse(expiresAt) - nowMs }),
     ...write,
+  };
+}
+
+/** The same for a write that extends the variable, with the labels of both. */
+export function extending(write: Write, existing: VariableInfo, nowMs: number): Write {
+  const { trusted = true, visibility = "model", flags, toolCallId } = write;
+  const own = { sources: sourcesOf(write), trusted, visibility, ...flagged(flags) };
+  const labels = joinedLabels([existing, own]);
+  // A call that adds to a guarded value makes another one of it.
+  const isDerived = toolCallId !== undefined && labels.visibility !== "model";
+  return {
+    ...keepingMetadata(write, existing, nowMs),
     // What is in it still comes from there as well.
-    ...joinedLabels([existing, { sources: sourcesOf(write), trusted, visibility }]),
+    ...labels,
+    ...(isDerived ? flagged([...(labels.flags ?? []), "derived"]) : {}),
   };
 }
 

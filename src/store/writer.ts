@@ -9,9 +9,10 @@ import { provenanceOf, toIso } from "./metadata.ts";
 import type { Row, Stored } from "./rows/rows.ts";
 import type { StoreState } from "./store-state.ts";
 import type { VariableRecord } from "./transfer.ts";
+import { flagged } from "./value-labels.ts";
 import type { VariableInfo, Write } from "./variable-store.ts";
 import { guarded } from "./visibility.ts";
-import { extending, isExtension, sourcesOf } from "./write-mode.ts";
+import { extending, isExtension, keepingMetadata, sourcesOf } from "./write-mode.ts";
 
 /** Writes variables whose content is ready. */
 export class Writer {
@@ -46,7 +47,7 @@ export class Writer {
   /** In a transaction: a variable as it was elsewhere. Nothing gives way to it, and nobody is told. */
   restore({ info, run, inputDigest }: VariableRecord, content: Content): VariableInfo {
     const { catalog, numbers, rows } = this.#state;
-    const { name, version, visibility, pinned, tool } = info;
+    const { name, version, visibility, flags, pinned, tool } = info;
     if (catalog.get(name) !== undefined) {
       throw new ByrefError("conflict", `There is a variable ${name} already.`);
     }
@@ -64,6 +65,7 @@ export class Writer {
       expiresAtMs: info.expiresAt === undefined ? undefined : Date.parse(info.expiresAt),
       pinned,
       visibility,
+      ...flagged(flags),
       run,
       tool,
       inputDigest,
@@ -90,11 +92,14 @@ export class Writer {
     throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
   }
 
-  /** What a write that extends a variable does not say is as it was. */
+  /** With what the write keeps of the variable that is there. */
   #completed(write: Write, nowMs: number): Write {
-    const entry = isExtension(write) ? this.#state.alive(String(write.name)) : undefined;
+    const isExtending = isExtension(write);
+    if (!isExtending && write.keepsMetadata !== true) return write;
+    const entry = this.#state.alive(String(write.name));
     const existing = entry === undefined ? undefined : this.#state.info(entry.name);
     if (existing === undefined) return write;
+    if (!isExtending) return keepingMetadata(write, existing, nowMs);
     // It stays whose it was: the conversation's does not become a run's by what is added to it.
     const { run: _, ...extended } = extending(write, existing, nowMs);
     return entry?.run === undefined ? extended : { ...extended, run: entry.run };
@@ -119,6 +124,7 @@ export class Writer {
       visibility,
       sources: [...sourcesOf(write)],
       trusted: write.trusted ?? true,
+      ...flagged(write.flags),
       location: isStored(stored.body) ? stored.body.location : "row",
     };
     return { entry, info, stored };
@@ -145,6 +151,7 @@ export class Writer {
       expiresAtMs: dueAt(write, now),
       pinned: write.pinned ?? false,
       visibility: write.visibility ?? previous?.visibility ?? "model",
+      ...flagged(write.flags),
       run: write.run,
       tool: write.tool?.toWellFormed(),
       inputDigest: typeof write.name === "object" ? write.name.inputDigest : undefined,

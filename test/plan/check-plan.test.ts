@@ -93,6 +93,18 @@ describe("a plan is refused", () => {
     },
   );
 
+  it("for a place without its prefix, in the notation of plans", async () => {
+    const said = async (outputPath: string) =>
+      (await findingsOf(plan([reads("x", outputPath)]))).map(({ message }) => message);
+    expect(await said("state.user.name")).toEqual([
+      '"state.user.name" is not a place to save to. Write †state.user.name.',
+    ]);
+    expect(await said("state of the user")).toEqual([
+      '"state of the user" is not a place to save to. Write †name or †name.key.',
+    ]);
+    expect((await said("†input"))[0]).toMatch(/^†input /);
+  });
+
   it("for a cycle, with its path, also for one of two hundred and of one", async () => {
     const around = (count: number) =>
       plan(

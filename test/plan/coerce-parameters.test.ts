@@ -1,9 +1,11 @@
+import Ajv from "ajv";
 import type { JSONSchema7 } from "ai";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { coerceParameters } from "../../src/plan/capability/coerce-parameters.ts";
 import { schemaText } from "../../src/plan/capability/schema-text.ts";
-import type { Json } from "../../src/value/json.ts";
+import { type Json, jsonIn } from "../../src/value/json.ts";
 
 function schemaOf(schema: z.ZodType): JSONSchema7 {
   return z.toJSONSchema(schema, { target: "draft-07" }) as JSONSchema7;
@@ -91,6 +93,62 @@ describe("a parameter that was written as text", () => {
     const open = schemaOf(z.object({}).catchall(z.number()));
     expect(coerceParameters({ any: "5" }, open)).toEqual({ any: 5 });
     expect(coerceParameters({ any: "5" }, schemaOf(z.object({})))).toEqual({ any: "5" });
+  });
+
+  it("has the type of a definition that several parts of a schema point to", () => {
+    const $defs: JSONSchema7["$defs"] = { count: { type: "number" }, part: { minimum: 0 } };
+    const count: JSONSchema7 = { $ref: "#/$defs/count" };
+    const given = { n: "5" };
+    const value: JSONSchema7 = { allOf: [count, count] };
+    expect(coerceParameters(given, { $defs, properties: { n: value } })).toEqual({ n: 5 });
+    const parts = [count, { $ref: "#/$defs/part" }].map((n): JSONSchema7 => ({
+      properties: { n },
+    }));
+    expect(coerceParameters(given, { $defs, allOf: parts })).toEqual({ n: 5 });
+  });
+
+  it("becomes of a type that fits, where the schema takes no text, as ajv says", () => {
+    const definition = fc.letrec<{ one: JSONSchema7 }>((tie) => ({
+      one: fc.oneof(
+        { maxDepth: 3, withCrossShrink: true },
+        fc.constantFrom<JSONSchema7>(
+          ...(["string", "number", "integer", "boolean", "null", "array", "object"] as const).map(
+            (type) => ({ type }),
+          ),
+          { type: ["number", "string"] },
+          { enum: [1, "a", null] },
+          { enum: [true, 2.5] },
+          { const: 5 },
+          { minimum: 0 },
+          {},
+        ),
+        ...["a", "b", "c"].map((name) => fc.constant<JSONSchema7>({ $ref: `#/$defs/${name}` })),
+        fc.array(tie("one"), { minLength: 1, maxLength: 3 }).map((allOf) => ({ allOf })),
+        fc.array(tie("one"), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
+      ),
+    })).one;
+    // ajv follows no circle to an end.
+    const without = (...names: readonly string[]) =>
+      definition.filter((one) => !names.some((name) => JSON.stringify(one).includes(`/${name}"`)));
+    const inner = fc.record({ a: without("a"), b: without("a", "b"), c: without("a", "b", "c") });
+    const texts = ["5", "2.5", "-1", "true", "null", "[]", "{}", "a"];
+    fc.assert(
+      fc.property(definition, inner, (n, $defs) => {
+        const schema: JSONSchema7 = { type: "object", properties: { n }, $defs };
+        const fits = new Ajv({ strict: false }).compile(schema);
+        const takesText = ["a", "5", "zz"].some((text) => fits({ n: text }));
+        for (const text of texts) {
+          const coerced = coerceParameters({ n: text }, schema);
+          // What fits as a text stays one; what fits only as what it says becomes that.
+          if (fits({ n: text })) expect(coerced).toEqual({ n: text });
+          const value = jsonIn(text);
+          if (!takesText && value !== undefined && fits({ n: value })) {
+            expect(coerced).toEqual({ n: value });
+          }
+        }
+      }),
+      { numRuns: 100 },
+    );
   });
 
   it("has an end, whatever a schema points to", () => {

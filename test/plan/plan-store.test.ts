@@ -5,6 +5,7 @@ import { migrate } from "../../src/store/rows/migrations.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { runRecord } from "../support/plan-runs.ts";
 import { planOf } from "../support/plans.ts";
+import { WatchedSql } from "../store/watched-sql.ts";
 
 const recordOf = (id: string, value: string): PlanRecord => ({
   id,
@@ -34,7 +35,7 @@ describe("plans in SQLite", () => {
     store.saveRun({ ...runOf("run_1"), status: "done", calls: { call_1: { status: "done" } } });
     store.saveState("run_1", { y: 2 });
     const again = new PlanStore(sql);
-    expect(again.list().map(({ id, status }) => [id, status])).toEqual([
+    expect(again.list(10_000).map(({ id, status }) => [id, status])).toEqual([
       ["b", "approved"],
       ["a", "proposed"],
     ]);
@@ -57,7 +58,7 @@ describe("plans in SQLite", () => {
     const sql = emptySql();
     const store = new PlanStore(sql);
     expect([store.get("a"), store.run("r")]).toEqual([undefined, undefined]);
-    expect([store.list(), store.runsOf("a", 1), store.openRuns()]).toEqual([[], [], []]);
+    expect([store.list(1), store.runsOf("a", 1), store.openRuns()]).toEqual([[], [], []]);
     expect(sql.all("SELECT name FROM sqlite_master WHERE name LIKE 'plan%'")).toEqual([]);
   });
 
@@ -102,5 +103,83 @@ describe("plans in SQLite", () => {
     const ids = store.runsOf("b", 1_000).map(({ record }) => record.id);
     expect(ids.slice(0, 2)).toEqual(["r0", "r2"]);
     expect(ids).toHaveLength(limits.maxPlanRuns + 1);
+  });
+
+  it("change their status without being read or written again", () => {
+    const sql = new WatchedSql();
+    migrate(sql);
+    const store = new PlanStore(sql);
+    store.add(recordOf("a", "x".repeat(1_000_000)));
+    sql.unitsRead = 0;
+    sql.unitsWritten = 0;
+    store.setStatus("a", "approved");
+    expect([store.statusOf("a"), store.list(10_000)[0]?.status]).toEqual(["approved", "approved"]);
+    expect(sql.unitsRead + sql.unitsWritten).toBeLessThan(2_000);
+    expect(store.get("a")).toEqual({ ...recordOf("a", "x".repeat(1_000_000)), status: "approved" });
+    expect(() => store.setStatus("b", "approved")).toThrow(/There is no plan b/u);
+  });
+
+  it("are listed without what their calls are given, and beyond a bound without the calls", () => {
+    const sql = new WatchedSql();
+    migrate(sql);
+    const store = new PlanStore(sql);
+    for (const id of ["a", "b"]) store.add(recordOf(id, "x".repeat(1_000_000)));
+    const long = { ...planOf([{ _tool: "echo" }]), name: "n".repeat(100_000) };
+    store.add({ ...recordOf("c", ""), plan: long });
+    store.addRun(runOf("r1"), "x".repeat(1_000_000));
+    sql.unitsRead = 0;
+    const [a, b, c] = store.list(10_000);
+    expect(sql.unitsRead).toBeLessThan(5_000);
+    expect(a?.calls).toEqual([{ id: "call_1", tool: "echo" }]);
+    expect(b?.newest?.id).toBe("r1");
+    expect([c?.calls, c?.omitted, c?.name?.length]).toEqual([[], true, limits.maxTitleChars]);
+    expect(store.list(650).map(({ calls, omitted }) => [calls.length, omitted])).toEqual([
+      [0, true],
+      [1, undefined],
+      [0, true],
+    ]);
+  });
+
+  it("say which runs are open without reading the runs", () => {
+    const store = new PlanStore(emptySql());
+    store.add(recordOf("b", ""));
+    store.addRun(runOf("r1"), {});
+    expect([store.countOpen("b"), store.hasWaiting()]).toEqual([1, false]);
+    store.saveRun({ ...runOf("r1"), status: "waiting" });
+    expect([store.countOpen("b"), store.hasWaiting()]).toEqual([1, true]);
+    store.saveRun({ ...runOf("r1"), status: "done" });
+    expect([store.countOpen("b"), store.hasWaiting()]).toEqual([0, false]);
+  });
+
+  it("of a version that kept the status in the plan are taken over", () => {
+    const sql = emptySql();
+    sql.run(
+      `CREATE TABLE plan (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,
+    );
+    sql.run(`CREATE TABLE plan_run
+      (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
+       input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`);
+    for (const [id, status] of [
+      ["b", "running"],
+      ["a", "done"],
+    ] as const) {
+      const data = JSON.stringify({ ...recordOf(id, id), status });
+      sql.run(`INSERT INTO plan (id, data) VALUES (?, ?)`, id, data);
+    }
+    const waiting = { ...runOf("r1"), status: "waiting" };
+    sql.run(
+      `INSERT INTO plan_run (id, plan, open, input, data) VALUES ('r1', 'b', 1, '{}', ?)`,
+      JSON.stringify(waiting),
+    );
+    const store = new PlanStore(sql);
+    expect(store.list(10_000).map(({ id, status }) => [id, status])).toEqual([
+      ["b", "running"],
+      ["a", "done"],
+    ]);
+    expect([store.hasWaiting(), store.list(10_000)[0]?.newest]).toEqual([true, waiting]);
+    store.setStatus("b", "failed");
+    expect([store.get("b")?.status, store.ids()]).toEqual(["failed", ["b", "a"]]);
+    store.add(recordOf("c", ""));
+    expect(new PlanStore(sql).ids()).toEqual(["b", "a", "c"]);
   });
 });

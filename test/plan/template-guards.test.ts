@@ -128,7 +128,7 @@ describe("what is in the place of the answer", () => {
     const text =
       "@output variable:patients[0].note\nWrite.\n## Two\n@input variable:patients\nRead.";
     await runs.run(text);
-    expect(runs.prompts[1]).toBe("[sealed: variable:patients (array, 1)]\n\nRead.");
+    expect(runs.prompts[1]).toBe("[sealed: variable:patients]\n\nRead.");
     expect(runs.store.info("patients")?.visibility).toBe("sealed");
     expect(runs.store.read("patients")).toEqual([{ ssn: SECRET, note: "A" }]);
   });

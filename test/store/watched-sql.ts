@@ -15,10 +15,12 @@ export class WatchedSql extends NodeSql {
   statementsLeft = Infinity;
   /** Of texts in UTF-16 units, of BLOBs in bytes. */
   unitsRead = 0;
+  unitsWritten = 0;
   readonly seen: string[] = [];
 
   override run(statement: string, ...bindings: readonly SqlValue[]): void {
     this.#watch(statement);
+    for (const value of bindings) this.unitsWritten += unitsOf(value);
     super.run(statement, ...bindings);
   }
 
@@ -77,12 +79,20 @@ export function statementsOf(sql: NodeSql, work: () => void): number {
 }
 
 /** Every table's columns, and whether it has row ids. */
+/** Every table with its columns, in the order of their names: a migration adds them at the end. */
 export function tablesOf(sql: Sql) {
   const tables = sql.all(`SELECT name, wr FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%'`);
   return Object.fromEntries(
     tables
-      .map(({ name, wr }) => [String(name), { wr, columns: sql.all(`PRAGMA table_info(${name})`) }])
+      .map(({ name, wr }) => [String(name), { wr, columns: columnsOf(sql, String(name)) }])
       .sort(([one], [other]) => (String(one) < String(other) ? -1 : 1)),
+  );
+}
+
+function columnsOf(sql: Sql, table: string) {
+  return sql.all(
+    `SELECT name, type, "notnull", dflt_value, pk FROM pragma_table_info(?) ORDER BY name`,
+    table,
   );
 }
 

@@ -11,8 +11,8 @@ export function coerceParameters(parameters: JsonObject, schema: JSONSchema7): J
   const known = new Map(parametersIn(schema).map((parameter) => [parameter.name, parameter]));
   const coerced = Object.entries(parameters).map(([name, value]): [string, Json] => {
     if (typeof value !== "string") return [name, value];
-    const { schemas = [schema.additionalProperties ?? true] } = known.get(name) ?? {};
-    const types = new Set(schemas.flatMap((one) => [...typesIn(one, schema)]));
+    const { schema: own = schema.additionalProperties ?? true } = known.get(name) ?? {};
+    const types = typesIn(own, schema);
     return [name, types.has("string") ? value : readAs(value, types)];
   });
   return Object.fromEntries(coerced);

@@ -6,48 +6,67 @@ export type Definition = JSONSchema7 | boolean;
 /** A parameter of a tool, as the tool's schema has it. */
 export interface Parameter {
   readonly name: string;
-  /** One for each alternative that has it. */
-  readonly schemas: readonly Definition[];
+  /** What a value has to fit: `anyOf` where alternatives of the tool's schema differ. */
+  readonly schema: Definition;
   readonly isRequired: boolean;
 }
 
 /** The parameters that a schema names, those of its alternatives included. */
 export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
-  const found = new Map<string, Definition[]>();
-  const required = new Set<string>();
-  collect(schema, { schema, found, required, seen: new Set() });
-  return Array.from(found, ([name, schemas]) => ({
+  const { found, required } = collect(schema, schema, new Set());
+  return Array.from(found, ([name, one]) => ({
     name,
-    schemas,
+    schema: one,
     isRequired: required.has(name),
   }));
 }
 
-interface Collecting {
-  /** The root, to which pointers lead. */
-  readonly schema: JSONSchema7;
-  readonly found: Map<string, Definition[]>;
-  readonly required: Set<string>;
-  /** Pointers that were followed: schemas point to one another in circles. */
-  readonly seen: Set<string>;
+interface Collected {
+  readonly found: ReadonlyMap<string, Definition>;
+  readonly required: ReadonlySet<string>;
 }
 
-function collect(definition: Definition, into: Collecting): void {
-  const { schema, found, required, seen } = into;
-  if (typeof definition === "boolean") return;
-  const { $ref } = definition;
+const NO_PARAMETERS: Collected = { found: new Map(), required: new Set() };
+
+/** `seen`: pointers that were followed. What one names twice, it names once. */
+function collect(definition: Definition, root: JSONSchema7, seen: Set<string>): Collected {
+  if (typeof definition === "boolean") return NO_PARAMETERS;
+  const { $ref, properties = {}, required = [], allOf = [] } = definition;
   if ($ref !== undefined) {
-    if (!seen.has($ref)) collect(pointedTo($ref, schema), { ...into, seen: seen.add($ref) });
-    return;
+    return seen.has($ref) ? NO_PARAMETERS : collect(pointedTo($ref, root), root, seen.add($ref));
   }
-  for (const [name, one] of Object.entries(definition.properties ?? {})) {
-    found.set(name, [...(found.get(name) ?? []), one]);
+  const own = { found: new Map(Object.entries(properties)), required: new Set(required) };
+  const inside = (part: Definition) => collect(part, root, seen);
+  const all: readonly Collected[] = [own, ...allOf.map(inside)];
+  const alternatives = alternativesOf(definition).map(inside);
+  return {
+    found: joined("allOf", [
+      ...all.map(({ found }) => found),
+      joined(
+        "anyOf",
+        alternatives.map(({ found }) => found),
+      ),
+    ]),
+    // What one alternative requires another may not know.
+    required: new Set(all.flatMap((part) => [...part.required])),
+  };
+}
+
+/** The parameters of all parts; one that several parts name has to fit all, or any, of its schemas. */
+function joined(
+  keyword: "allOf" | "anyOf",
+  parts: readonly ReadonlyMap<string, Definition>[],
+): ReadonlyMap<string, Definition> {
+  const schemas = new Map<string, Definition[]>();
+  for (const [name, schema] of parts.flatMap((part) => [...part])) {
+    schemas.set(name, [...(schemas.get(name) ?? []), schema]);
   }
-  for (const name of definition.required ?? []) required.add(name);
-  for (const part of definition.allOf ?? []) collect(part, into);
-  // What one alternative requires another may not know.
-  const optional = { ...into, required: new Set<string>() };
-  for (const part of alternativesOf(definition)) collect(part, optional);
+  return new Map(
+    Array.from(schemas, ([name, all]) => [
+      name,
+      all.length > 1 ? { [keyword]: all } : (all[0] ?? true),
+    ]),
+  );
 }
 
 export function alternativesOf({ anyOf = [], oneOf = [] }: JSONSchema7): readonly Definition[] {
@@ -69,30 +88,53 @@ export function pointedTo(pointer: string, root: JSONSchema7): Definition {
 
 const TYPES = ["string", "number", "integer", "boolean", "null", "array", "object"] as const;
 export type TypeName = (typeof TYPES)[number];
+const ANY_TYPE: ReadonlySet<TypeName> = new Set(TYPES);
 
-/** The types that a schema takes: all of them, if it does not say. */
+/** The types of the values that fit a schema: all of them, if it does not say. */
 export function typesIn(definition: Definition, root: JSONSchema7): ReadonlySet<TypeName> {
-  return typesBelow(definition, root, new Set());
+  return new TypeReader(root).typesOf(definition) ?? ANY_TYPE;
 }
 
-function typesBelow(
-  definition: Definition,
-  root: JSONSchema7,
-  seen: Set<string>,
-): ReadonlySet<TypeName> {
-  if (typeof definition === "boolean") return new Set(TYPES);
-  const { $ref, type, allOf = [], enum: values, const: value } = definition;
-  const inner = (part: Definition): ReadonlySet<TypeName> => typesBelow(part, root, seen);
-  if ($ref !== undefined) {
-    return seen.has($ref) ? new Set() : typesBelow(pointedTo($ref, root), root, seen.add($ref));
+class TypeReader {
+  readonly #root: JSONSchema7;
+  /** By pointer; undefined while it is read, because schemas point to one another in circles. */
+  readonly #known = new Map<string, ReadonlySet<TypeName> | undefined>();
+
+  constructor(root: JSONSchema7) {
+    this.#root = root;
   }
-  if (type !== undefined) return new Set(typeof type === "string" ? [type] : type);
-  const alternatives = alternativesOf(definition);
-  if (alternatives.length > 0) return new Set(alternatives.flatMap((part) => [...inner(part)]));
-  if (values !== undefined) return new Set(values.map(typeOfJson));
-  if (value !== undefined) return new Set([typeOfJson(value)]);
-  const all = allOf.map(inner);
-  return new Set(
-    TYPES.filter((name) => all.every((types: ReadonlySet<TypeName>) => types.has(name))),
-  );
+
+  /** Undefined where a circle closes: it neither adds a type nor takes one away. */
+  typesOf(definition: Definition): ReadonlySet<TypeName> | undefined {
+    if (typeof definition === "boolean") return definition ? ANY_TYPE : new Set();
+    const { $ref, type, allOf = [], anyOf, oneOf, enum: values, const: value } = definition;
+    if ($ref !== undefined) return this.#pointed($ref);
+    const said = [
+      type === undefined ? undefined : withIntegers([type].flat()),
+      values === undefined ? undefined : withIntegers(values.map(typeOfJson)),
+      value === undefined ? undefined : withIntegers([typeOfJson(value)]),
+      this.#anyOf(anyOf),
+      this.#anyOf(oneOf),
+      ...allOf.map((part: Definition) => this.typesOf(part)),
+    ].filter((types) => types !== undefined);
+    return new Set(TYPES.filter((name) => said.every((types) => types.has(name))));
+  }
+
+  #pointed(pointer: string): ReadonlySet<TypeName> | undefined {
+    if (this.#known.has(pointer)) return this.#known.get(pointer);
+    this.#known.set(pointer, undefined);
+    const types = this.typesOf(pointedTo(pointer, this.#root));
+    this.#known.set(pointer, types);
+    return types;
+  }
+
+  #anyOf(alternatives: readonly Definition[] = [true]): ReadonlySet<TypeName> | undefined {
+    const types = alternatives.flatMap((part) => this.typesOf(part) ?? []);
+    return types.length === 0 ? undefined : new Set(types.flatMap((one) => [...one]));
+  }
+}
+
+/** A number may be an integer. */
+function withIntegers(types: readonly TypeName[]): ReadonlySet<TypeName> {
+  return new Set(types.includes("number") ? [...types, "integer"] : types);
 }

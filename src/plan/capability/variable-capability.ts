@@ -84,7 +84,7 @@ const fill = runtimeTool({
   inputSchema: z.object({ content: z.string() }),
   async execute({ content }, { store, labels, call }) {
     const lookup = lookupInStore(store, { onUsed: (name) => labels.add(name) });
-    const { text } = await interpolate(content, lookup);
+    const { text } = await interpolate(content, lookup, { onComposed: () => labels.compose() });
     if (call.saveTo === undefined && labels.isGuarded) {
       const message = "A sealed value is in the text: give output_var, it is not shown.";
       throw new ByrefError("variable_sealed", message);

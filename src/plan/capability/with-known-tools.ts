@@ -25,7 +25,10 @@ async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
   const meant = await meantBy(call, { capability, tools });
   const tool = toolNamed(meant.tool, tools);
   if (tool === undefined) return call;
-  return { ...meant, parameters: coerceParameters(meant.parameters, await jsonSchemaOf(tool)) };
+  return {
+    ...meant,
+    parameters: coerceParameters(meant.parameters, await jsonSchemaOf(tool, meant.tool)),
+  };
 }
 
 /** Names and actions may have underscores of their own: else the longest name of a tool counts. */
@@ -54,7 +57,9 @@ async function withAction(
   const action = call.tool.slice(taking.length + 1);
   const tool = toolNamed(taking, tools);
   if (tool === undefined || action === "") return undefined;
-  const takesAction = parametersIn(await jsonSchemaOf(tool)).some(({ name }) => name === "action");
+  const takesAction = parametersIn(await jsonSchemaOf(tool, taking)).some(
+    ({ name }) => name === "action",
+  );
   return takesAction
     ? { ...call, tool: taking, parameters: { action, ...call.parameters } }
     : undefined;

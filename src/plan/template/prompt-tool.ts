@@ -34,7 +34,12 @@ export function promptTool({ ask, ...places }: RunPlaces): RuntimeTool {
       await outputs.begin();
       const { tools } = outputs;
       const asked = { ...call, madeOf: inputs.asked };
-      const { value, labels } = await ask({ prompt: rendered.prompt, tools, call: asked });
+      const { value, labels } = await ask({
+        prompt: rendered.prompt,
+        tools,
+        texts: inputs.texts,
+        call: asked,
+      });
       const answer = { value, labels: joinedLabels([labels, inputs.labelsOf(PROMPT_TOOL)]) };
       return {
         output: null,

@@ -1,3 +1,4 @@
+import { LookupWork } from "../../reference/lookup-work.ts";
 import type { Reference } from "../../reference/reference.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import { type ValueLabels, joinedLabels } from "../../store/value-labels.ts";
@@ -6,6 +7,7 @@ import { Labels } from "../../tool/labels.ts";
 import type { RuntimeToolContext } from "../../tool/runtime-tool.ts";
 import { nameFor } from "../../tool/store-for.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
+import { guardedView } from "../../tool/tool-output.ts";
 import { Taint } from "../../tool/taint.ts";
 import type { RunScope } from "../../tool/wrapped-tool.ts";
 import type { RunPlaces } from "../front-end.ts";
@@ -21,7 +23,11 @@ export class StepInputs implements StepSources {
   readonly #places: StepPlaces;
   readonly #context: RuntimeToolContext;
   readonly #ofFiles: ValueLabels[] = [];
+  /** The files that were shown. */
+  readonly texts: string[] = [];
   readonly #used: Labels;
+  /** Of all directives together. */
+  readonly #work = new LookupWork();
 
   constructor(places: StepPlaces, context: RuntimeToolContext) {
     const { store, files, today } = places;
@@ -63,10 +69,11 @@ export class StepInputs implements StepSources {
     const why = info === undefined ? undefined : this.#whyWithheld(info);
     // Of a secret nothing is told but that it is one: so the store answers.
     if (info !== undefined && why !== undefined && why !== "secret") {
-      return withheld(why, `variable:${name} (${info.type}, ${info.count})`);
+      const { type, count } = why === "hidden" ? info : (guardedView(info) ?? {});
+      return withheld(why, `variable:${name}${type === undefined ? "" : ` (${type}, ${count})`}`);
     }
     const lookup = lookupInStore(store, { onUsed: (used) => this.#note(used) });
-    const found = await lookup({ name: variable, path });
+    const found = await lookup({ name: variable, path }, this.#work);
     return found.found && info?.trusted === false ? { ...found, untrusted: true } : found;
   }
 
@@ -90,7 +97,9 @@ export class StepInputs implements StepSources {
     // Meanwhile it may have been written.
     const why = this.#whyWithheld(file.labels);
     if (why !== undefined) return withheld(why, `file:${path}`);
+    this.#work.spend(file.text.length);
     this.#ofFiles.push(file.labels);
+    this.texts.push(file.text);
     const found = { found: true, value: file.text } as const;
     return file.labels.trusted ? found : { ...found, untrusted: true };
   }

@@ -1,5 +1,6 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import { requireName } from "../../store/names.ts";
+import { flagged } from "../../store/value-labels.ts";
 import type { Write } from "../../store/variable-store.ts";
 import { requireOpen, type SaveTarget } from "../../tool/save-target.ts";
 import type { CallOptions } from "../../tool/wrapped-tool.ts";
@@ -157,9 +158,9 @@ export class StepOutputs {
       const isBegun = store.glance(own.name) !== undefined || copies.has(own.name);
       const info = store.info(target.name);
       if (isBegun || info === undefined || !this.#isInCopy(target)) continue;
-      const { visibility, sources, trusted } = info;
+      const { visibility, sources, trusted, flags } = info;
       const value = (await store.read(target.name)) ?? null;
-      copies.set(own.name, { ...own, value, visibility, sources, trusted });
+      copies.set(own.name, { ...own, value, visibility, sources, trusted, ...flagged(flags) });
     }
     return [...copies.values()];
   }

@@ -33,6 +33,11 @@ export class Bodies {
     this.#newId = newId;
   }
 
+  /** How much of a stream is held until it is known where it goes: by size, or in any case to chunk rows. */
+  get maxHeldBytes(): number {
+    return this.#bucket === undefined ? limits.maxChunkBytes : limits.maxChunkedBytes;
+  }
+
   /** Is the content in memory, and should it lie in the bucket? */
   belongsInBucket({ about, body }: Content): boolean {
     if (this.#bucket === undefined || isStored(body)) return false;

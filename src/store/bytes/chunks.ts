@@ -32,19 +32,28 @@ export class SqlChunks implements Chunks {
     }
     let offset = start;
     for (const chunk of piecesOf(bytes, limits.maxChunkBytes)) {
-      // A copy of its own: a view may belong to a larger buffer.
-      const { buffer } = copyOf(chunk);
+      // SQLite copies it; a view of a larger buffer needs a buffer of its own.
+      const isWhole =
+        chunk.buffer instanceof ArrayBuffer && chunk.length === chunk.buffer.byteLength;
+      const buffer = isWhole ? chunk.buffer : copyOf(chunk).buffer;
       this.#sql.run(`INSERT INTO chunk (id, start, bytes) VALUES (?, ?, ?)`, id, offset, buffer);
       offset += chunk.length;
     }
   }
 
   read(id: string, from: number, to: number): Uint8Array {
+    const end = Math.min(to, Number.MAX_SAFE_INTEGER);
+    // Of the first and the last row only what is asked for leaves SQLite.
     const rows = this.#sql.all(
-      `SELECT start, bytes FROM chunk WHERE id = ? AND start > ? AND start < ? ORDER BY start`,
+      `SELECT max(start, ?) AS start, substr(bytes, max(? - start, 0) + 1, ? - max(start, ?)) AS bytes
+       FROM chunk WHERE id = ? AND start > ? AND start < ? ORDER BY chunk.start`,
+      from,
+      from,
+      end,
+      from,
       id,
       from - limits.maxChunkBytes,
-      Math.min(to, Number.MAX_SAFE_INTEGER),
+      end,
     );
     const chunks = rows.flatMap(({ start, bytes }) =>
       typeof start === "number" && bytes instanceof ArrayBuffer

@@ -15,6 +15,7 @@ import {
   sliceBounds,
 } from "../../value/path.ts";
 import { formatOf } from "./content.ts";
+import type { Work } from "../../value/work.ts";
 import type { Stored } from "../rows/rows.ts";
 import type { Awaitable } from "../variable-store.ts";
 import { whenReady } from "../when-ready.ts";
@@ -22,6 +23,8 @@ import { whenReady } from "../when-ready.ts";
 /** A stored value and a way to its bytes. */
 export interface Source {
   readonly stored: Stored;
+  /** Counts what is read and visited. */
+  readonly work: Work;
   read(from: number, to: number): Awaitable<Uint8Array>;
 }
 
@@ -31,7 +34,7 @@ export function asksForPart({ marks }: Stored, path: Path): boolean {
 }
 
 /** The whole value, frozen. Throws, or rejects with, `bad_value` for bytes or `limit_exceeded`. */
-export function readWhole(name: string, { stored, read }: Source): Awaitable<Json> {
+export function readWhole(name: string, { stored, read }: Omit<Source, "work">): Awaitable<Json> {
   const { mediaType, bytes } = stored;
   const format = formatOf(mediaType);
   if (format === "bytes") {
@@ -65,13 +68,16 @@ export function readPart(source: Source, path: Path): Awaitable<Reading> {
     const index = first.index < 0 ? count + first.index : first.index;
     if (isText || index < 0 || index >= count) return isMissing;
     return whenReady(elements(source, { from: index, to: index + 1 }), ([element]) =>
-      element === undefined ? isMissing : below(readPath(element, rest), [first]),
+      element === undefined ? isMissing : below(readPath(element, rest, source.work), [first]),
     );
   }
   const bounds = sliceBounds(first, count);
-  if (bounds.from === bounds.to) return below(readPath(isText ? "" : [], rest), [first]);
+  if (bounds.from === bounds.to)
+    return below(readPath(isText ? "" : [], rest, source.work), [first]);
   const part = isText ? text(source, bounds) : elements(source, bounds);
-  return whenReady<Json, Reading>(part, (value) => below(readPath(value, rest), [first]));
+  return whenReady<Json, Reading>(part, (value) =>
+    below(readPath(value, rest, source.work), [first]),
+  );
 }
 
 function elements(source: Source, bounds: Bounds): Awaitable<readonly Json[]> {
@@ -130,7 +136,7 @@ function readSpan({ read }: Source, from: number, to: number): Awaitable<Uint8Ar
 const MAX_AROUND_BYTES = 4 * limits.markBytes;
 
 function readEach(source: Source, rest: Path): Awaitable<Reading> {
-  const each = new EachReading(rest);
+  const each = new EachReading(rest, source.work);
   let chars = 0;
   const take = (span: readonly Json[]) => {
     const found = span.map((element) => each.add(element)).filter((value) => value !== undefined);

@@ -1,5 +1,6 @@
 import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { ByteBuffer } from "../../value/byte-buffer.ts";
 import { joinBytes, copyOf } from "../../value/bytes.ts";
 import { BytesMeter } from "../../value/bytes-meter.ts";
 import type { Meter } from "../../value/meter.ts";
@@ -60,7 +61,7 @@ class Incoming {
     if (this.#writer !== undefined) return this.#writer.write(bytes);
     // What a stream hands out may be a view of a buffer that it uses again.
     this.#held.push(copyOf(bytes));
-    if (this.#bytes > limits.maxChunkedBytes) await this.#startWriting();
+    if (this.#bytes > this.#bodies.maxHeldBytes) await this.#startWriting();
   }
 
   async end(meter: Meter, mediaType: string): Promise<Content> {
@@ -92,21 +93,17 @@ class Incoming {
 
 /** Its text is in memory no more when the value is. */
 async function readJson(stream: ReadableStream<Uint8Array>): Promise<Json> {
-  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
-  let total = 0;
-  let text = "";
+  const held = new ByteBuffer(limits.maxJsonBytes);
   for await (const bytes of stream) {
-    total += bytes.length;
-    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], total, WAYS_OUT);
-    text += decoded(utf8, bytes);
+    held.add(bytes);
+    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], held.size, WAYS_OUT);
   }
-  return parseBody(text + decoded(utf8));
+  return parseBody(textIn(held));
 }
 
-/** Without bytes: what is left over. */
-function decoded(utf8: TextDecoder, bytes?: Uint8Array): string {
+function textIn(held: ByteBuffer): string {
   try {
-    return bytes === undefined ? utf8.decode() : utf8.decode(bytes, { stream: true });
+    return held.text(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }));
   } catch {
     throw new ByrefError("bad_json", "The body is not JSON: it is not UTF-8.");
   }

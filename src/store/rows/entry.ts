@@ -1,4 +1,4 @@
-import type { VariableInfo, Visibility } from "../variable-store.ts";
+import type { Flag, VariableInfo, Visibility } from "../variable-store.ts";
 
 /** What is known of a variable to find it, to order it and to evict it. */
 export interface Entry {
@@ -16,6 +16,7 @@ export interface Entry {
   readonly expiresAtMs: number | undefined;
   readonly pinned: boolean;
   readonly visibility: Visibility;
+  readonly flags?: readonly Flag[];
   readonly run: string | undefined;
   readonly tool: string | undefined;
   readonly inputDigest: string | undefined;

@@ -15,13 +15,14 @@ const schema: readonly string[] = [
     chars INTEGER NOT NULL, body_chars INTEGER NOT NULL, chunks TEXT, body TEXT)`,
   // What is asked of all variables (`sql-lookups.ts`) stands first, the value last: SQLite does not touch
   // what stands behind the columns that are asked for.
-  variableTable("variable"),
+  variableTable("variable", "metadata_version INTEGER,"),
   `CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`,
   // The newest turn: what it is in the first row, and its log in as many as that needs.
   TURN_TABLE,
 ];
 
-function variableTable(name: string): string {
+/** With `added`: the columns that are newer than version 2. */
+function variableTable(name: string, added = ""): string {
   return `CREATE TABLE ${name} (
     name TEXT PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, type TEXT NOT NULL,
     bytes INTEGER NOT NULL, chars INTEGER NOT NULL, created_at INTEGER NOT NULL, accessed_at INTEGER NOT NULL, expires_at INTEGER,
@@ -29,7 +30,7 @@ function variableTable(name: string): string {
     updated_at INTEGER NOT NULL, count INTEGER NOT NULL,
     media_type TEXT NOT NULL, location TEXT NOT NULL, body_id TEXT,
     sources TEXT NOT NULL, trusted INTEGER NOT NULL,
-    shape TEXT NOT NULL, preview TEXT NOT NULL, description TEXT, tool_call_id TEXT, input TEXT,
+    shape TEXT NOT NULL, preview TEXT NOT NULL, description TEXT, tool_call_id TEXT, input TEXT, ${added}
     marks TEXT, value) WITHOUT ROWID`;
 }
 
@@ -68,6 +69,8 @@ const steps: readonly ((sql: Sql, nowMs: number) => void)[] = [
     sql.run(`DROP TABLE chunk_1`);
   },
   (sql) => sql.run(TURN_TABLE),
+  // It stands behind the value here: copying all values for its sake would cost more than it gains.
+  (sql) => sql.run(`ALTER TABLE variable ADD COLUMN metadata_version INTEGER`),
 ];
 
 const VERSION = steps.length + 1;

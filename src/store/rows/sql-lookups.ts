@@ -1,6 +1,7 @@
 import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./entry.ts";
 import { firstRow, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
-import type { VariableInfo, Visibility } from "../variable-store.ts";
+import { visibilityIn } from "../value-labels.ts";
+import type { VariableInfo } from "../variable-store.ts";
 
 /** What an `Entry` is made of, in the order of `EntryValues`. */
 export const ENTRY_COLUMNS = `name, seq, version, type, bytes, chars, created_at, accessed_at, expires_at, pinned,
@@ -124,7 +125,7 @@ type EntryValues = readonly [
   accessedAtMs: number,
   expiresAtMs: number | null,
   pinned: number,
-  visibility: Visibility,
+  visibility: string,
   run: string | null,
   tool: string | null,
   inputDigest: string | null,
@@ -149,7 +150,7 @@ function entryOf(values: EntryValues): Entry {
     writtenAccessMs: accessedAtMs,
     expiresAtMs: expiresAtMs ?? undefined,
     pinned: pinned === 1,
-    visibility,
+    ...visibilityIn(visibility),
     run: run ?? undefined,
     tool: tool ?? undefined,
     inputDigest: inputDigest ?? undefined,

@@ -19,11 +19,12 @@ import {
   type SqlValue,
   textIn,
 } from "./sql.ts";
+import { visibilityIn, visibilityText } from "../value-labels.ts";
 import { ENTRY_COLUMNS, SqlLookups } from "./sql-lookups.ts";
-import type { Location, Tombstone, VariableInfo, Visibility } from "../variable-store.ts";
+import type { Location, Tombstone, VariableInfo } from "../variable-store.ts";
 
 const INFO_COLUMNS = `${ENTRY_COLUMNS}, updated_at, count, media_type, location, sources,
-  trusted, shape, preview, description, tool_call_id`;
+  trusted, shape, preview, description, tool_call_id, metadata_version`;
 const NUMBERS_KEY = "numbers";
 /** Names in one binding, which may have `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
@@ -94,7 +95,7 @@ export class SqlRows implements Rows {
       accessed_at: entry.accessedAtMs,
       expires_at: entry.expiresAtMs ?? null,
       pinned: entry.pinned ? 1 : 0,
-      visibility: entry.visibility,
+      visibility: visibilityText(entry),
       run: entry.run ?? null,
       tool: entry.tool ?? null,
       input_digest: entry.inputDigest ?? null,
@@ -114,6 +115,7 @@ export class SqlRows implements Rows {
       input: info.input === undefined ? null : JSON.stringify(info.input),
       marks: marks.length === 0 ? null : JSON.stringify(marks),
       value: isElsewhere ? null : inlineValue(body),
+      metadata_version: info.metadataVersion ?? null,
     };
     const names = Object.keys(columns);
     this.#sql.run(
@@ -123,12 +125,14 @@ export class SqlRows implements Rows {
     );
   }
 
-  change({ name, pinned, description, expiresAt }: VariableInfo): void {
+  change({ name, pinned, description, expiresAt, metadataVersion }: VariableInfo): void {
     this.#sql.run(
-      `UPDATE variable SET pinned = ?, description = ?, expires_at = ? WHERE name = ?`,
+      `UPDATE variable SET pinned = ?, description = ?, expires_at = ?, metadata_version = ?
+       WHERE name = ?`,
       pinned ? 1 : 0,
       description ?? null,
       expiresAt === undefined ? null : Date.parse(expiresAt),
+      metadataVersion ?? null,
       name,
     );
   }
@@ -146,9 +150,13 @@ export class SqlRows implements Rows {
   tombstones(): readonly Tombstone[] {
     this.#hasTombstones ??= hasTable(this.#sql, "tombstone");
     if (!this.#hasTombstones) return [];
-    // `addTombstone` wrote these rows.
+    // `addTombstone` wrote these rows. Earlier versions kept inputs of up to `maxInputBytes`.
+    const most = 2 * limits.maxListedInputBytes;
     return this.#sql
-      .all(`SELECT data FROM tombstone ORDER BY seq`)
+      .all(
+        `SELECT CASE WHEN octet_length(data) <= ${most} THEN data
+           ELSE json_remove(data, '$.input') END AS data FROM tombstone ORDER BY seq`,
+      )
       .map((row) => JSON.parse(textIn(row, "data")) as Tombstone);
   }
 
@@ -209,9 +217,11 @@ function infoFrom(row: SqlRow): VariableInfo {
   const description = optionalTextIn(row, "description");
   const toolCallId = optionalTextIn(row, "tool_call_id");
   const input = optionalTextIn(row, "input");
+  const metadataVersion = optionalNumberIn(row, "metadata_version");
   return {
     name: textIn(row, "name"),
     version: numberIn(row, "version"),
+    ...(metadataVersion === undefined ? {} : { metadataVersion }),
     // The columns with a cast hold what `put` wrote there.
     type: textIn(row, "type") as VariableInfo["type"],
     count: numberIn(row, "count"),
@@ -230,7 +240,7 @@ function infoFrom(row: SqlRow): VariableInfo {
     ...(expiresAtMs === undefined ? {} : { expiresAt: toIso(expiresAtMs) }),
     pinned: numberIn(row, "pinned") === 1,
     scope: optionalTextIn(row, "run") === undefined ? "conversation" : "run",
-    visibility: textIn(row, "visibility") as Visibility,
+    ...visibilityIn(textIn(row, "visibility")),
     sources: JSON.parse(textIn(row, "sources")) as string[],
     trusted: numberIn(row, "trusted") === 1,
     location: textIn(row, "location") as Location,
