@@ -6,9 +6,22 @@ export {
   type ToolVariablesOptions,
   withToolVariables,
 } from "./agent/with-tool-variables.ts";
+export { wrapToolApproval } from "./agent/wrap-tool-approval.ts";
 export { type VariableOutput, type WithVariables, wrapTools } from "./agent/wrap-tools.ts";
+export * as limits from "./limits.ts";
 export { MemoryStore } from "./store/memory-store.ts";
 export type { VariableInfo, VariableStore } from "./store/variable-store.ts";
 export type { Naming, WrapOptions } from "./tool/prepared-call.ts";
+export {
+  allOf,
+  type Consumed,
+  type Decision,
+  type Policy,
+  type PolicyCall,
+  requireTrusted,
+} from "./tool/policy.ts";
+export { publicFetch, type PublicFetchOptions } from "./tool/public-fetch.ts";
 export { lookupInStore } from "./tool/store-lookup.ts";
+export { Taint } from "./tool/taint.ts";
+export type { ToolPolicy } from "./tool/tool-policy.ts";
 export type { GuardedHandle, Handle, NotKept, ShownValue } from "./tool/tool-output.ts";

@@ -1,6 +1,7 @@
 import type { TextStreamPart, ToolSet } from "ai";
 import * as limits from "../limits.ts";
 import { Expander, type ExpandOptions, type ExpansionBudget } from "../reference/expand.ts";
+import { LookupWork } from "../reference/lookup-work.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";
@@ -43,7 +44,10 @@ interface OpenText {
 class Parts {
   readonly #store: VariableStore;
   readonly #options: ExpandingOptions;
-  readonly #budget: ExpansionBudget = { leftChars: limits.maxExpansionChars };
+  readonly #budget: ExpansionBudget = {
+    leftChars: limits.maxExpansionChars,
+    work: new LookupWork(),
+  };
   /** A client may join the texts: a URL that one opens is open in the next. */
   readonly #urls = new UrlTracker();
   readonly #open = new Map<string, OpenText>();
@@ -105,7 +109,7 @@ function put(id: string, text: OpenText, emit: Emit) {
 
 /** One that lets text leave at once which cannot name a variable of the store. */
 export function expanderFor(store: VariableStore, options: ExpandOptions = {}): Expander {
-  return new Expander(lookupInStore(store), {
+  return new Expander(lookupInStore(store, { failures: "show" }), {
     ...options,
     couldBegin: (prefix) => store.couldBegin(prefix),
     isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,

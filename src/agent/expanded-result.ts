@@ -1,7 +1,7 @@
 import type { TextStreamPart, ToolSet } from "ai";
 import type { VariableStore } from "../store/variable-store.ts";
 import { isObject } from "../value/json.ts";
-import { expanderFor, expandStream } from "./expand-stream.ts";
+import { expanderFor, type ExpandingOptions, expandStream } from "./expand-stream.ts";
 
 /** What is changed of `GenerateTextResult`. */
 interface Answered {
@@ -25,12 +25,14 @@ interface Streamed<Tools extends ToolSet> {
 export async function expandedResult<Result extends Answered>(
   result: Result,
   store: VariableStore,
+  options: ExpandingOptions,
 ): Promise<Result> {
-  const text = await expanded(result.text, store);
+  const texts = new Texts(store, options);
+  const text = await texts.expanded(result.text);
   // Reading it throws where there is none.
   const output = await Promise.resolve()
     .then(() => result.output)
-    .then((value) => ({ value: expandedIn(value, store) }))
+    .then((value) => ({ value: texts.expandedIn(value) }))
     .catch(() => undefined);
   // What is not named here is the result's own.
   return Object.create(result, {
@@ -46,42 +48,56 @@ export async function expandedResult<Result extends Answered>(
 export function expandedStreamResult<Tools extends ToolSet, Result extends Streamed<Tools>>(
   result: Result,
   store: VariableStore,
+  options: ExpandingOptions,
 ): Result {
-  const stream = () => result.stream.pipeThrough<TextStreamPart<Tools>>(expandStream<Tools>(store));
+  const texts = new Texts(store, options);
+  const stream = () =>
+    result.stream.pipeThrough<TextStreamPart<Tools>>(expandStream<Tools>(store, options));
   // The SDK's methods make responses of `this.stream`, which is then ours. What splits the stream has
   // to do so where the SDK does. All else is the result's own.
   return Object.create(result, {
     stream: { get: stream },
     fullStream: { get: stream },
-    text: { get: () => result.text.then((text) => expanded(text, store)) },
-    output: { get: () => result.output.then((output) => expandedIn(output, store)) },
+    text: { get: () => result.text.then((text) => texts.expanded(text)) },
+    output: { get: () => result.output.then((output) => texts.expandedIn(output)) },
     partialOutputStream: { get: () => result.partialOutputStream },
     experimental_partialOutputStream: { get: () => result.partialOutputStream },
     elementStream: { get: () => result.elementStream },
   }) as Result;
 }
 
-async function expanded(text: string, store: VariableStore): Promise<string> {
-  const expander = expanderFor(store);
-  const pieces: string[] = [];
-  const emit = (piece: string) => void pieces.push(piece);
-  await expander.write(text, emit);
-  await expander.flush(emit);
-  return pieces.join("");
-}
+/** Expands whole texts. */
+class Texts {
+  readonly #store: VariableStore;
+  readonly #options: ExpandingOptions;
 
-/** Every text in the value: a structured answer keeps its types. */
-async function expandedIn<Value>(value: Value, store: VariableStore): Promise<Value> {
-  // A text for a text, and all around it as it was.
-  return (await expandedDeep(value, store)) as Value;
-}
+  constructor(store: VariableStore, options: ExpandingOptions) {
+    this.#store = store;
+    this.#options = options;
+  }
 
-async function expandedDeep(value: unknown, store: VariableStore): Promise<unknown> {
-  if (typeof value === "string") return expanded(value, store);
-  if (Array.isArray(value)) return Promise.all(value.map((item) => expandedDeep(item, store)));
-  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  const entries = Object.entries(value).map(
-    async ([key, inner]) => [key, await expandedDeep(inner, store)] as const,
-  );
-  return Object.fromEntries(await Promise.all(entries));
+  async expanded(text: string): Promise<string> {
+    const expander = expanderFor(this.#store, this.#options);
+    const pieces: string[] = [];
+    const emit = (piece: string) => void pieces.push(piece);
+    await expander.write(text, emit);
+    await expander.flush(emit);
+    return pieces.join("");
+  }
+
+  /** Every text in the value: a structured answer keeps its types. */
+  async expandedIn<Value>(value: Value): Promise<Value> {
+    // A text for a text, and all around it as it was.
+    return (await this.#expandedDeep(value)) as Value;
+  }
+
+  async #expandedDeep(value: unknown): Promise<unknown> {
+    if (typeof value === "string") return this.expanded(value);
+    if (Array.isArray(value)) return Promise.all(value.map((item) => this.#expandedDeep(item)));
+    if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
+    const entries = Object.entries(value).map(
+      async ([key, inner]) => [key, await this.#expandedDeep(inner)] as const,
+    );
+    return Object.fromEntries(await Promise.all(entries));
+  }
 }

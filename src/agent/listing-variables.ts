@@ -1,8 +1,10 @@
 import type { ModelMessage, PrepareStepFunction, ToolSet } from "ai";
 import type { VariableStore } from "../store/variable-store.ts";
 import { Taint } from "../tool/taint.ts";
+import type { ToolPolicy } from "../tool/tool-policy.ts";
 import { withVariables } from "../turn/history/variable-list.ts";
 import { type InstructionStyle, withGuide } from "./guide.ts";
+import { showsUntrusted } from "./untrusted-history.ts";
 
 /** Whose variables are listed, and how. */
 export interface ListingOptions<
@@ -13,9 +15,11 @@ export interface ListingOptions<
   /** What a step is prepared by besides; it does not see the lists. */
   readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
   readonly instructionStyle?: InstructionStyle;
-  /** Told when the list shows what is not trusted; see `WrapOptions`. */
+  /** Tainted when the messages or the list show what is not trusted; see `WrapOptions`. */
   readonly taint?: Taint;
   readonly untrusted?: "show" | "hide";
+  /** Whose results in the messages are not trusted; see `WrapOptions`. */
+  readonly policies?: Readonly<Record<string, ToolPolicy>>;
 }
 
 /** A `prepareStep` that shows each step the variables as they are then. */
@@ -29,6 +33,7 @@ export function listingVariables<
   const lists = new WeakSet<ModelMessage>();
   return async (step) => {
     const own = step.messages.filter((message) => !lists.has(message));
+    if (step.stepNumber === 0 && showsUntrusted(own, options)) taint.add();
     const prepared = await prepareStep?.({ ...step, messages: own });
     const messages = prepared?.messages ?? own;
     const listed = withVariables(messages, surroundings);
@@ -40,7 +45,7 @@ export function listingVariables<
       messages: listed,
       ...(instructions === undefined
         ? {}
-        : { instructions: withGuide(instructions, instructionStyle) }),
+        : { instructions: withGuide(instructions, instructionStyle) ?? instructions }),
     };
   };
 }

@@ -1,6 +1,7 @@
 import type { Tool } from "ai";
 import type { AnyTool } from "../tool/wrapped-tool.ts";
 import { isObject } from "../value/json.ts";
+import { UNTRUSTED_NOTE } from "./untrusted-history.ts";
 
 type ToModelOutput = NonNullable<Tool["toModelOutput"]>;
 type ModelOutput = Awaited<ReturnType<ToModelOutput>>;
@@ -22,20 +23,25 @@ export function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefin
     // A handle is JSON: `tool-output.ts` made it.
     if (!("value" in given)) return { type: "json", value: given as JsonValue };
     const said = await own({ ...call, output: given.value });
-    return named(String(given.$var), said);
+    return named(given, said);
   };
 }
 
 type JsonValue = Extract<ModelOutput, { type: "json" }>["value"];
 
-function named(name: string, said: ModelOutput): ModelOutput {
+function named(given: Readonly<Record<string, unknown>>, said: ModelOutput): ModelOutput {
+  const name = String(given.$var);
+  const isUntrusted = given.untrusted === true;
+  const label = `$${name}${isUntrusted ? UNTRUSTED_NOTE : ""}:`;
   switch (said.type) {
     case "text":
-      return { ...said, value: `$${name}: ${said.value}` };
-    case "json":
-      return { ...said, value: { $var: name, value: said.value } };
+      return { ...said, value: `${label} ${said.value}` };
+    case "json": {
+      const mark = isUntrusted ? { untrusted: true } : {};
+      return { ...said, value: { $var: name, value: said.value, ...mark } };
+    }
     case "content":
-      return { ...said, value: [{ type: "text", text: `$${name}:` }, ...said.value] };
+      return { ...said, value: [{ type: "text", text: label }, ...said.value] };
     default:
       return said;
   }

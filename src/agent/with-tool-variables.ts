@@ -1,4 +1,5 @@
 import {
+  asSchema,
   type GenerateTextResult,
   type ModelMessage,
   type OutputInterface as Output,
@@ -11,11 +12,12 @@ import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import { Taint } from "../tool/taint.ts";
-import { resolvedApproval } from "./resolved-approval.ts";
+import type { ExpandingOptions } from "./expand-stream.ts";
 import { expandedResult, expandedStreamResult } from "./expanded-result.ts";
 import { type InstructionStyle, withGuide } from "./guide.ts";
 import { listingVariables } from "./listing-variables.ts";
-import { type WithVariables, wrapTools } from "./wrap-tools.ts";
+import { decides, wrapToolApproval } from "./wrap-tool-approval.ts";
+import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
 import { asWritten } from "./written-text.ts";
 
 /** Finds the store of the conversation that a call belongs to, by the call's own `options`. */
@@ -25,7 +27,10 @@ type Context = Record<string, unknown>;
 
 /** How an agent works by reference; beside this, as `WrapOptions` says. */
 export interface ToolVariablesOptions<CallOptions = never> extends Omit<WrapOptions, "store"> {
-  /** How much the model is told about references. Default: `full`. */
+  /**
+   * How much the model is told about references. Default: `full`. The guide explains `$name`: with
+   * `syntaxes` that lack `dollar` there is none, and the agent's own instructions have to explain theirs.
+   */
   readonly instructionStyle?: InstructionStyle;
   /**
    * Where the variables are: of one conversation, or how to find that of a call's. Default: one
@@ -101,24 +106,38 @@ class VariableAgent<
     call: Parameters<Base<CallOptions, Tools, Own, Answer>["generate"]>[0],
   ): Promise<GenerateTextResult<WithVariables<Tools>, Own, Answer>> {
     const store = await this.#storeFor(call);
-    return expandedResult(await this.#agentWith(store).generate(call), store);
+    return expandedResult(await this.#agentWith(store).generate(call), store, this.#expanding);
   }
 
   override async stream(
     call: Parameters<Base<CallOptions, Tools, Own, Answer>["stream"]>[0],
   ): Promise<StreamTextResult<WithVariables<Tools>, Own, Answer>> {
     const store = await this.#storeFor(call);
-    return expandedStreamResult(await this.#agentWith(store).stream(call), store);
+    return expandedStreamResult(await this.#agentWith(store).stream(call), store, this.#expanding);
   }
 
-  async #storeFor({ options }: { readonly options?: CallOptions }): Promise<VariableStore> {
+  get #expanding(): ExpandingOptions {
+    const { syntaxes } = this.#options;
+    return syntaxes === undefined ? {} : { syntaxes };
+  }
+
+  async #storeFor(call: { readonly options?: CallOptions }): Promise<VariableStore> {
     const { store = this.#ownStore } = this.#options;
-    const found =
-      typeof store === "function" ? store(options === undefined ? {} : { options }) : store;
+    const found = typeof store === "function" ? store(await this.#checked(call)) : store;
     // There is no alarm here: what is due goes when somebody comes.
     found.evictDue(Date.now(), MAX_EVICTIONS);
     if (found.hasGarbage()) await found.sweep();
     return found;
+  }
+
+  /** The call's options, checked: whoever finds the store by them would trust them. */
+  async #checked({ options }: { readonly options?: CallOptions }) {
+    const { callOptionsSchema } = this.#settings;
+    if (options === undefined) return {};
+    const { validate } = asSchema(callOptionsSchema);
+    const result = await validate?.(options);
+    if (result?.success === false) throw result.error;
+    return { options: result?.value ?? options };
   }
 
   #agentWith(store: VariableStore): Base<CallOptions, Tools, Own, Answer> {
@@ -141,19 +160,20 @@ class VariableAgent<
 
   /** What a call was prepared to, by reference. */
   #prepared(prepared: Prepared, store: VariableStore): Prepared {
-    const { instructionStyle = "full", store: _store, ...options } = this.#options;
-    const taint = options.taint ?? this.#taintOf(store);
-    const { tools, instructions, prepareStep, toolApproval, messages, prompt } = prepared;
+    const { instructionStyle: style = "full", store: _store, ...rest } = this.#options;
+    const instructionStyle = rest.syntaxes?.includes("dollar") === false ? "none" : style;
+    const taint = rest.taint ?? this.#taintOf(store);
+    const options = { ...rest, store, taint };
+    const guided = withGuide(prepared.instructions, instructionStyle);
+    const { tools = {}, prepareStep, toolApproval, messages, prompt } = prepared;
     return {
       ...prepared,
-      ...(tools === undefined ? {} : { tools: wrapTools(tools, { ...options, store, taint }) }),
-      ...(toolApproval === undefined
-        ? {}
-        : { toolApproval: resolvedApproval(toolApproval, store) }),
+      tools: wrapDecidedTools(tools, options, (name) => decides(toolApproval, name)),
+      toolApproval: wrapToolApproval(toolApproval, tools, options),
       ...(messages === undefined ? {} : { messages: asWritten(messages) }),
       ...(Array.isArray(prompt) ? { prompt: asWritten(prompt) } : {}),
-      instructions: withGuide(instructions, instructionStyle),
-      prepareStep: listingVariables({ ...options, store, taint, prepareStep, instructionStyle }),
+      ...(guided === undefined ? {} : { instructions: guided }),
+      prepareStep: listingVariables({ ...options, prepareStep, instructionStyle }),
     };
   }
 }

@@ -1,19 +1,20 @@
-import {
-  asSchema,
-  jsonSchema,
-  type Tool,
-  type ToolExecuteFunction,
-  type ToolExecutionOptions,
-  type ToolSet,
-} from "ai";
+import { asSchema, jsonSchema, type Tool, type ToolExecuteFunction, type ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { GuardedHandle, Handle, NotKept, ShownValue } from "../tool/tool-output.ts";
-import { widenSchema } from "../tool/widen-schema.ts";
-import { wrapTool } from "../tool/wrap-tool.ts";
 import type { AnyTool, Prepared } from "../tool/wrapped-tool.ts";
-import type { Json } from "../value/json.ts";
+import { Decisions, ifDecided } from "./decisions.ts";
 import { modelOutput } from "./model-output.ts";
+import {
+  type Call,
+  mayAsk,
+  type OwnTool,
+  pinOf,
+  prepareCall,
+  runsHere,
+  unasked,
+  wrappedTool,
+} from "./prepared-call.ts";
 
 /** What a call of a wrapped tool gives: a small value whole, of a large one what and where it is. */
 export type VariableOutput<Value> =
@@ -55,78 +56,60 @@ export function wrapTools<Tools extends ToolSet>(
   tools: Tools,
   options: WrapOptions,
 ): WithVariables<Tools> {
-  const entries = Object.entries(tools).map(([name, tool]) => [name, wrap(name, tool, options)]);
+  return wrapDecidedTools(tools, options, () => false);
+}
+
+/** The same, where `toolApproval` decides about each call of some tools. */
+export function wrapDecidedTools<Tools extends ToolSet>(
+  tools: Tools,
+  options: WrapOptions,
+  isDecided: (name: string) => boolean,
+): WithVariables<Tools> {
+  const entries = Object.entries(tools).map(([name, tool]) => {
+    return [name, wrap({ name, tool, options, isDecided: isDecided(name) })];
+  });
   // Each tool is replaced by one of the type that `Wrapped` says.
   return Object.fromEntries(entries) as WithVariables<Tools>;
 }
 
-function wrap(name: string, tool: AnyTool, options: WrapOptions): AnyTool {
-  const isProvidersOwn = tool.type === "provider" && tool.isProviderExecuted;
-  if (isProvidersOwn || tool.execute === undefined) return tool;
-  const schema = asSchema(tool.inputSchema);
-  // As a tool of the application's own, whoever defines its schema.
-  const inner = { ...tool, type: undefined, inputSchema: schema } as AnyTool;
-  const prepare = async (input: unknown, call: Call): Promise<Prepared> => {
-    const wrapped = await wrapTool(name, inCall(inner, call), options);
-    // The SDK made the input by parsing JSON.
-    return wrapped.prepare(input as Json, {
-      toolCallId: call.toolCallId,
-      messages: call.messages,
-      signal: call.abortSignal ?? NEVER,
-    });
-  };
-  const mayAsk =
-    tool.needsApproval !== undefined ||
-    options.policy !== undefined ||
-    options.policies?.[name]?.approval === true;
+function wrap(own: OwnTool): AnyTool {
+  const { tool, options } = own;
+  if (!runsHere(tool)) return tool;
+  const decisions = Decisions.of(options.store);
   const { outputSchema: _outputSchema, onInputAvailable: _told, ...rest } = tool;
   // The SDK's type of a tool hangs on that of its input, which nobody knows here.
   return {
     ...rest,
     // Without a validator: the resolved input is checked, not the references. A tool that a provider
     // defines has its schema there, and is shown no other.
-    inputSchema: jsonSchema(async () =>
-      tool.type === "provider" ? schema.jsonSchema : widenSchema(await schema.jsonSchema),
-    ),
-    ...(mayAsk
-      ? { needsApproval: async (input: unknown, call: Call) => asks(await prepare(input, call)) }
+    inputSchema: jsonSchema(async () => {
+      const { inputSchema } = tool.type === "provider" ? tool : (await wrappedTool(own)).shown;
+      return asSchema(inputSchema).jsonSchema;
+    }),
+    ...(mayAsk(own)
+      ? {
+          needsApproval: async (input: unknown, call: Call) => {
+            const prepared = await prepareCall(own, input, call);
+            // A call that will fail asks nobody.
+            const isAsked = prepared.kind === "ready" && prepared.approval !== undefined;
+            const pin = await pinOf(own, input, prepared);
+            decisions.keep(call, isAsked ? { pin, isAsked, isOverride: false } : undefined);
+            return isAsked;
+          },
+        }
       : {}),
-    execute: async (input: unknown, call: Call) => outputOf(await prepare(input, call)),
+    execute: async (input: unknown, call: Call) => {
+      const decision = decisions.take(call);
+      const prepared = await prepareCall(
+        decision?.isOverride === true ? unasked(own) : own,
+        input,
+        call,
+      );
+      const pin = decision === undefined ? undefined : await pinOf(own, input, prepared);
+      return outputOf(ifDecided({ own, call, prepared, pin, decision }));
+    },
     toModelOutput: modelOutput(tool),
   } as unknown as AnyTool;
-}
-
-/** What the SDK tells a tool of a call; no signal where it asks for an approval. */
-type Call = ToolExecutionOptions<unknown>;
-
-const NEVER = new AbortController().signal;
-
-/** The tool, told in this call what the SDK tells it beside what is passed on: its context. */
-function inCall(tool: AnyTool, { context, experimental_sandbox }: Call): AnyTool {
-  const { execute, needsApproval, onInputAvailable } = tool;
-  const beside = {
-    context,
-    ...(experimental_sandbox === undefined ? {} : { experimental_sandbox }),
-  };
-  // The SDK types these by the tool's schema and context, which it has checked.
-  type Listener = (input: unknown, options: object) => unknown;
-  const told = (listener: unknown) => (input: unknown, options: object) =>
-    (listener as Listener)(input, Object.assign(options, beside));
-  const toldOnce = onInputAvailable as ((options: object) => unknown) | undefined;
-  // The same tool, with listeners of the same kinds.
-  return {
-    ...tool,
-    execute: told(execute),
-    ...(typeof needsApproval === "function" ? { needsApproval: told(needsApproval) } : {}),
-    ...(toldOnce === undefined
-      ? {}
-      : { onInputAvailable: (options: object) => toldOnce(Object.assign(options, beside)) }),
-  } as AnyTool;
-}
-
-/** A call that will fail asks nobody. */
-function asks(prepared: Prepared): boolean {
-  return prepared.kind === "ready" && prepared.approval !== undefined;
 }
 
 /** Throws what the model is told of a call that failed. */

@@ -3,7 +3,8 @@ import { ByrefError } from "../errors.ts";
 import type { Decision, PolicyCall } from "./policy.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
 import { clip } from "../value/characters.ts";
-import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
+import { isJsonArray, isScalar, type Json, type JsonObject } from "../value/json.ts";
+import { charsOf } from "../value/json-text.ts";
 import { failed } from "./failure.ts";
 import type { ApprovalRequest, Failed } from "./wrapped-tool.ts";
 
@@ -46,21 +47,32 @@ function request(
   reason = `${tool} runs when a person approves it.`,
 ): ApprovalRequest {
   const hasSecret = references.some(({ visibility }) => visibility === "secret");
-  const text = JSON.stringify(withoutBytes(hasSecret ? input : resolved));
+  const given = hasSecret ? input : resolved;
   // The start of it as it is: what stands in for values tells nobody what would run.
-  const shown = clip(text, limits.maxApprovalChars);
-  const more = text.length - shown.length;
+  const shown = clip(
+    JSON.stringify(startOf(given, { left: limits.maxApprovalChars })),
+    limits.maxApprovalChars,
+  );
+  const more = charsOf(given, Infinity) - shown.length;
   return { reason, input: more > 0 ? `${shown}… (+${more} characters)` : shown };
 }
 
-function withoutBytes(value: Json): Json {
+/** The value without what follows its first characters. */
+function startOf(value: Json, room: { left: number }): Json {
+  if (isScalar(value)) {
+    const short = typeof value === "string" ? clip(value, limits.maxApprovalChars) : value;
+    room.left -= String(short).length;
+    return short;
+  }
   // A reference to bytes has put them there (`store-lookup.ts`).
   if ((value as unknown) instanceof Uint8Array) return "[bytes]";
-  if (isJsonArray(value)) return value.slice(0, limits.maxApprovalChars).map(withoutBytes);
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [key, withoutBytes(inner)]),
-  );
+  const entries: [string, Json][] = [];
+  for (const key of isJsonArray(value) ? value.keys() : Object.keys(value)) {
+    if (room.left < 0) break;
+    room.left -= String(key).length;
+    entries.push([String(key), startOf((value as JsonObject)[key] ?? null, room)]);
+  }
+  return isJsonArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries);
 }
 
 async function decided(policy: WrapOptions["policy"], call: PolicyCall): Promise<Decision> {

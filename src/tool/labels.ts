@@ -1,4 +1,4 @@
-import { joinedLabels, type ValueLabels } from "../store/value-labels.ts";
+import { flagged, joinedLabels, type ValueLabels } from "../store/value-labels.ts";
 import type { VariableStore, Visibility } from "../store/variable-store.ts";
 import { guardOf } from "../store/visibility.ts";
 import type { Consumed } from "./policy.ts";
@@ -10,6 +10,7 @@ export class Labels {
   readonly #store: VariableStore;
   readonly #taint: Taint | undefined;
   readonly #consumed = new Map<string, Consumed>();
+  #isComposed = false;
 
   /** `madeOf`: what went into the input before it was one. */
   constructor(store: VariableStore, taint?: Taint, madeOf?: Labels) {
@@ -39,12 +40,19 @@ export class Labels {
 
   /** As it is now: what the variable is later does not matter. */
   add(name: string): void {
-    const info = this.#store.info(name);
+    // As listed, without a long input: this is asked for every reference.
+    const [info] = this.#store.list({ names: [name] });
     if (info !== undefined) this.#note({ ...info, name });
+  }
+
+  /** Marks the result: it holds a URL that is made of values and of somebody's own words. */
+  compose(): void {
+    this.#isComposed = true;
   }
 
   /** All that the others know of. */
   include(others: Labels): void {
+    this.#isComposed ||= others.#isComposed;
     for (const consumed of others.consumed) this.#note(consumed);
   }
 
@@ -63,12 +71,19 @@ export class Labels {
   /** Of the result of a tool. */
   ofResult(tool: string, policy: ToolPolicy = {}): ValueLabels {
     const own: Visibility = policy.sealed === true ? "sealed" : "model";
-    const inherited = policy.declassifies === true ? "model" : this.#visibility;
+    const isOpened = policy.declassifies === true;
+    const inherited = isOpened ? "model" : this.#visibility;
+    const flags = this.consumed.flatMap((consumed) => consumed.flags ?? []);
+    const isComposed = !isOpened && (this.#isComposed || flags.includes("composed"));
     const sources = this.consumed.flatMap((consumed) => consumed.sources);
     return {
       visibility: guardOf([own, inherited]),
       sources: [...new Set([policy.source ?? `tool:${tool}`, ...sources])],
       trusted: this.isTrusted && (policy.trusted ?? true),
+      ...flagged([
+        ...(isComposed ? ["composed" as const] : []),
+        ...(inherited === "model" ? [] : ["derived" as const]),
+      ]),
     };
   }
 }

@@ -57,6 +57,8 @@ export interface PreparedCall extends Split {
   readonly labels: Labels;
   readonly digest: string;
   readonly places: SaveTarget | undefined;
+  /** Why the tool does not run, where nobody but people may learn that. */
+  readonly failure?: unknown;
 }
 
 export interface Resolved {

@@ -23,18 +23,18 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   toModelOutput?(output: Json, store: VariableStore): Awaitable<ModelOutput | undefined>;
 }
 
-/** Content parts of the AI SDK: what is no text. */
-export interface ModelOutput {
-  readonly type: "content";
-  readonly value: readonly (
-    | { readonly type: "text"; readonly text: string }
-    | {
-        readonly type: "file";
-        readonly mediaType: string;
-        readonly data: { readonly type: "data"; readonly data: string };
-      }
-  )[];
-}
+/** A tool's output as the AI SDK sends it to a model: JSON, or content parts. */
+export type ModelOutput =
+  | { readonly type: "json"; readonly value: Json }
+  | { readonly type: "content"; readonly value: readonly ContentPart[] };
+
+type ContentPart =
+  | { readonly type: "text"; readonly text: string }
+  | {
+      readonly type: "file";
+      readonly mediaType: string;
+      readonly data: { readonly type: "data"; readonly data: string };
+    };
 
 export interface RuntimeToolContext {
   readonly store: VariableStore;
@@ -54,6 +54,8 @@ export interface RuntimeResult {
   readonly untrusted?: boolean;
   /** What is saved where the call says that its result goes. Default: the output. */
   readonly value?: Json;
+  /** The value reports why there is no result. */
+  readonly isFailure?: boolean;
   /** Nothing is: the output says why there is none. */
   readonly isNothing?: boolean;
   /** Of a result that is a variable: saves it where the call says, and gives what is shown. */

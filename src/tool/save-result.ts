@@ -13,6 +13,7 @@ import type {
 import { whenReady, whenSettled } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Place } from "./save-target.ts";
+import { failedWrite, failureFlags, isFailure } from "./sealed-failure.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
 import type { PlacedResult } from "./tool-result.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
@@ -52,9 +53,17 @@ export function writesAt(places: readonly Place[], write: Write): Saving["writes
 /** Saves all of it or nothing; of a value that is too large to be kept, the output says so. */
 export function saveShown(saving: Saving, options: WrapOptions): Awaitable<Saved> {
   const { writes, places, scope } = saving;
-  const refused = (error: unknown): Saved => {
+  const refused = (error: unknown): Awaitable<Saved> => {
     if (codeOf(error) !== "limit_exceeded") {
       throw places.some(({ name }) => isGuarded(options.store, name)) ? withheld(error) : error;
+    }
+    const [write] = writes;
+    const isWhole = writes.every(({ path = [] }) => path.length === 0);
+    const isHidden = (write.visibility ?? "model") !== "model" && scope === undefined && isWhole;
+    // How large it is would tell something of it.
+    if (isHidden && !isFailure(write)) {
+      const [first, ...others] = writes.map((one) => failedWrite(one, error));
+      if (first !== undefined) return saveShown({ ...saving, writes: [first, ...others] }, options);
     }
     const output = notKept(writes[0], messageOf(error), options.untrusted === "hide");
     if ("untrusted" in output) options.taint?.add();
@@ -117,16 +126,18 @@ function shownOf(
 }
 
 function writeFor(prepared: PreparedCall, { value, notes, places }: PlacedResult) {
-  const { named, input, labels, call, description: said } = prepared;
+  const { named, input, labels, call, description: said, failure } = prepared;
   const { name, options } = named;
   const description = [said ?? "", ...notes].filter((text) => text !== "").join(" ");
+  const own = labels.ofResult(name, options.policies?.[name]);
   const write: Write = {
     value,
     tool: name,
     toolCallId: call.toolCallId,
     // Of a call that code makes the input is no model's words, but values.
     ...(isPlain(prepared) ? { input } : {}),
-    ...labels.ofResult(name, options.policies?.[name]),
+    ...own,
+    ...(failure === undefined ? {} : failureFlags(own.flags)),
     ...(description === "" ? {} : { description }),
     ...(places.length === 0 ? { name: nameFor(prepared, value) } : {}),
   };

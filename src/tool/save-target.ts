@@ -7,6 +7,7 @@ import { type Reference, type Syntax, wholeView } from "../reference/reference.t
 import { target } from "../reference/target.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { isObject, type Json } from "../value/json.ts";
+import type { CallOptions } from "./wrapped-tool.ts";
 
 /** Where a call says that its result is to be saved: a parameter that the runtime takes out again. */
 export const OUTPUT_PATH = "_outputPath";
@@ -26,6 +27,8 @@ export interface Place extends Reference {
 
 const syntaxes: readonly Syntax[] = [dollar, dagger, target];
 
+const MAX_SHOWN_CHARS = 80;
+
 /** Throws `variable_secret` if one of the places is secret, `bad_name` if it is a run's other than `own`. */
 export function requireOpen({ places }: SaveTarget, store: VariableStore, own?: string): void {
   for (const { name } of places) {
@@ -35,6 +38,27 @@ export function requireOpen({ places }: SaveTarget, store: VariableStore, own?: 
     if (visibility !== "secret" || run !== undefined) continue;
     throw new ByrefError("variable_secret", `$${name} is secret and cannot be written here.`);
   }
+}
+
+/**
+ * A model replaces a guarded variable, and does not write into it: whether a place fits would tell what is
+ * there. What a plan says of its run's own places is no model's choice. Throws `variable_sealed`.
+ */
+export function requireReplaced(
+  target: SaveTarget | undefined,
+  { isPlanned, saveTo }: Pick<CallOptions, "isPlanned" | "saveTo">,
+  store: VariableStore,
+): void {
+  if (isPlanned === true) return;
+  for (const { name, path, run } of target?.places ?? []) {
+    if (path.length === 0 || (target === saveTo && run !== undefined)) continue;
+    if ((store.glance(name)?.visibility ?? "model") !== "model") throw notExtended(name);
+  }
+}
+
+export function notExtended(name: string): ByrefError {
+  const message = `$${name} is guarded: it can be replaced as a whole, not added to.`;
+  return new ByrefError("variable_sealed", message);
 }
 
 /**
@@ -55,19 +79,30 @@ export function takenName(name: string): ByrefError {
 
 /**
  * `$report`, `†state.user.summary`, `variable:report`; `a || b` is one of them, `a && b` all. Throws
- * `bad_path` or `bad_alternatives`, and `bad_name` for what can never be written.
+ * `bad_path`, whose message writes places with `prefix`, or `bad_alternatives`, and `bad_name` for what can never be
+ * written.
  */
-export function saveTargetIn(text: string): SaveTarget {
+export function saveTargetIn(text: string, prefix = "$"): SaveTarget {
   const operators = new Set(text.match(/\|\||&&/g));
   if (operators.size > 1) {
     throw new ByrefError("bad_alternatives", `${text} mixes || and &&; use one of them.`);
   }
-  const places = text.split(/\|\||&&/).map((part) => placeIn(part.trim()));
+  const places = text.split(/\|\||&&/).map((part) => placeIn(part.trim(), prefix));
   for (const place of places) requireWritable(place);
   return { operator: operators.has("||") ? "first" : "all", places };
 }
 
-function placeIn(text: string): Place {
+function placeIn(text: string, prefix: string): Place {
+  const place = placeOf(text);
+  if (place !== undefined) return place;
+  // One that lacks nothing but the prefix is what is meant.
+  const lacksPrefix = text.length <= MAX_SHOWN_CHARS && placeOf(prefix + text) !== undefined;
+  const advice = lacksPrefix ? prefix + text : `${prefix}name or ${prefix}name.key`;
+  const message = `"${text.slice(0, MAX_SHOWN_CHARS)}" is not a place to save to. Write ${advice}.`;
+  throw new ByrefError("bad_path", message);
+}
+
+function placeOf(text: string): Place | undefined {
   for (const syntax of syntaxes) {
     if (!text.startsWith(syntax.opening)) continue;
     const match = syntax.match(wholeView(text, 0));
@@ -76,13 +111,12 @@ function placeIn(text: string): Place {
     const isPlace = path.every((segment) => "key" in segment || "index" in segment);
     if (isPlace) return { name, path, source: text };
   }
-  const message = `"${text.slice(0, 80)}" is no place to save to: write $name, $name.key or variable:name.key.`;
-  throw new ByrefError("bad_path", message);
+  return undefined;
 }
 
-function requireWritable({ name }: Place): void {
+function requireWritable({ name, source }: Place): void {
   if (name !== "input") return;
-  const message = "$input is the caller's and cannot be written; choose another name.";
+  const message = `${source} is the caller's input and cannot be written. Choose another name.`;
   throw new ByrefError("bad_name", message);
 }
 

@@ -128,7 +128,7 @@ function reads(
         find(name, (stored) => store.tombstone(stored)),
       ),
     read: (name) => find(name, (stored) => store.read(stored)),
-    readPath: (name, path) => find(name, (stored) => store.readPath(stored, path)),
+    readPath: (name, path, work) => find(name, (stored) => store.readPath(stored, path, work)),
     open: (name) => find(name, (stored) => store.open(stored)),
   };
 }

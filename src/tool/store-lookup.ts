@@ -1,11 +1,13 @@
-import { codeOf, limitExceeded, messageOf } from "../errors.ts";
+import { limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { answerFrom, unknownName } from "../reference/lookup-in.ts";
+import { answerFrom, unknownName, unreadable } from "../reference/lookup-in.ts";
+import { LookupWork } from "../reference/lookup-work.ts";
 import type { Found, Lookup, Missing, Reference } from "../reference/reference.ts";
 import type { Tombstone, VariableStore } from "../store/variable-store.ts";
 import { whenSettled } from "../store/when-ready.ts";
+import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
-import type { Reading } from "../value/path.ts";
+import { formatPath, type Reading } from "../value/path.ts";
 
 /** What whoever refers to variables may be given, and told. */
 export interface LookupOptions {
@@ -15,54 +17,82 @@ export interface LookupOptions {
   readonly bytes?: boolean;
   /** What is inside of an untrusted value is not told by errors. Default: it is. */
   readonly hidesUntrusted?: boolean;
+  /** Reads the reports of failed calls, for people to see. Default: they lead nowhere. */
+  readonly failures?: "show";
   /** Told of each variable that is asked for and exists. Must not throw. */
   readonly onUsed?: (name: string) => void;
 }
 
+const NOWHERE: Missing = { found: false, reason: "path" };
+
 /** Where references and a conversation's variables meet. */
 export function lookupInStore(store: VariableStore, options: LookupOptions = {}): Lookup {
-  return (reference) => {
-    const { name } = reference;
+  return (reference, work = new LookupWork()) => {
+    const { name, path } = reference;
     const glance = store.glance(name);
-    if (glance === undefined) return missing(reference, store);
+    if (glance === undefined) return missing(reference, store, work);
     const isSecret = glance.visibility === "secret";
     if (isSecret && options.secrets?.includes(name) !== true) {
       return { found: false, reason: "secret" };
     }
     options.onUsed?.(name);
-    const isBytes = glance.type === "bytes" && reference.path.length === 0;
+    const isBytes = glance.type === "bytes" && path.length === 0;
     if (isBytes && options.bytes === true) return readBytes(reference, store);
+    const isFailed = glance.flags?.includes("failed") === true;
+    if (isFailed && options.failures !== "show") return NOWHERE;
+    const { version, chars } = glance;
+    const key = `${name} ${version} ${chars} ${formatPath(path)}`;
+    const missed = work.missed.get(key);
+    if (missed !== undefined) return missed;
     return whenSettled<Reading | undefined, Found | Missing>(
-      () => store.readPath(name, reference.path),
-      (reading) => answer(reference, reading, { ...options, store }),
-      unreadable,
+      () => store.readPath(name, path, work),
+      (reading) => {
+        const found = answer(reference, reading, { ...options, store, work });
+        const isRoom = work.missed.size < limits.maxExplainedMisses;
+        if (!found.found && isRoom) work.missed.set(key, found);
+        return found;
+      },
+      // A guarded value has one error, whatever is wrong with the reference.
+      (error) => {
+        const missing = unreadable(error);
+        return glance.visibility === "model" ? missing : NOWHERE;
+      },
     );
   };
+}
+
+interface Answering extends LookupOptions {
+  readonly store: VariableStore;
+  readonly work: LookupWork;
 }
 
 function answer(
   reference: Reference,
   reading: Reading | undefined,
-  { store, hidesUntrusted = false }: LookupOptions & { readonly store: VariableStore },
+  { store, work, hidesUntrusted = false }: Answering,
 ): Found | Missing {
-  if (reading === undefined) return missing(reference, store);
+  if (reading === undefined) return missing(reference, store, work);
   const { name, path } = reference;
   const glance = store.glance(name);
-  const found = answerFrom(reference, reading);
+  const found = answerFrom(reference, reading, work);
+  const isGuarded = glance !== undefined && glance.visibility !== "model";
   // What is inside of a guarded value is not told by its errors either.
   if (!found.found) {
-    const isGuarded = glance !== undefined && glance.visibility !== "model";
     const isHidden = hidesUntrusted && store.info(name)?.trusted === false;
-    return isGuarded || isHidden ? { found: false, reason: "path" } : found;
+    return isGuarded || isHidden ? NOWHERE : found;
   }
-  return path.length === 0 && glance !== undefined
-    ? { ...found, name, chars: glance.chars }
-    : { ...found, name };
+  const isInert = isGuarded || glance?.flags?.includes("composed") === true;
+  return {
+    ...found,
+    name,
+    ...(path.length === 0 && glance !== undefined ? { chars: glance.chars } : {}),
+    ...(isInert ? { inert: true } : {}),
+  };
 }
 
 async function readBytes({ name }: Reference, store: VariableStore): Promise<Found | Missing> {
   const value = store.open(name);
-  if (value === undefined) return missing({ name, path: [] }, store);
+  if (value === undefined) return missing({ name, path: [] }, store, new LookupWork());
   try {
     const { bytes } = value.info;
     if (bytes > limits.maxJsonBytes) {
@@ -82,23 +112,12 @@ async function readBytes({ name }: Reference, store: VariableStore): Promise<Fou
   }
 }
 
-/** A value that is too large to be handed over, or bytes. Anything else is thrown on. */
-function unreadable(error: unknown): Missing {
-  const code = codeOf(error);
-  if (code !== "limit_exceeded" && code !== "bad_value") throw error;
-  return { found: false, reason: "unreadable", code, message: messageOf(error) };
-}
-
-function missing({ name }: Reference, store: VariableStore): Missing {
+function missing({ name }: Reference, store: VariableStore, work: LookupWork): Missing {
   const tombstone = store.tombstone(name);
   if (tombstone === undefined) {
-    return unknownName(
-      name,
-      store
-        .list({ last: 1_000 })
-        .map((info) => info.name)
-        .reverse(),
-    );
+    const newest = () =>
+      store.list({ last: limits.maxMissKeys / work.share }).map((info) => info.name);
+    return unknownName(name, work, () => newest().reverse());
   }
   return { found: false, reason: "evicted", message: evictionMessage(tombstone), tombstone };
 }
@@ -107,6 +126,7 @@ function missing({ name }: Reference, store: VariableStore): Missing {
 export function evictionMessage({ name, tool, input, evictedAt, reason }: Tombstone): string {
   const went = `$${name} was evicted at ${evictedAt} (${reason}).`;
   if (tool === undefined) return `${went} Ask for it to be given again.`;
-  const call = input === undefined ? tool : `${tool}(${JSON.stringify(input)})`;
+  const written = input === undefined ? "" : `(${JSON.stringify(input)})`;
+  const call = `${tool}${clip(written, limits.maxShownResultChars)}`;
   return `${went} It came from ${call}: call that again to have it back.`;
 }

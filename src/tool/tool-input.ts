@@ -2,7 +2,15 @@ import { asSchema, type ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { clip } from "../value/characters.ts";
-import { canonicalJson, isObject, type Json, parsedJson } from "../value/json.ts";
+import {
+  canonicalJson,
+  isJsonObject,
+  isObject,
+  type Json,
+  type JsonArray,
+  typeOfJson,
+} from "../value/json.ts";
+import { charsOf } from "../value/json-text.ts";
 
 const MAX_ISSUES = 10;
 const MAX_ISSUE_CHARS = 200;
@@ -87,24 +95,44 @@ function isPlain(value: object): boolean {
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Sorting the keys of large data costs more than a second name for the same call. */
-const MAX_SORTED_CHARS = 65_536;
-
 /**
- * SHA-256 of the input as JSON, keys sorted if it is small; 32 hexadecimal digits of it. Bytes in it count
- * as what they hold.
+ * SHA-256 of the input as JSON with sorted keys; 32 hexadecimal digits of it. A large input is digested in
+ * parts, with its keys as they are, so that its text is never in memory as a whole.
  */
 export async function digestOf(input: Json): Promise<string> {
-  const text = JSON.stringify(input, bytesAsText);
-  const isSmall = text.length <= MAX_SORTED_CHARS;
-  const bytes = new TextEncoder().encode(isSmall ? canonicalJson(parsedJson(text)) : text);
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(digest.subarray(0, 16), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const digest = isSmall(input) ? sha256(canonicalJson(input)) : digestOfLarge(input);
+  return (await digest).slice(0, 32);
 }
 
-function bytesAsText(_key: string, value: unknown): unknown {
-  if (!(value instanceof Uint8Array)) return value;
-  let text = "";
-  for (const byte of value) text += String.fromCharCode(byte);
-  return text;
+async function digestOfLarge(value: Json): Promise<string> {
+  // A reference to bytes has put them there (`store-lookup.ts`).
+  if ((value as unknown) instanceof Uint8Array) return sha256(value as unknown as Uint8Array);
+  if (isSmall(value)) return sha256(JSON.stringify(value));
+  let digests: string = typeOfJson(value);
+  for (const part of partsOf(value)) digests += await digestOfLarge(part);
+  return sha256(digests);
+}
+
+/** Of a text or array its halves. Recursion ends: an array of one element has that element as its part. */
+function partsOf(value: Json): readonly Json[] {
+  if (isJsonObject(value)) return [Object.entries(value)];
+  // No other scalar is so large.
+  const long = value as string | JsonArray;
+  const middle = Math.floor(long.length / 2);
+  return middle === 0 ? [...long] : [long.slice(0, middle), long.slice(middle)];
+}
+
+function isSmall(value: Json): boolean {
+  return charsOf(value, MAX_PART_CHARS) <= MAX_PART_CHARS;
+}
+
+const MAX_PART_CHARS = 65_536;
+
+async function sha256(content: string | Uint8Array): Promise<string> {
+  const bytes =
+    typeof content === "string"
+      ? new TextEncoder().encode(content)
+      : (content as Uint8Array<ArrayBuffer>);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -47,8 +47,8 @@ export interface Handle extends Told {
 }
 
 /**
- * What they see of a guarded one: of a sealed value what it is, of a secret that it is there. What is not
- * trusted is `hidden` as a sealed one is, where the agent says so, until the model asks to read it.
+ * What they see of a guarded one: the type and count of a sealed value that was computed from no other, the
+ * name of anything else. What is not trusted is `hidden` as a sealed one is, where the agent says so, until the model asks to read it.
  */
 export interface GuardedHandle extends Told {
   readonly $var: string;
@@ -89,13 +89,13 @@ export function toolOutput(
   value: Json | undefined,
   { unresolved = [], path = [], hidesUntrusted = false }: OutputOptions = {},
 ): ToolOutput {
-  const told = {
-    ...(path.length === 0 ? {} : { path: formatPath(path) }),
-    ...(unresolved.length === 0 ? {} : { unresolved: unresolved.slice(0, MAX_NOTES) }),
-  };
-  const { name, type, count, visibility, trusted } = info;
-  if (visibility === "secret") return { $var: name, visibility, ...told };
-  if (visibility === "sealed") return { $var: name, visibility, type, count, ...told };
+  const place = path.length === 0 ? {} : { path: formatPath(path) };
+  const { name, type, count, trusted } = info;
+  const guarded = guardedView(info);
+  // How far a call that fails comes would show in what it says is unresolved.
+  if (guarded !== undefined) return { $var: name, ...guarded, ...place };
+  const notes = unresolved.slice(0, MAX_NOTES);
+  const told = { ...place, ...(notes.length === 0 ? {} : { unresolved: notes }) };
   if (!trusted && hidesUntrusted) return { $var: name, visibility: "hidden", type, count, ...told };
   const note = trusted ? told : { ...told, untrusted: true as const };
   // As JSON a text may be far longer than it is.
@@ -103,6 +103,21 @@ export function toolOutput(
   return isShort && JSON.stringify(value).length <= limits.maxShownResultChars
     ? { $var: name, value, ...note }
     : { ...handleOf(info, { value, path }), ...note };
+}
+
+/** All that a model sees of a guarded variable beside its name; undefined if it is not guarded. */
+export function guardedView({
+  visibility,
+  type,
+  count,
+  flags,
+}: Pick<VariableInfo, "visibility" | "type" | "count" | "flags">):
+  | Pick<GuardedHandle, "visibility" | "type" | "count">
+  | undefined {
+  if (visibility === "model") return undefined;
+  // A model that chooses the computation would read data through its result's type and count.
+  const isDerived = visibility === "secret" || flags?.includes("derived") === true;
+  return isDerived ? { visibility } : { visibility, type, count };
 }
 
 /** The same output, as the JSON that it is. */
@@ -131,8 +146,8 @@ export function notKept(
   why: string,
   hidesUntrusted = false,
 ): NotKept {
-  const said = `This result was not kept as a variable: ${why}`;
   const isGuarded = visibility !== "model" || (!trusted && hidesUntrusted);
+  const said = `This result was not kept as a variable: ${visibility === "model" ? why : "it is too large."}`;
   if (isGuarded || value instanceof Content) return { notKept: said };
   const shown = { type: typeOfJson(value), count: countOf(value), shape: shapeOf(value) };
   return {

@@ -23,15 +23,21 @@ export interface PlacedResult extends ToolResult {
   readonly places: readonly Place[];
 }
 
+interface Placing {
+  readonly target: SaveTarget | undefined;
+  /** The tool chooses none of several places: the choice could tell what is guarded. */
+  readonly isFixed: boolean;
+  readonly store: VariableStore;
+}
+
 /** What a call gave. Where its result may go to one of several places, the tool may have said to which. */
 export async function placedResultOf(
   returned: unknown,
-  target: SaveTarget | undefined,
-  store: VariableStore,
+  { target, isFixed, store }: Placing,
 ): Promise<PlacedResult> {
   if (target === undefined) return { ...(await toolResultOf(returned, store)), places: [] };
   const { value, named } = target.operator === "first" ? choiceIn(returned) : { value: returned };
-  const places = chosenPlaces(target, named);
+  const places = chosenPlaces(target, isFixed ? undefined : named);
   return { ...(await toolResultOf(value, store)), places };
 }
 

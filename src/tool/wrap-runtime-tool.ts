@@ -13,7 +13,8 @@ import { observed } from "./observer.ts";
 import { runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { saveShown, writesAt } from "./save-result.ts";
-import { chosenPlaces, requireOpen, type SaveTarget } from "./save-target.ts";
+import { chosenPlaces, requireOpen, requireReplaced, type SaveTarget } from "./save-target.ts";
+import { failureFlags } from "./sealed-failure.ts";
 import { nameFor, storeFor } from "./store-for.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
@@ -42,18 +43,12 @@ export async function wrapRuntimeTool(
   options: WrapOptions,
 ): Promise<WrappedTool> {
   const { name, description } = tool;
-  const { $schema: _, ...schema } = await jsonSchemaOf(tool);
-  const shownOnce = new Set<string>();
+  const { $schema: _, ...schema } = await jsonSchemaOf(tool, name);
   // Of calls in runs: what they show is called as the run calls it.
   const seen = new Map<string, VariableStore>();
   const toModelOutput = async ({ output, toolCallId }: Shown) => {
-    // Each step's prompt has all of them once more.
-    const written = JSON.stringify(output);
-    shownOnce.add(written);
-    const isOneOfFew = [...shownOnce].indexOf(written) < limits.maxShownImages;
     const store = seen.get(toolCallId) ?? storeFor(undefined, options.store);
-    const shown = isOneOfFew ? await tool.toModelOutput?.(output, store) : undefined;
-    return shown ?? { type: "json", value: output };
+    return (await tool.toModelOutput?.(output, store)) ?? { type: "json", value: output };
   };
   // Without a validator: what is wrong with an input the model is told in our words. The SDK's type of a
   // tool hangs on its input's, which this schema does not tell.
@@ -91,6 +86,7 @@ async function prepare(own: OwnCall, given: Json): Promise<Prepared> {
   try {
     const input = await checkInput(tool, given, { unresolved: [], readonly: false });
     if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store, call.scope?.run);
+    requireReplaced(call.saveTo, call, options.store);
     const used = await namesIn(given, own);
     for (const variable of used) labels.add(variable);
     const references = labels.consumed;
@@ -196,7 +192,11 @@ function contextOf({ options, call, store }: OwnCall, labels: Labels): RuntimeTo
     },
   });
   const resolve = (value: Json) =>
-    resolveReferences(value, lookup, syntaxes === undefined ? {} : { syntaxes });
+    resolveReferences(value, lookup, {
+      work: call.work,
+      ...(syntaxes === undefined ? {} : { syntaxes }),
+      onComposed: () => labels.compose(),
+    });
   return { store, labels, call, hidesUntrusted: options.untrusted === "hide", resolve };
 }
 
@@ -209,7 +209,7 @@ async function save(own: OwnCall, result: RuntimeResult, madeOf: MadeOf): Promis
   if (saveTo === undefined) return shownOf(given, own, untrusted);
   if (isNothing) return { ...shownOf(given, own, untrusted), places: [] };
   const { value = given } = result;
-  return saveAt(saveTo, { ...own, value, untrusted }, madeOf);
+  return saveAt(saveTo, { ...own, value, untrusted, isFailure: result.isFailure }, madeOf);
 }
 
 function shownOf(output: Json, { options }: OwnCall, untrusted = false): Saved {
@@ -223,11 +223,12 @@ function shownOf(output: Json, { options }: OwnCall, untrusted = false): Saved {
 interface Given extends OwnCall {
   readonly value: Json;
   readonly untrusted: boolean | undefined;
+  readonly isFailure: boolean | undefined;
 }
 
 function saveAt(
   target: SaveTarget,
-  { tool: { name }, options, call, value, untrusted = false }: Given,
+  { tool: { name }, options, call, value, untrusted = false, isFailure = false }: Given,
   { given: input, labels }: MadeOf,
 ): Awaitable<Saved> {
   const places = chosenPlaces(target);
@@ -239,6 +240,7 @@ function saveAt(
     input,
     ...inherited,
     trusted: inherited.trusted && !untrusted,
+    ...(isFailure ? failureFlags(inherited.flags) : {}),
   };
   const saving = { writes: writesAt(places, write), places, unresolved: [], scope: call.scope };
   return saveShown(saving, options);

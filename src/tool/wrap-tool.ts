@@ -3,7 +3,6 @@ import { ByrefError, codeOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Found } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
-import { renderText } from "../value/render.ts";
 import { deepFreeze, type Json } from "../value/json.ts";
 import { approvalFor } from "./approval.ts";
 import { Labels } from "./labels.ts";
@@ -13,8 +12,16 @@ import { failed, failedCall, unresolvedCall } from "./failure.ts";
 import { observed } from "./observer.ts";
 import { runTool } from "./run-tool.ts";
 import { saveResult } from "./save-result.ts";
-import { requireOpen, requireOwnPlaces, splitInput, withTarget } from "./save-target.ts";
-import { lookupFor, targetFor } from "./store-for.ts";
+import {
+  chosenPlaces,
+  requireOpen,
+  requireOwnPlaces,
+  requireReplaced,
+  splitInput,
+  withTarget,
+} from "./save-target.ts";
+import { failureReport, hidesFailure } from "./sealed-failure.ts";
+import { lookupFor, nameFor, targetFor } from "./store-for.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
 import { placedResultOf } from "./tool-result.ts";
 import { widenSchema } from "./widen-schema.ts";
@@ -48,7 +55,7 @@ export async function wrapTool(
   options: WrapOptions,
 ): Promise<WrappedTool> {
   if (tool.type === "provider") return { name, shown: tool, prepare: async () => notOurs(name) };
-  const schema = await jsonSchemaOf(tool);
+  const schema = await jsonSchemaOf(tool, name);
   const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
   const widened = widenSchema(schema);
   const targets = targetsOf(name, options.outputPath);
@@ -80,17 +87,15 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
     if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store, call.scope?.run);
     const said = wanted === undefined ? undefined : targetFor(wanted, options.store, call.scope);
     const places = call.saveTo ?? said;
+    requireReplaced(said ?? places, call, options.store);
     const references = new Counter();
-    const isValue = call.madeOf !== undefined;
-    const resolution = isValue
-      ? { value: split.input, unresolved: [] }
-      : await resolve(named, split.input, { labels, references, scope: call.scope });
+    const resolved = await resolvedCall(named, split.input, { labels, references, call });
+    const { resolution } = resolved;
     const { visibility } = labels.ofResult(name, options.policies?.[name]);
     if (visibility === "secret") requireOwnPlaces(call.saveTo);
-    const checked = await check(named, resolution);
     // A digest of what is guarded would let it be guessed.
     const digest = await digestOf(labels.isGuarded ? split.input : resolution.value);
-    const prepared = { ...split, named, call, resolution, checked, labels, digest, places };
+    const prepared = { ...split, ...resolved, named, call, labels, digest, places };
     const decision = await approvalFor(prepared);
     if (decision.kind === "failed") return decision;
     const { approval } = decision;
@@ -108,6 +113,36 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
   }
 }
 
+type ResolvedCall = Pick<PreparedCall, "resolution" | "checked" | "failure">;
+
+/** The input with values in it, as the tool takes it; or why it cannot be had, which nobody may be told. */
+async function resolvedCall(
+  named: NamedTool,
+  input: Json,
+  { labels, references, call }: Resolving,
+): Promise<ResolvedCall> {
+  const { name, options } = named;
+  const written = { value: input, unresolved: [] };
+  try {
+    const isValue = call.madeOf !== undefined;
+    const resolution = isValue
+      ? written
+      : await resolve(named, input, { labels, references, call });
+    return { resolution, checked: await check(named, resolution) };
+  } catch (failure) {
+    const isOpened = options.policies?.[name]?.declassifies === true;
+    if (isOpened || !hidesFailure(labels, call)) throw failure;
+    return { resolution: written, checked: undefined, failure };
+  } finally {
+    // How far it came, and which of several places exists, must not show in the labels.
+    if (labels.isGuarded && call.madeOf === undefined) {
+      for (const [, used = ""] of JSON.stringify(input).matchAll(/[^\w\s"]\s*(\w+)/g)) {
+        labels.add(nameFor(used, options.store, call.scope) ?? "");
+      }
+    }
+  }
+}
+
 function check(
   { name, tool, options }: NamedTool,
   { value, unresolved }: Resolved,
@@ -117,11 +152,19 @@ function check(
 }
 
 async function run(prepared: PreparedCall): Promise<ToolRun> {
-  const { named, call, labels, checked: input } = prepared;
+  const { named, call, labels, checked: input, failure, places } = prepared;
+  if (failure !== undefined) {
+    const chosen = places === undefined ? [] : chosenPlaces(places);
+    const report = { value: failureReport(failure), notes: [], places: chosen };
+    return { kind: "done", save: () => saveResult(prepared, report) };
+  }
   const { name, tool, options } = named;
   try {
     const toolMs = options.toolMs ?? limits.toolMs;
-    const takeIn = (returned: unknown) => placedResultOf(returned, prepared.places, options.store);
+    const { store } = options;
+    const isFixed = labels.isGuarded;
+    const takeIn = (returned: unknown) =>
+      placedResultOf(returned, { target: places, isFixed, store });
     const result = await runTool({ name, tool, input, toolMs, call, takeIn });
     return { kind: "done", save: () => saveResult(prepared, result) };
   } catch (error) {
@@ -132,7 +175,7 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
 function resolve(
   { name, options }: NamedTool,
   input: Json,
-  { labels, references, scope }: Resolving,
+  { labels, references, call: { scope, work } }: Resolving,
 ): Promise<Resolved> {
   const { store, syntaxes, unknown, owner, policies } = options;
   const lookup = lookupFor(scope, store, {
@@ -147,14 +190,16 @@ function resolve(
   return resolveReferences(input, lookup, {
     ...(syntaxes === undefined ? {} : { syntaxes }),
     ...(unknown === undefined ? {} : { unknown }),
+    work,
     onResolved: (source, found) => references.add(source, found),
+    onComposed: () => labels.compose(),
   });
 }
 
 interface Resolving {
   readonly labels: Labels;
   readonly references: Counter;
-  readonly scope: CallOptions["scope"];
+  readonly call: CallOptions;
 }
 
 function notExecutable(name: string): ByrefError {
@@ -170,8 +215,9 @@ class Counter implements ReferenceCount {
   authoredChars = 0;
   resolvedChars = 0;
 
-  add(source: string, { value, chars }: Found): void {
+  /** The resolver measures what it reads; a store knows the size of a whole variable. */
+  add(source: string, { chars = 0 }: Found): void {
     this.authoredChars += source.length;
-    this.resolvedChars += chars ?? renderText(value).length;
+    this.resolvedChars += chars;
   }
 }

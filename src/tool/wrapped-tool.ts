@@ -1,5 +1,6 @@
 import type { ModelMessage, ToolSet } from "ai";
 import type { ErrorCode } from "../errors.ts";
+import type { LookupWork } from "../reference/lookup-work.ts";
 import type { Awaitable, VariableInfo } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";
@@ -40,6 +41,10 @@ export interface CallOptions {
    * these are the labels of what they are made of.
    */
   readonly madeOf?: Labels;
+  /** Set for a step of a plan's run. */
+  readonly isPlanned?: true;
+  /** Its share of what the calls of a step may do. Default: all of it. */
+  readonly work?: LookupWork;
   /** Told when the call runs, and of what goes on inside of it. */
   readonly observer?: Observer | undefined;
 }

@@ -2,6 +2,7 @@ import type { UIMessageChunk } from "ai";
 import * as limits from "../limits.ts";
 import { Expander, type ExpansionBudget } from "../reference/expand.ts";
 import type { Lookup } from "../reference/reference.ts";
+import { LookupWork } from "../reference/lookup-work.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupFor, storeFor } from "../tool/store-for.ts";
@@ -34,7 +35,10 @@ interface AnswerVariables {
 export class Answer {
   readonly #lookup: Lookup;
   readonly #options: AnswerOptions;
-  readonly #budget: ExpansionBudget = { leftChars: limits.maxExpansionChars };
+  readonly #budget: ExpansionBudget = {
+    leftChars: limits.maxExpansionChars,
+    work: new LookupWork(),
+  };
   /** A client may join the texts: a URL that one opens is open in the next. */
   #urls = new UrlTracker();
   /** One for each text part that is open. */
@@ -116,6 +120,7 @@ export class Answer {
 /** Where an answer's references are looked up. What it refers to is held until its turn ends. */
 export function lookupOf({ store, state, scope, onUsed }: AnswerVariables): Lookup {
   return lookupFor(scope, store, {
+    failures: "show",
     onUsed: (name) => {
       store.holds.hold(state.id, name);
       onUsed?.(name);

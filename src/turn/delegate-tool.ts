@@ -5,6 +5,7 @@ import * as limits from "../limits.ts";
 import type { ModelAnswer } from "../plan/ask-model.ts";
 import { nameForCall } from "../store/names.ts";
 import type { Write } from "../store/variable-store.ts";
+import { flagged } from "../store/value-labels.ts";
 import { guardOf } from "../store/visibility.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import { type RuntimeTool, runtimeTool } from "../tool/runtime-tool.ts";
@@ -88,7 +89,7 @@ export function delegateTool({ colleagues, ask, wrap }: DelegateOptions): Runtim
 
 /** What the asking agent says of such results beside what they are. */
 function withPolicy(
-  { visibility, sources, trusted }: ModelAnswer["labels"],
+  { visibility, sources, trusted, flags }: ModelAnswer["labels"],
   { sealed, declassifies, source, trusted: isTrusted = true }: ToolPolicy = {},
 ): ModelAnswer["labels"] {
   const inherited = declassifies === true ? "model" : visibility;
@@ -96,5 +97,6 @@ function withPolicy(
     visibility: guardOf([sealed === true ? "sealed" : "model", inherited]),
     sources: source === undefined ? sources : [...new Set([source, ...sources])],
     trusted: trusted && isTrusted,
+    ...(declassifies === true ? {} : flagged(flags)),
   };
 }

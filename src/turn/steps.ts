@@ -73,7 +73,7 @@ export class Steps {
     const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
     const onCall = () => account.spend.add("toolCalls", 1);
     const tools = await Toolbox.open(agent, wrap, { ...facilities, ...toolbox, onCall });
-    const past = await toModelMessages(window, tools.past);
+    const past = await toModelMessages(window, tools.all);
     const calls = new ToolCalls({
       tools,
       signal,
@@ -194,12 +194,11 @@ export class Steps {
       write: (chunk) => this.#write(chunk),
       reset: () => this.resetStep(),
       onTry: () => account.spend.add("modelCalls", 1),
+      onUsage: (usage) => account.addCall(usage),
       ...(sleep === undefined ? {} : { sleep }),
       ...(this.#options.idSuffix === "" ? {} : { idSuffix: this.#options.idSuffix }),
     };
-    const result = await callModel(context, prompt);
-    account.addCall(result.usage);
-    return result;
+    return callModel(context, prompt);
   }
 
   /** Writes down what is going to happen, and then what came of it. */

@@ -3,6 +3,7 @@ import { ByrefError, codeOf, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/ask-model.ts";
 import { resolveReferences } from "../reference/resolve.ts";
+import { isComposed } from "../tool/composed.ts";
 import { Labels } from "../tool/labels.ts";
 import type { Observed } from "../tool/observer.ts";
 import { failed } from "../tool/failure.ts";
@@ -30,7 +31,8 @@ export interface SubTurnOptions extends Pick<
 }
 
 /** Without `tools`: all that the agent has. */
-type Question = Pick<ModelQuestion, "prompt" | "call"> & Partial<Pick<ModelQuestion, "tools">>;
+type Question = Pick<ModelQuestion, "prompt" | "call" | "texts"> &
+  Partial<Pick<ModelQuestion, "tools">>;
 
 /** How an agent of this turn asks another one. */
 export function askerFor(options: SubTurnOptions): AskColleague {
@@ -124,8 +126,9 @@ class SubTurn {
       await this.#steps.open();
       requireWhole(await this.#steps.run());
       const value = await this.#value();
+      const labels = await this.#resultLabels(value);
       this.#observed?.end();
-      return { value, labels: this.#resultLabels() };
+      return { value, labels };
     } catch (error) {
       this.#observed?.end({ error: codeOf(error) });
       this.#steps.closeCalls();
@@ -171,12 +174,24 @@ class SubTurn {
     return whole;
   }
 
+  /** The values that it may have its URLs from; large ones tell of none. */
+  async *#used(held: readonly string[]): AsyncGenerator<Json> {
+    const { store } = this.#options;
+    yield* this.#question.texts ?? [];
+    for (const name of new Set([...held, ...this.#labels.consumed.map((used) => used.name)])) {
+      const { chars = 0, type } = store.glance(name) ?? {};
+      const isRead = type !== "bytes" && chars <= limits.maxEmbeddedChars;
+      yield (isRead ? await store.read(name) : null) ?? null;
+    }
+  }
+
   /** It is guarded by what it says, and comes from all that it was made with. */
-  #resultLabels(): ModelAnswer["labels"] {
+  async #resultLabels(value: Json): Promise<ModelAnswer["labels"]> {
     const { store } = this.#options;
     const { name } = this.#agent;
-    const labels = this.#labels.ofResult(name, { source: `agent:${name}` });
     const used = store.holds.names(this.#state.id);
+    if (await isComposed(value, this.#used(used))) this.#labels.compose();
+    const labels = this.#labels.ofResult(name, { source: `agent:${name}` });
     const sources = used.flatMap((variable) => store.info(variable)?.sources ?? []);
     return { ...labels, sources: [...new Set([...labels.sources, ...sources])] };
   }

@@ -1,5 +1,7 @@
 import type { ModelMessage, UIMessageChunk } from "ai";
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
+import * as limits from "../limits.ts";
+import { LookupWork } from "../reference/lookup-work.ts";
 import type { Awaitable } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
 import type {
@@ -163,11 +165,14 @@ export class ToolCalls {
   ): Promise<readonly { call: Call & { idempotencyKey: string }; ready: Prepared }[]> {
     const { tools, signal, idempotencyKey, observer } = this.#options;
     const prepared = await Promise.all(
-      calls.map(async (call) => {
+      calls.map(async (call, index) => {
         const { toolName, toolCallId, input } = call;
         const key = call.idempotencyKey ?? idempotencyKey(toolCallId);
-        const options = { toolCallId, messages, signal, idempotencyKey: key, observer };
-        const ready = await tools.get(toolName)?.prepare(input, options);
+        // Shares, not one pool: what one call reads of a sealed value must not show in another.
+        const work = new LookupWork(calls.length);
+        const options = { toolCallId, messages, signal, idempotencyKey: key, observer, work };
+        const isTooMany = index >= limits.maxStepCalls;
+        const ready = isTooMany ? TOO_MANY : await tools.get(toolName)?.prepare(input, options);
         return { call: { ...call, idempotencyKey: key }, ready: ready ?? gone(toolName) };
       }),
     );
@@ -236,6 +241,12 @@ export const OUTCOME_UNKNOWN: Why = {
   code: "outcome_unknown",
   message:
     "This call was cut off: it may have done its work or not. Find out before you repeat it.",
+};
+
+const TOO_MANY: Failed = {
+  kind: "failed",
+  code: "limit_exceeded",
+  message: `maxStepCalls is at most ${limits.maxStepCalls}. Make the other calls in the next step.`,
 };
 
 function gone(toolName: string): Failed {

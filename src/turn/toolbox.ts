@@ -111,16 +111,6 @@ export class Toolbox {
     return showsAll || hasListed(store) ? this.all : setOf(always);
   }
 
-  /** The same for messages of the past: an image that was read then is not shown again. */
-  get past(): ToolSet {
-    const { always, withVariables } = this.#tools;
-    const past = Array.from(withVariables, ([name, { shown }]) => {
-      const { toModelOutput: _, ...rest } = shown;
-      return [name, rest] as const;
-    });
-    return { ...setOf(always), ...Object.fromEntries(past) };
-  }
-
   /** All that a message may speak of. */
   get all(): ToolSet {
     const { always, withVariables } = this.#tools;

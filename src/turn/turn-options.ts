@@ -25,8 +25,12 @@ export interface TurnOptions {
   readonly journal: Journal;
   /** Gets the chunks as the client sees them. */
   readonly log: TurnLog;
-  /** The conversation's id, for the keys that tools are given. */
+  /** The conversation's id, as its routes have it. */
   readonly conversation: string;
+  /** Begins the idempotency keys of tools. No other conversation has it, of whatever tenant. */
+  readonly keyPrefix: string;
+  /** The trace that all attempts at the turn belong to. */
+  readonly trace?: string | undefined;
   /** What has led to the turn, to be known again. */
   readonly post?: Post;
   /** Milliseconds since 1970. */

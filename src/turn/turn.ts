@@ -1,15 +1,15 @@
 import type { FinishReason, UIMessage } from "ai";
-import { ByrefError, codeOf, type ErrorCode, publicMessageOf } from "../errors.ts";
+import { ByrefError, type PublicError, publicErrorOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { Account } from "./spend/account.ts";
 import type { Cost } from "./spend/cost.ts";
 import { type StoredMessage, toUIMessage } from "./history/history.ts";
 import type { TurnHead } from "./log/journal.ts";
-import { spendFor } from "./spend/lease.ts";
+import { leaseOf, spendFor } from "./spend/lease.ts";
 import type { Post } from "./history/post.ts";
 import type { Savings } from "./spend/savings.ts";
 import { spentBefore } from "./spend/spend.ts";
-import { nextAttempt, GIVEN_UP } from "./log/recovery.ts";
+import { nextAttempt, whyGivenUp } from "./log/recovery.ts";
 import { Steps } from "./steps.ts";
 import { askerFor } from "./sub-turn.ts";
 import type { ApprovalResponse } from "./waiting-calls.ts";
@@ -42,7 +42,7 @@ export interface TurnResult {
   /** The answer as the person saw it. */
   readonly message: UIMessage;
   readonly finishReason: FinishReason;
-  readonly error?: { readonly code: ErrorCode; readonly message: string };
+  readonly error?: PublicError;
 }
 
 /**
@@ -54,7 +54,7 @@ export async function runTurn(
   options: TurnOptions,
   { id, message, replace }: Question = {},
 ): Promise<TurnResult> {
-  const { agent, conversation, history, journal, log, newId, post } = options;
+  const { agent, conversation, history, journal, log, newId, post, trace } = options;
   const last = journal.head();
   const { attempt = 0 } = last ?? {};
   const head: TurnHead = {
@@ -65,6 +65,7 @@ export async function runTurn(
     conversation,
     spent: spentBefore(last),
     ...(post === undefined ? {} : { post }),
+    ...(trace === undefined ? {} : { trace }),
   };
   let turn: Turn | undefined;
   const begin = () => {
@@ -89,7 +90,7 @@ export async function resumeTurn(
   options: TurnOptions,
   approvals: readonly ApprovalResponse[],
 ): Promise<TurnResult> {
-  const { agent, conversation, history, journal, log, post } = options;
+  const { agent, conversation, history, journal, log, post, trace } = options;
   const message = history.newest();
   const decided = decidedIn(message, approvals);
   const last = journal.head();
@@ -109,6 +110,7 @@ export async function resumeTurn(
     ...(waited?.needs === undefined ? {} : { needs: waited.needs }),
     ...(waited?.counts === undefined ? {} : { counts: waited.counts }),
     ...postOf(waited?.post, post),
+    ...(trace === undefined ? {} : { trace }),
   };
   const turn = new Turn(options, head, { resumed: message });
   const start = () => turn.start();
@@ -135,7 +137,8 @@ export async function recoverTurn(options: TurnOptions, remains: Remains): Promi
   log.retry(journal, head, () => {
     if (isOpenStep) turn.resetStep();
   });
-  if (remains.attempts > limits.maxTurnTries) return turn.giveUp();
+  const hopeless = whyGivenUp(remains);
+  if (hopeless !== undefined) return turn.giveUp(hopeless);
   if (isOpenStep) return turn.run();
   if (approvals !== undefined && remains.entries.length === 0) {
     return turn.run((steps) => steps.decide(decidedIn(message, approvals)));
@@ -199,7 +202,7 @@ class Turn {
       ...options,
       signal: AbortSignal.any([signal, this.#timeout.signal]),
       state: this.#state,
-      key: `${options.conversation}/${head.id}`,
+      key: `${options.keyPrefix}/${head.id}`,
       window,
       toolbox: { ask: askerFor({ ...options, account }) },
       // Its frames are another attempt's; its texts are too.
@@ -244,7 +247,7 @@ class Turn {
       finishReason = (await first?.(this.#steps)) ?? (await this.#steps.run());
     } catch (thrown) {
       if (signal.aborted) finishReason = "other";
-      else error = { code: codeOf(thrown), message: publicMessageOf(thrown) };
+      else error = publicErrorOf(thrown);
     } finally {
       clearTimeout(timer);
       stopObserving();
@@ -254,8 +257,8 @@ class Turn {
   }
 
   /** After so many attempts that came to nothing. */
-  async giveUp(): Promise<TurnResult> {
-    return this.#end("error", { code: "turn_failed", message: GIVEN_UP });
+  async giveUp(message: string): Promise<TurnResult> {
+    return this.#end("error", { code: "turn_failed", message });
   }
 
   /** The answer goes into the history, and the turn is closed, in one commit. */
@@ -268,7 +271,7 @@ class Turn {
       const stored = this.#state.message(this.#state.parts.ended(), now());
       const metadata = this.#metadata(stored);
       const failure = {
-        ...(error === undefined ? {} : { error: error.code }),
+        ...(error === undefined ? {} : { error: error.code, ...error.details }),
         ...(signal.aborted ? { stopped: true } : {}),
       };
       const message = {
@@ -303,6 +306,7 @@ class Turn {
     const status = this.#status(error);
     return {
       ...head,
+      ...leaseOf(this.#options, head, account.spend.turn),
       isOpen: false,
       ...(status === "failed" || status === "stopped" ? { ended: status } : {}),
       ...(hasWaiting ? waits : { spent: account.spend.total }),

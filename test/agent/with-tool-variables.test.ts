@@ -260,6 +260,23 @@ describe("options", () => {
   });
 });
 
+it("finds a store by options that the agent's schema has checked", async () => {
+  const found: unknown[] = [];
+  const callOptionsSchema = z.object({ conversation: z.string().transform((id) => id.trim()) });
+  const agent = new ToolLoopAgent({ model: agentModel(["Hello."]), tools, callOptionsSchema });
+  const wrapped = withToolVariables(agent, {
+    store: ({ options }) => {
+      found.push(options);
+      return new MemoryStore();
+    },
+  });
+  await wrapped.generate({ prompt: "?", options: { conversation: " one " } });
+  expect(found).toEqual([{ conversation: "one" }]);
+  const bad = { conversation: 5 } as unknown as { conversation: string };
+  await expect(wrapped.generate({ prompt: "?", options: bad })).rejects.toThrow("conversation");
+  expect(found).toHaveLength(1);
+});
+
 describe("an agent's own hooks", () => {
   it("prepare the call and each step, and see no list", async () => {
     const model = agentModel([...steps, "Never."]);
@@ -296,7 +313,7 @@ describe("an agent's own hooks", () => {
       },
     });
     const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
-    expect(asked.at(-1)).toEqual({ first: weather, limit: 20 });
+    expect(asked.at(-1)).toEqual({ first: { temp: 21 }, limit: 20 });
     const recorded = JSON.stringify(result.responseMessages);
     expect(recorded).toContain('"first":"$get_weather_nyc"');
     expect(recorded).not.toContain("497,498,499");
@@ -317,7 +334,7 @@ describe("an agent's own hooks", () => {
     });
     seen.length = 0;
     const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
-    expect(asked).toEqual([{ first: weather, limit: 20 }]);
+    expect(asked).toEqual([{ first: { temp: 21 }, limit: 20 }]);
     expect(seen).toEqual([]);
     expect(result.content.some(({ type }) => type === "tool-approval-request")).toBe(true);
   });

@@ -7,6 +7,7 @@ import { Labels } from "../../src/tool/labels.ts";
 import type { Policy } from "../../src/tool/policy.ts";
 import type { SandboxAnswer } from "../../src/tool/code/sandbox.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { failureOf, fakeTool, returnedBy, runCode } from "../support/run-code.ts";
 import { giving, scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { storeWith } from "../support/wrapped.ts";
@@ -237,43 +238,53 @@ describe("tool calls from code", () => {
 });
 
 describe("where a guarded value went in", () => {
-  const FAILED = { code: "tool_failed", message: expect.stringContaining("is withheld") as string };
+  const SEALED = { output: { returned: { $var: "run_code_1", visibility: "sealed" } } };
 
   it.each([
-    ["a broken sandbox", () => Promise.reject(new Error("4711")), FAILED],
-    ["what is no JSON", () => ({ returned: "4711 {" }), FAILED],
-    ["what is too large", () => ({ returned: `"${"4711".repeat(5_000_000)}"` }), FAILED],
+    ["a broken sandbox", () => Promise.reject(new Error("4711")), "failed"],
+    ["what is no JSON", () => ({ returned: "4711 {" }), "failed"],
+    ["what is too large", () => ({ returned: `"${"4711".repeat(5_000_000)}"` }), "failed"],
     [
       "an error",
       () => ({ error: { kind: "thrown" as const, message: "4711", line: 4_711 } }),
-      FAILED,
+      "failed",
     ],
+    ["the console", () => ({ returned: "1", console: "4711" }), undefined],
+    ["a name", () => ({ assigned: [["n4711", "1"] as const] }), "failed"],
     [
-      "the console",
-      () => ({ returned: "1", console: "4711" }),
-      { output: { returned: { visibility: "sealed" } } },
+      "time that ran out",
+      () => ({ error: { kind: "timeout" as const, message: "late" } }),
+      "failed",
     ],
-    [
-      "a name",
-      () => ({ assigned: [["n4711", "1"] as const] }),
-      { output: { note: expect.any(String) as string } },
-    ],
-  ])("nothing is told by %s", async (_, script, told) => {
+  ])("nothing is told by %s", async (_, script, flag) => {
     const store = new MemoryStore();
     await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
     const sandbox = scriptedSandbox(script);
     const outcome = await runCode(sandbox, "1", { store, variables: ["pin"] });
     expect(sandbox.jobs).toMatchObject([{ values: [["pin", "4711"]] }]);
-    expect(outcome).toMatchObject(told);
+    expect(outcome).toEqual({ ...SEALED, untrusted: false });
+    expect(store.glance("run_code_1")?.flags).toEqual([
+      "derived",
+      ...(flag === undefined ? [] : [flag]),
+    ]);
     expect(JSON.stringify(outcome)).not.toContain("4711");
     expect(store.list().map(({ visibility }) => visibility)).not.toContain("model");
   });
 
-  it("time that ran out is told as that", async () => {
+  it("people can read why it failed, and each declared output is made whatever the code does", async () => {
     const store = new MemoryStore();
     await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
-    const sandbox = scriptedSandbox(() => ({ error: { kind: "timeout", message: "late" } }));
-    const outcome = await runCode(sandbox, "1", { store, variables: ["pin"] });
-    expect(failureOf(outcome).code).toBe("tool_timeout");
+    const error = { kind: "timeout" as const, message: "late" };
+    const call = { store, variables: ["pin"], outputs: ["kept"] };
+    const outcome = await runCode(
+      scriptedSandbox(() => ({ error })),
+      "1",
+      call,
+    );
+    expect(outcome).toMatchObject({ output: { vars: [{ $var: "kept", visibility: "sealed" }] } });
+    expect(store.read("kept")).toEqual({ error: "tool_timeout", message: "late" });
+    expect(await lookupInStore(store)({ name: "kept", path: [] })).toMatchObject({
+      reason: "path",
+    });
   });
 });

@@ -167,9 +167,6 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
     expect(copy).toEqual({
       $var: "copy",
       visibility: "sealed",
-      type: "string",
-      count: 6,
-      version: 1,
     });
     await tools.call("set_variable", { name: "text", value: "of one's own" });
     await tools.call("set_variable", { name: "mine", value: { a: 1 } });
@@ -180,10 +177,9 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
       [{ name: "key.a", value: 1 }, "variable_secret"],
       [{ name: "input", value: 1 }, "bad_name"],
       [{ name: "x", value: "$key" }, "variable_secret"],
-      [{ name: "x", value: "$seal.nothing" }, "path_not_found"],
-      [{ name: "seal.hidden.deep", value: 1 }, "bad_value"],
-      [{ name: "seal", value: 1, mode: "append" }, "bad_value"],
-      [{ name: "text", value: "$seal", mode: "append" }, "bad_value"],
+      [{ name: "seal.hidden.deep", value: 1 }, "variable_sealed"],
+      [{ name: "seal", value: 1, mode: "append" }, "variable_sealed"],
+      [{ name: "seal", value: {}, mode: "merge" }, "variable_sealed"],
       [{ name: "list[*]", value: 1 }, "bad_path"],
     ] as const) {
       const error = await tools.call("set_variable", input).catch((error: unknown) => error);
@@ -191,6 +187,15 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
       expect(JSON.stringify(error) + String(error)).not.toMatch(/s3cr3t|object|string is/);
     }
     expect(await store.read("seal")).toEqual({ hidden: "s3cr3t" });
+    // Whether a sealed value exists, and fits, shows in the variable alone.
+    for (const [input, error] of [
+      [{ name: "x", value: "$seal.nothing" }, "path_not_found"],
+      [{ name: "text", value: "$seal", mode: "append" }, "bad_value"],
+    ] as const) {
+      const told = { $var: input.name, visibility: "sealed" };
+      expect(await tools.fields("set_variable", input)).toEqual(told);
+      expect(await store.read(input.name)).toMatchObject({ error });
+    }
   });
 });
 
@@ -293,12 +298,12 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
       file: "file:a.json",
     });
     expect(written[0]?.labels).toMatchObject({ visibility: "sealed", trusted: false });
-    const nothing = tools.call("export_variable", { name: "seal", path: ".x", file });
-    await expect(nothing).rejects.toMatchObject({ code: "path_not_found" });
-    await expect(nothing).rejects.not.toThrow(/hidden/);
+    const nothing = { name: "seal", path: ".x", file };
+    expect(await tools.fields("export_variable", nothing)).toEqual({ file: "file:a.json" });
+    expect(JSON.stringify(written[1])).toContain("path_not_found");
     const secret = tools.call("export_variable", { name: "key", file });
     await expect(secret).rejects.toMatchObject({ code: "variable_secret" });
-    expect(written).toHaveLength(1);
+    expect(written).toHaveLength(2);
   });
 });
 

@@ -182,8 +182,6 @@ describe("what an agent found", () => {
     expect(resultShown(turn, 1, "call_delegate")).toEqual({
       $var: "delegate_researcher",
       visibility: "sealed",
-      type: "string",
-      count: 18,
     });
     expect(JSON.stringify([turn.calls, callsOf("researcher")])).not.toContain("078");
     expect(shownText(turn.chunks)).toBe("It is 078-05-1120.");

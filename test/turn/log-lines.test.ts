@@ -49,7 +49,7 @@ describe("the lines of a log", () => {
   });
 
   it("come to nothing if there are none", () => {
-    const nothing = { attempts: 0, attemptMs: 0, steps: 0, entries: [], calls: [] };
+    const nothing = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0, entries: [], calls: [] };
     expect(read().remains).toEqual(nothing);
     expect(read("x\n", "\n").remains).toEqual(nothing);
   });
@@ -72,10 +72,22 @@ describe("the lines of a log", () => {
     expect(read(attempt(1), entry, attempt(2), attempt(3)).remains.attempts).toBe(3);
   });
 
+  it("tell in how many attempts in a row the process died", () => {
+    const entry = entryLine({ state });
+    const survived = attemptLine({ attempt: 3, ms: 3_000, survived: true });
+    expect(read(attempt(1), attempt(2)).remains.deaths).toBe(2);
+    expect(read(attempt(1), attempt(2), entry).remains.deaths).toBe(1);
+    expect(read(attempt(1), attempt(2), survived).remains).toMatchObject({
+      attempts: 3,
+      deaths: 1,
+    });
+  });
+
   it("begin again where the turn goes on after it has waited", () => {
     const entry = entryLine({ state });
     const { remains } = read(attempt(1), step, entry, attempt(2), attempt(3, true), step, step);
-    expect(remains).toEqual({ attempts: 1, attemptMs: 3_000, steps: 2, entries: [], calls: [] });
+    const counts = { attempts: 1, deaths: 1, attemptMs: 3_000, steps: 2 };
+    expect(remains).toEqual({ ...counts, entries: [], calls: [] });
   });
 
   it("tell which calls had begun and have come to nothing", () => {
@@ -109,14 +121,22 @@ it("the next attempt is of the sitting that a crash cut off", () => {
   expect(nextAttempt(next)).toEqual({ ...head, attempt: 6, sitting: 4 });
 });
 
-it("a turn that was cut off is tried again at once, then less and less often, whatever the clock says", () => {
+const remainsWith = (attempts: number, deaths: number) =>
+  ({ attempts, deaths, attemptMs: 1_000, steps: 1, entries: [], calls: [] }) as const;
+
+it("a turn whose process lives is tried again at once, then less and less often, whatever the clock says", () => {
   const delays = (nowMs: number) =>
-    Array.from({ length: 12 }, (_, attempts) =>
-      recoveryDelayMs({ attempts, attemptMs: 1_000, steps: 1, entries: [], calls: [] }, nowMs),
-    );
+    Array.from({ length: 12 }, (_, attempts) => recoveryDelayMs(remainsWith(attempts, 0), nowMs));
   const seconds = [0, 0, 0, 0, 0, 1, 2, 5, 15, 60, 300, 0];
   expect(delays(1_000)).toEqual(seconds.map((delay) => delay * 1_000));
   // Set back by a day, and put forward.
   expect(delays(-86_400_000)).toEqual(delays(1_000));
   expect(Math.max(...delays(86_400_000))).toBe(0);
+});
+
+it("a turn whose process died is tried again at once, then after a second that passes in the new process", () => {
+  for (const nowMs of [1_000, 86_400_000]) {
+    const delays = [1, 2, 3].map((deaths) => recoveryDelayMs(remainsWith(deaths, deaths), nowMs));
+    expect(delays).toEqual([0, 1_000, 0]);
+  }
 });

@@ -29,6 +29,24 @@ function outputShown(turn: Turn, call: number): unknown {
   return result?.type === "tool-result" ? result.output : undefined;
 }
 
+/** The image results in a prompt: the reference, and the image or what is said in its place. */
+function imagesShown(turn: Turn, call: number): readonly (readonly unknown[])[] {
+  const results = promptOf(turn, call).flatMap(({ role, content }) =>
+    role === "tool" ? content : [],
+  );
+  return results.map((result) => {
+    if (result.type !== "tool-result") throw new Error("Not a result.");
+    const { output } = result;
+    if (output.type === "json") return [Object(output.value).reference, Object(output.value).image];
+    const [about, file] = output.type === "content" ? output.value : [];
+    const { reference } = JSON.parse(about?.type === "text" ? about.text : "{}");
+    return [reference, file?.type === "file" ? "shown" : "nothing"];
+  });
+}
+
+const LEFT_OUT =
+  "left out: you see the newest 4 that you read in this turn; read it again to see it";
+
 describe("an image that the model asks to read", () => {
   it("is shown to it as an image, and kept as what it was", async () => {
     const { chat, turn } = await reading(bytesContent(PNG, "image/png"));
@@ -46,7 +64,7 @@ describe("an image that the model asks to read", () => {
   it("is not shown again in later turns, nor is another that has its name since", async () => {
     const { chat } = await reading(bytesContent(PNG, "image/png"));
     const later = await chat.say({ steps: [[text("Yes."), finish()]] });
-    expect(outputShown(later, 0)).toMatchObject({ type: "json", value: { reference: "$photo" } });
+    expect(imagesShown(later, 0)).toEqual([["$photo", LEFT_OUT]]);
     const other = bytesContent(PNG, "image/png");
     const replaced = await chat.say({
       steps: [
@@ -62,22 +80,48 @@ describe("an image that the model asks to read", () => {
     });
     expect(JSON.stringify(promptOf(replaced, 1))).toContain(BASE64);
     expect(JSON.stringify(promptOf(replaced, 2))).not.toContain(BASE64);
+    expect(imagesShown(replaced, 2).at(-2)).toEqual(["$photo", LEFT_OUT]);
   });
 
-  it("is one of few in a turn", async () => {
+  it("is shown while it is one of the newest four, and said to be left out from then on", async () => {
     const chat = new Conversation({});
-    const names = Array.from({ length: limits.maxShownImages + 3 }, (_, index) => `photo_${index}`);
+    const names = ["a", "b", "c", "d", "e", "f"];
     for (const name of names)
       await chat.store.save({ name, value: bytesContent(PNG, "image/png") });
-    const reads = names.map((name) => toolCall("read_variable", { name }, { id: name }));
+    let calls = 0;
+    const read = (name: string) => toolCall("read_variable", { name }, { id: `call_${calls++}` });
     const turn = await chat.say({
       steps: [
-        [...reads, asked],
+        [...names.slice(0, 4).map(read), asked],
+        [read("e"), read("f"), asked],
+        [read("a"), read("f"), asked],
         [text("I see."), finish()],
       ],
     });
-    const shown = JSON.stringify(promptOf(turn, 1)).split(BASE64).length - 1;
-    expect(shown).toBe(limits.maxShownImages);
+    const kept = names.slice(0, 4).map((name) => [`$${name}`, "shown"]);
+    expect(imagesShown(turn, 1)).toEqual(kept);
+    const two = [
+      ["$a", LEFT_OUT],
+      ["$b", LEFT_OUT],
+      ["$c", "shown"],
+      ["$d", "shown"],
+      ["$e", "shown"],
+      ["$f", "shown"],
+    ];
+    expect(imagesShown(turn, 2)).toEqual(two);
+    // Once each, where it was read last.
+    expect(imagesShown(turn, 3)).toEqual([
+      ["$a", LEFT_OUT],
+      ["$b", LEFT_OUT],
+      ["$c", LEFT_OUT],
+      ["$d", "shown"],
+      ["$e", "shown"],
+      ["$f", LEFT_OUT],
+      ["$a", "shown"],
+      ["$f", "shown"],
+    ]);
+    const later = await chat.say({ steps: [[text("Yes."), finish()]] });
+    expect(imagesShown(later, 0).map(([, image]) => image)).toEqual(Array(8).fill(LEFT_OUT));
   });
 
   it.each([

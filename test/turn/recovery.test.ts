@@ -159,15 +159,39 @@ describe("a turn that a crash cuts off", () => {
     expect(waitingCalls(chat.history.newest()).size).toBe(1);
   });
 
-  it("again and again without getting any further is given up, and the history says so", async () => {
+  it("is given up when the process has died three times without getting any further", async () => {
     const chat = new Crashing({});
     await chat.run(never);
-    for (let tries = 1; tries <= limits.maxTurnTries; tries++) {
-      expect((await chat.recover(never)).remains.attempts).toBe(tries);
+    for (let deaths = 1; deaths < limits.maxTurnDeaths; deaths++) {
+      expect((await chat.recover(never)).remains.deaths).toBe(deaths);
     }
     const last = await chat.recover(never);
     expect(last.result?.error?.code).toBe("turn_failed");
+    expect(last.result?.error?.message).toContain("3 tries in a row");
     expect(last.journal.head()).toMatchObject({ isOpen: false, ended: "failed" });
+  });
+
+  it("is tried three times anew when it has got further", async () => {
+    const chat = new Crashing({ act: tool({ inputSchema, execute: () => 1 }) });
+    await chat.run(never);
+    for (const further of [[never], [call, never], [never], [never]]) {
+      expect((await chat.recover(...further)).result).toBeUndefined();
+    }
+    expect((await chat.recover(never)).result?.error?.code).toBe("turn_failed");
+  });
+
+  it("is tried ten times more when its end cannot be written and the process lives", async () => {
+    const chat = new Crashing({});
+    const model = [text("All is well."), finish()];
+    chat.sql.refused = "All is well.";
+    expect((await chat.run(model)).error).toMatchObject({ code: "storage_full" });
+    for (let tries = 1; tries <= limits.maxTurnTries; tries++) {
+      const again = await chat.retry(model);
+      expect(again.remains).toMatchObject({ attempts: tries, deaths: 0 });
+      expect(again.error).toMatchObject({ code: "storage_full" });
+    }
+    const last = await chat.retry(model);
+    expect(last.result?.error?.message).toContain("tried 10 times more");
   });
 });
 

@@ -57,6 +57,7 @@ describe("what a tenant may spend", () => {
     expect(result.error).toEqual({
       code: "spend_exceeded",
       message: "This tenant may spend 7 calls of the model, and has spent 7.",
+      details: { limit: "tenant.modelCalls", maximum: 7, actual: 8 },
     });
     const { calls: made } = await other.say({ steps: [done] });
     expect(made).toHaveLength(0);
@@ -241,7 +242,7 @@ describe("a turn that a crash cuts off", () => {
     chat.leases = leases;
     await chat.run(calls(1), () => hang());
     const held = leases.used("modelCalls");
-    for (let crash = 0; crash < 3; crash++) {
+    for (let crash = 0; crash < limits.maxTurnDeaths - 2; crash++) {
       await chat.recover(() => hang());
       expect([leases.used("modelCalls"), leases.open]).toHaveProperty("[1].length", 1);
       expect(leases.used("modelCalls")).toBe(held);

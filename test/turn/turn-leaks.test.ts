@@ -112,7 +112,7 @@ describe("a sealed tool", () => {
     const turn = await chat.say({
       steps: [[write("a", "$s.pw.x"), write("b", "$s.list[9]"), asked], done],
     });
-    expect(prompts(turn)).toContain("which is guarded");
+    expect(prompts(turn)).toContain("$s is guarded: it can be replaced");
     expect(prompts(turn)).not.toMatch(/string is in the way|3 are here/u);
   });
 });

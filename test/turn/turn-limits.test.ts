@@ -52,8 +52,15 @@ describe("what a turn may spend", () => {
     expect(result.error).toEqual({
       code: "spend_exceeded",
       message: "This conversation may spend 3 calls of the model, and has spent 3.",
+      details: { limit: "conversation.modelCalls", maximum: 3, actual: 4 },
     });
     expect(made).toHaveLength(0);
+    expect(chat.history.newest()?.metadata).toMatchObject({
+      error: "spend_exceeded",
+      limit: "conversation.modelCalls",
+      maximum: 3,
+      actual: 4,
+    });
   });
 
   it.each(["turn", "conversation"] as const)(
@@ -70,6 +77,30 @@ describe("what a turn may spend", () => {
       expect(tries).toBe(1);
     },
   );
+
+  it("counts the tokens of every try, also of a call that fails for good", async () => {
+    const broken: Step = [text("A"), finish("error", { input: 60, output: 40 })];
+    const { chat } = counting({ conversation: { tokens: 300 } });
+    const { result } = await chat.say({ steps: [broken, broken, broken] });
+    expect(result.error?.code).toBe("model_failed");
+    expect(result.metadata.usage).toEqual({
+      inputTokens: 180,
+      outputTokens: 120,
+      totalTokens: 300,
+    });
+    expect((await chat.say({ steps: [done] })).result.error?.details).toEqual({
+      limit: "conversation.tokens",
+      maximum: 300,
+      actual: 301,
+    });
+  });
+
+  it("counts the tokens of a try before the next one", async () => {
+    const broken: Step = [text("A"), finish("error", { input: 60, output: 40 })];
+    const { chat } = counting({ turn: { tokens: 200 } });
+    const { result, calls: made } = await chat.say({ steps: [broken, broken, done] });
+    expect([result.error?.code, made.length]).toEqual(["spend_exceeded", 2]);
+  });
 
   it("has no limit by itself", async () => {
     const { chat, runs } = counting({});
@@ -165,5 +196,43 @@ describe("prompts, for the provider's cache", () => {
       expect(JSON.stringify(prompt.slice(0, lasting.length))).toBe(JSON.stringify(lasting));
       expect(prompt.length).toBeGreaterThan(lasting.length);
     }
+  });
+});
+
+describe("the tool calls of one answer of a model", () => {
+  it("are so many at most; further ones fail, and the turn goes on", async () => {
+    const { chat, runs } = counting({});
+    const { result, chunks } = await chat.say({ steps: [calls(limits.maxStepCalls + 1), done] });
+    expect([result.error, runs()]).toEqual([undefined, limits.maxStepCalls]);
+    const errors = chunks.filter(({ type }) => type === "tool-output-error");
+    expect(errors).toEqual([
+      expect.objectContaining({
+        toolCallId: "call_100",
+        errorText: expect.stringMatching(/^limit_exceeded: maxStepCalls is at most 100\./u),
+      }),
+    ]);
+  });
+
+  it("share what they may bring in, so that none learns from what another brings in", async () => {
+    const { maxResolvedInputChars: most, maxStepInputChars } = limits;
+    const errorsOf = async (count: number, first: string) => {
+      const { chat } = counting({});
+      await chat.store.save({ name: "big", value: ["x".repeat(most - 100)] });
+      await chat.store.save({ name: "small", value: [] });
+      const inputs = [first, ...Array.from({ length: count - 1 }, () => "$big")];
+      const made = inputs.flatMap((n, index) => toolCall("act", { n }, { id: `call_${index}` }));
+      const { chunks } = await chat.say({ steps: [[made, asked], done] });
+      return chunks.flatMap((one) =>
+        one.type === "tool-output-error" ? [one.errorText.slice(0, 60)] : [],
+      );
+    };
+    const most4 = maxStepInputChars / most;
+    // A list is no number: that is said of what has been resolved.
+    const fits = "invalid_tool_input: The input does not fit the tool: n: Inva";
+    expect(await errorsOf(most4, "$big")).toEqual(Array.from({ length: most4 }, () => fits));
+    const over = expect.stringMatching(/^limit_exceeded: maxStepInputChars/u);
+    const others = Array.from({ length: most4 }, () => over);
+    expect(await errorsOf(most4 + 1, "$big")).toEqual([over, ...others]);
+    expect(await errorsOf(most4 + 1, "$small")).toEqual([fits, ...others]);
   });
 });

@@ -8,6 +8,7 @@ import { type Json, parsedJson } from "../../value/json.ts";
 import type { Labels } from "../labels.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import type { NamedText } from "./sandbox.ts";
+import { usable } from "../variables/variable-target.ts";
 import { lookupInStore } from "../store-lookup.ts";
 
 /** What code is given under the names that it asked for. */
@@ -17,9 +18,17 @@ export interface CodeInputs {
 }
 
 /**
- * The named variables as the sandbox takes them. Throws as reading them does: `variable_unknown`,
- * `variable_evicted`, `variable_secret`; `bad_name` for what cannot be a name in code; `limit_exceeded`.
+ * Throws what says nothing of the values: `variable_unknown`, `variable_evicted`, `variable_secret`, and
+ * `bad_name` for what cannot be a name in code.
  */
+export function requireInputs(store: VariableStore, names: readonly string[]): void {
+  for (const name of names) {
+    requireCodeName(name);
+    usable(store, name);
+  }
+}
+
+/** The named variables as the sandbox takes them. Throws as reading them does, and `limit_exceeded`. */
 export async function readInputs(
   { store, labels }: Pick<RuntimeToolContext, "store" | "labels">,
   names: readonly string[],
@@ -28,7 +37,6 @@ export async function readInputs(
   const large: NamedText[] = [];
   let chars = 0;
   for (const name of names) {
-    requireCodeName(name);
     const glance = store.glance(name);
     const isLarge = glance !== undefined && glance.bytes > limits.maxWholeCodeBytes;
     if (isLarge) {

@@ -21,6 +21,9 @@ export interface CodeRunOptions {
 export class CodeRun {
   readonly #options: CodeRunOptions;
   readonly #names: ReadonlySet<string>;
+  /** What the code was given while it ran, as JSON text. */
+  readonly #given: string[] = [];
+  #givenChars = 0;
   #calls = 0;
   #isOver = false;
 
@@ -38,14 +41,26 @@ export class CodeRun {
         ...inputs,
         timeMs,
         signal: context.call.signal,
-        call: (tool, input) => answered(() => this.#call(tool, input)),
-        read: (name, path) => answered(() => this.#read(name, path)),
+        call: (tool, input) => answered(() => this.#noted(this.#call(tool, input))),
+        read: (name, path) => answered(() => this.#noted(this.#read(name, path))),
       });
     } catch (error) {
       return { assigned: [], console: "", error: { kind: "thrown", message: messageOf(error) } };
     } finally {
       this.#isOver = true;
     }
+  }
+
+  /** Texts that the code was given; of very many, the first. */
+  get given(): readonly string[] {
+    return this.#given;
+  }
+
+  async #noted(given: Promise<string>): Promise<string> {
+    const text = await given;
+    this.#givenChars += text.length;
+    if (this.#givenChars <= limits.maxCodeCrossingChars) this.#given.push(text);
+    return text;
   }
 
   async #read(name: string, path: string): Promise<string> {

@@ -2,12 +2,19 @@ import * as z from "zod";
 import { ByrefError, codeOf, limitExceeded, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
-import type { Awaitable, VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
+import type {
+  AutomaticName,
+  Awaitable,
+  VariableInfo,
+  VariableStore,
+  Write,
+} from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
 import { whenSettled } from "../../store/when-ready.ts";
-import { compact, type Json } from "../../value/json.ts";
+import { compact, type Json, parsedJson } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
-import { parseResult, readInputs } from "./code-inputs.ts";
+import { parseResult, readInputs, requireInputs } from "./code-inputs.ts";
+import { isComposed } from "../composed.ts";
 import { CodeRun } from "./code-run.ts";
 import {
   type RuntimeResult,
@@ -15,6 +22,7 @@ import {
   runtimeTool,
   type RuntimeToolContext,
 } from "../runtime-tool.ts";
+import { failedWrite, hidesFailure, isFailure } from "../sealed-failure.ts";
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import { digestOf } from "../tool-input.ts";
 import { notKept, outputJson, type ToolOutput, toolOutput } from "../tool-output.ts";
@@ -60,14 +68,36 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
       const names = [...new Set(input.variables.map(withoutDollar))];
       for (const name of names) context.labels.add(name);
       for (const name of input.outputs ?? []) requireOutputName(context.store, name);
-      const inputs = await readInputs(context, names);
+      requireInputs(context.store, names);
       const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, names);
-      const result = await run.run(input.code, inputs);
+      const result = await ran(run, input.code, { context, names });
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
+      if (hidesFailure(context.labels, context.call)) return sealedResult(shown);
       return isWithheld(shown) ? withheldResult(shown) : openResult(shown);
     },
   });
+}
+
+interface Ran extends SandboxRun {
+  /** What the code was given, as JSON text. */
+  readonly given: readonly string[];
+}
+
+async function ran(
+  run: CodeRun,
+  code: string,
+  { context, names }: { readonly context: RuntimeToolContext; readonly names: readonly string[] },
+): Promise<Ran> {
+  try {
+    const inputs = await readInputs(context, names);
+    const result = await run.run(code, inputs);
+    return { ...result, given: [...inputs.values.map(([, text]) => text), ...run.given] };
+  } catch (error) {
+    if (!hidesFailure(context.labels, context.call)) throw error;
+    const said = { kind: "thrown" as const, message: messageOf(error) };
+    return { assigned: [], console: "", error: said, given: [] };
+  }
 }
 
 /** Models write names as references now and then. */
@@ -77,7 +107,7 @@ function withoutDollar(name: string): string {
 
 interface Finished {
   readonly input: Input;
-  readonly result: SandboxRun;
+  readonly result: Ran;
   readonly context: RuntimeToolContext;
   readonly hidesUntrusted: boolean;
 }
@@ -118,6 +148,37 @@ async function withheldResult(finished: Finished): Promise<RuntimeResult> {
   return resultOf(finished, writes, {});
 }
 
+/**
+ * Whatever the code does with guarded values, the model sees the same: a variable for the result, and one
+ * for each declared output. Where there is no value, it reports why.
+ */
+async function sealedResult(finished: Finished): Promise<RuntimeResult> {
+  const { input, result, context } = finished;
+  const { error } = result;
+  const { common, name } = await aboutWrites(finished);
+  const texts = new Map(result.assigned);
+  const written = <Name extends string | AutomaticName>(
+    variable: Name,
+    text: string | undefined,
+  ) => {
+    const write = { ...common, name: variable };
+    try {
+      if (error !== undefined) throw errorFrom(error, consoleOf(result));
+      if (text === undefined) throw new ByrefError("tool_failed", "The code gave no value for it.");
+      requireSize([text]);
+      return { ...write, ...valueFrom(text) };
+    } catch (failure) {
+      return failedWrite({ ...write, value: null }, failure);
+    }
+  };
+  const returned = written(name, result.returned);
+  const vars = [...new Set(input.outputs)].map((one) => written(one, texts.get(one)));
+  const shown = { hidesUntrusted: finished.hidesUntrusted, console: {}, isSealed: true };
+  const writes = context.call.saveTo === undefined ? { returned, vars } : { vars };
+  const output = () => saved(context.store, writes, shown);
+  return { output, value: returned.value, isFailure: isFailure(returned) };
+}
+
 /** Where the call says where its result goes, what is returned goes there, and nowhere else. */
 function resultOf(
   { context: { store, call }, hidesUntrusted }: Finished,
@@ -152,25 +213,35 @@ function errorFrom({ kind, message, line }: SandboxError, said: string): ByrefEr
 }
 
 /** What is to be saved; a value that cannot be is refused here. */
-async function writesFor(
-  { input, result: { returned }, context: { store, labels, call } }: Finished,
-  assigned: SandboxRun["assigned"],
-): Promise<Writes> {
+async function writesFor(finished: Finished, assigned: SandboxRun["assigned"]): Promise<Writes> {
+  const {
+    result: { returned, given },
+    context: { store, labels },
+  } = finished;
   requireSize([returned ?? "", ...assigned.map(([, text]) => text)]);
-  const common = {
-    tool: NAME,
-    toolCallId: call.toolCallId,
-    input: compact(input),
-    ...labels.ofResult(NAME),
+  for (const [variable] of assigned) requireOutputName(store, variable);
+  const values = assigned.map(([, text]) => valueFrom(text));
+  const result = returned === undefined ? undefined : valueFrom(returned);
+  const made = [...values, ...(result === undefined ? [] : [result])].map(({ value }) => value);
+  if (await isComposed(made, given.map(parsedJson))) labels.compose();
+  const { common, name } = await aboutWrites(finished);
+  const vars = assigned.map(([variable], index) => ({
+    ...common,
+    value: null,
+    ...values[index],
+    name: variable,
+  }));
+  return result === undefined ? { vars } : { returned: { ...common, ...result, name }, vars };
+}
+
+/** What all variables that a run makes have in common, and the name of what it returns. */
+async function aboutWrites({ input, context: { labels, call } }: Finished) {
+  const written = compact(input);
+  const { toolCallId } = call;
+  return {
+    common: { tool: NAME, toolCallId, input: written, ...labels.ofResult(NAME) },
+    name: { base: NAME, numbered: true, inputDigest: await digestOf(written) },
   };
-  const name = { base: NAME, numbered: true, inputDigest: await digestOf(common.input) };
-  const vars = assigned.map(([variable, text]) => {
-    requireOutputName(store, variable);
-    return { ...common, ...valueFrom(text), name: variable };
-  });
-  return returned === undefined
-    ? { vars }
-    : { returned: { ...common, ...valueFrom(returned), name }, vars };
 }
 
 interface JsonWrite extends Write {
@@ -228,6 +299,11 @@ function saved(store: VariableStore, writes: Writes, shown: Shown): Awaitable<Js
     outputOf(infos.map((info, index) => toolOutput(info, all[index]?.value, shown)));
   const refused = (error: unknown) => {
     if (codeOf(error) !== "limit_exceeded") throw error;
+    if (shown.isSealed === true && !all.every(isFailure)) {
+      const failed = { vars: vars.map((write) => failedWrite(write, error)) };
+      if (returned === undefined) return saved(store, failed, shown);
+      return saved(store, { ...failed, returned: failedWrite(returned, error) }, shown);
+    }
     const whyNot = ({ visibility }: Write) =>
       visibility === "model" ? messageOf(error) : "there is no room for it.";
     return outputOf(all.map((write) => notKept(write, whyNot(write), shown.hidesUntrusted)));
@@ -238,4 +314,5 @@ function saved(store: VariableStore, writes: Writes, shown: Shown): Awaitable<Js
 interface Shown {
   readonly hidesUntrusted: boolean;
   readonly console: { readonly console?: string };
+  readonly isSealed?: boolean;
 }

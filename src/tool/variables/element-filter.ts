@@ -11,23 +11,25 @@ import {
   type JsonObject,
 } from "../../value/json.ts";
 import { type Path, readPath } from "../../value/path.ts";
+import { Work } from "../../value/work.ts";
 
 /** The element itself, where elements are no objects. */
 const ELEMENT = "$";
 const MAX_FIELD_CHARS = 80;
 
 /** Does a field's value, undefined if it is missing, meet a condition? */
-type Test = (value: Json | undefined) => boolean;
+type Test = (value: Json | undefined, work: Work) => boolean;
 
 /**
  * True for elements that meet all conditions. Which are operators is read in what was written, what they
  * compare with in the same with its references resolved: a value is never taken for a condition. Throws
- * `invalid_tool_input`.
+ * `invalid_tool_input`; the filter throws `limit_exceeded` after `maxReadWork` of comparing.
  */
 export function elementFilter(
   written: JsonObject,
   resolved: JsonObject,
 ): (element: Json) => boolean {
+  const work = new Work();
   const fields = Object.entries(written);
   if (fields.length > limits.maxFilterConditions) {
     throw wrong("where", `has ${fields.length} fields, and may have ${limits.maxFilterConditions}`);
@@ -38,9 +40,10 @@ export function elementFilter(
   }));
   return (element) =>
     conditions.every(({ path, tests }) => {
-      const reading = readPath(element, path);
+      work.spend(CONDITION);
+      const reading = readPath(element, path, work);
       const value = reading.found ? reading.value : undefined;
-      return tests.every((test) => test(value));
+      return tests.every((test) => test(value, work));
     });
 }
 
@@ -88,11 +91,23 @@ const KNOWN = `use ${[...operators.keys()].join(", ")}`;
 function sameAs(operand: Json): Test {
   if (isScalar(operand)) return (value = null) => value === operand;
   const text = canonicalJson(operand);
-  return (value = null) => !isScalar(value) && canonicalJson(value) === text;
+  return (value = null, work) => !isScalar(value) && countedJson(value, work) === text;
 }
 
+/** Deep comparisons cost what they write out, once for each condition. */
+function countedJson(value: Json, work: Work): string {
+  const text = canonicalJson(value);
+  work.spend(COMPARISON + text.length);
+  return text;
+}
+
+/** Looking at an element takes about as long as reading so many characters. */
+const CONDITION = 5;
+/** A deep comparison takes at least as long as reading so many characters. */
+const COMPARISON = 100;
+
 function not(test: Test): Test {
-  return (value) => !test(value);
+  return (value, work) => !test(value, work);
 }
 
 /** Numbers among themselves, and texts by their characters, so that ISO dates are in order. */
@@ -114,18 +129,23 @@ function oneOf(operand: Json, place: string): Test {
   if (isScalar(operand) || !isJsonArray(operand)) throw wrong(place, "must be an array");
   const scalars = new Set(operand.filter(isScalar));
   const texts = new Set(operand.flatMap((value) => (isScalar(value) ? [] : canonicalJson(value))));
-  return (value = null) => {
+  return (value = null, work) => {
     if (isScalar(value)) return scalars.has(value);
-    return texts.size > 0 && texts.has(canonicalJson(value));
+    return texts.size > 0 && texts.has(countedJson(value, work));
   };
 }
 
 /** A piece of a text, or an element of an array. */
 function holding(operand: Json): Test {
   const isSame = sameAs(operand);
-  return (value) => {
-    if (typeof value === "string") return typeof operand === "string" && value.includes(operand);
-    return value !== undefined && !isScalar(value) && isJsonArray(value) && value.some(isSame);
+  return (value, work) => {
+    if (typeof value === "string") {
+      work.spend(value.length);
+      return typeof operand === "string" && value.includes(operand);
+    }
+    if (value === undefined || isScalar(value) || !isJsonArray(value)) return false;
+    work.spend(value.length);
+    return value.some((element) => isSame(element, work));
   };
 }
 

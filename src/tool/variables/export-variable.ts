@@ -13,6 +13,7 @@ import {
 } from "./file-content.ts";
 import type { FileWriter } from "../files.ts";
 import { runtimeTool } from "../runtime-tool.ts";
+import { failureReport, hidesFailure } from "../sealed-failure.ts";
 import { lookupInStore } from "../store-lookup.ts";
 import { referenceTo, targetIn, type Target, usable } from "./variable-target.ts";
 
@@ -32,12 +33,17 @@ export function exportVariable(files: FileWriter) {
     effects: "idempotent",
     description: "Write a variable to a file.",
     inputSchema,
-    async execute({ name, path, file, format }, { store, labels }) {
+    async execute({ name, path, file, format }, { store, labels, call }) {
       const target = targetIn(name, path);
       const info = usable(store, target.name);
       const written = filePathIn(file);
       labels.add(info.name);
-      const content = await contentOf(store, info, { target, written, format });
+      const content = await contentOf(store, info, { target, written, format }).catch(
+        (error: unknown): FileContent => {
+          if (!hidesFailure(labels, call)) throw error;
+          return { text: JSON.stringify(failureReport(error)), mediaType: "application/json" };
+        },
+      );
       const guards = labels.ofResult(NAME);
       return {
         output: async () => {

@@ -5,11 +5,11 @@ import type { VariableStore } from "../../store/variable-store.ts";
 import { compact, type Json, type JsonObject } from "../../value/json.ts";
 import { charsOf } from "./bounded-output.ts";
 import { elementFilter } from "./element-filter.ts";
-import { runtimeTool } from "../runtime-tool.ts";
+import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
 import { requireWritable, saveGuarded } from "./save-guarded.ts";
 import { childrenOf, partAt, type Sequence } from "./sequence.ts";
 import { outputJson, toolOutput } from "../tool-output.ts";
-import { referenceTo, targetIn, type Target, usable } from "./variable-target.ts";
+import { readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 const NAME = "filter_variable";
 
@@ -25,8 +25,8 @@ const inputSchema = z.object({
 });
 
 /**
- * A variable made of an array's elements, in their order, guarded as they are and as what they were
- * compared with. Of sealed data the model learns as much as of any tool's result: how many there are.
+ * A variable made of an array's elements, in their order. It does not run on guarded values: how many
+ * elements meet a condition that the model chooses would tell it what they are.
  */
 export const filterVariable = runtimeTool({
   name: NAME,
@@ -35,12 +35,16 @@ export const filterVariable = runtimeTool({
   async execute({ name, path, where, saveAs }, context) {
     const { store, labels, call, hidesUntrusted } = context;
     const target = targetIn(name, path);
-    const saved = savedName(store, saveAs);
-    usable(store, target.name);
+    const saved = savedName(context, saveAs);
+    readable(store, target.name);
     labels.add(target.name);
     // A model's input arrives as JSON; what is resolved has the keys that it had.
     const written = where as JsonObject;
-    const { value: resolved, unresolved } = await context.resolve(written);
+    const { value: resolved, unresolved } = await context.resolve(written).finally(() => {
+      // Whatever else is wrong with it.
+      if (!labels.isGuarded) return;
+      throw new ByrefError("variable_sealed", "A filter compares with no sealed value.");
+    });
     const meets = elementFilter(written, resolved as JsonObject);
     const value = await keptOf(await arrayAt(store, target), meets, call.signal);
     const labelled = labels.ofResult(NAME);
@@ -57,7 +61,7 @@ export const filterVariable = runtimeTool({
     const isShown = labelled.visibility === "model" && !hidesUntrusted;
     return {
       output: async () => {
-        const info = await saveGuarded(store, write);
+        const info = await saveGuarded(context, write);
         // Where the call's result goes, too, it is what was kept that is meant.
         if (call.saveTo !== undefined) return value;
         return outputJson(toolOutput(info, value, { unresolved, hidesUntrusted }));
@@ -68,12 +72,12 @@ export const filterVariable = runtimeTool({
 });
 
 /** Throws if nothing can be saved under it. */
-function savedName(store: VariableStore, written: string): string {
+function savedName(context: RuntimeToolContext, written: string): string {
   const { name, path } = targetIn(written);
   if (path.length > 0) {
     throw new ByrefError("bad_path", "saveAs is a variable's name, without a path behind it.");
   }
-  requireWritable(store, name);
+  requireWritable(context, { name });
   return name;
 }
 

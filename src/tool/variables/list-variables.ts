@@ -5,6 +5,7 @@ import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { fits } from "./bounded-output.ts";
 import { runtimeTool } from "../runtime-tool.ts";
+import { guardedView } from "../tool-output.ts";
 
 /** How many characters of shapes, previews and descriptions are shown, until all of it fits. */
 const LENGTHS = [limits.maxPreviewChars, 120, 60, 20, 0];
@@ -54,9 +55,9 @@ function outputFor(
 
 /** As the table in the architecture has it: who may see what. */
 function entryOf(info: VariableInfo, chars: number): Json {
-  const { name, type, count, visibility, shape, preview, description } = info;
-  if (visibility === "secret") return { name, visibility };
-  if (visibility === "sealed") return { name, visibility, type, count };
+  const { name, type, count, shape, preview, description } = info;
+  const guarded = guardedView(info);
+  if (guarded !== undefined) return { name, ...guarded };
   return compact({
     name,
     type,

@@ -9,7 +9,7 @@ import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
 import { charsOf, fits, MAX_COUNT, startWithin } from "./bounded-output.ts";
 import { runtimeTool } from "../runtime-tool.ts";
-import { aboutImage, imageIn, isShowable } from "./show-image.ts";
+import { aboutImage, imageIn, isImage, isShowable } from "./show-image.ts";
 import { elementsWithin, partAt, type Sequence } from "./sequence.ts";
 import { lookedAt, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
@@ -42,8 +42,7 @@ export const readVariable = runtimeTool({
     });
     return { output, untrusted };
   },
-  toModelOutput: (output, store) =>
-    isJsonObject(output) && output.image === true ? imageIn(output, store) : undefined,
+  toModelOutput: (output, store) => (isImage(output) ? imageIn(output, store) : undefined),
 });
 
 function aboutBytes({ name, type, bytes, mediaType }: VariableInfo): Json {

@@ -1,31 +1,46 @@
 import { ByrefError, codeOf } from "../../errors.ts";
-import type { VariableInfo, VariableStore, Write } from "../../store/variable-store.ts";
+import type { VariableInfo, Write } from "../../store/variable-store.ts";
 import { guardOf } from "../../store/visibility.ts";
+import { isExtension } from "../../store/write-mode.ts";
+import type { RuntimeToolContext } from "../runtime-tool.ts";
+import { notExtended } from "../save-target.ts";
+import { failedWrite } from "../sealed-failure.ts";
 import { usable } from "./variable-target.ts";
 
-/** Throws `bad_name` or `variable_secret` for a name under which a model may save nothing. */
-export function requireWritable(store: VariableStore, name: string): void {
+type Context = Pick<RuntimeToolContext, "store" | "call">;
+type NamedWrite = Write & { readonly name: string };
+
+/**
+ * Throws `bad_name`, `variable_secret` or `variable_sealed` for what a model may not write: nothing secret,
+ * and no part of a guarded variable.
+ */
+export function requireWritable(
+  { store, call }: Context,
+  write: Pick<NamedWrite, "name" | "path" | "mode">,
+): void {
+  const { name } = write;
   if (name === "input") {
     throw new ByrefError(
       "bad_name",
       "input is what was asked for: it cannot be written; choose another name.",
     );
   }
-  if (store.glance(name) !== undefined) usable(store, name);
+  if (store.glance(name) === undefined) return;
+  const { visibility } = usable(store, name);
+  const isAdded = visibility !== "model" && isExtension({ ...write, value: null });
+  if (isAdded && call.isPlanned !== true) throw notExtended(name);
 }
 
 /**
  * Saves what a model has chosen a name for. A guard that is there stays, whatever is put in the place of
- * what it guarded. Why a write does not fit tells what is there, and how large it is: of guarded values
- * nothing is told.
+ * what it guarded. Whether a guarded value fits, and why not, is for people: a variable that reports the
+ * failure takes its place.
  */
-export async function saveGuarded(
-  store: VariableStore,
-  write: Write & { readonly name: string },
-): Promise<VariableInfo> {
-  const { name } = write;
+export async function saveGuarded(context: Context, write: NamedWrite): Promise<VariableInfo> {
+  const { store, call } = context;
+  const { name, mode } = write;
   // Meanwhile it may have become secret.
-  requireWritable(store, name);
+  requireWritable(context, write);
   const guards = [store.glance(name)?.visibility, write.visibility];
   const visibility = guardOf(guards.filter((guard) => guard !== undefined));
   try {
@@ -33,6 +48,10 @@ export async function saveGuarded(
   } catch (error) {
     const code = codeOf(error);
     if (visibility === "model" || code === "internal") throw error;
+    const isOfValue = code === "limit_exceeded" || mode === "append" || mode === "merge";
+    if (isOfValue && call.isPlanned !== true) {
+      return store.save(failedWrite({ ...write, visibility }, error));
+    }
     throw new ByrefError(code, `What was written to $${name} could not be saved, and is guarded.`);
   }
 }

@@ -2,6 +2,7 @@ import * as limits from "../../limits.ts";
 import { cutsPair } from "../../value/characters.ts";
 import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path, readPath, type Segment } from "../../value/path.ts";
+import type { Work } from "../../value/work.ts";
 import type { Matcher, TextMatch } from "./matcher.ts";
 
 /** Where something was found, as a reference, and what stands around it. */
@@ -21,11 +22,13 @@ export interface JsonSearch {
   readonly rest: Path;
   /** Enough was done: what is left is not looked at. */
   readonly isOver: () => boolean;
+  /** Counts what paths below each element visit. */
+  readonly work: Work;
 }
 
 /** Matches in the strings, numbers and keys of a value that lies at `path`: one for each at most. */
 export function* hitsIn(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
-  for (const place of placesIn(value, { path, rest: search.rest })) {
+  for (const place of placesIn(value, { path, ...search })) {
     yield* hitsBelow(search, place.path, place.value);
   }
 }
@@ -46,10 +49,13 @@ interface Place {
 }
 
 /** What the rest of a path leads to, each place with a path of its own. */
-function* placesIn(value: Json, { path, rest }: { path: Path; rest: Path }): Generator<Place> {
+function* placesIn(
+  value: Json,
+  { path, rest, work }: Pick<JsonSearch, "rest" | "work"> & { readonly path: Path },
+): Generator<Place> {
   const at = rest.findIndex((segment) => "each" in segment);
   const straight = at < 0 ? rest : rest.slice(0, at);
-  const reading = readPath(value, straight);
+  const reading = readPath(value, straight, work);
   if (!reading.found) return;
   const there = [...path, ...straight];
   if (at < 0) {
@@ -57,7 +63,7 @@ function* placesIn(value: Json, { path, rest }: { path: Path; rest: Path }): Gen
     return;
   }
   for (const [segment, inner] of childrenIn(reading.value)) {
-    yield* placesIn(inner, { path: [...there, segment], rest: rest.slice(at + 1) });
+    yield* placesIn(inner, { path: [...there, segment], rest: rest.slice(at + 1), work });
   }
 }
 

@@ -4,6 +4,7 @@ import { ByrefError } from "../../errors.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { compact, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path, type Segment } from "../../value/path.ts";
+import { Work } from "../../value/work.ts";
 import { charsOf, MAX_COUNT } from "./bounded-output.ts";
 import { type Matcher, matcherFor } from "./matcher.ts";
 import { runtimeTool } from "../runtime-tool.ts";
@@ -102,7 +103,13 @@ async function runOnJson(search: Search, part: Part, { base, rest }: Below): Pro
   const charsOfOne = "sequence" in part ? part.sequence.averageChars : 1;
   let unit = offset;
   const isOver = () => matcher.work + (unit - offset) * charsOfOne > maxWork;
-  const json: JsonSearch = { name: target.name, matcher, rest: rest ?? [], isOver };
+  const json: JsonSearch = {
+    name: target.name,
+    matcher,
+    rest: rest ?? [],
+    isOver,
+    work: new Work(),
+  };
   if ("value" in part && isScalar(part.value)) {
     return findings.addUnit(firstOf(hitsIn(json, base, part.value)), { unit, base });
   }

@@ -5,6 +5,7 @@ import type { Awaitable, VariableInfo, VariableStore } from "../../store/variabl
 import { codePointCount, sliceCodePoints } from "../../value/characters.ts";
 import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { type Bounds, type Path, readPath, type Segment, sliceBounds } from "../../value/path.ts";
+import { Work } from "../../value/work.ts";
 import { existing, referenceTo, type Target } from "./variable-target.ts";
 
 /** An array or a text, of which pieces can be had without the rest. */
@@ -106,9 +107,10 @@ async function pathOfElement(store: VariableStore, target: Target, index: number
   const rest = path.slice(at + 1);
   const part = await partAt(store, { name, path: above });
   const children = "sequence" in part ? part.sequence : undefined;
+  const work = new Work();
   let left = index;
   for await (const { path: step, value } of childrenOf(part)) {
-    if (!readPath(value, rest).found) continue;
+    if (!readPath(value, rest, work).found) continue;
     if (left-- > 0) continue;
     const place = children === undefined ? [...above, step] : await children.pathOf(indexIn(step));
     return [...place, ...rest];

@@ -3,7 +3,10 @@ import * as limits from "../../limits.ts";
 import type { VariableInfo, Write } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
+import { isComposed } from "../composed.ts";
 import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
+import { guardedView } from "../tool-output.ts";
+import { failureFlags, failureReport, hidesFailure } from "../sealed-failure.ts";
 import { requireWritable, saveGuarded } from "./save-guarded.ts";
 import { targetIn } from "./variable-target.ts";
 
@@ -47,11 +50,21 @@ export async function settingOf(
   written: ModelWrite,
   context: RuntimeToolContext,
 ): Promise<Setting> {
-  requireWritable(context.store, written.name);
-  const { value, unresolved } = await context.resolve(written.value);
+  requireWritable(context, written);
+  const { value, unresolved, failed } = await resolved(written.value, context);
+  const { store, labels: own } = context;
+  const there =
+    written.mode === "append" ? await store.readPath(written.name, written.path ?? []) : undefined;
+  if (there?.found === true && typeof there.value === "string" && typeof value === "string") {
+    // Two texts, neither of which is a URL, may be one together.
+    if (await isComposed(there.value + value, [there.value, value])) own.compose();
+  }
   const labels = context.labels.ofResult(written.tool ?? NAME);
-  const write = { ...written, value, toolCallId: context.call.toolCallId, ...labels };
-  const notes = unresolved.slice(0, MAX_NOTES).map(({ reference, message, near }) =>
+  const { toolCallId } = context.call;
+  const flags = failed ? failureFlags(labels.flags) : {};
+  const write = { ...written, value, toolCallId, ...labels, ...flags };
+  const known = context.labels.isGuarded ? [] : unresolved;
+  const notes = known.slice(0, MAX_NOTES).map(({ reference, message, near }) =>
     compact({
       reference: clip(reference, MAX_NOTE_CHARS),
       message: message === undefined ? undefined : clip(message, MAX_NOTE_CHARS),
@@ -59,10 +72,19 @@ export async function settingOf(
     }),
   );
   const save = async () => {
-    const saved = await saveGuarded(context.store, write);
+    const saved = await saveGuarded(context, write);
     return compact({ ...handleOf(saved), unresolved: notes.length > 0 ? notes : undefined });
   };
   return { value, save };
+}
+
+async function resolved(value: Json, { resolve, labels, call }: RuntimeToolContext) {
+  try {
+    return { ...(await resolve(value)), failed: false };
+  } catch (error) {
+    if (!hidesFailure(labels, call)) throw error;
+    return { value: failureReport(error), unresolved: [], failed: true };
+  }
 }
 
 function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
@@ -88,9 +110,7 @@ export function keptInput(input: object): { readonly input?: Json } {
 }
 
 /** What is told of the variable: of a secret that it is there. */
-function handleOf({ name, type, count, version, visibility }: VariableInfo): Record<string, Json> {
-  if (visibility === "secret") return { $var: name, visibility };
-  return visibility === "sealed"
-    ? { $var: name, visibility, type, count, version }
-    : { $var: name, type, count, version };
+function handleOf(info: VariableInfo): Record<string, Json> {
+  const { name, type, count, version } = info;
+  return compact({ $var: name, ...(guardedView(info) ?? { type, count, version }) });
 }

@@ -19,16 +19,26 @@ export function aboutImage(info: VariableInfo): Json {
   return { reference: `$${name}`, type, bytes, mediaType, ...which, image: true };
 }
 
+/** True of what `aboutImage` made; no other tool returns both keys. */
+export function isImage(output: unknown): output is JsonObject {
+  if (typeof output !== "object" || output === null) return false;
+  return "image" in output && output.image === true && "reference" in output;
+}
+
+/** The same in a prompt that does not have the image, so that the model does not take it for seen. */
+export function withoutImage(output: JsonObject): JsonObject {
+  return { ...output, image: LEFT_OUT };
+}
+
+const LEFT_OUT = `left out: you see the newest ${limits.maxShownImages} that you read in this turn; read it again to see it`;
+
 /** The image itself, as long as it is the one that was asked for. */
-export async function imageIn(
-  output: JsonObject,
-  store: VariableStore,
-): Promise<ModelOutput | undefined> {
+export async function imageIn(output: JsonObject, store: VariableStore): Promise<ModelOutput> {
   const name = String(output.reference).slice(1);
   const info = store.info(name);
-  if (info === undefined || !isShowable(info) || !isSame(info, output)) return undefined;
+  if (info === undefined || !isShowable(info) || !isSame(info, output)) return textOf(output);
   const open = store.open(name);
-  if (open === undefined) return undefined;
+  if (open === undefined) return textOf(output);
   try {
     const data = toBase64(await open.read(0, info.bytes));
     const { mediaType } = info;
@@ -42,6 +52,10 @@ export async function imageIn(
   } finally {
     open.close();
   }
+}
+
+function textOf(output: JsonObject): ModelOutput {
+  return { type: "json", value: withoutImage(output) };
 }
 
 /** A version alone would not tell: they begin anew when a variable is deleted. */

@@ -5,6 +5,8 @@ import {
   type ToolSet,
   type UIMessage,
 } from "ai";
+import * as limits from "../../limits.ts";
+import { isImage, withoutImage } from "../../tool/variables/show-image.ts";
 import type { Agent } from "../agent.ts";
 import { type StoredMessage, toUIMessage } from "./history.ts";
 
@@ -36,7 +38,7 @@ export async function toModelMessages(
 }
 
 async function convert(message: StoredMessage, tools: ToolSet): Promise<readonly ModelMessage[]> {
-  const given = [forModel(message)];
+  const given = [forModel(message, 0)];
   const own = await convertToModelMessages(given, { tools, ignoreIncompleteToolCalls: true });
   if (!message.parts.some(isToolUIPart)) converted.set(message, own.map(frozen));
   return own;
@@ -54,7 +56,9 @@ export function toOwnMessages(message: StoredMessage, tools: ToolSet): Promise<M
   const parts = message.parts.filter(
     (part) => !isToolUIPart(part) || part.providerExecuted === true || DONE_STATES.has(part.state),
   );
-  return convertToModelMessages([forModel({ ...message, parts })], { tools });
+  return convertToModelMessages([forModel({ ...message, parts }, limits.maxShownImages)], {
+    tools,
+  });
 }
 
 const DONE_STATES: ReadonlySet<string> = new Set([
@@ -64,8 +68,26 @@ const DONE_STATES: ReadonlySet<string> = new Set([
   "output-denied",
 ]);
 
-function forModel(message: StoredMessage): UIMessage {
-  return withHandles(withPlainCalls(toUIMessage(message, "reference")));
+function forModel(message: StoredMessage, images: number): UIMessage {
+  return withImages(withHandles(withPlainCalls(toUIMessage(message, "reference"))), images);
+}
+
+/**
+ * Keeps the newest images that the model read, each once, and says in place of the others that they were left
+ * out: every step sends them all again.
+ */
+function withImages(message: UIMessage, maximum: number): UIMessage {
+  const shown = new Set<string>();
+  const parts = message.parts.toReversed().map((part) => {
+    if (!isToolUIPart(part) || !isImage(part.output)) return part;
+    const read = JSON.stringify(part.output);
+    if (shown.size < maximum && !shown.has(read)) {
+      shown.add(read);
+      return part;
+    }
+    return { ...part, output: withoutImage(part.output) } as typeof part;
+  });
+  return { ...message, parts: parts.reverse() };
 }
 
 /**

@@ -2,6 +2,7 @@ import type { ModelMessage } from "ai";
 import * as limits from "../../limits.ts";
 import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import type { Taint } from "../../tool/taint.ts";
+import { guardedView } from "../../tool/tool-output.ts";
 import { clip } from "../../value/characters.ts";
 
 /** Opens the part of a prompt that lists the variables. */
@@ -52,10 +53,11 @@ export function hasListed(store: VariableStore): boolean {
 }
 
 function variableLine(info: VariableInfo, hidesUntrusted: boolean): string {
-  const { name, type, count, shape, description, visibility, trusted } = info;
-  if (visibility === "secret") return `$${name}: secret`;
+  const { name, type, count, shape, description, trusted } = info;
+  const guarded = guardedView(info);
+  if (guarded !== undefined && guarded.type === undefined) return `$${name}: ${guarded.visibility}`;
   const size = type === "array" || type === "object" || type === "string" ? ` (${count})` : "";
-  if (visibility === "sealed") return `$${name}: ${type}${size} sealed`;
+  if (guarded !== undefined) return `$${name}: ${type}${size} sealed`;
   if (!trusted && hidesUntrusted) return `$${name}: ${type}${size} hidden, untrusted`;
   const about = description === undefined ? "" : ` // ${description}`;
   return `$${name}: ${type}${size} ${clip(shape, limits.maxListedShapeChars)}${about}`;

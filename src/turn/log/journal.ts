@@ -29,6 +29,10 @@ export interface TurnHead {
   readonly conversation: string;
   /** What led to it. */
   readonly post?: Post;
+  /** The trace that further attempts belong to: a `traceparent` header, or an id. */
+  readonly trace?: string;
+  /** What a turn that is over has spent of its tenant's: settled again in case the process died too early. */
+  readonly lease?: { readonly key: string; readonly spent: Spent };
   /** With what it goes on, if it has waited for a person. */
   readonly approvals?: readonly ApprovalResponse[];
   /** Variables that it needs when it goes on: it waits for a person. */
@@ -88,6 +92,8 @@ export class Journal {
   #head: TurnHead | null | undefined;
   /** The row that is appended to, and what it holds. */
   #end: { part: number; chars: number } | undefined;
+  /** The newest attempt of this process; 0: none. */
+  #begun = 0;
 
   constructor(sql: Sql, { isNew = false }: { readonly isNew?: boolean } = {}) {
     this.#sql = sql;
@@ -102,9 +108,15 @@ export class Journal {
     return this.#head ?? undefined;
   }
 
+  /** True if this process has begun the newest attempt, and so lives on after it. */
+  get survives(): boolean {
+    return this.#begun >= (this.head()?.attempt ?? Infinity);
+  }
+
   /** In the place of the turn before. `text`: less than a row. */
   begin(head: TurnHead, text: string): void {
     const { part } = this.#readEnd();
+    this.#begun = head.attempt;
     // Should this fail, nothing is known of what is there.
     this.forget();
     if (part > 0) this.#sql.run(`DELETE FROM turn WHERE part > 0`);
@@ -160,7 +172,10 @@ export class Journal {
   #append(text: string, head: TurnHead | undefined): void {
     const end = this.#readEnd();
     const fits = end.chars + text.length <= limits.turnLogRowChars;
-    if (head !== undefined) this.#head = head;
+    if (head !== undefined) {
+      this.#head = head;
+      this.#begun = head.attempt;
+    }
     if (head !== undefined && !(fits && end.part === 0)) {
       this.#sql.run(`UPDATE turn SET head = ? WHERE part = 0`, JSON.stringify(head));
     }

@@ -7,6 +7,8 @@ export interface Attempt {
   readonly ms: number;
   /** The turn has waited for a person, and goes on. */
   readonly waited?: true;
+  /** The attempt before it has failed, and its process lives. */
+  readonly survived?: true;
 }
 
 /** What is known of a turn that a crash cut off. */
@@ -15,6 +17,8 @@ export interface Remains {
   readonly entries: readonly JournalEntry[];
   /** Attempts since something was last achieved, the first included. */
   readonly attempts: number;
+  /** The newest of them in a row in which the process died. */
+  readonly deaths: number;
   /** When the newest of them began, in milliseconds since 1970. */
   readonly attemptMs: number;
   /** Steps that were begun; the last of them may have no entry. */
@@ -39,7 +43,7 @@ export interface LogReader {
 export function readLines(log: string, { onAttempt, onFrame }: LogReader): Remains {
   let entries: JournalEntry[] = [];
   const begun = new Map<string, JournalCall>();
-  const remains = { attempts: 0, attemptMs: 0, steps: 0 };
+  const remains = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0 };
   for (const line of log.split("\n")) {
     const data = line.slice(1);
     // The functions above wrote them.
@@ -52,15 +56,18 @@ export function readLines(log: string, { onAttempt, onFrame }: LogReader): Remai
       noteCalls(begun, entry);
       // The attempt that has achieved something is the first of those that may not.
       remains.attempts = 1;
+      remains.deaths = 1;
     } else if (line.startsWith("a")) {
       const attempt = JSON.parse(data) as Attempt;
       if (attempt.waited === true) {
         entries = [];
         remains.steps = 0;
         remains.attempts = 0;
+        remains.deaths = 0;
       }
       onAttempt(attempt);
       remains.attempts++;
+      remains.deaths = attempt.survived === true ? 1 : remains.deaths + 1;
       remains.attemptMs = attempt.ms;
     }
   }

@@ -5,13 +5,27 @@ import type { Remains } from "./log-lines.ts";
 /** Before an attempt that follows so many which came to nothing; the last stands for all further ones. */
 const DELAYS_MS = [0, 0, 0, 0, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
 
-/** What is said of a turn, or a run, that is not tried again. */
-export const GIVEN_UP = `It was tried ${limits.maxTurnTries} times more, and cut off each time.`;
+/**
+ * Before the last attempt that may take the process down, counted from now: if the process dies for another
+ * reason, as in a storm of restarts, it dies in this pause, and the attempt is not lost.
+ */
+const LAST_PAUSE_MS = 1_000;
+
+/** Why a turn, or a run, is not tried again; undefined if it is. */
+export function whyGivenUp({ attempts, deaths }: Remains): string | undefined {
+  if (deaths >= limits.maxTurnDeaths) {
+    return `The process ended in ${limits.maxTurnDeaths} tries in a row, before anything more was done.`;
+  }
+  if (attempts <= limits.maxTurnTries) return undefined;
+  return `It was tried ${limits.maxTurnTries} times more, and cut off each time.`;
+}
 
 /** How long to wait before a turn that was cut off is tried again. */
-export function recoveryDelayMs({ attempts, attemptMs }: Remains, nowMs: number): number {
+export function recoveryDelayMs(remains: Remains, nowMs: number): number {
+  const { attempts, deaths, attemptMs } = remains;
   // It is not going to be tried.
-  if (attempts > limits.maxTurnTries) return 0;
+  if (whyGivenUp(remains) !== undefined) return 0;
+  if (deaths === limits.maxTurnDeaths - 1) return LAST_PAUSE_MS;
   const index = Math.min(Math.max(attempts - 1, 0), DELAYS_MS.length - 1);
   const delayMs = DELAYS_MS[index] ?? 0;
   // Counted from the last attempt; a clock that was set back makes it no longer.

@@ -74,12 +74,14 @@ export class TurnLog {
   /** A turn that a crash cut off, as far as it was written. */
   recover(journal: Journal): Remains {
     this.#journal = journal;
-    return this.#restore(journal);
+    const remains = this.#restore(journal);
+    return journal.survives ? { ...remains, deaths: 0 } : remains;
   }
 
   /** The next attempt at a turn that was cut off. One commit with what `work` does. */
   retry(journal: Journal, head: TurnHead, work: () => void): void {
-    this.#open(journal, { attempt: head.attempt });
+    const survived = journal.survives ? ({ survived: true } as const) : {};
+    this.#open(journal, { attempt: head.attempt, ...survived });
     this.#commit(work, (text) => journal.append(text, head), true);
   }
 

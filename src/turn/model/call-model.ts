@@ -7,7 +7,6 @@ import type {
   ToolSet,
   UIMessageChunk,
 } from "ai";
-import { addLanguageModelUsage } from "ai/internal";
 import { ByrefError, codeOf, messageOf } from "../../errors.ts";
 import type { Awaitable } from "../../store/variable-store.ts";
 import type { Observer } from "../../tool/observer.ts";
@@ -40,6 +39,8 @@ export interface CallModelOptions {
   readonly reset?: () => void | Promise<void>;
   /** Called before each try, which waits for it; what it throws ends the call. */
   readonly onTry?: () => Awaitable<void>;
+  /** Called after each try, failed ones included, with what the provider reported; undefined if nothing. */
+  readonly onUsage: (usage: LanguageModelUsage | undefined) => void;
   /** Waits; ends early, without an error, when the signal aborts. Default: a timer. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<void>;
   /** Put behind the provider's ids of texts and reasoning, so that they are of this attempt alone. */
@@ -54,8 +55,6 @@ export interface ToolCall {
 
 export interface CallModelResult {
   readonly finishReason: FinishReason;
-  /** Of all tries, as far as the provider told it. */
-  readonly usage: LanguageModelUsage | undefined;
   /** Calls that were asked of us and are well-formed. */
   readonly calls: readonly ToolCall[];
   /** Calls that were not, and have been answered with an error. */
@@ -80,7 +79,6 @@ export async function callModel(
     context.savings.addPrompt(call.options.prompt);
     return call;
   };
-  let spent: LanguageModelUsage | undefined;
   let hasWritten = false;
   for (let tries = 1; ; tries++) {
     const allowed = context.onTry?.();
@@ -93,9 +91,9 @@ export async function callModel(
       ...(hasWritten && reset !== undefined ? { onFirst: reset } : {}),
     });
     try {
-      const result = await attempt.run(prepare);
-      observed?.end({ finishReason: result.finishReason, ...tokensOf(result.usage) });
-      return { ...result, usage: added(spent, result.usage) };
+      const result = await attempt.run(prepare).finally(() => context.onUsage(attempt.usage));
+      observed?.end({ finishReason: result.finishReason, ...tokensOf(attempt.usage) });
+      return result;
     } catch (error) {
       const isOurs = error instanceof NotTaken;
       const failure = isOurs ? codeOf(error.cause) : failureOf(error);
@@ -104,7 +102,6 @@ export async function callModel(
       signal.throwIfAborted();
       const delayMs = reset === undefined ? undefined : retryDelayMs(error, tries);
       if (delayMs === undefined) throw asModelFailure(error, context);
-      spent = added(spent, attempt.usage);
       await sleep(delayMs, signal);
       signal.throwIfAborted();
       hasWritten ||= attempt.hasWritten;
@@ -114,13 +111,6 @@ export async function callModel(
 
 function tokensOf(usage: LanguageModelUsage | undefined) {
   return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
-}
-
-function added(
-  sum: LanguageModelUsage | undefined,
-  more: LanguageModelUsage | undefined,
-): LanguageModelUsage | undefined {
-  return sum === undefined || more === undefined ? (more ?? sum) : addLanguageModelUsage(sum, more);
 }
 
 /** What an endpoint says may be long, and may repeat the key that it was sent. */

@@ -34,13 +34,13 @@ function sampleOf({ name, parameters, body, needsBody, takesOutput }: Capability
 }
 
 function aboutParameter(
-  { name, schemas, isRequired }: Parameter,
+  { name, schema: own, isRequired }: Parameter,
   { schema }: CapabilityTool,
 ): string {
-  const texts = schemas.map((one) => schemaText(one, schema));
-  const [said] = schemas.flatMap((one) =>
-    typeof one === "object" && one.description !== undefined ? [one.description] : [],
+  const parts = typeof own === "object" ? [own, ...(own.allOf ?? []), ...(own.anyOf ?? [])] : [];
+  const [said] = parts.flatMap((part) =>
+    typeof part === "object" ? (part.description ?? []) : [],
   );
   const about = said === undefined ? "" : ` // ${said}`;
-  return `- ${name}${isRequired ? "" : "?"}: ${[...new Set(texts)].join(" | ")}${about}`;
+  return `- ${name}${isRequired ? "" : "?"}: ${schemaText(own, schema)}${about}`;
 }

@@ -43,7 +43,7 @@ export async function capabilityTools(
     if (tool.type !== "function") continue;
     const { name, description = "", inputSchema: shown } = tool;
     const original = Object.hasOwn(plain, name) ? plain[name] : undefined;
-    const schema = original === undefined ? shown : await jsonSchemaOf(original);
+    const schema = original === undefined ? shown : await jsonSchemaOf(original, name);
     const parameters = parametersIn(schema);
     const has = (wanted: string) => parameters.some((parameter) => parameter.name === wanted);
     const needsBody = parameters.some((parameter) => !isAttribute(parameter.name));

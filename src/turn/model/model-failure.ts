@@ -76,17 +76,17 @@ export function retryDelayMs(error: unknown, tried: number): number | undefined 
   return Math.min((asked ?? ours) * (1 + JITTER * Math.random()), limits.maxRetryAfterMs);
 }
 
-/** Waits; ends at once, without an error, when the signal aborts. */
-export function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+/** Waits. When the signal aborts, it resolves at once, without an error. */
+export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
+    if (signal?.aborted === true) return resolve();
     const done = () => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", done);
+      signal?.removeEventListener("abort", done);
       resolve();
     };
     const timer = setTimeout(done, delayMs);
-    signal.addEventListener("abort", done);
+    signal?.addEventListener("abort", done);
   });
 }
 

@@ -163,7 +163,6 @@ export class ModelTry {
     if (this.#end === undefined || !this.#isWhole) throw new BrokenOff();
     return {
       finishReason: this.#end.finishReason.unified,
-      usage: this.usage,
       calls: this.#calls,
       invalidCalls: this.#invalidCalls,
     };

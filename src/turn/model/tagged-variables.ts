@@ -29,7 +29,7 @@ export async function wrapTaggedVariables(
 }
 
 async function withOutput(tool: WrappedTool): Promise<WrappedTool> {
-  const schema = withTarget(await jsonSchemaOf(tool.shown), false);
+  const schema = withTarget(await jsonSchemaOf(tool.shown, tool.name), false);
   if (schema === undefined) return tool;
   const shown = { ...tool.shown, inputSchema: jsonSchema(schema) };
   const prepare: WrappedTool["prepare"] = async (given, call): Promise<Prepared> => {

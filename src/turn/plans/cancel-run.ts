@@ -7,9 +7,10 @@ import { commitOutcome } from "./run-outcome.ts";
 export async function cancelRun(
   { plans, store, journal }: Pick<PlanTurnOptions, "plans" | "store" | "journal">,
   record: RunRecord,
+  reason = "The run was cancelled.",
 ): Promise<void> {
   const { plan } = plans.required(record.plan);
-  const calls = closedCalls(plan, record, "The run was cancelled.");
+  const calls = closedCalls(plan, record, reason);
   const ended = { ...record, status: "cancelled", calls } as const;
   await commitOutcome({ store, plan, record: ended }, (outcome) => {
     journal.atomically(() => {

@@ -14,11 +14,11 @@ import {
 import { nameInRun } from "../../plan/run-names.ts";
 import type { Json } from "../../value/json.ts";
 import type { JournalEntry, TurnHead } from "../log/journal.ts";
-import { spendFor } from "../spend/lease.ts";
+import { leaseOf, spendFor } from "../spend/lease.ts";
 import type { Remains } from "../log/log-lines.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
 import { runEndOf } from "./run-end.ts";
-import { nextAttempt, GIVEN_UP } from "../log/recovery.ts";
+import { nextAttempt, whyGivenUp } from "../log/recovery.ts";
 import { commitOutcome } from "./run-outcome.ts";
 import { NOTHING_SPENT, spentBefore } from "../spend/spend.ts";
 import { Account } from "../spend/account.ts";
@@ -73,7 +73,7 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
   const given = await store.prepare({ name: nameInRun(id, "input", []), value: input, run: id });
   try {
     log.begin(journal, turn.head, () => {
-      if (plans.required(plan.id).status === "cancelled") throw planOver();
+      if (plans.statusOf(plan.id) === "cancelled") throw planOver();
       options.onBegin?.();
       plans.addRun(record, input);
       plans.setStatus(plan.id, "running");
@@ -137,8 +137,7 @@ export async function recoverRun(options: PlanTurnOptions, remains: Remains): Pr
   }
   const turn = new PlanTurn(options, { plan, opened, record, account, head });
   log.retry(journal, head, () => undefined);
-  const isHopeless = remains.attempts > limits.maxTurnTries;
-  if (isHopeless) error = GIVEN_UP;
+  error = whyGivenUp(remains) ?? error;
   return error === undefined ? turn.run() : turn.giveUp(error);
 }
 
@@ -175,14 +174,14 @@ class PlanTurn {
     const { opened } = this.#attempt;
     // What a crash cut off may have had its end already.
     if (opened === undefined || !isOpenRun(this.#record)) return this.#end();
-    const { store, conversation, onRun, observer } = this.#options;
+    const { store, keyPrefix, onRun, observer } = this.#options;
     const signal = AbortSignal.any([this.#options.signal, this.#timeout.signal]);
     const timer = setTimeout(() => this.#timeout.abort(), limits.runMs);
     const run = new PlanRun({
       ...opened,
       record: this.#record,
       store,
-      conversation,
+      keyPrefix,
       observer,
       signal,
       commit: (work) => this.#commit(work),
@@ -251,7 +250,7 @@ class PlanTurn {
   #planStatus(): PlanStatus {
     const { plans } = this.#options;
     const { id, plan, status } = this.#record;
-    if (plans.required(plan).status === "cancelled") return "cancelled";
+    if (plans.statusOf(plan) === "cancelled") return "cancelled";
     const isLeft = plans.openRuns().some((other) => other.plan === plan && other.id !== id);
     if (isLeft || isOpenRun(this.#record)) return "running";
     // A run was stopped, and not the plan: it may run again.
@@ -262,8 +261,15 @@ class PlanTurn {
     const { status } = this.#record;
     const ended =
       status === "failed" ? ("failed" as const) : status === "cancelled" && ("stopped" as const);
-    const { total } = this.#attempt.account.spend;
-    return { ...this.head, isOpen: false, spent: total, ...(ended === false ? {} : { ended }) };
+    const { total, turn } = this.#attempt.account.spend;
+    const lease = leaseOf(this.#options, this.head, turn);
+    return {
+      ...this.head,
+      ...lease,
+      isOpen: false,
+      spent: total,
+      ...(ended === false ? {} : { ended }),
+    };
   }
 
   #commit(work: () => RunRecord): void {
@@ -303,7 +309,7 @@ function accountFor(options: PlanTurnOptions, head: TurnHead): Account {
 }
 
 /** In the place of a turn that may wait for a person, and can go on afterwards. */
-function headFor({ journal, agent, conversation }: PlanTurnOptions, id: string): TurnHead {
+function headFor({ journal, agent, conversation, trace }: PlanTurnOptions, id: string): TurnHead {
   const last = journal.head();
   const { attempt = 0 } = last ?? {};
   const paused = pausedIn(last);
@@ -316,6 +322,7 @@ function headFor({ journal, agent, conversation }: PlanTurnOptions, id: string):
     conversation,
     spent: spentBefore(last),
     ...(paused === undefined ? {} : { paused }),
+    ...(trace === undefined ? {} : { trace }),
   };
 }
 

@@ -4,6 +4,7 @@ import type { Plan } from "../../plan/plan.ts";
 import { isOpenRun, type RunRecord } from "../../plan/run-record.ts";
 import type { Content } from "../../store/bytes/content.ts";
 import type { PreparedWrite, VariableStore } from "../../store/variable-store.ts";
+import { flagged } from "../../store/value-labels.ts";
 import type { Json } from "../../value/json.ts";
 import { resultOf, type ResultPart, resultParts } from "./run-result.ts";
 
@@ -140,8 +141,8 @@ async function kept(store: VariableStore, { info }: ResultPart): Promise<Prepare
   return store.prepare({ ...labelsOf(info), name: info.name, value, mode: "replace" });
 }
 
-function labelsOf({ visibility, sources, trusted }: ResultPart["info"]) {
-  return { sources, trusted, ...(visibility === "model" ? {} : { visibility }) };
+function labelsOf({ visibility, sources, trusted, flags }: ResultPart["info"]) {
+  return { sources, trusted, ...flagged(flags), ...(visibility === "model" ? {} : { visibility }) };
 }
 
 /** Piece by piece: it may be more than fits into memory. */

@@ -40,9 +40,21 @@ export interface LeaseOffice {
 export function spendFor(options: TurnOptions, head: TurnHead): Spend {
   const { spendLimits = {}, leases, now, signal } = options;
   if (leases === undefined) return new Spend(spendLimits, head.spent);
-  const { conversation, id, attempt, sitting = attempt } = head;
-  const key = `${conversation}/${id}/${sitting}`;
+  const key = keyOf(head);
   return new Spend(spendLimits, head.spent, new Lease({ key, leases, now, signal }));
+}
+
+/** What the head of a turn that is over says of its lease; nothing where there is none. */
+export function leaseOf(
+  { leases }: Pick<TurnOptions, "leases">,
+  head: TurnHead,
+  spent: Spent,
+): Pick<TurnHead, "lease"> {
+  return leases === undefined ? {} : { lease: { key: keyOf(head), spent } };
+}
+
+function keyOf({ conversation, id, attempt, sitting = attempt }: TurnHead): string {
+  return `${conversation}/${id}/${sitting}`;
 }
 
 interface LeaseOptions extends Pick<TurnOptions, "now" | "signal"> {

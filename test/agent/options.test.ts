@@ -1,0 +1,259 @@
+import {
+  generateText,
+  isStepCount,
+  type ModelMessage,
+  Output,
+  tool,
+  ToolLoopAgent,
+  type ToolSet,
+} from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import {
+  MemoryStore,
+  requireTrusted,
+  Taint,
+  type ToolVariablesOptions,
+  withToolVariables,
+  wrapToolApproval,
+  wrapTools,
+} from "../../src/agent.ts";
+import { agentModel, type ModelStep } from "../support/agent-model.ts";
+import { ApprovingAgent, SEND } from "../support/approving-agent.ts";
+
+const seen: unknown[] = [];
+const look = tool({
+  inputSchema: z.object({ at: z.unknown() }),
+  execute: ({ at }) => {
+    seen.push(at);
+    return { found: at };
+  },
+});
+const hang = tool({ inputSchema: z.object({}), execute: () => new Promise(() => undefined) });
+
+/** What an agent with these options says and shows the model, when the model says this. */
+async function run(
+  said: readonly ModelStep[],
+  { tools = { look }, ...options }: ToolVariablesOptions & { readonly tools?: ToolSet } = {},
+) {
+  seen.length = 0;
+  const store = options.store instanceof MemoryStore ? options.store : new MemoryStore();
+  if (store.count() === 0) await store.save({ name: "x", value: { a: 5 } });
+  const model = agentModel(said);
+  const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { ...options, store });
+  const { text, steps } = await agent.generate({ prompt: "Go." });
+  const prompt = JSON.stringify(model.prompts.at(-1)?.prompt);
+  const { toolResults = [] } = steps[0] ?? {};
+  return {
+    text,
+    prompt,
+    store,
+    model,
+    outputs: toolResults.map(({ output }) => output as unknown),
+  };
+}
+
+const call = (at: unknown, more = {}): ModelStep => [{ tool: "look", input: { at, ...more } }];
+
+describe("syntaxes", () => {
+  const syntaxes = ["mustache"] as const;
+
+  it("are read alike in inputs and answers, and no other is", async () => {
+    const { text } = await run([call("{{x.a}}"), "{{x.a}} and $x.a"], { syntaxes });
+    expect([seen, text]).toEqual([[5], "5 and $x.a"]);
+    await run([call("$x.a"), "Done."], { syntaxes });
+    expect(seen).toEqual(["$x.a"]);
+  });
+
+  it.each([1, 100])("are read in streams in deltas of %d characters", async (deltaChars) => {
+    const store = new MemoryStore();
+    await store.save({ name: "x", value: { a: 5 } });
+    const model = agentModel(["{{x.a}} and $x.a"], deltaChars);
+    const agent = withToolVariables(new ToolLoopAgent({ model }), { store, syntaxes });
+    const result = await agent.stream({ prompt: "Go." });
+    let streamed = "";
+    for await (const delta of result.textStream) streamed += delta;
+    expect([streamed, await result.text]).toEqual(["5 and $x.a", "5 and $x.a"]);
+  });
+
+  it("are read in a structured answer", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "x", value: { a: 5 } });
+    const output = Output.object({ schema: z.object({ title: z.string() }) });
+    const model = agentModel(['{"title": "{{x.a}} and $x.a"}']);
+    const agent = withToolVariables(new ToolLoopAgent({ model, output }), { store, syntaxes });
+    expect((await agent.generate({ prompt: "?" })).output).toEqual({ title: "5 and $x.a" });
+  });
+
+  it.each(["needsApproval", "toolApproval"])("are read where %s decides", async (way) => {
+    const asked: string[] = [];
+    const decide = ({ text }: { text: string }) => asked.push(text) > 0;
+    const approve = (input: { text: string }) =>
+      decide(input) ? ("user-approval" as const) : undefined;
+    const said: readonly ModelStep[] = [
+      [{ tool: "send", input: { text: "{{x.a}} $x.a" } }],
+      "Done.",
+    ];
+    const how =
+      way === "toolApproval" ? { toolApproval: { send: approve } } : { needsApproval: decide };
+    const agent = new ApprovingAgent({ ...how, syntaxes, said });
+    await agent.store.save({ name: "x", value: { a: 5 } });
+    const [request] = await agent.turn();
+    await agent.answer(request?.id);
+    expect([asked[0], agent.sent]).toEqual(["5 $x.a", ["5 $x.a"]]);
+  });
+
+  it("without dollar leave out the guide, which explains dollars", async () => {
+    const { prompt } = await run(["Hello."], { syntaxes, instructionStyle: "full" });
+    expect(prompt).not.toContain("Results of tools are variables");
+    const both = await run(["Hello."], { syntaxes: ["mustache", "dollar"] });
+    expect(both.prompt).toContain("Results of tools are variables");
+  });
+});
+
+describe("outputPath", () => {
+  it("true shows the model where it may say so, and saves there", async () => {
+    const step = call(1, { _outputPath: "$state.user", _description: "The user" });
+    const { store, model } = await run([step, "Done."], { outputPath: true });
+    expect(model.prompts[0]?.tools?.[0]).toMatchObject({
+      inputSchema: { properties: { _outputPath: {}, _description: {} } },
+    });
+    expect([seen, store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
+    expect(store.info("state")?.description).toBe("The user");
+  });
+
+  it("of a tool saves there, whatever the model says", async () => {
+    const { store, model } = await run([call(1), "Done."], { outputPath: { look: "$report" } });
+    expect(store.read("report")).toEqual({ found: 1 });
+    expect(JSON.stringify(model.prompts[0]?.tools)).not.toContain("_outputPath");
+  });
+});
+
+it("unknown: error tells the model of a name that nobody knows", async () => {
+  const { prompt } = await run([call("$xx.a"), "Sorry."], { unknown: "error" });
+  expect(seen).toEqual([]);
+  expect(prompt).toContain("variable_unknown");
+});
+
+it("toolMs ends a call", async () => {
+  const { prompt } = await run([[{ tool: "hang", input: {} }], "Sorry."], {
+    tools: { hang },
+    toolMs: 1,
+  });
+  expect(prompt).toContain("tool_timeout: hang did not finish within 1 ms.");
+});
+
+it("readonlyTools get the stored value itself", async () => {
+  await run([call("$x"), "Done."], { readonlyTools: ["look"] });
+  expect(Object.isFrozen(seen[0])).toBe(true);
+  await run([call("$x"), "Done."]);
+  expect(Object.isFrozen(seen[0])).toBe(false);
+});
+
+it("owner holds what calls use", async () => {
+  const { store } = await run([call("$x"), "Done."], { owner: "me" });
+  expect(store.holds.names("me")).toContain("x");
+});
+
+describe("policies", () => {
+  it("give a listed secret to its tool alone", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "x", value: "hunter2", visibility: "secret" });
+    const given = { store, policies: { look: { secrets: ["x"], declassifies: true } } };
+    await run([call("$x"), "Done."], given);
+    expect(seen).toEqual(["hunter2"]);
+    const { prompt } = await run([call("$x"), "Sorry."], { store });
+    expect([seen, prompt.includes("variable_secret")]).toEqual([[], true]);
+  });
+
+  it("seal results", async () => {
+    const { outputs } = await run([call(1), "Done."], { policies: { look: { sealed: true } } });
+    expect(outputs).toEqual([expect.objectContaining({ visibility: "sealed" })]);
+  });
+
+  it("mark what somebody else writes; untrusted: hide hides it", async () => {
+    const policies = { look: { trusted: false, source: "web" } };
+    const shown = await run([call(1), "Done."], { policies });
+    expect(shown.outputs).toEqual([{ $var: "look_1", value: { found: 1 }, untrusted: true }]);
+    const hidden = await run([call("beware"), "Done."], { policies, untrusted: "hide" });
+    expect(hidden.outputs).toMatchObject([{ visibility: "hidden" }]);
+    expect(hidden.prompt).toContain("hidden, untrusted");
+  });
+
+  it("taint what the model has been shown, in this call and the next", async () => {
+    const taint = new Taint();
+    await run([call(1), "Done."], { policies: { look: { trusted: false } }, taint });
+    expect(taint.isTainted).toBe(true);
+    await run([call(1), "Done."], { taint: new Taint(true), policy: requireTrusted(["look"]) });
+    expect(seen).toEqual([]);
+  });
+
+  it("are known to a model that a tool's own toModelOutput shows the result", async () => {
+    const policies = { look: { trusted: false } };
+    const text = { ...look, toModelOutput: () => ({ type: "text", value: "Beware." }) as const };
+    const { prompt } = await run([call(1), "Done."], { policies, tools: { look: text } });
+    expect(prompt).toContain("$look_1, untrusted: Beware.");
+    const json = { ...look, toModelOutput: () => ({ type: "json", value: "Beware." }) as const };
+    const shown = await run([call(1), "Done."], { policies, tools: { look: json } });
+    expect(shown.prompt).toContain('{"$var":"look_1","value":"Beware.","untrusted":true}');
+  });
+
+  it("taint a model whose history has what is not trusted, after a restart too", async () => {
+    const options = { policies: { look: { trusted: false } }, policy: requireTrusted(["send"]) };
+    const tools = { look, send: look };
+    const first = withToolVariables(
+      new ToolLoopAgent({ model: agentModel([call("beware"), "Done."]), tools }),
+      options,
+    );
+    const { responseMessages } = await first.generate({ prompt: "Go." });
+    seen.length = 0;
+    const messages: ModelMessage[] = [
+      { role: "user", content: "Go." },
+      ...responseMessages,
+      { role: "user", content: "Send it." },
+    ];
+    const model = agentModel([[{ tool: "send", input: { at: "beware" } }]]);
+    const again = withToolVariables(new ToolLoopAgent({ model, tools }), options);
+    const { content } = await again.generate({ messages });
+    expect(seen).toEqual([]);
+    expect(content.some(({ type }) => type === "tool-approval-request")).toBe(true);
+  });
+});
+
+it("policy denies a call", async () => {
+  const { prompt } = await run([call(1), "Sorry."], { policy: () => ({ deny: "not today" }) });
+  expect([seen, prompt.includes("tool_denied: look was not allowed: not today")]).toEqual([
+    [],
+    true,
+  ]);
+});
+
+describe("wrapTools and wrapToolApproval, without an agent", () => {
+  const send = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
+
+  it("run in generateText what a person approved, and nothing else", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "draft", value: "harmless" });
+    const options = { store };
+    const toolApproval = wrapToolApproval({ send: "user-approval" }, { send }, options);
+    const model = agentModel([SEND, SEND, "Done."]);
+    const wrapped = { tools: wrapTools({ send }, options), toolApproval, model };
+    const ask = await generateText({ ...wrapped, prompt: "Go." });
+    const request = ask.content.find((part) => part.type === "tool-approval-request");
+    const messages: ModelMessage[] = [
+      { role: "user", content: "Go." },
+      ...ask.responseMessages,
+      {
+        role: "tool",
+        content: [
+          { type: "tool-approval-response", approved: true, approvalId: request?.approvalId ?? "" },
+        ],
+      },
+    ];
+    await store.save({ name: "draft", value: "EVIL" });
+    const changed = await generateText({ ...wrapped, messages, stopWhen: isStepCount(2) });
+    expect(JSON.stringify(changed.responseMessages)).toContain("approval_needed");
+    expect(changed.content.some(({ type }) => type === "tool-approval-request")).toBe(true);
+    expect(store.list().map(({ name }) => name)).toEqual(["draft"]);
+  });
+});

@@ -1,0 +1,252 @@
+import { jsonSchema, tool } from "ai";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ByrefError, codeOf } from "../../src/errors.ts";
+import * as limits from "../../src/limits.ts";
+import { Expander } from "../../src/reference/expand.ts";
+import { LookupWork } from "../../src/reference/lookup-work.ts";
+import { interpolate } from "../../src/reference/resolve.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { RuntimeTool } from "../../src/tool/runtime-tool.ts";
+import { lookupInStore } from "../../src/tool/store-lookup.ts";
+import { filterVariable } from "../../src/tool/variables/filter-variable.ts";
+import { readVariable } from "../../src/tool/variables/read-variable.ts";
+import { searchVariable } from "../../src/tool/variables/search-variable.ts";
+import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
+import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import { parsePath } from "../../src/reference/grammar.ts";
+import type { Json } from "../../src/value/json.ts";
+import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts";
+import { type DoneWork, workOf } from "../support/count-work.ts";
+import { figure } from "../support/scorecard.ts";
+import { call } from "../support/wrapped.ts";
+
+/** No input is longer. */
+const MAX_INPUT_CHARS = 65_536;
+
+/**
+ * What any input may do. A value that is being read when the budget ends is read to its end; what is read is
+ * parsed once; what an input brings in is written out in parts for its digest, and a message of its own.
+ */
+const bounds: DoneWork = {
+  read: limits.maxReadWork + limits.maxJsonBytes,
+  parsed: limits.maxReadWork + limits.maxJsonBytes,
+  serialized: limits.maxReadWork + limits.maxStepInputChars,
+  visited: 2 * limits.maxReadWork,
+  written: 2 * limits.maxJsonBytes,
+};
+
+let sql: WatchedSql;
+let store: SqlStore;
+
+/** Values of the largest size, of every shape that costs something. */
+beforeAll(async () => {
+  sql = migratedSql();
+  store = new SqlStore(sql);
+  const keys = Array.from({ length: 200_000 }, (_, n) => [`key_${n}`, n] as const);
+  await store.save({ name: "keys", value: Object.fromEntries(keys) });
+  for (const name of ["a", "b", "c"]) {
+    await store.save({ name, value: { x: name.repeat(15_000_000), y: 1 } });
+  }
+  const rows = Array.from({ length: 120_000 }, (_, id) => ({
+    id,
+    s: "x".repeat(90),
+    t: [id, [id]],
+  }));
+  await store.save({ name: "rows", value: rows });
+  await store.save({ name: "ones", value: Array.from({ length: 7_000_000 }, () => 1) });
+  await store.save({ name: "text", value: "é€x ".repeat(3_000_000) });
+  const wide = Array.from({ length: 100 }, (_, n) =>
+    Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`k${n}_${at}`, at])),
+  );
+  await store.save({ name: "wide", value: wide });
+  for (let n = 0; n < 1_200; n++) {
+    const input = { written: "i".repeat(4_000) };
+    await store.save({
+      name: `${"n".repeat(40)}_${n}_${"m".repeat(15)}`,
+      value: n,
+      tool: "t",
+      input,
+    });
+  }
+}, 120_000);
+
+afterAll(closeAll);
+
+const list = (count: number, write: (n: number) => string) =>
+  Array.from({ length: count }, (_, n) => write(n));
+/** As many as fit. */
+const filled = (write: (n: number) => string, between = " ") => {
+  const texts: string[] = [];
+  for (let chars = 0, n = 0; ; n++) {
+    const text = write(n);
+    chars += text.length + between.length;
+    if (chars > MAX_INPUT_CHARS - 1_000) return texts.join(between);
+    texts.push(text);
+  }
+};
+
+const interpolated = (text: string) => interpolate(text, lookupInStore(store));
+const answered = async (text: string) => {
+  const expander = new Expander(lookupInStore(store), {
+    couldBegin: (prefix) => store.couldBegin(prefix),
+    isKnown: (name) => store.glance(name) !== undefined,
+  });
+  await expander.write(text, () => undefined);
+  await expander.flush(() => undefined);
+};
+const echo = tool({
+  inputSchema: jsonSchema<Json>({ type: "object" }),
+  execute: async () => "ok",
+});
+/** The calls of one step, as `ToolCalls` prepares them; for some a person is asked. */
+const calledWith = async (inputs: readonly Json[], policy: "allow" | "ask" = "allow") => {
+  const policies = { policy: () => (policy === "allow" ? policy : { ask: "sure?" }) } as const;
+  const wrapped = await wrapTool("echo", echo, { store, readonlyTools: ["echo"], ...policies });
+  for (const input of inputs) {
+    await wrapped.prepare(input, { ...call, work: new LookupWork(inputs.length) });
+  }
+};
+const runtime = async (own: RuntimeTool, input: Json) => {
+  const wrapped = await wrapRuntimeTool(own, { store });
+  const ready = await wrapped.prepare(input, call);
+  if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
+  const ran = await ready.run();
+  if (ran.kind === "done") await ran.save();
+};
+const read = async (name: string, path: string) => store.readPath(name, parsePath(path) ?? []);
+/** Above a bound nothing more is done. */
+const refusable = async (act: () => unknown) => {
+  try {
+    await act();
+  } catch (error) {
+    if (codeOf(error) !== "limit_exceeded") throw error;
+  }
+};
+const object = (values: readonly string[]) =>
+  Object.fromEntries(values.map((value, n) => [`k${n}`, value]));
+
+const slices = "[0:]".repeat(120);
+
+const inputs: readonly (readonly [what: string, act: () => unknown])[] = [
+  ["interpolate: misses among 200,000 keys", () => interpolated(filled((n) => `{{keys.no${n}}}`))],
+  [
+    "interpolate: 999 misses in elements",
+    () => interpolated(list(999, (n) => `{{wide[${n % 100}].no${n}}}`).join(" ")),
+  ],
+  [
+    "interpolate: 999 misses in one text",
+    () => interpolated(list(999, (n) => `{{text.no${n}}}`).join(" ")),
+  ],
+  [
+    "interpolate: 999 unknown long names",
+    () => interpolated(list(999, (n) => `{{${"n".repeat(39)}_${n}_${"m".repeat(15)}x}}`).join(" ")),
+  ],
+  [
+    "interpolate: values of 15 MB in turns",
+    () => interpolated(list(999, (n) => `{{${"abc"[n % 3]}.y}}`).join(" ")),
+  ],
+  [
+    "interpolate: misses in values of 15 MB in turns",
+    () => interpolated(list(999, (n) => `{{${"abc"[n % 3]}.no${n}}}`).join(" ")),
+  ],
+  ["interpolate: slices of slices", () => interpolated(filled((n) => `{{ones[${n}:]${slices}}}`))],
+  ["answer: misses among 200,000 keys", () => answered(filled((n) => `$keys.no${n}`))],
+  [
+    "answer: misses in values of 15 MB in turns",
+    () => answered(filled((n) => `$${"abc"[n % 3]}.no${n}`)),
+  ],
+  ["answer: a table of 120,000 rows, again and again", () => answered(filled(() => "$rows", "\n"))],
+  ["answer: an object of 200,000 keys, again and again", () => answered(filled(() => "$keys"))],
+  ["answer: slices of slices", () => answered(filled((n) => `$ones[${n}:]${slices}`))],
+  ["answer: projections of projections", () => answered(filled(() => "$rows[*].t[*][*]", "\n"))],
+  ["answer: single elements of a stored list", () => answered(filled((n) => `$rows[${n * 9}].id`))],
+  [
+    "tool input: a slice of all, 1,000 times",
+    () => calledWith([object(list(1_000, () => "$ones[0:]"))]),
+  ],
+  [
+    "tool input: a projection, 1,000 times",
+    () => calledWith([object(list(1_000, () => "$rows[*].s"))]),
+  ],
+  [
+    "tool input: a key of 15 MB, 1,000 times",
+    () => calledWith([object(list(1_000, () => "$a.x"))]),
+  ],
+  [
+    "tool input: 1,000 different slices",
+    () => calledWith([object(list(1_000, (n) => `$rows[${n}:${n + 9}]`))]),
+  ],
+  [
+    "tool input: 1,000 different slices inside a text",
+    () => calledWith([{ k: list(1_000, (n) => `$rows[${n * 99}:][0].id`).join(" ") }]),
+  ],
+  [
+    "tool input: one of 15 MB that a person is asked about",
+    () => calledWith([{ a: "$a.x" }], "ask"),
+  ],
+  [
+    "tool calls of a step: 100 of 15 MB each",
+    () => calledWith(list(100, () => "$a").map((a) => ({ a }))),
+  ],
+  [
+    "tool calls of a step: 100 of values in turns",
+    () => calledWith(list(100, (n) => `$${"abc"[n % 3]}.y`).map((a) => ({ a }))),
+  ],
+  [
+    "tool calls of a step: 100 projections",
+    () => calledWith(list(100, (n) => `$rows[${n}:][*].t[*][*]`).map((a) => ({ a }))),
+  ],
+  [
+    "filter: fifty deep comparisons for each row",
+    () =>
+      runtime(filterVariable, {
+        name: "rows",
+        saveAs: "kept",
+        where: Object.fromEntries(
+          list(50, (n) => `["t"]${n === 0 ? "" : `[${n - 50}:]`}`).map((key) => [
+            key,
+            { ne: [[1]] },
+          ]),
+        ),
+      }),
+  ],
+  [
+    "filter: slices of slices for each row",
+    () =>
+      runtime(filterVariable, {
+        name: "rows",
+        saveAs: "kept",
+        where: { [`t${slices}`]: { ne: null } },
+      }),
+  ],
+  [
+    "search: slices of slices below each row",
+    () => runtime(searchVariable(), { name: "rows", path: `[*].t${slices}`, query: "zzz" }),
+  ],
+  [
+    "read: a projection of projections",
+    () => runtime(readVariable, { name: "rows", path: "[*].t[*][*]" }),
+  ],
+  ["path: slices of slices", () => read("ones", slices)],
+  ["path: projections and slices", () => read("rows", `[*]${".t[0:]"}${"[0:]".repeat(100)}[*]`)],
+  ["path: a miss in each of 120,000 rows", () => read("rows", "[*].no")],
+];
+
+describe("an input of at most 64 KiB against a full store does a stated amount of work", () => {
+  let over = 0;
+
+  it.each(inputs)("%s", async (_what, act) => {
+    const done = await workOf(sql, () => refusable(act));
+    const wrong = Object.keys(bounds).filter((kind) => {
+      const key = kind as keyof DoneWork;
+      return done[key] > bounds[key];
+    });
+    if (wrong.length > 0) over++;
+    expect({ wrong, done }).toEqual({ wrong: [], done });
+  });
+
+  it("and none does more", () => {
+    figure("S19", { inputs: inputs.length, "over their bound": over });
+    expect(over).toBe(0);
+  });
+});

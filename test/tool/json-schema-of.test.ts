@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { jsonSchema, type ToolSet } from "ai";
+import * as z from "zod";
+import { wrapTools as wrapForAgent } from "../../src/agent/wrap-tools.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { jsonSchemaOf } from "../../src/tool/json-schema-of.ts";
+import { Conversation } from "../support/turn.ts";
+
+const dated = z.object({ id: z.string(), since: z.date(), until: z.date().optional() });
+
+describe("a tool whose schema has no JSON Schema", () => {
+  it("is named with the properties at fault", async () => {
+    const error = await jsonSchemaOf({ inputSchema: dated }, "list_orders").catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({
+      code: "invalid_tool_schema",
+      message: expect.stringMatching(
+        /^The inputSchema of the tool list_orders has no JSON Schema at since, until: .*Date/,
+      ),
+      details: { tool: "list_orders", at: ["since", "until"] },
+    });
+  });
+
+  it.each([
+    ["a map", z.map(z.string(), z.string())],
+    ["one that throws", jsonSchema(() => Promise.reject(new Error("Not today.")))],
+  ])("is named where it is no object: %s", async (_, inputSchema) => {
+    const asking = jsonSchemaOf(
+      { inputSchema: inputSchema as ToolSet[string]["inputSchema"] },
+      "t",
+    );
+    await expect(asking).rejects.toMatchObject({
+      code: "invalid_tool_schema",
+      message: expect.stringMatching(/^The inputSchema of the tool t has no JSON Schema: ./),
+    });
+  });
+
+  it("ends a turn with a code that says so", async () => {
+    const tools = { list_orders: { description: "", inputSchema: dated, execute: () => 1 } };
+    const { result } = await new Conversation({ tools }).say({ steps: [] });
+    expect(result.error).toMatchObject({
+      code: "invalid_tool_schema",
+      message: expect.stringContaining("list_orders"),
+    });
+  });
+
+  it("is named by byref/agent too", async () => {
+    const tools = { list_orders: { description: "", inputSchema: dated, execute: () => 1 } };
+    const { list_orders } = wrapForAgent(tools as ToolSet, { store: new MemoryStore() });
+    await expect(async () =>
+      jsonSchemaOf(list_orders ?? { inputSchema: dated }, "x"),
+    ).rejects.toThrow(/list_orders/);
+  });
+});
