@@ -17,7 +17,6 @@ export type { FrontEnd } from "./plan/front-end.ts";
 export { templates } from "./plan/template/templates.ts";
 export { capabilityTags, type CapabilityTags } from "./turn/model/capability-tags.ts";
 export { errorCodes } from "./errors.ts";
-export * as limits from "./limits.ts";
 export * from "./references.ts";
 export type { VariableInfo } from "./store/variable-store.ts";
 export {

@@ -4,6 +4,7 @@ export type {
   AboutConversation,
   ClientConversation,
   Decision,
+  EventReading,
   MessagePage,
   MessageQuery,
   Question,

@@ -8,6 +8,8 @@ export const errorCodes = {
   bad_alternatives: { status: 400, title: "Alternatives are written wrongly" },
   bad_value: { status: 422, title: "The value cannot be kept" },
   bad_configuration: { status: 500, title: "The Worker is not configured" },
+  invalid_tool_schema: { status: 500, title: "A tool's schema has no JSON Schema" },
+  not_configured: { status: 501, title: "The Worker does not offer this" },
   unauthorized: { status: 401, title: "A key is needed" },
   keys_unavailable: { status: 503, title: "Tokens cannot be checked now" },
   foreign_host: { status: 403, title: "The Host is not local" },
@@ -29,6 +31,7 @@ export const errorCodes = {
   variable_secret: { status: 403, title: "The variable is secret" },
   variable_sealed: { status: 403, title: "The variable is sealed" },
   precondition_failed: { status: 412, title: "The variable is not as expected" },
+  reference_in_url: { status: 422, title: "The reference is part of a URL" },
   path_not_found: { status: 404, title: "The path leads nowhere" },
   range_not_satisfiable: { status: 416, title: "The range is outside the value" },
   conflict: { status: 409, title: "Somebody else was faster" },
@@ -41,6 +44,7 @@ export const errorCodes = {
   tool_timeout: { status: 504, title: "The tool took too long" },
   model_failed: { status: 502, title: "The model failed" },
   model_timeout: { status: 504, title: "The model took too long" },
+  approval_needed: { status: 409, title: "The call has to be approved again" },
   approval_not_found: { status: 404, title: "Nothing waits for this approval" },
   invalid_plan: { status: 422, title: "The plan cannot run" },
   invalid_plan_input: { status: 422, title: "The plan takes another input" },
@@ -140,6 +144,19 @@ function writtenOut(thrown: unknown): string | undefined {
 /** What may be told to anyone: of an error that is not ours, nothing but that it happened. */
 export function publicMessageOf(error: unknown): string {
   return codeOf(error) === "internal" ? errorCodes.internal.title : messageOf(error);
+}
+
+/** What anyone may know of an error; `details` only of a bound: `limit`, `maximum`, `actual`. */
+export interface PublicError {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly details?: ByrefError["details"];
+}
+
+export function publicErrorOf(error: unknown): PublicError {
+  const about = { code: codeOf(error), message: publicMessageOf(error) };
+  const isOfBound = error instanceof ByrefError && "maximum" in error.details;
+  return isOfBound ? { ...about, details: error.details } : about;
 }
 
 /** The text of a turn's error part, and of a frame that says what is wrong. */

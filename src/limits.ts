@@ -16,8 +16,22 @@ export const maxContainers = 1_000_000;
 export const maxReferencesPerInput = 1_000;
 /** Text that one embedded reference may put into a tool's string. */
 export const maxEmbeddedChars = 1_048_576;
-/** All that a tool input's references bring in, as text; of whole references what is known of it. */
+/** Text that the references of one tool input bring in, with or without a path, each time they occur. */
 export const maxResolvedInputChars = 16_777_216;
+/** The same for all tool calls of one answer of a model, in equal shares: they are prepared together. */
+export const maxStepInputChars = 67_108_864;
+/** Tool calls of one answer of a model. Further ones fail, and the model may make them in its next answer. */
+export const maxStepCalls = 100;
+/**
+ * The work of reading references: characters read from storage, plus the elements, keys and characters
+ * that paths visit and an answer renders. For one answer, one interpolation, or the tool calls of one step in
+ * equal shares: about one value of the largest size.
+ */
+export const maxReadWork = 134_217_728;
+/** Keys of an object that a miss compares with the wanted one and lists. */
+export const maxMissKeys = 1_000;
+/** Misses of one tool input, answer or interpolation that are explained with near names. */
+export const maxExplainedMisses = 200;
 /** Text that one answer's references may add; afterwards references stay as written. */
 export const maxExpansionChars = 16_777_216;
 
@@ -39,7 +53,7 @@ export const maxListedVariables = 20;
 export const maxTryPaths = 4;
 /** An image that the model asks to read is shown to it as such up to this size. */
 export const maxShownImageBytes = 1_048_576;
-/** Images that a model is shown in one turn. */
+/** Images of one turn that a prompt has, newest first: each takes up to 1.4 MB, and every step sends them again. */
 export const maxShownImages = 4;
 /** A longer text of a person's message is kept as a variable. */
 export const maxMessageTextChars = 20_000;
@@ -108,8 +122,10 @@ export const turnMs = 900_000;
 export const idempotencyMs = 86_400_000;
 /** Changes of variables that a turn's stream tells of; the list of variables is the truth. */
 export const maxTurnChanges = 5_000;
-/** Attempts at a turn that crashes cut off, without getting any further, before it is given up. */
+/** Further attempts at a turn that cannot be brought to its end, for want of room for example. */
 export const maxTurnTries = 10;
+/** Attempts in a row in which the process died before the turn got any further: the turn may be why. */
+export const maxTurnDeaths = 3;
 /** Agents that ask one another, each for the one before: so many behind the one that was asked first. */
 export const maxDelegateDepth = 3;
 /** What a turn has said is written down after so long, or so much of it; its steps and results at once. */
@@ -137,6 +153,8 @@ export const leaseShare = 64;
 export const maxRetryAfterMs = 60_000;
 /** Of an input that a person is shown. */
 export const maxApprovalChars = 2_000;
+/** Decisions about calls that `byref/agent` keeps for one store until the calls run. */
+export const maxPendingDecisions = 1_000;
 
 // --- plans ---
 export const maxPlanCalls = 200;
@@ -182,6 +200,8 @@ export const maxFindingPlaceChars = 300;
 export const maxCallReasonChars = 1_000;
 /** All values of a plan's view together; what does not fit stays as it is written, or is left out. */
 export const maxPlanViewChars = 4_194_304;
+/** What one plan may take in the list of plans; a longer one is listed without its calls. */
+export const maxListedPlanChars = 65_536;
 /** Of a proposed call's input, as far as it is known: one value, and all of a plan's. */
 export const maxKnownInputChars = 500;
 export const maxKnownInputsChars = 100_000;
@@ -273,7 +293,7 @@ export const keepAliveMs = 15_000;
 export const maxPageChars = 8_388_608;
 /** Ten years: what is to stay longer has no time to live. */
 export const maxTtlSeconds = 10 * 365 * 86_400;
-/** A longer media type is cut. */
+/** A body with a longer media type is refused; real ones are far shorter. */
 export const maxMediaTypeChars = 255;
 /** Decisions in one post: far more than calls that a model makes at once. */
 export const maxApprovals = 100;

@@ -1,4 +1,5 @@
 export { ByrefError, type ErrorCode } from "./errors.ts";
+export * as limits from "./limits.ts";
 export type { ExpandOptions, ExpansionBudget, Unresolved } from "./reference/expand.ts";
 export { expandText } from "./reference/expand-text.ts";
 export { matchName, matchPath, parsePath } from "./reference/grammar.ts";

@@ -46,7 +46,7 @@ export function connect(root: string, options: ClientOptions): Connection {
     const key = typeof auth === "function" ? await auth() : auth;
     const type = json === undefined ? undefined : "application/json";
     const authorization = key === undefined ? undefined : `Bearer ${key}`;
-    const search = new URLSearchParams(given(query)).toString();
+    const search = String(new URLSearchParams(given(query)));
     const response = await reached(signal, () =>
       send(root + at + (search && `?${search}`), {
         method,

@@ -20,6 +20,17 @@ export interface Reading {
   readonly signal?: AbortSignal;
 }
 
+/** Which events, and what else is heard while they are read. */
+export interface EventReading extends Reading {
+  /** The id of the last event that is known. */
+  readonly after?: number;
+  /**
+   * Called with the id of a turn when it begins, and if it runs when a connection is made: its events
+   * follow when it ends. `resume` joins its stream.
+   */
+  readonly onTurn?: (turn: string) => void;
+}
+
 /** What goes with a message. */
 export interface SendOptions extends Reading {
   /** Who is to answer. Default: the server's first. */
@@ -119,7 +130,7 @@ export class ClientConversation {
   }
 
   /** Those behind the event `after`, then those to come, for as long as somebody reads. */
-  async *events({ after, signal }: Reading & { readonly after?: number } = {}): AsyncGenerator<
+  async *events({ after, onTurn, signal }: EventReading = {}): AsyncGenerator<
     ConversationEvent,
     void
   > {
@@ -128,9 +139,11 @@ export class ClientConversation {
       const headers = { accept: "text/event-stream", "last-event-id": last ?? after };
       return call("GET", "/events", { headers, signal });
     };
-    for await (const { data } of follow({ options, open, mayRepeat: true, signal })) {
+    for await (const { id, data } of follow({ options, open, mayRepeat: true, signal })) {
       // The server says what the type says.
-      yield JSON.parse(data) as ConversationEvent;
+      const event = JSON.parse(data) as ConversationEvent & { readonly turn: string };
+      if (id) yield event;
+      else onTurn?.(event.turn);
     }
   }
 

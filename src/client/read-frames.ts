@@ -26,7 +26,7 @@ export async function* readFrames(
   const decoder = new TextDecoder();
   const take = frameReader();
   // A read that waits then has the stream's end.
-  const close = () => void reader?.cancel().catch(() => undefined);
+  const close = () => void reader?.cancel().catch(() => {});
   try {
     for (;;) {
       const timer = setTimeout(close, silenceMs);
@@ -34,7 +34,7 @@ export async function* readFrames(
         clearTimeout(timer),
       );
       if (read?.value === undefined) {
-        throw new ClientError("unreachable", "The stream broke off.");
+        throw new ClientError("unreachable", "The stream broke.");
       }
       onLife();
       yield* take(decoder.decode(read.value, { stream: true }));

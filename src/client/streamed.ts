@@ -102,9 +102,11 @@ function gone(): ClientError {
 /** Paragraphs; what a step has said that was called off is left out. */
 async function textOf(chunks: AsyncIterable<Chunk<Record<string, unknown>>>): Promise<string> {
   let step = new Map<string, string>();
+  let details: object | undefined;
   const steps = [step];
   for await (const chunk of chunks) {
-    if (chunk.type === "error") throw failureIn(chunk.errorText);
+    if (chunk.type === "message-metadata") details = chunk.messageMetadata;
+    if (chunk.type === "error") throw failureIn(chunk.errorText, details);
     if (chunk.type === "start-step") steps.push((step = new Map()));
     if (chunk.type === "reset-step") step.clear();
     if (chunk.type === "text-delta") step.set(chunk.id, (step.get(chunk.id) ?? "") + chunk.delta);
@@ -114,7 +116,7 @@ async function textOf(chunks: AsyncIterable<Chunk<Record<string, unknown>>>): Pr
 }
 
 /** `code: message`, as an error part has it. */
-function failureIn(errorText: string): ClientError {
+function failureIn(errorText: string, details?: object): ClientError {
   const [, code = "internal", message = errorText] = /^(\w+): (.*)/s.exec(errorText) ?? [];
-  return new ClientError(code as ClientErrorCode, message);
+  return new ClientError(code as ClientErrorCode, message, { details: { ...details } });
 }

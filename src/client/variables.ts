@@ -18,6 +18,8 @@ export interface VariableQuery {
 /** Metadata of some variables. */
 export interface VariablePage {
   readonly variables: readonly VariableInfo[];
+  /** Of the names asked for, those that no variable has. */
+  readonly missing?: readonly string[];
   /** There are more. */
   readonly next?: number;
 }
@@ -32,7 +34,10 @@ export interface ValuePart {
   readonly limit?: number;
 }
 
-/** Against lost updates: an ETag as `open` has it, or a failed guard in its error's details. */
+/**
+ * Against lost updates: the ETag of the value, as `open` has it, or for `patch` that of the metadata, as
+ * `openInfo` has it. The error of a failed guard has the current one in its details.
+ */
 export interface Guards {
   readonly ifMatch?: string;
   /** `*`: only if there is none yet. */
@@ -99,6 +104,11 @@ export class ClientVariables {
 
   info(name: string): Promise<VariableInfo> {
     return this.#connection.ask("GET", `${pathOf(name)}/info`);
+  }
+
+  /** The metadata with their headers: the ETag for a guarded `patch`. */
+  openInfo(name: string): Promise<Response> {
+    return this.#connection.call("GET", `${pathOf(name)}/info`);
   }
 
   /** Bytes as they are, all else as JSON. */

@@ -32,7 +32,7 @@ import { DurableSql } from "./platform/durable-sql.ts";
 import { afterIn, EventStreams } from "./http/event-streams.ts";
 import { problem } from "./http/problem.ts";
 import { bucketOf, facilitiesOf } from "./facilities.ts";
-import { etagOf } from "./variables/serve-value.ts";
+import { etagOf, guardsIn, metadataEtagOf } from "./variables/etags.ts";
 import { settingsOf } from "./settings.ts";
 import { Sockets } from "./sockets/sockets.ts";
 import { throttled } from "./throttled.ts";
@@ -115,13 +115,17 @@ export class ConversationObject extends DurableObject {
       wake: (dueMs?: number) => this.#wake(dueMs),
       settle: () => this.#upkeep.settle(),
     };
+    const spending = spendingOf({ ...setup, state, env });
     this.#queue = new TurnQueue({
       ...shared,
-      ...spendingOf({ ...setup, state, env }),
+      ...spending,
       telemetry: new Telemetry(own),
       facilities: () => ({ ...shared.facilities, ...this.#plans?.facilities }),
-      onBegin: this.#listing.tellSoon,
-      settle: () => this.#upkeep.settle({ endsTurn: true }),
+      settle: (end) => this.#upkeep.settle(end),
+      onBegin: (turn) => {
+        this.#listing.tellSoon();
+        if (turn !== undefined) this.#eventStreams.begin(turn);
+      },
     });
     const queued = { ...shared, queue: this.#queue };
     this.#upkeep = new Upkeep({
@@ -131,7 +135,7 @@ export class ConversationObject extends DurableObject {
     });
     this.#variables = new VariableRequests(shared);
     this.#plans = setup.plans?.open({ ...queued, recover: () => this.#turns.recover() });
-    this.#turns = new Turns({ ...queued, plans: this.#plans });
+    this.#turns = new Turns({ ...queued, plans: this.#plans, leases: spending.leases });
     this.#sockets = new Sockets({ ...queued, turns: this.#turns });
     this.#transfer = setup.transfer?.requests({
       ...shared,
@@ -146,8 +150,9 @@ export class ConversationObject extends DurableObject {
   async #goOn(): Promise<void> {
     await this.#alarmClock.read();
     if (this.#deletion.readMark()) return;
-    this.#wake();
-    this.#turns.recover();
+    // Without an alarm, or in its handler, where none may be seen: it rings, and finds out when it rings next.
+    this.#wake(Date.now());
+    this.#turns.goOn();
   }
 
   /**
@@ -243,7 +248,9 @@ export class ConversationObject extends DurableObject {
   }
 
   interpolate(text: string, syntax: SyntaxName): Promise<Interpolation> {
-    return interpolate(text, lookupFor(undefined, this.#store, {}), { syntaxes: [syntax] });
+    return interpolate(text, lookupFor(undefined, this.#store, { failures: "show" }), {
+      syntaxes: [syntax],
+    });
   }
 
   async changeVariable(
@@ -251,7 +258,7 @@ export class ConversationObject extends DurableObject {
     changes: Changes,
     conditions: Conditions,
   ): Promise<VariableInfo> {
-    this.#require(name, conditions);
+    this.#require(name, conditions, metadataEtagOf);
     // What runs have is theirs to change.
     const info = storeFor(undefined, this.#store).update(name, changes);
     if (info === undefined) throw missingVariable(name, this.#store);
@@ -261,7 +268,7 @@ export class ConversationObject extends DurableObject {
 
   /** False if there was none. */
   async deleteVariable(name: string, conditions: Conditions): Promise<boolean> {
-    this.#require(name, conditions);
+    this.#require(name, conditions, etagOf);
     const existed = storeFor(undefined, this.#store).delete(name);
     await this.#upkeep.settle();
     return existed;
@@ -315,12 +322,14 @@ export class ConversationObject extends DurableObject {
   }
 
   #streamEvents(after = 0): Response {
-    return this.#eventStreams.open((options) => this.listEvents(options), after);
+    const head = this.#data?.journal.head();
+    const turn = head?.isOpen === true && head.kind !== "run" ? head.id : undefined;
+    return this.#eventStreams.open((options) => this.listEvents(options), { after, turn });
   }
 
-  #require(name: string, conditions: Conditions): void {
+  #require(name: string, conditions: Conditions, etagOf: (info: VariableInfo) => string): void {
     const info = this.#store.info(name);
-    requireConditions(conditions, info === undefined ? undefined : etagOf(info));
+    requireConditions(guardsIn(conditions), info === undefined ? undefined : etagOf(info));
   }
 }
 

@@ -133,18 +133,13 @@ function otlpHeader(pair: string): readonly [name: string, value: string | undef
   }
 }
 
-const MODEL = /^(?:demo|(?:openai-compatible|workers-ai|anthropic|openai):.+)$/;
-const MODEL_FORMS =
-  "demo, anthropic:<model>, openai:<model>, openai-compatible:<model> or workers-ai:<model>";
-
 /** Every setting of the Worker: variables and secrets, all of them text. */
 const settingsSchema = z
   .object({
     MODEL: z
       .string()
-      .regex(MODEL, `must be ${MODEL_FORMS}`)
       .default("demo")
-      .describe(`The language model: ${MODEL_FORMS}`),
+      .describe("The language model: demo, anthropic:<model>, openai:<model> …"),
     MODEL_BASE_URL: z
       .url({ protocol: /^https?$/, error: "must be the endpoint's URL, /v1 included" })
       .optional()
@@ -201,13 +196,6 @@ const settingsSchema = z
   .superRefine((settings, context) => {
     const need = (name: keyof typeof settings, why: string) =>
       context.addIssue({ code: "custom", path: [name], message: `must be set: ${why}` });
-    if (settings.MODEL.startsWith("openai-compatible:") && settings.MODEL_BASE_URL === undefined) {
-      need("MODEL_BASE_URL", "an openai-compatible model needs its endpoint");
-    }
-    const keyed = /^(?:anthropic|openai):/.exec(settings.MODEL)?.[0].slice(0, -1);
-    if (keyed !== undefined && settings.MODEL_API_KEY === undefined) {
-      need("MODEL_API_KEY", `an ${keyed} model needs a key`);
-    }
     if (settings.AUTH === "bearer" && settings.API_KEYS === undefined) {
       need("API_KEYS", 'AUTH=bearer needs keys, as JSON: {"<key>": "<tenant>"}');
     }
@@ -229,7 +217,10 @@ export type Settings = z.infer<typeof settingsSchema>;
 /** The names of all settings; nothing else of an environment reaches the Worker. */
 export const settingNames: readonly string[] = Object.keys(settingsSchema.shape);
 
-/** The settings, checked. Throws `bad_configuration`, which says what to set; never a value. */
+/**
+ * The settings, checked but for `MODEL` (see `modelNamed`). Throws `bad_configuration`, which says what to
+ * set; never a value.
+ */
 export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
   const given = settingNames.filter((name) => typeof env[name] === "string" && env[name] !== "");
   const result = settingsSchema.safeParse(

@@ -24,26 +24,32 @@ export class Upkeep {
     this.#options = options;
   }
 
-  /** The alarm's. Runs twice without harm. Does not throw: after some tries the platform gives it up. */
+  /**
+   * The alarm's handler. It lasts as long as what runs, so that the platform calls it again if the process dies
+   * meanwhile. Runs twice without harm. Does not throw: the platform gives up a handler that does.
+   */
   async ring(): Promise<void> {
     const { alarmClock, deletion, queue, turns } = this.#options;
+    // A turn that has begun since, or takes longer than an alarm may, is watched over from now on.
+    const arm = (dueMs: number) => alarmClock.rang(queue.isRunning ? Date.now() : dueMs);
+    alarmClock.rings();
     try {
-      await alarmClock.ring(async () => {
-        await deletion.whenDone();
-        await turns().watchOver(() => this.#evictDue());
-        await this.#sweepDue();
-      });
+      await deletion.whenDone();
+      await turns().watchOver(() => this.#evictDue());
+      const pauseMs = await this.#sweepDue();
+      // What is due already waits for something that runs.
+      await arm(Math.max(this.#options.data()?.dueMs ?? Infinity, Date.now() + pauseMs));
     } catch (error) {
       console.error(error);
-      // What cannot even be put off is asked of the platform's own retries, or of whoever comes next.
-      await alarmClock.setBy(Date.now() + ALARM_RETRY_MS).catch(console.error);
+      await arm(Date.now() + ALARM_RETRY_MS).catch(console.error);
     }
-    // One that has begun meanwhile, or takes longer than an alarm may.
-    if (queue.isRunning) alarmClock.watch();
   }
 
-  /** Writes what is to be known of a change, sees to what it left behind, and arms the alarm. */
-  async settle({ endsTurn = false } = {}): Promise<void> {
+  /**
+   * Writes what is to be known of a change, sees to what it left behind, and arms the alarm. `endsQueue`: the
+   * last turn in the queue has ended, and its response waits for the alarm instead of the next one's.
+   */
+  async settle({ endsQueue = false } = {}): Promise<void> {
     const { alarmClock, onSettled, state } = this.#options;
     const data = this.#options.data();
     if (data === undefined) return;
@@ -53,8 +59,8 @@ export class Upkeep {
     if (data.store.hasGarbage()) {
       state.waitUntil(data.store.sweep().catch((error: unknown) => console.error(error)));
     }
-    // The running turn's alarm has gone off, or is about to.
-    await (endsTurn ? alarmClock.move(data.dueMs) : alarmClock.setBy(data.dueMs));
+    const isOver = endsQueue && data.journal.head()?.isOpen !== true;
+    await (isOver ? alarmClock.rearm(data.dueMs) : alarmClock.setBy(data.dueMs));
   }
 
   /** False if there may be more. */
@@ -64,21 +70,22 @@ export class Upkeep {
     return evicted.length < EVICTIONS_PER_ALARM;
   }
 
-  /** Sweeps what is due, then waits for what is due next. */
-  async #sweepDue(): Promise<void> {
-    const { alarmClock, deletion, onSettled } = this.#options;
+  /** Sweeps what is due; returns how long the next pass has to wait, in milliseconds. */
+  async #sweepDue(): Promise<number> {
+    const { deletion, onSettled } = this.#options;
     const data = this.#options.data();
-    if (data === undefined) return;
+    if (data === undefined) return 0;
     data.store.flushAccess();
-    const now = Date.now();
-    if (deletion.isIdle && data.isIdle(now)) return deletion.start();
+    if (deletion.isIdle && data.isIdle(Date.now())) {
+      await deletion.start();
+      return 0;
+    }
     const isDone = this.#evictDue();
     data.events.prune();
     data.events.flush();
     onSettled();
     if (data.store.hasGarbage()) await data.store.sweep();
-    // What is due already waits for something that runs.
-    await alarmClock.setBy(isDone ? Math.max(data.dueMs, now + ALARM_PAUSE_MS) : now);
+    return isDone ? ALARM_PAUSE_MS : 0;
   }
 }
 

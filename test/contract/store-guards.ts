@@ -104,6 +104,25 @@ function secrets(at: Testing): void {
 const VISIBILITIES: readonly Visibility[] = ["model", "sealed", "secret"];
 
 function guards(at: Testing): void {
+  it("has flags, which what extends it keeps and what replaces it does not", async () => {
+    const flags = ["composed", "derived"] as const;
+    await at.store.save({ name: "v", value: ["a"], visibility: "sealed", flags });
+    at.store.forget();
+    expect([at.store.info("v"), at.store.glance("v"), at.store.list()[0]]).toMatchObject(
+      Array.from({ length: 3 }, () => ({ visibility: "sealed", flags })),
+    );
+    await at.store.save({ name: "v", value: "b", mode: "append" });
+    expect(at.store.info("v")).toMatchObject({ visibility: "sealed", flags });
+    await at.store.save({ name: "v", value: "c" });
+    at.store.forget();
+    expect(at.store.info("v")?.flags).toBeUndefined();
+    // A call that adds to what is sealed makes something else of it; whoever owns it does not.
+    await at.store.save({ name: "v", value: "d", mode: "append" });
+    expect(at.store.info("v")?.flags).toBeUndefined();
+    await at.store.save({ name: "v", value: "e", mode: "append", toolCallId: "c" });
+    expect(at.store.glance("v")?.flags).toEqual(["derived"]);
+  });
+
   it("stays when the value is replaced, and is another one when that is said", async () => {
     for (const first of VISIBILITIES) {
       await at.store.save({ name: "v", value: 1, visibility: first });

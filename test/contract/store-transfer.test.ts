@@ -36,8 +36,9 @@ onEveryKind((at) => {
       sources: ["mcp:x"],
     };
     const name = { base: "t", numbered: true, inputDigest: "d" };
+    const flags = ["derived", "composed"] as const;
     await store.save({ name, value: { a: [1, 2] }, ...call });
-    await store.save({ name: "of_run", value: "x", run: "r1", visibility: "sealed" });
+    await store.save({ name: "of_run", value: "x", run: "r1", visibility: "sealed", flags });
     await store.save({ name: "twice", value: 1, ttlMs: 5_000, pinned: true });
     await store.save({ name: "twice", value: "\ud800", description: "Half a character" });
     await store.save({ name: "large", value: plainTextOfBytes(100 * KIB) });

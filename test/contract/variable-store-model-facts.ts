@@ -34,6 +34,8 @@ export function infoOf({ bounds }: Model, entry: Entry) {
     scope: run === undefined ? "conversation" : "run",
   };
   const location = locationOf(value, bounds.hasBucket);
+  const flags = entry.isDerived && { flags: ["derived"] };
+  const metadataVersion = entry.changes > 0 && { metadataVersion: entry.changes };
   return {
     ...said,
     name,
@@ -44,6 +46,8 @@ export function infoOf({ bounds }: Model, entry: Entry) {
     ...times,
     ...due,
     ...told,
+    ...flags,
+    ...metadataVersion,
     location,
   };
 }

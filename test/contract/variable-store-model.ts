@@ -30,6 +30,9 @@ export interface Entry {
   expiresMs: number;
   pinned: boolean;
   description: string | undefined;
+  /** Changes of the metadata since the value was written. */
+  changes: number;
+  readonly isDerived: boolean;
 }
 
 export interface Bounds {
@@ -122,15 +125,20 @@ export class Model {
     const sources = said.sources ?? [said.tool === undefined ? "caller" : `tool:${said.tool}`];
     const wished = said.visibility ?? "model";
     const run = base === undefined ? asked : base.write.run;
+    const visibility = base
+      ? strictest(base.visibility, wished)
+      : (said.visibility ?? previous?.visibility ?? "model");
     return {
       name,
       value,
       write: run === undefined ? said : { ...said, run },
       version: 1 + (previous ?? this.tombstone(name) ?? { version: 0 }).version,
       inputDigest: undefined,
-      visibility: base
-        ? strictest(base.visibility, wished)
-        : (said.visibility ?? previous?.visibility ?? "model"),
+      visibility,
+      changes: 0,
+      isDerived:
+        base !== undefined &&
+        (base.isDerived || (said.toolCallId !== undefined && visibility !== "model")),
       sources: [...new Set([...(base?.sources ?? []), ...sources])],
       trusted: (base?.trusted ?? true) && (said.trusted ?? true),
       createdMs: previous?.createdMs ?? this.nowMs,
@@ -202,6 +210,7 @@ export class Model {
     if (ttlMs !== undefined) entry.expiresMs = ttlMs === null ? Infinity : this.nowMs + ttlMs;
     if (pinned !== undefined) entry.pinned = pinned;
     if (description !== undefined) entry.description = description;
+    entry.changes++;
     return entry;
   }
 

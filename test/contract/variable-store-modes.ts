@@ -164,9 +164,14 @@ export function changes(at: Fixture): void {
     await saveTwo();
     const { expiresAt, ...before } = at.store.info("a") ?? {};
     const pinned = at.store.update("a", { pinned: true });
-    expect(pinned).toEqual({ ...before, expiresAt, pinned: true });
+    expect(pinned).toEqual({ ...before, expiresAt, pinned: true, metadataVersion: 1 });
     const described = at.store.update("a", { description: "new", ttlMs: null });
-    expect(described).toEqual({ ...before, pinned: true, description: "new" });
+    expect(described).toEqual({
+      ...before,
+      pinned: true,
+      description: "new",
+      metadataVersion: 2,
+    });
     expect(at.store.info("a")).toEqual(described);
     expect(await at.store.read("a")).toEqual([1]);
     expect(namesOf(at.store.list())).toEqual(["a", "b"]);

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { type ModelProvider, modelFromSettings } from "../../src/edge/models/model.ts";
+import { modelKinds, modelNamed } from "../../src/edge/models/model-settings.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { scriptedModel } from "../support/scripted-model.ts";
@@ -41,8 +42,7 @@ it("says which kinds of model are built in when MODEL names another", () => {
   const settings = readSettings({ MODEL: "anthropic:one", MODEL_API_KEY: key });
   expect(failure(() => modelFromSettings(openai)(settings, env))).toEqual({
     code: "bad_configuration",
-    message:
-      "MODEL names a kind of model that is not built into this Worker; there are: demo, openai:<model>.",
+    message: "MODEL must be one of demo, openai:<model>.",
   });
 });
 
@@ -55,7 +55,7 @@ it.each([
   { MODEL: "gemini:one", MODEL_API_KEY: key },
   { MODEL: "openai:one", MODEL_API_KEY: key, MODEL_BASE_URL: `file:///${key}` },
 ])("does not take %j, and says so without any value", (given) => {
-  const failed = failure(() => readSettings(given));
+  const failed = failure(() => modelNamed(readSettings(given), modelKinds));
   expect(failed?.code).toBe("bad_configuration");
   expect(failed?.message).toMatch(/^MODEL(?:_API_KEY|_BASE_URL)? must be /);
   expect(failed?.message).not.toContain(key);
@@ -66,5 +66,17 @@ it.each([
   { MODEL: "anthropic:one", MODEL_API_KEY: key },
   { MODEL: "openai-compatible:one", MODEL_BASE_URL: "http://localhost:1/v1" },
 ])("takes %j", (given) => {
-  expect(readSettings(given)).toMatchObject(given);
+  const settings = readSettings(given);
+  expect(settings).toMatchObject(given);
+  const [kind] = given.MODEL.split(":");
+  expect(modelNamed(settings, modelKinds)?.kind).toBe(kind);
+});
+
+it("reads any MODEL for an application that makes its model itself", () => {
+  for (const MODEL of ["bedrock:one", "anthropic:one", "fast"]) {
+    expect(readSettings({ MODEL }).MODEL).toBe(MODEL);
+  }
+  const gemini: ModelProvider = { name: "gemini", model: () => scriptedModel([]) };
+  const model = modelFromSettings(gemini)(readSettings({ MODEL: "gemini:one" }), env);
+  expect(model).toMatchObject({ provider: "scripted" });
 });

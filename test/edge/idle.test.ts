@@ -115,9 +115,12 @@ describe("a conversation that nobody uses", () => {
   });
 });
 
-/** Has its conversation been idle for a tenth of a second? */
-function isOver({ storage }: DurableObjectState): boolean {
-  const { at } = storage.sql.exec<{ at: number }>("SELECT max(at) AS at FROM event").one();
+/** Has its conversation been idle for a tenth of a second, or been deleted for it? */
+function isOver({ storage: { sql } }: DurableObjectState): boolean {
+  if (sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'event'").toArray().length === 0) {
+    return true;
+  }
+  const { at } = sql.exec<{ at: number }>("SELECT max(at) AS at FROM event").one();
   return Date.now() > at + 100;
 }
 

@@ -4,6 +4,7 @@ import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { History } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
+import { readLines } from "../../src/turn/log/log-lines.ts";
 import { recoveryDelayMs } from "../../src/turn/log/recovery.ts";
 import type { ApprovalResponse } from "../../src/turn/waiting-calls.ts";
 import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
@@ -58,6 +59,13 @@ export class SimulatedObject {
     if (this.store.hasGarbage()) void this.store.sweep();
   }
 
+  /** Tries of the turn in a row without anything achieved, were this one to die now. */
+  get deathsIfItDies(): number {
+    if (this.journal.head()?.isOpen !== true) return 0;
+    const read = { onAttempt: () => undefined, onFrame: () => undefined };
+    return readLines(this.journal.read(), read).deaths;
+  }
+
   die(): void {
     this.#isDead = true;
   }
@@ -110,6 +118,7 @@ export class SimulatedObject {
       journal: this.journal,
       log: this.log,
       conversation: "simulated",
+      keyPrefix: "simulated",
       now: () => world.clock.nowMs,
       newId: () => world.newId("id"),
       signal: this.#stopping.signal,

@@ -80,6 +80,7 @@ function disturbanceFrom(random: Random, waits: number): Disturbance {
   let crashes = 0;
   let untilStop = random.chance(STOPPED) ? random.between(0, waits) : -1;
   return {
+    sparesLastTry: true,
     stops: () => untilStop-- === 0,
     crashes: () => {
       const isTime = crashes < wanted && random.chance(probability);

@@ -30,6 +30,7 @@
  * to such a step (`isRaced`, where it can happen), the promises hold behind it as well.
  */
 
+import * as limits from "../../src/limits.ts";
 import type { TurnResult } from "../../src/turn/turn.ts";
 import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import { type ApprovalResponse, waitingCalls } from "../../src/turn/waiting-calls.ts";
@@ -47,6 +48,8 @@ export interface Disturbance {
   crashes(steps: number): boolean;
   /** Whether a crash loses what nobody was promised. */
   loses(): boolean;
+  /** No crash comes in a try after which the turn would be given up. */
+  readonly sparesLastTry?: true;
   /** Whether somebody stops the turn, asked at the same places while it runs. */
   stops?(): boolean;
 }
@@ -85,6 +88,8 @@ class Simulation {
   readonly #client = new Client();
   #crashes = 0;
   #waits = 0;
+  /** Tries in a row that have died without progress. */
+  #deaths = 0;
   #steps = 0;
   readonly #delays: number[] = [];
 
@@ -207,13 +212,18 @@ class Simulation {
       if (world.isWaitedFor) {
         patience = PATIENCE;
         this.#waits++;
-        if (this.#disturbance.crashes(this.#steps++)) return false;
+        if (this.#disturbance.crashes(this.#steps++) && !this.#isSpared) return false;
         world.release();
       } else if (patience-- <= 0) {
         must(world.clock.skip(), "R7: the turn hangs");
         patience = PATIENCE;
       }
     }
+  }
+
+  get #isSpared(): boolean {
+    const { sparesLastTry = false } = this.#disturbance;
+    return sparesLastTry && this.#object.deathsIfItDies >= limits.maxTurnDeaths;
   }
 
   async #crash(): Promise<void> {
@@ -224,8 +234,12 @@ class Simulation {
     this.#delays.push(...this.#object.delays);
     this.#object.die();
     this.#world.crash();
-    database.crash(this.#random, this.#disturbance.loses());
+    // A commit that is lost in the last try would make it one without progress.
+    const { sparesLastTry = false } = this.#disturbance;
+    const keepsAll = sparesLastTry && this.#deaths >= limits.maxTurnDeaths - 1;
+    database.crash(this.#random, this.#disturbance.loses() && !keepsAll);
     this.#object = new SimulatedObject(this.#world, this.#plan);
+    this.#deaths = this.#object.deathsIfItDies;
   }
 }
 

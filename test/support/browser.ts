@@ -1,10 +1,10 @@
-import chromium from "@sparticuz/chromium";
 import {
   type Browser,
   type BrowserContext,
   chromium as playwright,
   type Page,
 } from "playwright-core";
+import { chromiumPath } from "./chromium.ts";
 
 export interface PageOptions {
   readonly width?: number;
@@ -36,7 +36,7 @@ export interface TestBrowser {
 /** A real Chromium, from a package; it draws without a graphics card. */
 export async function startBrowser(): Promise<TestBrowser> {
   const browser: Browser = await playwright.launch({
-    executablePath: await chromium.executablePath(),
+    executablePath: await chromiumPath(),
     // Not the arguments that its package has for other places: they turn off what guards a page.
     args: ["--no-sandbox", "--headless=shell"],
   });

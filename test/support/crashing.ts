@@ -91,7 +91,13 @@ export class Crashing {
 
   /** The process has ended, and another begins and goes on. */
   async recover(...steps: readonly Step[]) {
-    const { journal } = this.crash();
+    this.crash();
+    return this.retry(...steps);
+  }
+
+  /** The same process tries again. */
+  async retry(...steps: readonly Step[]) {
+    const { journal } = this.#process;
     const log = this.#newLog();
     const remains = log.recover(journal);
     const running = recoverTurn(this.#options(log, steps), remains);
@@ -143,6 +149,7 @@ export class Crashing {
       log,
       leases: this.leases,
       conversation: "c",
+      keyPrefix: "c",
       now: () => this.nowMs,
       newId: () => `id_${++this.#ids}`,
       signal: new AbortController().signal,

@@ -10,6 +10,8 @@ export class EventReader {
   readonly #reader: ReadableStreamDefaultReader<string>;
   #text = "";
   readonly comments: string[] = [];
+  /** Ids of turns that began while it read, or ran when it began to. */
+  readonly turns: string[] = [];
 
   constructor(response: Response) {
     expect(response.status).toBe(200);
@@ -26,8 +28,10 @@ export class EventReader {
       if (end >= 0) {
         const frame = this.#text.slice(0, end);
         this.#text = this.#text.slice(end + 2);
-        if (!frame.startsWith(":")) return eventIn(frame);
-        this.comments.push(frame);
+        const [, turn] = /^event: turn\ndata: {"turn":"([^"]+)"}$/.exec(frame) ?? [];
+        if (turn !== undefined) this.turns.push(turn);
+        else if (frame.startsWith(":")) this.comments.push(frame);
+        else return eventIn(frame);
         continue;
       }
       const read = await this.#reader.read();

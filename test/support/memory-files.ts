@@ -12,7 +12,7 @@ export class MemoryFiles implements Files {
   write(
     path: string,
     { mediaType, ...content }: Parameters<Files["write"]>[1],
-    { visibility, sources, trusted, expected, addition }: FileWrite,
+    { visibility, sources, trusted, flags, expected, addition }: FileWrite,
   ) {
     this.onWrite(path);
     const version = this.stored.get(filePathIn(path))?.version ?? null;
@@ -22,6 +22,7 @@ export class MemoryFiles implements Files {
       visibility: visibility ?? "model",
       sources: sources ?? [],
       trusted: trusted ?? true,
+      ...(flags === undefined ? {} : { flags }),
     };
     this.stored.set(path, {
       text,

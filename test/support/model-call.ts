@@ -1,5 +1,6 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { LanguageModel, ModelMessage, ToolSet, UIMessageChunk } from "ai";
+import type { LanguageModel, LanguageModelUsage, ModelMessage, ToolSet, UIMessageChunk } from "ai";
+import { addLanguageModelUsage } from "ai/internal";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SavingsCounter } from "../../src/turn/spend/savings.ts";
 import {
@@ -25,7 +26,9 @@ export interface CallOptions extends Partial<
 }
 
 export interface Call {
-  readonly result?: CallModelResult;
+  readonly result?: CallModelResult & Pick<Call, "usage">;
+  /** Of all tries, as far as the provider told it. */
+  readonly usage: LanguageModelUsage | undefined;
   /** What it threw. */
   readonly error?: unknown;
   /** Written and not taken back. */
@@ -47,6 +50,7 @@ export async function callWith(options: CallOptions): Promise<Call> {
   const log: UIMessageChunk[] = [];
   const delaysMs: number[] = [];
   const savings = new SavingsCounter(new MemoryStore());
+  let usage: LanguageModelUsage | undefined;
   const context: CallModelOptions = {
     model: options.model ?? model,
     instructions: "Be brief.",
@@ -57,6 +61,12 @@ export async function callWith(options: CallOptions): Promise<Call> {
     write: (chunk) => {
       log.push(chunk);
       return options.write?.(chunk);
+    },
+    onUsage: (more) => {
+      usage =
+        usage === undefined || more === undefined
+          ? (more ?? usage)
+          : addLanguageModelUsage(usage, more);
     },
     sleep: async (delayMs) => {
       delaysMs.push(delayMs);
@@ -69,8 +79,8 @@ export async function callWith(options: CallOptions): Promise<Call> {
   const kept = () => log.slice(log.findLastIndex(({ type }) => type === "reset-step") + 1);
   try {
     const result = await callModel(context, messages);
-    return { result, chunks: kept(), ...about };
+    return { result: { ...result, usage }, usage, chunks: kept(), ...about };
   } catch (error) {
-    return { error, chunks: kept(), ...about };
+    return { error, usage, chunks: kept(), ...about };
   }
 }

@@ -1,9 +1,9 @@
 import { createExecutionContext, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { ByrefError } from "../../src/errors.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { ConversationObject } from "../../src/edge/conversation.ts";
 import { type Call, ORIGIN } from "./edge.ts";
+import { remoteOf } from "./remote-of.ts";
 
 export interface OwnRuntime {
   /** Calls the Worker; every conversation id leads to the one object. */
@@ -52,9 +52,11 @@ function run<Result>(
   const id = name === undefined ? CONVERSATIONS.newUniqueId() : CONVERSATIONS.idFromName(name);
   // Without settings it is the one object, of which what is made once is known.
   const ownEnv = more === undefined ? env : ({ ...env, ...more } as Cloudflare.Env);
-  return runInDurableObject(CONVERSATIONS.get(id), (_, state) => {
+  return runInDurableObject(CONVERSATIONS.get(id), (deployed, state) => {
     const { worker, Conversation } = runtimeOf({});
     let conversation = new Conversation(state, ownEnv);
+    // The platform calls the deployed object's handler; the alarm is this one's.
+    Object.assign(deployed, { alarm: () => conversation.alarm() });
     let ready: Promise<unknown> = Promise.resolve();
     // As the platform does, until the constructor is done.
     const remote = remoteOf(async () => {
@@ -80,26 +82,4 @@ function run<Result>(
       },
     });
   });
-}
-
-/** Methods as a stub has them: each gives a promise, and what is thrown keeps its own properties. */
-function remoteOf(conversation: () => Promise<ConversationObject>): object {
-  return new Proxy(
-    {},
-    {
-      get: (_, method) => {
-        if (method === "then") return undefined;
-        return async (...parameters: readonly unknown[]) => {
-          const target = await conversation();
-          if (method === "fetch") {
-            const [url, init] = parameters as [string, RequestInit | undefined];
-            return target.fetch(new Request(url, init));
-          }
-          const found: unknown = Reflect.get(target, method);
-          if (typeof found !== "function") throw new ByrefError("internal", String(method));
-          return structuredClone(await Reflect.apply(found, target, parameters));
-        };
-      },
-    },
-  );
 }

@@ -29,7 +29,7 @@ type Given = Pick<PlanRunOptions, "checked" | "record" | "store" | "tools">;
 export const planRun = (given: Given & Partial<PlanRunOptions>): PlanRun =>
   new PlanRun({
     effectsOf: () => "once",
-    conversation: "c",
+    keyPrefix: "c",
     signal: new AbortController().signal,
     commit: (work) => void work(),
     ...given,

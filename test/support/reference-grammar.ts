@@ -294,10 +294,10 @@ export const variableSet: fc.Arbitrary<Variables> = fc.oneof(
 // ---------------------------------------------------------------------------------------------
 // For millions of texts
 
-type Random = () => number;
+export type Random = () => number;
 
 /** mulberry32: 32 bits of state are enough, and it is fast. */
-function randomFrom(seed: number): Random {
+export function randomFrom(seed: number): Random {
   let state = seed | 0;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -307,7 +307,7 @@ function randomFrom(seed: number): Random {
   };
 }
 
-function pick<Choice>(random: Random, choices: readonly Choice[]): Choice {
+export function pick<Choice>(random: Random, choices: readonly Choice[]): Choice {
   return choices[Math.floor(random() * choices.length)] as Choice;
 }
 

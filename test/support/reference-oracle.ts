@@ -277,7 +277,7 @@ function fenceOpenedBy(line: string): Fence | undefined {
 }
 
 function closesFence(line: string, fence: Fence): boolean {
-  const run = /^[ \t>]*(`{3,}|~{3,})$/.exec(line)?.[1];
+  const run = /^[ \t>]*(`{3,}|~{3,})[ \t]*$/.exec(line)?.[1];
   return run !== undefined && run.charAt(0) === fence.mark && run.length >= fence.length;
 }
 
@@ -306,16 +306,54 @@ function inCode(source: string, position: number): boolean {
 // ---------------------------------------------------------------------------------------------
 // URLs, judged on the output
 
-/** A start of a URL at a word start, and nothing that ends a URL from there to the end. */
-function bareUrlIsOpen(output: string): boolean {
-  const open =
-    /(?<![A-Za-z0-9_])(?:http:|https:|ws:|wss:|ftp:|mailto:|data:|javascript:|tel:|sms:|file:|\/\/|www\.)[^ \t\n\f\r<>"]*$/i;
-  return open.test(output);
+const SCHEME_OR_HOST =
+  /\/\/|www\.|[a-z\x80-\uffff]{11}\.|(?<![a-z0-9\x80-\uffff])(?:https?|wss?|ftp|mailto|data|javascript|tel|sms|file):/i;
+const ADDRESS = /[a-z0-9._+;:&=$,\x80-\uffff-]@|<[^>\f]*@/i;
+const FOOTNOTE = /\[\^/;
+const ENTITY = /&#|&(?:sol|colon|period|commat);/i;
+/** A name with a dot and two letters after it, and what may follow a host in a URL. */
+const HOST =
+  /[a-z0-9._+;:&=$,\x80-\uffff-]\.(?:[0-9-]|[a-z\x80-\uffff]+[0-9-])*[a-z\x80-\uffff]{2,}[/?#:]/i;
+
+/** Where a URL in the last word could begin: after the last tag that every renderer takes for one. */
+function wordStart(output: string): number {
+  const start = output.search(/[^ \t\n\r]*$/);
+  for (let end = output.length; end > start; end -= 1) {
+    if (output[end - 1] !== ">") continue;
+    const opening = output.lastIndexOf("<", end - 1);
+    if (opening >= 0 && isPlainTag(output.slice(opening, end)) && mayBeTag(output, opening)) {
+      return end;
+    }
+  }
+  return start;
 }
 
-/** After `](` and white space, a `<` with neither an unescaped `>` nor a line break behind it. */
-function angleDestinationIsOpen(output: string): boolean {
-  return /\]\([ \t\n\f\r]*<(?:[^>\n\r\\]|\\[^\n\r]|\\$)*$/.test(output);
+function isPlainTag(tag: string): boolean {
+  const attribute = / [a-z-]+=(?:"[^"`$<>\\[\]|\n\r]*"|'[^'`$<>\\[\]|\n\r]*')/;
+  return tag.length <= 512 && new RegExp(`^<[a-z]+(?:${attribute.source})*>$`, "i").test(tag);
+}
+
+function mayBeTag(output: string, opening: number): boolean {
+  const before = output.slice(0, opening);
+  return !isEscapedAt(output, opening) && !urlIsOpen(before);
+}
+
+function bareUrlIsOpen(output: string): boolean {
+  const word = output.slice(wordStart(output)).replaceAll("\\", "");
+  const openings = [SCHEME_OR_HOST, ADDRESS, FOOTNOTE, ENTITY, HOST];
+  return openings.some((opening) => opening.test(word));
+}
+
+/** An odd number of backslashes stands directly before. */
+function isEscapedAt(text: string, position: number): boolean {
+  return (/\\*$/.exec(text.slice(0, position))?.[0].length ?? 0) % 2 === 1;
+}
+
+/** After `](`, blanks and marks of quotes, a `<` that no `>` before a `)` or a blank has closed. */
+function angleDestinationIsOpen(inside: string): boolean {
+  if (hasEmptyLine(inside)) return false;
+  const rest = /^[ \t\f]*(?:(?:\r\n|\n|\r)[ \t\f>]*)*<([^\n\r]*)$/.exec(inside)?.[1];
+  return rest !== undefined && !/(?<!\\)(?:\\\\)*>[) \t\f]/.test(rest);
 }
 
 /** Whether the text that follows a `](` has not yet come to the parenthesis that closes it. */
@@ -325,8 +363,8 @@ function destinationIsOpen(inside: string): boolean {
   let depth = 1;
   for (let position = 0; position < inside.length; position += 1) {
     const character = inside.charAt(position);
-    if (/^\\[\\()]/.test(inside.slice(position))) position += 1;
-    else if (character === "(") depth += 1;
+    if (isEscapedAt(inside, position)) continue;
+    if (character === "(") depth += 1;
     else if (character === ")") depth -= 1;
     if (depth === 0) return false;
   }
@@ -334,33 +372,145 @@ function destinationIsOpen(inside: string): boolean {
 }
 
 function anyDestinationIsOpen(output: string): boolean {
-  for (let position = 0; position < output.length; position += 1) {
-    const here = output.startsWith("](", position);
-    if (here && destinationIsOpen(output.slice(position + 2))) return true;
+  return [...output.matchAll(/\]\(/g)].some(({ index }) => {
+    const inside = output.slice(index + 2);
+    return destinationIsOpen(inside) || angleDestinationIsOpen(inside);
+  });
+}
+
+/** Where blocks may begin: at each line, and behind each label with its colon. */
+function blockStarts(output: string): number[] {
+  const starts = [0];
+  for (const { index, 0: lineBreak } of output.matchAll(/\r\n|\n|\r/g)) {
+    starts.push(index + lineBreak.length);
   }
-  return false;
+  for (const start of starts) {
+    const opening = /^[ \t\f>*+|0-9.)-]*\[/.exec(output.slice(start));
+    const end = opening === null ? undefined : labelEnd(output, start + opening[0].length);
+    if (end !== undefined && !starts.includes(end)) starts.push(end);
+  }
+  return starts;
+}
+
+/** The position behind `]:` where a label that begins at `start` has these at its end. */
+function labelEnd(output: string, start: number): number | undefined {
+  for (let end = start; end < output.length; end += 1) {
+    if (output[end] !== "]" || isEscapedAt(output, end)) continue;
+    const isLabel = output[end + 1] === ":" && !hasEmptyLine(output.slice(start, end));
+    return isLabel ? end + 2 : undefined;
+  }
+  return undefined;
 }
 
 function definitionIsOpen(output: string): boolean {
-  return /^ {0,3}\[(?:\\[^]|[^[\]\\])+\]:/.test(lastLine(output));
+  return blockStarts(output)
+    .filter((start) => output.slice(0, start).endsWith("]:"))
+    .some((start) => /^[ \t\f\r\n]*[^\r\n]*$/.test(output.slice(start)));
+}
+
+/** HTML's names of where in a tag a character is; "unending": in quotes that may have no end. */
+type Place =
+  | "name"
+  | "before attribute"
+  | "attribute"
+  | "before value"
+  | "value"
+  | '"'
+  | "'"
+  | "comment"
+  | "unending";
+
+function isRawAfter(before: string): boolean {
+  const raw = /<(?:pre|textarea|code|kbd)[^a-z\x80-\uffff]/i;
+  return /<[!?]/.test(before) || raw.test(before.replaceAll("\\", ""));
+}
+
+function isNestedAfter(before: string): boolean {
+  return blockStarts(before).some((start) => /^[ \t\f]*[>*+|0-9.)-]/.test(before.slice(start)));
+}
+
+function isHtmlAfter(before: string): boolean {
+  const paragraph = before.split(/(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)+/).at(-1) ?? "";
+  return blockStarts(before).some(
+    (start) =>
+      start >= before.length - paragraph.length && /^[ \t\f>*+|0-9.)-]*</.test(before.slice(start)),
+  );
+}
+
+function isAtBlockStart(before: string): boolean {
+  return blockStarts(before).some((start) => /^[ \t\f>*+|0-9.)-]*$/.test(before.slice(start)));
+}
+
+/** Where one character leads from one place in a tag; undefined behind the tag. */
+function nextPlace(place: Place, character: string): Place | undefined {
+  const isBlank = /[ \t\f\r\n]/.test(character);
+  if (place === "unending") return place;
+  if (place === '"' || place === "'") return character === place ? "before attribute" : place;
+  if (character === ">") return undefined;
+  if (place === "comment") return place;
+  if (place === "value") return isBlank ? "before attribute" : place;
+  if (place === "before value") {
+    if (isBlank) return place;
+    return character === '"' || character === "'" ? character : "value";
+  }
+  if (character === "/") return "before attribute";
+  if (place === "name") return isBlank ? "before attribute" : place;
+  if (isBlank) return place;
+  return character === "=" && place === "attribute" ? "before value" : "attribute";
+}
+
+/** Places in which a tag that opens at `start` may be at the output's end. */
+function placesInTag(output: string, start: number): Set<Place> {
+  let places = new Set<Place>([/[!?]/.test(output.charAt(start + 1)) ? "comment" : "name"]);
+  for (let position = start + 2; position < output.length; position += 1) {
+    const [before, character] = [output.slice(0, position), output.charAt(position)];
+    if (output.slice(0, position + 1).endsWith("\r\n")) continue;
+    if (character === ">" && isNestedAfter(before) && isAtBlockStart(before)) continue;
+    const next = new Set<Place>();
+    for (const place of isLineBreak(character) ? withUnending(places, before, character) : places) {
+      const to = nextPlace(place, character);
+      if (to !== undefined) next.add(to);
+    }
+    places = isLineBreak(character) ? behindLine(next, before + character) : next;
+  }
+  return places;
+}
+
+/** A line break may be the end of the block, and then the quote that would end a value is escaped. */
+function withUnending(places: Set<Place>, before: string, character: string): Set<Place> {
+  const isEmpty = hasEmptyLine(before.slice(-2) + character);
+  const endsBlock =
+    isRawAfter(before + character) || (isHtmlAfter(before) && (isEmpty || isNestedAfter(before)));
+  const isQuoted = places.has('"') || places.has("'");
+  return endsBlock && isQuoted ? new Set([...places, "unending" as const]) : places;
+}
+
+function behindLine(places: Set<Place>, before: string): Set<Place> {
+  if (!hasEmptyLine(before.slice(-3)) || !/[\r\n]$/.test(before) || isRawAfter(before))
+    return places;
+  return new Set([...places].filter((place) => place === "unending"));
 }
 
 function tagIsOpen(output: string): boolean {
-  for (let position = 0; position < output.length; position += 1) {
-    const rest = output.slice(position);
-    if (/^<[A-Za-z/!]/.test(rest) && !rest.includes(">") && !hasEmptyLine(rest)) return true;
-  }
-  return false;
+  // Code may make a URL of anything that follows.
+  if (/<(?:script|style)[^a-z\x80-\uffff]/i.test(output.replaceAll("\\", ""))) return true;
+  return [...output.matchAll(/<(?=[A-Za-z/!?])/g)].some(
+    ({ index }) => placesInTag(output, index).size > 0,
+  );
 }
 
 function urlIsOpen(output: string): boolean {
   return (
     bareUrlIsOpen(output) ||
     anyDestinationIsOpen(output) ||
-    angleDestinationIsOpen(output) ||
     definitionIsOpen(output) ||
     tagIsOpen(output)
   );
+}
+
+/** Directly before an `@`, a reference would be part of an address. */
+function isInUrl(output: string, text: string, end: number): boolean {
+  return text.charAt(end) === "@" || urlIsOpen(output);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -451,7 +601,8 @@ function printInAnswer(text: string, match: Match, value: Json): string {
 type Rules = {
   syntaxes: InputSyntax[];
   variables: Variables;
-  isClosed: (text: string, position: number, output: string) => boolean;
+  /** `end`: behind the reference. */
+  isClosed: (text: string, position: number, output: string, end: number) => boolean;
   print: (text: string, match: Match, value: Json) => string;
   /** What stands for a known name whose path is missing. */
   missing: (written: string) => string;
@@ -473,7 +624,7 @@ function resolvableAt(text: string, position: number, output: string, rules: Rul
   const match = knownReferenceAt(text, escaped ? position + 1 : position, rules);
   if (match === undefined) return undefined;
   if (match.syntax === "dollar" && (before === "$" || isWordCharacter(before))) return undefined;
-  return rules.isClosed(text, position, output) ? undefined : { match, escaped };
+  return rules.isClosed(text, position, output, match.end) ? undefined : { match, escaped };
 }
 
 /** What one position prints, and where reading goes on. */
@@ -507,9 +658,9 @@ export function expandOracle(
   return walk(text, {
     syntaxes: options.syntaxes ?? ["dollar"],
     variables,
-    isClosed: (source, position, output) =>
+    isClosed: (source, position, output, end) =>
       (options.inCode !== true && inCode(source, position)) ||
-      (options.inUrls !== true && urlIsOpen(output)),
+      (options.inUrls !== true && isInUrl(output, source, end)),
     print: printInAnswer,
     missing: (written) => written,
   });

@@ -26,6 +26,7 @@ export interface Run {
   /** As the ready line has it; never resolves without one. */
   readonly readyUrl: Promise<string>;
   readonly port: number;
+  readonly pid: number;
   readonly stateDir: string;
   readonly exited: Promise<Exit>;
   /** All that it wrote so far, to both streams. */
@@ -92,7 +93,7 @@ export async function launch(env: Environment): Promise<Run> {
     if (exit === undefined) throw new Error(`${signal} did not stop the server.\n${output()}`);
     return { ...exit, survivors: survivors.length };
   };
-  return { port, stateDir, exited, output, readyUrl, stop };
+  return { port, pid: child.pid ?? 0, stateDir, exited, output, readyUrl, stop };
 }
 
 function listen(child: ChildProcess): { output: () => string; readyUrl: Promise<string> } {

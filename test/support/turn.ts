@@ -113,6 +113,7 @@ export class Conversation {
       journal: this.journal,
       log: new TurnLog({ now: () => this.nowMs }),
       conversation: "test",
+      keyPrefix: "test",
       spendLimits: this.#spendLimits,
       leases: this.#leases,
       facilities: this.#facilities,

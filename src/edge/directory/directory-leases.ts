@@ -33,7 +33,7 @@ function leasesFrom(place: ObjectContext, limits: TenantLimits): LeaseOffice {
     call: (directory: RemoteDirectory) => Promise<Answer>,
   ): Promise<Answer | undefined> => {
     for (const delayMs of delaysMs) {
-      await pause(delayMs, NEVER);
+      await pause(delayMs);
       try {
         return await askDirectory(place, call);
       } catch (error) {
@@ -56,7 +56,6 @@ function leasesFrom(place: ObjectContext, limits: TenantLimits): LeaseOffice {
   };
 }
 
-const NEVER = new AbortController().signal;
 /** Before each try. */
 const TAKE_DELAYS_MS = [0, 200, 1_000];
 const SETTLE_DELAYS_MS = [0, 1_000, 10_000, 60_000];

@@ -20,7 +20,9 @@ export function doorBySettings(jwt: Door = unknownDoor): Door {
       case "jwt":
         return jwt(request, settings);
       default:
-        throw unauthorized("AUTH is not set, so nobody may come in; set it to bearer or jwt.");
+        throw unauthorized(
+          "AUTH is not set, so every request is refused. Set it to bearer or jwt; for local work, write AUTH=none into .dev.vars.",
+        );
     }
   };
 }

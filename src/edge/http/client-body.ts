@@ -2,10 +2,8 @@ import type { MiddlewareHandler } from "hono";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { AppEnv } from "../app.ts";
+import { type PieceReader, pieceReader } from "./piece-reader.ts";
 import { problem } from "./problem.ts";
-
-/** What is read of a body at once. The same memory serves for all of it. */
-const PIECE_BYTES = 16_384;
 
 /**
  * Gives up a request whose body is too large, stops, or trickles: whoever reads it (`context.var.body`)
@@ -50,7 +48,7 @@ export class ClientBody {
   /** Once, one after the other: each is overwritten by the next. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     if (this.#body === null) return;
-    const read = this.#reading(reusing(this.#body) ?? this.#body.getReader());
+    const read = this.#reading(pieceReader(this.#body));
     for (let piece = await read(); piece !== undefined; piece = await read()) yield piece;
   }
 
@@ -89,31 +87,6 @@ export class ClientBody {
     this.#bytes = 0;
     this.#waitedMs = 0;
   }
-}
-
-interface PieceReader {
-  read(): Promise<{ readonly value?: Uint8Array | undefined }>;
-  cancel(reason?: unknown): Promise<void>;
-}
-
-/** Reads into the same memory again and again; undefined for a stream that hands out memory of its own. */
-function reusing(body: ReadableStream<Uint8Array>): PieceReader | undefined {
-  let reader: ReadableStreamBYOBReader;
-  try {
-    reader = body.getReader({ mode: "byob" });
-  } catch {
-    return undefined;
-  }
-  let buffer: ArrayBufferLike = new ArrayBuffer(PIECE_BYTES);
-  return {
-    read: async () => {
-      const { done, value } = await reader.read(new Uint8Array(buffer));
-      if (done) return {};
-      buffer = value.buffer;
-      return { value };
-    },
-    cancel: (reason) => reader.cancel(reason),
-  };
 }
 
 function tooLarge(maxBytes: number): ByrefError {

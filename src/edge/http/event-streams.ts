@@ -3,16 +3,24 @@ import type { ConversationEvent, EventPage } from "../../turn/log/event-log.ts";
 
 type ListEvents = (options: { readonly after: number; readonly limit: number }) => EventPage;
 
+interface Opening {
+  /** The id of the last event that the reader has. */
+  readonly after: number;
+  /** The one that runs. */
+  readonly turn?: string | undefined;
+}
+
 /** Those who read a conversation's events as they happen; it need not be there yet. */
 export class EventStreams {
   readonly #readers = new Set<EventReader>();
 
   /**
    * The events above `after` as server-sent events, then those to come, for as long as somebody reads.
-   * One who reads too slowly is cut off, and goes on from the last id that it has.
+   * One who reads too slowly is cut off, and goes on from the last id that it has. The events of a turn are
+   * written when it ends, so a frame `turn`, without an id, says that one runs.
    */
-  open(list: ListEvents, after: number): Response {
-    const reader = new EventReader(list, after);
+  open(list: ListEvents, opening: Opening): Response {
+    const reader = new EventReader(list, opening);
     const body = new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
@@ -30,6 +38,11 @@ export class EventStreams {
     });
   }
 
+  /** A turn begins. */
+  begin(turn: string): void {
+    for (const reader of this.#readers) reader.begin(turn);
+  }
+
   /** Events that have just been written. */
   show(events: readonly ConversationEvent[]): void {
     for (const reader of this.#readers) reader.show(events);
@@ -44,6 +57,7 @@ export class EventStreams {
 class EventReader {
   readonly #list: ListEvents;
   readonly #encoder = new TextEncoder();
+  readonly #turn: string | undefined;
   #last: number;
   /** False as long as there are older events that were not sent. */
   #isLive = false;
@@ -51,8 +65,9 @@ class EventReader {
   #timer: ReturnType<typeof setInterval> | undefined;
   #onStop: () => void = () => undefined;
 
-  constructor(list: ListEvents, after: number) {
+  constructor(list: ListEvents, { after, turn }: Opening) {
     this.#list = list;
+    this.#turn = turn;
     this.#last = after;
   }
 
@@ -62,6 +77,11 @@ class EventReader {
     this.#timer = setInterval(() => this.#send(": waiting\n\n"), limits.keepAliveMs);
     // Headers leave with the first bytes.
     this.#send(": events\n\n");
+    if (this.#turn !== undefined) this.begin(this.#turn);
+  }
+
+  begin(turn: string): void {
+    this.#send(`event: turn\ndata: ${JSON.stringify({ turn })}\n\n`);
   }
 
   /** Sends the next of the older events; live ones follow the last of them. */

@@ -1,4 +1,4 @@
-import { ByteBuffer } from "./byte-buffer.ts";
+import { ByteBuffer } from "../../value/byte-buffer.ts";
 
 /** What is held of a body that comes in pieces: `ByteBuffer` holds all of it. */
 export type Holding = Pick<ByteBuffer, "add" | "size" | "text">;

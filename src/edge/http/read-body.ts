@@ -2,9 +2,11 @@ import type { Context } from "hono";
 import { ByrefError, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { requireJson } from "../../value/require-json.ts";
+import { clip } from "../../value/characters.ts";
 import { parsedJson, type Json } from "../../value/json.ts";
+import { type MediaType, parseMediaType } from "../../value/media-type.ts";
 import type { AppEnv } from "../app.ts";
-import { ByteBuffer } from "./byte-buffer.ts";
+import { ByteBuffer } from "../../value/byte-buffer.ts";
 import { type Holding, LastMessage } from "./last-message.ts";
 import { requireMessageSize } from "./message-size.ts";
 
@@ -34,10 +36,19 @@ export async function readText(
 
 /** Throws `unsupported_media_type`. */
 export function requireJsonType(request: Request): void {
-  const type = mediaTypeOf(request);
-  if (type === "application/json") return;
-  const message = `The body's content type is ${type || "missing"}; send application/json.`;
-  throw new ByrefError("unsupported_media_type", message);
+  if (mediaTypeOf(request)?.essence === "application/json") return;
+  throw unsupportedType(request, "send application/json.");
+}
+
+/** Undefined if the content type is missing, or not a media type. */
+export function mediaTypeOf({ headers }: Request): MediaType | undefined {
+  return parseMediaType(headers.get("content-type") ?? "");
+}
+
+export function unsupportedType({ headers }: Request, advice: string): ByrefError {
+  const type = headers.get("content-type") || "missing";
+  const message = `The body's content type is ${clip(type, limits.maxMediaTypeChars)}; ${advice}`;
+  return new ByrefError("unsupported_media_type", message);
 }
 
 /** Throws `bad_json`, `limit_exceeded` (too deep) or `bad_value` (a number that no number can hold). */
@@ -53,10 +64,4 @@ function parsed(text: string): Json {
   } catch (error) {
     throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
   }
-}
-
-/** The content type without its parameters, in lower case; empty if there is none. */
-export function mediaTypeOf(request: Request): string {
-  const [type = ""] = (request.headers.get("content-type") ?? "").split(";");
-  return type.trim().toLowerCase();
 }

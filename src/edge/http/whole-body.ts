@@ -1,7 +1,10 @@
 import { ByrefError } from "../../errors.ts";
+import { pieceReader } from "./piece-reader.ts";
 
 /** Tells the object how the body ends. */
 const END_HEADER = "x-byref-end";
+/** Of a UUID. */
+const END_BYTES = 36;
 
 /**
  * What the Worker sends to the object of a body that a client sends. Of one that breaks off the object would
@@ -31,8 +34,8 @@ export function withEnd(pieces: AsyncIterable<Uint8Array>): {
  * signal's reason as soon as that is aborted, also while nothing comes.
  */
 export function untilEnd(request: Request, signal: AbortSignal): ReadableStream<Uint8Array> {
-  const reader = (request.body ?? emptyStream()).getReader();
   const body = new Ending(new TextEncoder().encode(request.headers.get(END_HEADER) ?? ""));
+  const reader = pieceReader(request.body ?? emptyStream(), END_BYTES);
   const cancel = (reason: unknown) => reader.cancel(reason).catch(() => undefined);
   return new ReadableStream<Uint8Array>(
     {
@@ -46,13 +49,13 @@ export function untilEnd(request: Request, signal: AbortSignal): ReadableStream<
       },
       async pull(controller) {
         for (;;) {
-          const read = await reader.read();
+          const { value } = await reader.read();
           if (signal.aborted) return;
-          if (read.done) {
+          if (value === undefined) {
             body.requireEnd();
             return controller.close();
           }
-          const bytes = body.take(read.value);
+          const bytes = body.take(value);
           if (bytes.length > 0) return controller.enqueue(bytes);
         }
       },
@@ -71,10 +74,11 @@ class Ending {
     this.#end = end;
   }
 
-  take(bytes: Uint8Array): Uint8Array {
-    const all = new Uint8Array(this.#held.length + bytes.length);
-    all.set(this.#held);
-    all.set(bytes, this.#held.length);
+  /** A view of the piece's memory, with the held bytes in front of the piece. */
+  take({ buffer, byteOffset, length }: Uint8Array): Uint8Array {
+    const held = this.#held;
+    const all = new Uint8Array(buffer, byteOffset - held.length, held.length + length);
+    all.set(held);
     const passed = Math.max(all.length - this.#end.length, 0);
     this.#held = all.slice(passed);
     return all.subarray(0, passed);

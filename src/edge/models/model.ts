@@ -1,7 +1,7 @@
 import type { LanguageModel } from "ai";
-import { ByrefError } from "../../errors.ts";
 import { demoModel } from "./demo-model.ts";
 import type { Settings } from "../settings.ts";
+import { modelNamed } from "./model-settings.ts";
 
 /**
  * A kind of model that `MODEL` may name. Each of ours is a file of its own in `models/`, imported by
@@ -11,8 +11,8 @@ export interface ModelProvider {
   /** What stands in front of the colon in `MODEL`. */
   readonly name: string;
   /**
-   * The model with that id. The settings have been checked: what this kind needs of them is there. Throws
-   * `bad_configuration` if a binding is missing.
+   * The model with that id. Throws `bad_configuration` if a binding is missing. The settings that the
+   * kinds of Byref need have been checked.
    */
   model(id: string, settings: Settings, env: Cloudflare.Env): LanguageModel;
 }
@@ -21,18 +21,11 @@ export interface ModelProvider {
 export function modelFromSettings(
   ...providers: readonly ModelProvider[]
 ): (settings: Settings, env: Cloudflare.Env) => LanguageModel {
+  const kinds = providers.map(({ name }) => name);
   return (settings, env) => {
-    const { MODEL } = settings;
-    if (MODEL === "demo") return demoModel();
-    const colon = MODEL.indexOf(":");
-    const wanted = MODEL.slice(0, colon);
-    const provider = providers.find(({ name }) => name === wanted);
-    if (provider !== undefined) return provider.model(MODEL.slice(colon + 1), settings, env);
-    const known = ["demo", ...providers.map(({ name }) => `${name}:<model>`)].join(", ");
-    throw new ByrefError(
-      "bad_configuration",
-      `MODEL names a kind of model that is not built into this Worker; there are: ${known}.`,
-    );
+    const { kind, id = "" } = modelNamed(settings, kinds) ?? {};
+    const provider = providers.find(({ name }) => name === kind);
+    return provider === undefined ? demoModel() : provider.model(id, settings, env);
   };
 }
 

@@ -59,6 +59,7 @@ export const messages = z.strictObject({
 export const variable = z.strictObject({
   name: text,
   version: z.int().min(1).describe("Counts the writes under this name"),
+  metadataVersion: z.int().min(1).optional().describe("Counts the changes since that write"),
   type: z.enum(["string", "number", "boolean", "null", "array", "object", "bytes"]),
   count: count.describe("Elements, keys, characters or bytes; 1 for the rest"),
   bytes: count.describe("Of the value as JSON text; of a string the text itself"),
@@ -79,11 +80,13 @@ export const variable = z.strictObject({
   visibility: z.enum(["model", "sealed", "secret"]),
   sources: names.describe("Where the content came from: caller, tool:get_weather …"),
   trusted: z.boolean(),
+  flags: z.array(z.enum(["composed", "derived", "failed"])).optional(),
   location: z.enum(["row", "chunks", "r2"]),
 });
 
 export const variables = z.strictObject({
   variables: z.array(variable),
+  missing: names.optional().describe("Of the names asked for, those that no variable has"),
   next: count.optional().describe("For after, where there are more"),
 });
 

@@ -9,6 +9,7 @@ import * as schemas from "./schemas.ts";
 const part = z.int().min(0).optional();
 const etag = z.string().regex(/^(?:\*|(?:W\/)?"[!#-~]*")$/);
 const ifMatch = { "If-Match": etag.describe("Or *: nothing of anybody else's is lost") };
+const UNCHANGED = "It is as it was";
 const ifNoneMatch = { "If-None-Match": etag };
 
 const value: Content = {
@@ -42,8 +43,8 @@ export const variableOperations: Operations = {
       offset: part.describe("In elements, characters or bytes"),
       limit: part,
     },
-    headers: { Range: text.optional(), ...ifNoneMatch },
-    answers: { 200: value, 206: { "*/*": bytes }, 304: "It is as it was" },
+    headers: { Range: text.optional(), "If-Range": etag, ...ifMatch, ...ifNoneMatch },
+    answers: { 200: value, 206: { "*/*": bytes }, 304: UNCHANGED },
   },
   "PUT /conversations/:id/variables/:name": {
     summary: "Saves a value",
@@ -61,7 +62,7 @@ export const variableOperations: Operations = {
   },
   "PATCH /conversations/:id/variables/:name": {
     summary: "Changes its time to live, pin or description",
-    headers: ifMatch,
+    headers: { "If-Match": etag.describe("That of …/info, or *") },
     body: json(changesBody),
     answers: { 200: json(schemas.variable) },
   },
@@ -71,8 +72,9 @@ export const variableOperations: Operations = {
     answers: { 204: "It is gone" },
   },
   "GET /conversations/:id/variables/:name/info": {
-    summary: "Tells of a variable, without its value",
-    answers: { 200: json(schemas.variable) },
+    summary: "Describes a variable, without its value",
+    headers: ifNoneMatch,
+    answers: { 200: json(schemas.variable), 304: UNCHANGED },
   },
   "POST /conversations/:id/interpolate": {
     summary: "Fills a text's references in",

@@ -64,12 +64,16 @@ export function attemptRecovered(
   remains: Remains,
   start: RunStart,
 ): Promise<StoredRun> {
-  const { id = "", conversation = "" } = data.journal.head() ?? {};
+  const { id = "", conversation = "", trace: traceparent } = data.journal.head() ?? {};
   data.events.add({ type: "run.recovered", run: id });
-  return attemptIn(data, { ...start, conversation, run: id, recovered: true }, (options) => {
-    start.onBegin();
-    return recoverRun(options, remains);
-  });
+  return attemptIn(
+    data,
+    { ...start, conversation, traceparent, run: id, recovered: true },
+    (options) => {
+      start.onBegin();
+      return recoverRun(options, remains);
+    },
+  );
 }
 
 type AttemptedRun = RunStart &

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import { waitsFor } from "../../plan/gates.ts";
+import { openGates } from "../../plan/gates.ts";
 import type { GateDecision, RunRecord } from "../../plan/run-record.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import type { ConversationData } from "../conversation-data.ts";
@@ -20,8 +20,9 @@ export function decidedGates(
   data: ConversationData,
   { approvals = [], run }: TurnRequest,
 ): DecidedGates | undefined {
+  const waiting = waitingRuns(data);
   const decided = approvals.flatMap((approval) => {
-    const record = runFor(data, approval.approvalId, run);
+    const record = runFor(waiting, approval.approvalId, run);
     return record === undefined ? [] : [{ record, decision: decisionOf(approval) }];
   });
   const [first] = decided;
@@ -35,19 +36,33 @@ export function decidedGates(
   return { record, decisions: decided.map(({ decision }) => decision) };
 }
 
+/** An open run and what it waits for. */
+interface WaitingRun {
+  readonly record: RunRecord;
+  readonly gates: ReadonlySet<string>;
+}
+
+/** Reads each plan of which a run is open once. */
+export function waitingRuns(data: ConversationData): readonly WaitingRun[] {
+  const plans = plansOf(data);
+  const open = plans.openRuns();
+  return [...new Set(open.map(({ plan }) => plan))].flatMap((id) => {
+    const plan = plans.get(id)?.plan;
+    if (plan === undefined) return [];
+    const runs = open.filter((record) => record.plan === id);
+    return runs.map((record) => ({ record, gates: openGates(plan, record) }));
+  });
+}
+
 /** The run that waits for this gate; `wanted`: its id, where several do. */
 export function runFor(
-  data: ConversationData,
+  open: readonly WaitingRun[],
   gate: string,
   wanted: string | undefined,
 ): RunRecord | undefined {
-  const plans = plansOf(data);
-  const waiting = plans.openRuns().filter((record) => {
-    const plan = plans.get(record.plan)?.plan;
-    return plan !== undefined && waitsFor(plan, record, gate);
-  });
-  const isDecided = (record: RunRecord) => Object.hasOwn(record.gates, gate);
-  if (waiting.length === 0 && plans.openRuns().some(isDecided)) throw nothingWaits();
+  const waiting = open.flatMap(({ record, gates }) => (gates.has(gate) ? [record] : []));
+  const isDecided = ({ record }: WaitingRun) => Object.hasOwn(record.gates, gate);
+  if (waiting.length === 0 && open.some(isDecided)) throw nothingWaits();
   const meant = waiting.filter(({ id }) => wanted === undefined || id === wanted);
   if (meant.length <= 1) return meant[0];
   const ids = meant.map(({ id }) => id).join(", ");

@@ -55,9 +55,10 @@ export const planView = z.strictObject({
   runs: z.array(runView).describe("Oldest first"),
 });
 
-export const planListed = planView
-  .omit({ runs: true })
-  .extend({ calls: z.array(plannedCallView.omit({ input: true })) });
+export const planListed = planView.omit({ runs: true }).extend({
+  calls: z.array(plannedCallView.omit({ input: true })),
+  omitted: z.literal(true).optional().describe("The calls are left out: the list is too long"),
+});
 
 export const planList = z.strictObject({ plans: z.array(planListed) });
 

@@ -4,7 +4,7 @@ import type { Lookup } from "../../reference/reference.ts";
 import { resolveReferences } from "../../reference/resolve.ts";
 import type { Plan, PlanCall } from "../../plan/plan.ts";
 import { resultOf, resultParts } from "../../turn/plans/run-result.ts";
-import type { PlanRecord, PlanStore, ShownRun } from "../../plan/plan-store.ts";
+import type { ListedPlanRecord, PlanRecord, PlanStore, ShownRun } from "../../plan/plan-store.ts";
 import { OWN_NAMES } from "../../plan/run-names.ts";
 import { isOpenRun, type RunRecord, stateIn } from "../../plan/run-record.ts";
 import { saveTargetIn } from "../../tool/save-target.ts";
@@ -28,7 +28,8 @@ export async function viewOf(
   const { plan } = record;
   const runs = plans.runsOf(record.id, limits.maxPlanViewChars);
   const lookup = knownIn(store, plan);
-  const listed = listedOf(record, runs.at(-1)?.record);
+  const newest = runs.at(-1)?.record;
+  const listed = listedOf({ ...record, ...plan, ...(newest === undefined ? {} : { newest }) });
   const calls: PlanView["calls"] = [];
   for (const [index, call] of plan.calls.entries()) {
     const about = listed.calls[index];
@@ -42,17 +43,17 @@ export async function viewOf(
 }
 
 /** The same for a list: without values. */
-export function listedOf(record: PlanRecord, newest: RunRecord | undefined): ListedPlan {
-  const { id, status, plan, agent, after, createdAt, tainted } = record;
+export function listedOf(record: ListedPlanRecord): ListedPlan {
+  const { id, status, name, format, agent, after, createdAt, tainted, newest, omitted } = record;
   return {
     id,
     status,
-    ...(plan.name === undefined ? {} : { name: plan.name }),
-    format: plan.format,
+    ...(name === undefined ? {} : { name }),
+    format,
     agent,
     ...(tainted === true ? { tainted } : {}),
     createdAt,
-    calls: plan.calls.map((call) => {
+    calls: record.calls.map((call) => {
       const { outputPath } = call;
       const before = Object.hasOwn(after, call.id) ? after[call.id] : [];
       return {
@@ -62,6 +63,7 @@ export function listedOf(record: PlanRecord, newest: RunRecord | undefined): Lis
       };
     }),
     findings: [],
+    ...(omitted === true ? { omitted } : {}),
   };
 }
 
@@ -84,7 +86,10 @@ export async function runViewOf(
   };
 }
 
-function callViewOf({ id, tool }: PlanCall, run: RunRecord | undefined): CallView {
+function callViewOf(
+  { id, tool }: Pick<PlanCall, "id" | "tool">,
+  run: RunRecord | undefined,
+): CallView {
   const { status, reason, gate, asked } =
     run === undefined ? { status: "waiting" as const } : stateIn(run, id);
   return {

@@ -1,5 +1,7 @@
+import { closedCalls, OUTCOME_UNKNOWN } from "../../plan/closed-calls.ts";
 import { PlanStore } from "../../plan/plan-store.ts";
 import { namesOfRun } from "../../plan/run-names.ts";
+import type { RunRecord } from "../../plan/run-record.ts";
 import type { ConversationData } from "../conversation-data.ts";
 
 /** What a conversation keeps of plans. An application without plans does not carry it. */
@@ -13,15 +15,31 @@ export function endRuns(data: ConversationData): void {
   const plans = plansOf(data);
   // Asked first: which variables are a run's is known by going through all of them.
   if (!plans.isUsed) return;
+  const head = journal.head();
+  const goesOn = head?.isOpen === true ? head.id : undefined;
+  for (const record of plans.runningRuns()) {
+    // Its turn was closed while the application had no plans.
+    if (record.id !== goesOn) failRun(plans, record);
+  }
   const runs = store.runs();
   if (runs.length === 0) return;
-  const head = journal.head();
-  const open = new Set(head?.isOpen === true ? [head.id] : []);
+  const open = new Set(goesOn === undefined ? [] : [goesOn]);
+  const namesOf = new Map<string, readonly string[]>();
   for (const { id, plan, needs } of plans.openRuns()) {
     open.add(id);
-    const runNames = plans.get(plan)?.plan.runNames ?? [];
+    const runNames = namesOf.get(plan) ?? plans.get(plan)?.plan.runNames ?? [];
+    namesOf.set(plan, runNames);
     const names = [...namesOfRun(id, runNames), ...store.ofRun(id), ...needs];
     for (const name of names) store.holds.hold(id, name);
   }
   for (const run of runs) if (!open.has(run)) store.endRun(run);
+}
+
+/** Closes a run that nobody goes on with: what its calls have done is not known. */
+export function failRun(plans: PlanStore, record: RunRecord): void {
+  const { code, message } = OUTCOME_UNKNOWN;
+  const { plan } = plans.required(record.plan);
+  const calls = closedCalls(plan, record, message);
+  plans.saveRun({ ...record, status: "failed", calls, error: `${code}: ${message}` });
+  plans.setStatus(record.plan, "failed");
 }

@@ -4,11 +4,11 @@ import { requireInput } from "../../plan/plan-input.ts";
 import {
   planNotFound,
   type PlanRecord,
+  type PlanStatus,
   type PlanStore,
   type StoredRun,
 } from "../../plan/plan-store.ts";
 import type { PlanRun } from "../../plan/plan-run.ts";
-import type { RunRecord } from "../../plan/run-record.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import { pause } from "../../turn/model/model-failure.ts";
@@ -22,7 +22,7 @@ import type { Facilities } from "../../turn/toolbox.ts";
 import { chooseAgent, chooseAgentOrStandIn, type AgentSetup } from "../turns/chosen-agent.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { Deletion } from "../deletion.ts";
-import { decidedGates, nothingWaits, runFor } from "./gate-decisions.ts";
+import { decidedGates, nothingWaits, runFor, waitingRuns } from "./gate-decisions.ts";
 import type { TurnQueue, QueuedTurn } from "../turns/turn-queue.ts";
 import { plansOf } from "./plans-of.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
@@ -82,7 +82,7 @@ export class Plans {
 
   /** Does a run wait for a person? */
   get isWaiting(): boolean {
-    return this.#records?.openRuns().some(isWaitingRun) === true;
+    return this.#records?.hasWaiting() === true;
   }
 
   /** `POST /plans`, `GET /plans`, `GET /plans/:plan`, `POST /plans/:plan/approve|run|cancel`. */
@@ -137,14 +137,13 @@ export class Plans {
 
   /** Oldest first, without values and runs. */
   list(): { readonly plans: readonly ListedPlan[] } {
-    const plans = this.#records;
-    const records = plans?.list() ?? [];
-    return { plans: records.map((record) => listedOf(record, plans?.newestRun(record.id))) };
+    const records = this.#records?.list(limits.maxPlanViewChars) ?? [];
+    return { plans: records.map(listedOf) };
   }
 
   /** Throws `plan_over` for one that was cancelled. */
   async approve(id: string): Promise<PlanView> {
-    const { status } = this.#required(id);
+    const status = this.#statusOf(id);
     if (status === "cancelled") {
       throw new ByrefError("plan_over", "The plan has been cancelled; propose it again.");
     }
@@ -156,7 +155,7 @@ export class Plans {
   async cancel(id: string): Promise<PlanView> {
     const { queue, deletion } = this.#options;
     const live = [...this.#live].filter(({ plan }) => plan === id);
-    const { status } = this.#required(id);
+    const status = this.#statusOf(id);
     if ((status === "done" || status === "failed") && live.length === 0) {
       return this.#view(this.#required(id));
     }
@@ -194,7 +193,7 @@ export class Plans {
       .slice(0, limits.runIdChars - 1)}`;
     const live = this.#start(plan, (data, start) => {
       // It has waited for others: somebody may have cancelled it.
-      requireApproved(plansOf(data).required(id));
+      requireApproved({ id, status: plansOf(data).statusOf(id) });
       const traceparent = headers.get("traceparent");
       const newRun = { plan, id: run, input, keep, conversation };
       return attemptRun(data, newRun, { ...start, traceparent });
@@ -220,7 +219,8 @@ export class Plans {
       if (taken.includes(true)) return this.#respond(plan, live, { headers, first });
     }
     // Somebody else may have decided while this was looked at.
-    const isLeft = decisions.some(([gate]) => runFor(data, gate, record.id) !== undefined);
+    const waiting = waitingRuns(data);
+    const isLeft = decisions.some(([gate]) => runFor(waiting, gate, record.id) !== undefined);
     if (!isLeft) throw nothingWaits();
     const { conversation = "" } = turn;
     const traceparent = headers.get("traceparent");
@@ -235,7 +235,7 @@ export class Plans {
   recover({ id, agent }: TurnHead): void {
     const { agentSetup, settings } = this.#options;
     const plan = this.#records?.run(id)?.record.plan ?? "";
-    const chooseNow = () => chooseAgentOrStandIn(agentSetup, settings(), agent);
+    const chooseNow = () => chooseAgentOrStandIn(agentSetup, settings, agent);
     const live = this.#take(plan, chooseNow, async (data, start) => {
       const remains = start.log.recover(data.journal);
       await pause(recoveryDelayMs(remains, Date.now()), start.signal);
@@ -295,6 +295,12 @@ export class Plans {
     throw planNotFound(id);
   }
 
+  #statusOf(id: string): PlanStatus {
+    const plans = this.#records;
+    if (plans !== undefined) return plans.statusOf(id);
+    throw planNotFound(id);
+  }
+
   #view(record: PlanRecord): Promise<PlanView> {
     const data = this.#options.data();
     if (data === undefined) throw planNotFound(record.id);
@@ -309,11 +315,7 @@ export class Plans {
   }
 }
 
-function isWaitingRun({ status }: RunRecord): boolean {
-  return status === "waiting";
-}
-
-function requireApproved({ id, status }: PlanRecord): void {
+function requireApproved({ id, status }: Pick<PlanRecord, "id" | "status">): void {
   if (status !== "proposed" && status !== "cancelled") return;
   const advice =
     status === "cancelled"

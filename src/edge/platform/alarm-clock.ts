@@ -2,16 +2,17 @@ import type { Cost } from "../../turn/spend/cost.ts";
 import type { DurableSql } from "./durable-sql.ts";
 
 /**
- * The object's one alarm. It is set only to an earlier time than it has: setting it costs a row. While a
- * turn runs it is the turn's: it goes off at once, and lasts as long as the turn. Should the process end,
- * the platform sets it off again.
+ * The object's one alarm. The platform keeps the time that it was set to until the handler has ended, and calls
+ * the handler again if the process dies before. So the alarm moves to a later time in two places: the end of the
+ * last turn in the queue, when nothing is left to recover, and the handler's end. Everything else moves it to an
+ * earlier time at most, and while the handler watches over something no time is earlier. Setting the alarm
+ * costs a row.
  */
 export class AlarmClock {
   readonly #storage: DurableObjectStorage;
   readonly #sql: DurableSql;
-  /** Infinity if none is set. */
+  /** When the platform calls the handler next, also after a crash. -Infinity while it watches; Infinity: never. */
   #setForMs = Infinity;
-  #isRinging = false;
 
   constructor(storage: DurableObjectStorage, sql: DurableSql) {
     this.#storage = storage;
@@ -35,35 +36,29 @@ export class AlarmClock {
     this.#setForMs = Infinity;
   }
 
-  /** It goes off, until `work` is done. */
-  async ring(work: () => Promise<void>): Promise<void> {
-    this.#setForMs = Infinity;
-    this.#isRinging = true;
-    try {
-      await work();
-    } finally {
-      this.#isRinging = false;
-    }
+  /** The handler begins. It must end with `rang`. */
+  rings(): void {
+    this.#setForMs = -Infinity;
   }
 
-  /** A turn begins: it rings, or goes off at once. */
-  watch(): void {
-    if (!this.#isRinging) void this.setBy(Date.now());
+  /** The handler's last act. Moves the alarm to `dueMs`, unless the end of a turn has set it since. */
+  rang(dueMs: number): Promise<void> {
+    return this.#setForMs === -Infinity ? this.rearm(dueMs) : this.setBy(dueMs);
   }
 
-  /** The turn's end: what is due next, however soon it was set for. */
-  async move(dueMs: number): Promise<void> {
-    if (dueMs > MAX_ALARM_MS) return;
-    this.#setForMs = dueMs;
-    await this.#sql.setAlarm(dueMs);
+  /** The alarm's next time, however late. Infinity: it needs none. Call it only if nothing is open. */
+  async rearm(dueMs: number): Promise<void> {
+    const isNever = dueMs > MAX_ALARM_MS;
+    this.#setForMs = isNever ? Infinity : dueMs;
+    if (!isNever) await this.#sql.setAlarm(dueMs);
   }
 
   /** Not later than `dueMs`, in milliseconds since 1970; asked of the platform before this returns. */
   async setBy(dueMs: number): Promise<void> {
-    if (dueMs < this.#setForMs) await this.move(dueMs);
+    if (dueMs < this.#setForMs) await this.rearm(dueMs);
   }
 
-  /** The cost with that of a `move` which is still to come. */
+  /** Adds the alarm that the turn's end sets. */
   withAlarm(cost: Cost): Cost {
     const { rowsWritten, alarms } = cost;
     return { ...cost, rowsWritten: rowsWritten + 1, alarms: alarms + 1 };

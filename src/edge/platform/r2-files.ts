@@ -1,6 +1,6 @@
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { Visibility } from "../../store/variable-store.ts";
+import { type ValueLabels, visibilityIn, visibilityText } from "../../store/value-labels.ts";
 import { type FileContent, filePathIn } from "../../tool/variables/file-content.ts";
 import type { FileInfo, Files, FileWrite, StoredFile } from "../../tool/files.ts";
 import { isObject, jsonIn } from "../../value/json.ts";
@@ -79,9 +79,15 @@ function conditionFor(expected: string | null): R2Conditional {
   return expected === null ? { etagDoesNotMatch: "*" } : { etagMatches: expected };
 }
 
-function metadataOf({ visibility, sources, trusted, addition }: FileWrite): Record<string, string> {
+function metadataOf({
+  visibility = "model",
+  sources,
+  trusted,
+  flags,
+  addition,
+}: FileWrite): Record<string, string> {
   return {
-    visibility: visibility ?? "model",
+    visibility: visibilityText({ visibility, flags }),
     trusted: String(trusted ?? true),
     sources: JSON.stringify(sources ?? []),
     ...(addition === undefined ? {} : { addition: JSON.stringify(addition) }),
@@ -94,7 +100,7 @@ function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
   const added = additionIn(addition);
   return {
     labels: {
-      visibility: visibilityIn(visibility),
+      ...guardIn(visibility),
       sources: sourcesIn(sources),
       trusted: trusted === "true",
     },
@@ -103,8 +109,11 @@ function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
   };
 }
 
-function visibilityIn(text = "model"): Visibility {
-  return text === "model" || text === "sealed" ? text : "secret";
+/** Text that nobody of ours wrote counts as a secret. */
+function guardIn(text = "model"): Pick<ValueLabels, "visibility" | "flags"> {
+  const { visibility, ...flags } = visibilityIn(text);
+  const isKnown = visibility === "model" || visibility === "sealed";
+  return { visibility: isKnown ? visibility : "secret", ...flags };
 }
 
 function sourcesIn(text: string | undefined): readonly string[] {

@@ -6,6 +6,7 @@ import type { AppEnv } from "../app.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { pageSize, parse, wholeNumberIn } from "../http/parse.ts";
 import { passedOn } from "../http/passed-on.ts";
+import { preferred } from "../http/preferred.ts";
 import { readJson } from "../http/read-body.ts";
 
 /** `PATCH /conversations/:id`. */
@@ -48,7 +49,8 @@ export function conversationRoutes() {
     const { limit } = context.req.query();
     const after = afterIn(context.req) ?? 0;
     const conversation = conversationOf(context);
-    if (context.req.header("accept")?.includes("text/event-stream") !== true) {
+    const accept = context.req.header("accept");
+    if (preferred(accept, ["application/json", "text/event-stream"]) === "application/json") {
       return context.json(await conversation.listEvents({ after, limit: pageSize(limit) }));
     }
     const response = await conversation.fetch(`http://conversation/events?after=${after}`);

@@ -16,8 +16,7 @@ export function directoryRoutes() {
     const page = { limit: pageSize(limit), before: placeIn(before) };
     const directory = directoryOf(context.env, context.get("tenant"));
     if (directory === undefined) {
-      const message = "Conversations are listed where DIRECTORY is bound; see wrangler.toml.";
-      throw new ByrefError("bad_configuration", message);
+      throw new ByrefError("not_configured", NOT_CONFIGURED);
     }
     const { entries, next } = await directory.list(page);
     const asked = await Promise.all(entries.map((entry) => withStatus(context, entry)));
@@ -35,6 +34,14 @@ export function directoryRoutes() {
 
   return routes;
 }
+
+const NOT_CONFIGURED = `Listing conversations needs a DIRECTORY. Add to wrangler.toml, under a tag that is new:
+[[durable_objects.bindings]]
+name = "DIRECTORY"
+class_name = "Directory"
+[[migrations]]
+tag = "v2"
+new_sqlite_classes = ["Directory"]`;
 
 /** Only the conversation itself knows its status; undefined if it never was. */
 async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {

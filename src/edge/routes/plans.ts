@@ -1,11 +1,16 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import * as z from "zod";
-import { ByrefError } from "../../errors.ts";
 import type { FrontEnd } from "../../plan/front-end.ts";
 import { anyJson } from "../../tool/any-json.ts";
 import type { AppEnv } from "../app.ts";
-import { mediaTypeOf, parseJson, readText, requireJsonType } from "../http/read-body.ts";
+import {
+  mediaTypeOf,
+  parseJson,
+  readText,
+  requireJsonType,
+  unsupportedType,
+} from "../http/read-body.ts";
 import { requireId } from "../conversation-id.ts";
 import { boundedJson } from "../http/message-size.ts";
 import { parse } from "../http/parse.ts";
@@ -19,9 +24,12 @@ export function planRoutes(frontEnds: readonly FrontEnd[]) {
   const routes = new Hono<AppEnv>();
 
   routes.post("/:id/plans", async (context) => {
-    const type = mediaTypeOf(context.req.raw);
+    const type = mediaTypeOf(context.req.raw)?.essence ?? "";
     const frontEnd = frontEnds.find(({ mediaTypes }) => mediaTypes.includes(type));
-    if (frontEnd === undefined) throw unsupported(type, frontEnds);
+    if (frontEnd === undefined) {
+      const known = frontEnds.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
+      throw unsupportedType(context.req.raw, `a plan is ${known}.`);
+    }
     const { format } = frontEnd;
     const text = await readText(context);
     const { agent } = context.req.query();
@@ -62,10 +70,4 @@ async function bodyOf(context: Context<AppEnv>) {
 
 function ask(context: Context<AppEnv>, path: string, body?: string): Promise<Response> {
   return handOver(context, { id: context.req.param("id") ?? "", path: `plans/${path}`, body });
-}
-
-function unsupported(type: string, frontEnds: readonly FrontEnd[]): ByrefError {
-  const known = frontEnds.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
-  const message = `The body's content type is ${type || "missing"}; a plan is ${known}.`;
-  return new ByrefError("unsupported_media_type", message);
 }

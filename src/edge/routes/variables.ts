@@ -1,17 +1,20 @@
 import { Hono } from "hono/tiny";
 import * as z from "zod";
-import { ByrefError } from "../../errors.ts";
+import { type Bound, ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
+import type { VariableInfo } from "../../store/variable-store.ts";
 import { summaryOf } from "../../store/summary.ts";
 import type { AppEnv } from "../app.ts";
-import { conditionsIn, requireReadable } from "../http/conditions.ts";
-import { conversationOf } from "../conversation-of.ts";
+import { conditionsIn, isNotModified, requireReadable } from "../http/conditions.ts";
+import { conversationOf, type RemoteConversation } from "../conversation-of.ts";
+import { infoEtagOf } from "../variables/etags.ts";
 import { putOptionsIn } from "../variables/put-variable.ts";
 import { passedOn } from "../http/passed-on.ts";
 import { readJson } from "../http/read-body.ts";
 import { withEnd } from "../http/whole-body.ts";
 import { parse, wholeNumberIn } from "../http/parse.ts";
+import { preferred } from "../http/preferred.ts";
 
 /** `PATCH …/variables/:name`; a ttl in seconds, null to let the variable stay. */
 export const changesBody = z
@@ -40,24 +43,26 @@ export function variableRoutes() {
 
 function addLists(routes: Hono<AppEnv>): void {
   routes.get("/:id/variables", async (context) => {
-    const { last, names, after, limit: size } = context.req.query();
+    const { names, after, limit: size, ...query } = context.req.query();
     const conversation = conversationOf(context);
     const max = limits.maxVariablePageSize;
-    const count = wholeNumberIn(last, "last", { min: 0 });
+    const count = wholeNumberIn(query.last, "last", { min: 0 });
     const limit = wholeNumberIn(size, "limit", { min: 1, max }) ?? max;
     const cursor = wholeNumberIn(after, "after", { min: 0 }) ?? 0;
-    const isChosen = count !== undefined || names !== undefined;
-    const page = isChosen
-      ? {
-          variables: await conversation.listVariables({
-            ...(count === undefined ? {} : { last: Math.min(count, max) }),
-            ...(names === undefined ? {} : { names: names.split(",") }),
-          }),
-        }
-      : await conversation.pageVariables({ after: cursor, limit });
-    if (context.req.header("accept")?.includes("text/markdown") !== true) return context.json(page);
+    const last = count === undefined ? undefined : Math.min(count, max);
+    const page =
+      names !== undefined
+        ? await namedVariables(conversation, names, last)
+        : last !== undefined
+          ? { variables: await conversation.listVariables({ last }) }
+          : await conversation.pageVariables({ after: cursor, limit });
+    const type = preferred(context.req.header("accept"), ["application/json", "text/markdown"]);
+    if (type === "application/json") return context.json(page, 200, { vary: "accept" });
     const markdown = summaryOf(page.variables, count);
-    return context.body(markdown, 200, { "content-type": "text/markdown; charset=utf-8" });
+    return context.body(markdown, 200, {
+      "content-type": "text/markdown; charset=utf-8",
+      vary: "accept",
+    });
   });
 
   routes.post("/:id/interpolate", async (context) => {
@@ -67,10 +72,31 @@ function addLists(routes: Hono<AppEnv>): void {
   });
 }
 
+/** The newest `last` of the variables with these names, and the names that no variable has. */
+async function namedVariables(
+  conversation: RemoteConversation,
+  list: string,
+  last = Infinity,
+): Promise<{ variables: readonly VariableInfo[]; missing: readonly string[] }> {
+  const names = [...new Set(list.split(",").filter((name) => name !== ""))];
+  const bound: Bound = ["maxVariablePageSize", limits.maxVariablePageSize];
+  requireAtMost(bound, names.length, "Ask for fewer names at once.");
+  const found = await conversation.listVariables({ names });
+  const known = new Set(found.map(({ name }) => name));
+  return {
+    variables: found.slice(Math.max(found.length - last, 0)),
+    missing: names.filter((name) => !known.has(name)),
+  };
+}
+
 function addValues(routes: Hono<AppEnv>): void {
   routes.get("/:id/variables/:name/info", async (context) => {
     const { name } = context.req.param();
-    return context.json(await conversationOf(context).variableInfo(name));
+    const info = await conversationOf(context).variableInfo(name);
+    const etag = infoEtagOf(info);
+    return isNotModified(conditionsIn(context.req.raw.headers), etag)
+      ? context.body(null, 304, { etag })
+      : context.json(info, 200, { etag });
   });
 
   routes.get("/:id/variables/:name", async (context) => {
@@ -78,7 +104,7 @@ function addValues(routes: Hono<AppEnv>): void {
     const { search } = new URL(context.req.url);
     const response = await conversationOf(context).fetch(addressOf(name, search), {
       method: context.req.method,
-      headers: pick(context.req.raw.headers, ["accept", "range", "if-range", "if-none-match"]),
+      headers: pick(context.req.raw.headers, READ_HEADERS),
     });
     return passedOn(response);
   });
@@ -121,7 +147,7 @@ function addChanges(routes: Hono<AppEnv>): void {
     const conditions = conditionsIn(context.req.raw.headers);
     const conversation = conversationOf(context);
     const info = await conversation.changeVariable(requireWritable(name), changes, conditions);
-    return context.json(info);
+    return context.json(info, 200, { etag: infoEtagOf(info) });
   });
 
   routes.delete("/:id/variables/:name", async (context) => {
@@ -140,6 +166,8 @@ function addChanges(routes: Hono<AppEnv>): void {
     return context.json({ deleted: await conversation.resetVariables(keepLast) });
   });
 }
+
+const READ_HEADERS = ["accept", "range", "if-range", "if-match", "if-none-match"];
 
 /** Inside of the object: what the Worker asks for, never what a client wrote. */
 function addressOf(name: string, search: string): string {

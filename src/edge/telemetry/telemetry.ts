@@ -13,6 +13,7 @@ import { type RecordedEnd, type TurnSubject, turnRecord } from "./turn-record.ts
 
 /** Which turn is watched, and who has asked for it. */
 export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {
+  /** The request's header, or what `watch` has made of it for an attempt that a crash cut off. */
   readonly traceparent?: string | null | undefined;
 }
 
@@ -35,7 +36,10 @@ export class Telemetry {
   watch(watched: Watched) {
     const trace = new Trace(Date.now);
     const { root } = trace;
+    const context = this.#contextOf(watched.traceparent);
     return {
+      /** To be written down, so that a further attempt at the turn belongs to the same trace. */
+      trace: context,
       observer: root satisfies Observer,
       /** It is known who answers. */
       chosen: ({ agent, model }: Pick<ChosenAgent, "agent" | "model">) => {
@@ -44,9 +48,22 @@ export class Telemetry {
       end: (end: RecordedEnd) => {
         const { status, code, finishReason, usage } = end;
         trace.end({ ...usage, finishReason, error: status === "failed" ? code : undefined });
-        this.#tell(watched, trace, end);
+        this.#tell({ ...watched, traceparent: context }, trace, end);
       },
     };
+  }
+
+  /** A valid header, or the id of a trace that begins here. Undefined where nothing is exported. */
+  #contextOf(given: Watched["traceparent"] = null): string | undefined {
+    if (given !== null && (readTraceParent(given) !== undefined || TRACE_ID.test(given))) {
+      return given.slice(0, TRACE_PARENT_CHARS);
+    }
+    try {
+      return collectorIn(settingsOf(this.#options.env)) && randomHex(16);
+    } catch {
+      // Whoever chooses the agent says what is wrong with the settings.
+      return undefined;
+    }
   }
 
   #tell({ traceparent, ...watched }: Watched, trace: Trace, end: RecordedEnd): void {
@@ -57,7 +74,7 @@ export class Telemetry {
       const parent = readTraceParent(traceparent);
       // Of what nobody keeps nobody is told.
       const collector = parent?.isSampled === false ? undefined : collectorIn(settings);
-      const traceId = collector && (parent?.traceId ?? randomHex(16));
+      const traceId = collector && (parent?.traceId ?? traceparent ?? randomHex(16));
       const record = turnRecord({ tenant: this.#tenant, ...watched, traceId }, trace, end);
       if (settings.LOG === "turns") console.log(JSON.stringify(record));
       if (collector !== undefined && traceId !== undefined) {
@@ -83,6 +100,9 @@ export class Telemetry {
     this.#isAway = reason !== undefined;
   }
 }
+
+const TRACE_ID = /^[0-9a-f]{32}$/;
+const TRACE_PARENT_CHARS = 55;
 
 function collectorIn(settings: Settings): Collector | undefined {
   const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_EXPORTER_OTLP_HEADERS: headers } = settings;

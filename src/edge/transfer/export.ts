@@ -138,7 +138,8 @@ function* names({ store }: ConversationData): Generator<TransferRecord> {
 
 function* plans(data: ConversationData): Generator<TransferRecord> {
   const plans = plansOf(data);
-  for (const plan of plans.list()) {
+  for (const id of plans.ids()) {
+    const plan = plans.required(id);
     yield { type: "plan", plan: writable<TransferOf<"plan">["plan"]>(plan) };
     // Their values one after the other.
     for (const { record } of plans.runsOf(plan.id, 0)) {
@@ -151,7 +152,7 @@ function* plans(data: ConversationData): Generator<TransferRecord> {
 function* turn({ journal }: ConversationData): Generator<TransferRecord> {
   const head = journal.head();
   if (head === undefined) return;
-  const { isOpen, conversation: _, post: __, approvals: ___, ...kept } = head;
+  const { isOpen, conversation: _, post: __, approvals: ___, lease: _l, trace: _t, ...kept } = head;
   const left = isOpen ? { ...kept, ended: "stopped" } : kept;
   yield { type: "turn", head: writable<TransferOf<"turn">["head"]>(left) };
 }

@@ -1,8 +1,6 @@
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { closedCalls, OUTCOME_UNKNOWN } from "../../plan/closed-calls.ts";
 import type { PlanRecord, StoredRun } from "../../plan/plan-store.ts";
-import type { RunRecord } from "../../plan/run-record.ts";
 import { tombstoneOf } from "../../store/metadata.ts";
 import type { VariableRecord } from "../../store/transfer.ts";
 import type { Tombstone } from "../../store/variable-store.ts";
@@ -11,7 +9,8 @@ import type { StoredMessage } from "../../turn/history/history.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import { fromBase64 } from "../../value/base64.ts";
 import type { ConversationData } from "../conversation-data.ts";
-import { plansOf } from "../plans/plans-of.ts";
+import { failRun, plansOf } from "../plans/plans-of.ts";
+import { cancelWaitingRuns, withoutApprovals, withoutWaiting } from "./cancelled.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
 import type { TransferOf, TransferRecord } from "./transfer-format.ts";
 import { badImport, TransferReader } from "./transfer-lines.ts";
@@ -67,6 +66,7 @@ class Import {
     }
     const tombstones = this.#tombstones;
     this.#data.store.transfer.restoreNames({ tombstones, numbers: this.#numbers });
+    await cancelWaitingRuns(this.#data);
   }
 
   // The casts below take away what the schemas have said: that what is absent may be undefined.
@@ -75,7 +75,7 @@ class Import {
       case "byref":
         return this.#begin(record);
       case "message":
-        return this.#data.history.add(this.#atHome(record.message as StoredMessage));
+        return this.#takeMessage(record.message as StoredMessage);
       case "variable":
         return this.#takeVariable(record as VariableRecord & TransferOf<"variable">);
       case "tombstone":
@@ -105,13 +105,13 @@ class Import {
   }
 
   /** Files in it are variables of this conversation now. */
-  #atHome(message: StoredMessage): StoredMessage {
+  #takeMessage(message: StoredMessage): void {
     const former = variablesOf(this.#formerId);
     const parts = message.parts.map((part) => {
       if (part.type !== "file" || !part.url.startsWith(former)) return part;
       return { ...part, url: variablesOf(this.#id) + part.url.slice(former.length) };
     });
-    return { ...message, parts };
+    this.#data.history.add(withoutApprovals({ ...message, parts }));
   }
 
   async #takeVariable(record: VariableRecord & TransferOf<"variable">): Promise<void> {
@@ -158,18 +158,15 @@ class Import {
     if (plan === undefined || plans.run(record.id) !== undefined) {
       throw badImport("A run is in it without its plan, or twice.");
     }
-    const { code, message } = OUTCOME_UNKNOWN;
-    const calls = closedCalls(plan.plan, record, message);
-    const cutOff: RunRecord = { ...record, status: "failed", calls, error: `${code}: ${message}` };
-    const isCutOff = record.status === "running";
     plans.addRun(record, input);
-    plans.saveRun(isCutOff ? cutOff : record);
-    if (isCutOff) plans.setStatus(plan.id, "failed");
+    if (record.status === "running") failRun(plans, record);
+    else plans.saveRun(record);
     if (state !== undefined) plans.saveState(record.id, state);
   }
 
   #takeTurn(head: TurnHead): void {
-    this.#data.journal.begin({ ...head, isOpen: false, conversation: this.#id }, "");
+    const ended = { ...withoutWaiting(head), isOpen: false, conversation: this.#id };
+    this.#data.journal.begin(ended, "");
   }
 
   /** So many bytes of the records that follow, and not one more. */

@@ -2,6 +2,7 @@ import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { filePathIn } from "../../tool/variables/file-content.ts";
 import type { FileInfo } from "../../tool/files.ts";
+import { visibilityText } from "../../store/value-labels.ts";
 import type { Bindings } from "../bindings.ts";
 import { R2Files } from "../platform/r2-files.ts";
 import type { TransferOf } from "./transfer-format.ts";
@@ -49,6 +50,7 @@ export class TransferFiles {
       mediaType: head.httpMetadata?.contentType ?? "application/octet-stream",
       ...info.labels,
       sources: [...info.labels.sources],
+      flags: [...(info.labels.flags ?? [])],
       ...(addition === undefined ? {} : { addition: { ...addition } }),
     };
     return {
@@ -59,14 +61,14 @@ export class TransferFiles {
 
   /** Takes in the record's bytes, all of them; rejects with what the stream throws. */
   async write(record: FileRecord, body: ReadableStream<Uint8Array>): Promise<void> {
-    const { path, bytes, mediaType, visibility, sources, trusted, addition } = record;
+    const { path, bytes, mediaType, sources, trusted, addition } = record;
     const key = this.#keyOf(path);
     const { readable, writable } = new FixedLengthStream(bytes);
     const sent = body.pipeTo(writable);
     const put = this.#bucket.put(key, readable, {
       httpMetadata: { contentType: mediaType },
       customMetadata: {
-        visibility,
+        visibility: visibilityText(record),
         trusted: String(trusted),
         sources: JSON.stringify(sources),
         ...(addition === undefined ? {} : { addition: JSON.stringify(addition) }),

@@ -20,6 +20,7 @@ const labels = {
   visibility: z.enum(["model", "sealed", "secret"]),
   sources: z.array(name).max(1_000),
   trusted: z.boolean(),
+  flags: z.array(z.enum(["composed", "derived", "failed"])).optional(),
 };
 
 const header = z.object({
@@ -76,6 +77,7 @@ const info = z.object({
   ...call,
   ...labels,
   version: z.int().min(1),
+  metadataVersion: count.optional(),
   bytes: count,
   mediaType: name,
   description: text.optional(),

@@ -21,7 +21,7 @@ export async function answerTurn(
   const { approvals, conversation = "" } = turn;
   const begin = (id: string) => {
     events.add({ type: "turn.started", turn: id });
-    start.onBegin();
+    start.onBegin(id);
     if (start.post !== undefined) postKeys.add(start.post, id, Date.now());
   };
   if (approvals !== undefined) {
@@ -36,7 +36,7 @@ export async function answerTurn(
   }
   const id = crypto.randomUUID();
   return attempt(data, { ...start, conversation, ...recorded(data, id, []) }, async (options) => {
-    const question = await questionOf(turn, data);
+    const question = await questionOf(turn, data, start.post);
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
     begin(id);
     return runTurn(options, { ...question, id });
@@ -49,10 +49,11 @@ export function recoverAnswer(
   remains: Remains,
   start: TurnStart,
 ): Promise<TurnResult> {
-  const { id = "", conversation = "" } = data.journal.head() ?? {};
+  const { id = "", conversation = "", trace: traceparent } = data.journal.head() ?? {};
   recordRemains(data.events, id, start.log.slice(0, 0));
   data.events.add({ type: "turn.recovered", turn: id });
-  const about = { conversation, recovered: true, ...recorded(data, id, remains.calls) } as const;
+  const calls = recorded(data, id, remains.calls);
+  const about = { conversation, traceparent, recovered: true, ...calls } as const;
   return attempt(data, { ...start, ...about }, (options) => {
     start.onBegin();
     return recoverTurn(options, remains);

@@ -59,6 +59,7 @@ export async function attempt<Result>(
       journal,
       now: Date.now,
       newId: () => crypto.randomUUID(),
+      trace: watch.trace,
       cost: () => withEventRow(cost()),
       observer: watch.observer,
       onEnd: (told) => {

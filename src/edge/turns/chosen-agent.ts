@@ -57,14 +57,17 @@ export function chooseAgent(
   };
 }
 
-/** The same for work that goes on: an agent that is not there any more cannot; somebody has to say so. */
+/**
+ * The same for work that goes on. Where its agent, or what that needs, has been taken away, each call of the
+ * model fails with the error, which ends the work.
+ */
 export function chooseAgentOrStandIn(
   agentSetup: AgentSetup,
-  settings: Settings,
+  settings: () => Settings,
   name: string,
 ): ChosenAgent {
   try {
-    return chooseAgent(agentSetup, settings, name);
+    return chooseAgent(agentSetup, settings(), name);
   } catch (error) {
     return standInFor(name, error);
   }

@@ -1,5 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import type { StoredMessage } from "../../turn/history/history.ts";
+import { isSameQuestion, type Post } from "../../turn/history/post.ts";
 import type { Question } from "../../turn/turn.ts";
 import { receiveMessage, type ReceivedMessage } from "../../turn/history/receive-message.ts";
 import type { ConversationData } from "../conversation-data.ts";
@@ -11,7 +12,8 @@ import type { TurnRequest, UserMessage } from "./turn-request.ts";
  */
 export async function questionOf(
   turn: TurnRequest,
-  { history, store }: Pick<ConversationData, "history" | "store">,
+  { history, store, journal }: Pick<ConversationData, "history" | "store" | "journal">,
+  post?: Post,
 ): Promise<Question> {
   const { isRepeated, message, messageId } = turn;
   const isThere = messageId !== undefined && history.has(messageId);
@@ -20,6 +22,12 @@ export async function questionOf(
     return { replace: () => history.removeAnswers(messageId) };
   }
   if (message === undefined) throw nothingToRepeat();
+  // Posted again after its turn failed or was stopped: the message is there, and gets another answer.
+  const last = journal.head();
+  const hasFailed = last?.ended !== undefined && last.post !== undefined;
+  if (hasFailed && post !== undefined && isSameQuestion(post, last.post)) {
+    return { replace: () => history.removeAnswers(undefined) };
+  }
   const urlOf = (name: string) => `/conversations/${turn.conversation ?? ""}/variables/${name}`;
   const taken = await receiveMessage(message.parts, { store, urlOf });
   const asked = { message: questionFrom(message, taken) };

@@ -14,6 +14,7 @@ import type { DurableSql } from "../platform/durable-sql.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 
 export interface TurnQueueOptions {
+  readonly state: Pick<DurableObjectState, "id">;
   readonly sql: DurableSql;
   readonly alarmClock: AlarmClock;
   readonly deletion: Deletion;
@@ -25,10 +26,10 @@ export interface TurnQueueOptions {
   readonly data: () => ConversationData | undefined;
   /** Makes the tables, and sets the alarm. */
   readonly wake: (dueMs: number) => ConversationData;
-  /** Called when a turn, or a run, is about to be written down for the first time. */
-  readonly onBegin: () => void;
+  /** Called when a turn, by its id, or a run is about to be written down for the first time. */
+  readonly onBegin: (turn?: string) => void;
   /** Sees to what a turn leaves behind. */
-  readonly settle: () => Promise<void>;
+  readonly settle: (end: { readonly endsQueue: boolean }) => Promise<void>;
 }
 
 /** What a turn, or a run of a plan, is given when its time has come. */
@@ -36,6 +37,8 @@ export interface TurnContext {
   readonly log: TurnLog;
   /** Aborted when somebody stops the turn. */
   readonly signal: AbortSignal;
+  /** The object's id, which the platform makes of tenant and conversation. */
+  readonly keyPrefix: string;
   /** What the runtime's own tools work with. */
   readonly facilities: Facilities;
   readonly spendLimits: SpendLimits;
@@ -44,8 +47,8 @@ export interface TurnContext {
   readonly telemetry: Pick<Telemetry, "watch">;
   /** Of the turn so far. */
   readonly cost: () => Cost;
-  /** Called when the turn is about to be written down for the first time, in the same commit. */
-  readonly onBegin: () => void;
+  /** Called when the turn is about to be written down for the first time, in the same commit; with its id. */
+  readonly onBegin: (turn?: string) => void;
 }
 
 /** What has its place in the queue, or had it. */
@@ -128,7 +131,7 @@ export class TurnQueue {
     work: (data: ConversationData, context: TurnContext) => Promise<Result>,
   ): Promise<Result> {
     const { wake, sql, alarmClock, facilities, onBegin, settle } = this.#options;
-    const { spendLimits, leases, telemetry } = this.#options;
+    const { state, spendLimits, leases, telemetry } = this.#options;
     // Making the tables is the conversation's cost, not the turn's.
     const data = wake(Date.now());
     const before = sql.cost;
@@ -136,18 +139,20 @@ export class TurnQueue {
       return await work(data, {
         log,
         signal,
+        keyPrefix: String(state.id),
         facilities: facilities(),
         spendLimits,
         leases,
         telemetry,
         cost: () => alarmClock.withAlarm(costSince(before, sql.cost)),
-        onBegin: () => {
-          alarmClock.watch();
-          onBegin();
+        onBegin: (turn) => {
+          // The alarm's handler watches over it; if the handler runs already this does nothing.
+          void alarmClock.setBy(Date.now());
+          onBegin(turn);
         },
       });
     } finally {
-      await settle();
+      await settle({ endsQueue: this.#queue.length === 1 });
     }
   }
 

@@ -3,6 +3,7 @@ import type { VariableInfo } from "../../store/variable-store.ts";
 import type { TurnResult } from "../../turn/turn.ts";
 import { problemOf } from "../http/problem.ts";
 import { messageStream, textStream } from "../http/frame-stream.ts";
+import { preferred } from "../http/preferred.ts";
 import type { QueuedTurn } from "./turn-queue.ts";
 
 /** Compressed, the text would be held back until there is enough of it. */
@@ -21,11 +22,11 @@ export async function respond<Result>(
   accept: string | null,
   turn: AnsweredTurn<Result>,
 ): Promise<Response> {
-  const wanted = ["application/json", "text/plain"].find((type) => accept?.includes(type));
-  if (accept?.includes("text/event-stream") === true || wanted === undefined) {
+  const type = preferred(accept, ["text/event-stream", "application/json", "text/plain"]);
+  if (type === "text/event-stream") {
     return stream(turn, messageStream(turn.log, turn.first), UI_MESSAGE_STREAM_HEADERS);
   }
-  if (wanted === "text/plain") {
+  if (type === "text/plain") {
     return stream(turn, textStream(turn.log, turn.first), PLAIN_TEXT_HEADERS);
   }
   return turn.whole(await turn.result);
@@ -36,7 +37,7 @@ export function wholeTurn(
   { message, metadata, error }: TurnResult,
   variables: readonly VariableInfo[],
 ): Response {
-  if (error !== undefined) return problemOf(error.code, error.message);
+  if (error !== undefined) return problemOf(error.code, error.message, error.details);
   return Response.json({ message, variables, ...metadata });
 }
 

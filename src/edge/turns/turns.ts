@@ -2,7 +2,10 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import type { Post } from "../../turn/history/post.ts";
-import { recoveryDelayMs } from "../../turn/log/recovery.ts";
+import type { TurnHead } from "../../turn/log/journal.ts";
+import { type LeaseOffice, leaseOf } from "../../turn/spend/lease.ts";
+import { NOTHING_SPENT } from "../../turn/spend/spend.ts";
+import { nextAttempt, recoveryDelayMs } from "../../turn/log/recovery.ts";
 import { decidedIn } from "../../turn/waiting-calls.ts";
 import { answerTurn, recoverAnswer } from "./answer-turn.ts";
 import {
@@ -27,6 +30,7 @@ export interface TurnsOptions {
   readonly deletion: Deletion;
   readonly queue: TurnQueue;
   readonly plans: Plans | undefined;
+  readonly leases: LeaseOffice | undefined;
   /** Undefined until something is written. */
   readonly data: () => ConversationData | undefined;
 }
@@ -100,14 +104,26 @@ export class Turns {
     return asked;
   }
 
+  /** A process begins: the last one may have died before its newest turn was settled, which may be done twice. */
+  goOn(): void {
+    const { data, leases } = this.#options;
+    const { lease } = data()?.journal.head() ?? {};
+    if (lease !== undefined) leases?.settle(lease);
+    this.recover();
+  }
+
   /** Goes on with what the end of a process has cut off, if there is something. */
   recover(): void {
     const { agentSetup, settings, data, queue, plans } = this.#options;
     const journal = data()?.journal;
     const head = journal?.head();
     if (journal === undefined || head?.isOpen !== true || queue.isRunning) return;
-    if (head.kind === "run") return plans?.recover(head);
-    const chooseNow = () => chooseAgentOrStandIn(agentSetup, settings(), head.agent);
+    if (head.kind === "run") {
+      if (plans === undefined) closeRun(queue, head);
+      else plans.recover(head);
+      return;
+    }
+    const chooseNow = () => chooseAgentOrStandIn(agentSetup, settings, head.agent);
     const turn = queue.take(async (data, context) => {
       const remains = context.log.recover(journal);
       await pause(recoveryDelayMs(remains, Date.now()), context.signal);
@@ -132,6 +148,27 @@ export class Turns {
       tick();
     }
   }
+}
+
+/** The application has no plans any more: the run ends here. Its record is closed when there are plans again. */
+function closeRun(queue: TurnQueue, head: TurnHead): void {
+  const { code, message } = noPlans();
+  const closing = queue.take(async ({ journal, events }, { log, leases }) => {
+    const { spent } = log.recover(journal).entries.at(-1)?.state ?? { spent: NOTHING_SPENT };
+    const { lease } = leaseOf({ leases }, head, spent);
+    const ended = { ...nextAttempt(head), isOpen: false, ended: "failed" } as const;
+    log.retry(journal, lease === undefined ? ended : { ...ended, lease }, () =>
+      log.push({ type: "error", errorText: `${code}: ${message}` }),
+    );
+    if (lease !== undefined) leases?.settle(lease);
+    events.add({ type: "run.failed", run: head.id, code });
+  });
+  closing.result.catch((error: unknown) => console.error(error));
+}
+
+function noPlans(): ByrefError {
+  const message = "The run cannot go on: this Worker has no plans. Pass plans: planSupport().";
+  return new ByrefError("bad_configuration", message);
 }
 
 function busy(): ByrefError {

@@ -10,9 +10,9 @@ import type {
 } from "../../store/variable-store.ts";
 import { isExtension, type WriteMode } from "../../store/write-mode.ts";
 import { conditionsIn, requireConditions } from "../http/conditions.ts";
-import { mediaTypeOf } from "../http/read-body.ts";
+import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
 import { wholeNumberIn } from "../http/parse.ts";
-import { etagOf } from "./serve-value.ts";
+import { etagOf, guardsIn } from "./etags.ts";
 import { untilEnd } from "../http/whole-body.ts";
 
 /** How a value is to be put, as the query says it. Throws `bad_request`. */
@@ -75,7 +75,7 @@ export async function putVariable(
   { name, request, signal }: PutRequest,
 ): Promise<Put> {
   const options = putOptionsIn(new URL(request.url).searchParams);
-  const conditions = conditionsIn(request.headers);
+  const conditions = guardsIn(conditionsIn(request.headers));
   const check = () => {
     if (store.glance(name)?.run !== undefined) throw ofRun(name);
     const info = options.mode === "new" ? undefined : store.info(name);
@@ -89,7 +89,8 @@ export async function putVariable(
   const content = await store.receive(body, type).catch((error: unknown) => {
     throw refusal(error, isSecret);
   });
-  const write: Write = { ...options, name, value: content, sources: ["caller"] };
+  const keepsMetadata = options.mode !== "new";
+  const write: Write = { ...options, name, value: content, sources: ["caller"], keepsMetadata };
   const commit = () => committed(() => store.prepare(write), check);
   try {
     return await (isExtension(write) ? inTurn(store, commit) : commit());
@@ -148,23 +149,18 @@ async function committed(
 
 const MAX_TRIES = 5;
 
-/** Three types are values of JSON; whatever else is bytes, and keeps its type as it was sent. */
+/** Three types are read as values; all others are bytes, which keep their type. */
 function storedType(request: Request): string {
   const type = mediaTypeOf(request);
-  if (type === TEXT_TYPE) requireUtf8(request);
-  if ([JSON_TYPE, TEXT_TYPE, RECORDS_TYPE].includes(type)) return type;
-  if (type !== "")
-    return (request.headers.get("content-type") ?? "").slice(0, limits.maxMediaTypeChars);
-  const message =
-    "The value has no content type; send application/json, text/plain, application/x-ndjson, or the type of the bytes.";
-  throw new ByrefError("unsupported_media_type", message);
+  if (type === undefined || type.text.length > limits.maxMediaTypeChars) {
+    throw unsupportedType(request, "send application/json, text/plain, or another media type.");
+  }
+  const { essence, text, parameters } = type;
+  if (essence === "application/x-www-form-urlencoded") throw unsupportedType(request, FLAGS);
+  if (essence === JSON_TYPE || essence === RECORDS_TYPE) return essence;
+  if (essence !== TEXT_TYPE) return text;
+  if (/^(?:utf-?8|us-ascii)$/i.test(parameters.get("charset") ?? "utf-8")) return essence;
+  throw unsupportedType(request, "send text in UTF-8, or as bytes of another content type.");
 }
 
-/** Read as UTF-8, a text in another encoding would be another text. */
-function requireUtf8(request: Request): void {
-  const type = request.headers.get("content-type") ?? "";
-  const [, charset = "utf-8"] = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(type) ?? [];
-  if (/^(?:utf-?8|us-ascii)$/i.test(charset)) return;
-  const message = `The text is in ${charset}; send it in UTF-8, or as bytes of another content type.`;
-  throw new ByrefError("unsupported_media_type", message);
-}
+const FLAGS = "with curl, add -H 'Content-Type: text/plain' for text, or --json for JSON.";

@@ -3,22 +3,23 @@ import * as limits from "../../limits.ts";
 import { parsePath } from "../../reference/grammar.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/resolve.ts";
-import { formatOf, JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
+import {
+  type Format,
+  formatOf,
+  JSON_TYPE,
+  RECORDS_TYPE,
+  TEXT_TYPE,
+} from "../../store/bytes/content.ts";
 import type { OpenValue, VariableInfo, VariableStore } from "../../store/variable-store.ts";
 import { isJsonArray, type Json } from "../../value/json.ts";
+import { parseMediaType } from "../../value/media-type.ts";
 import { formatPath, type Path } from "../../value/path.ts";
 import { appliesRange, type ByteRange, byteRangeIn, contentRange } from "../http/byte-range.ts";
-import { conditionsIn, isNotModified } from "../http/conditions.ts";
+import { conditionsIn, isNotModified, requireConditions } from "../http/conditions.ts";
 import { problemOf } from "../http/problem.ts";
 import { wholeNumberIn } from "../http/parse.ts";
-
-/** A variable's ETag: its version, and when that was written, for versions begin anew after a delete. */
-export function etagOf({
-  version,
-  updatedAt,
-}: Pick<VariableInfo, "version" | "updatedAt">): string {
-  return `"${version}-${Date.parse(updatedAt).toString(36)}"`;
-}
+import { preferred } from "../http/preferred.ts";
+import { etagOf } from "./etags.ts";
 
 /**
  * The value of a variable that exists and is not secret, or the part of it that `path`, `offset` and
@@ -41,34 +42,67 @@ async function valueResponse(
   info: VariableInfo,
   request: Request,
 ): Promise<Response> {
-  const etag = etagOf(info);
-  if (isNotModified(conditionsIn(request.headers), etag)) {
-    return new Response(null, { status: 304, headers: { etag, vary: "accept" } });
-  }
   const part = partIn(request);
-  const wantsRecords = request.headers.get("accept")?.includes(RECORDS_TYPE) === true;
   const isBytes = info.type === "bytes";
   if (isBytes && part.path.length > 0) {
     throw new ByrefError("bad_request", `${info.name} is bytes: it has no path.`);
   }
   if (part.isPart && !isBytes) {
     const value = await readPart(store, info.name, part);
-    return jsonResponse(value, { info, wantsRecords });
+    const served = chosen(request, info, offersOf(value, info.type));
+    return notModified(request, served) ?? respond(written(value, served.mediaType), served);
   }
-  const isRecords = formatOf(info.mediaType) === "records";
-  if (wantsRecords && info.type === "array" && !isRecords) {
-    return jsonResponse((await store.read(info.name)) ?? null, { info, wantsRecords });
+  const served = chosen(request, info, wholeOffersOf(info));
+  const unchanged = notModified(request, served);
+  if (unchanged !== undefined) return unchanged;
+  const [stored, asked] = [formatOf(info.mediaType), formatOf(served.mediaType)];
+  if (stored === "json" && asked === "records") {
+    return respond(written((await store.read(info.name)) ?? null, served.mediaType), served);
   }
   const open = store.open(info.name);
   if (open === undefined) throw new ByrefError("variable_not_found", `There is no ${info.name}.`);
   try {
-    return isRecords && !wantsRecords
-      ? await serveRecordsAsArray(open)
-      : await serveBytes(open, isBytes && part.isPart ? part : rangeIn(request, open.info));
+    if (stored !== asked) return respond(await jsonBodyOf(open, stored), served);
+    return await serveBytes(
+      open,
+      served,
+      isBytes && part.isPart ? part : rangeIn(request, served, info.bytes),
+    );
   } catch (error) {
     open.close();
     throw error;
   }
+}
+
+/** The media types that a value can be served as, the default first. */
+type Offers = readonly [string, ...string[]];
+
+function wholeOffersOf({ type, mediaType }: VariableInfo): Offers {
+  if (type === "array") return [JSON_TYPE, RECORDS_TYPE];
+  const isText = type === "string" && mediaType === TEXT_TYPE;
+  return isText ? [TEXT_TYPE, JSON_TYPE] : [mediaType];
+}
+
+function offersOf(value: Json, whole: VariableInfo["type"]): Offers {
+  if (isJsonArray(value)) return [JSON_TYPE, RECORDS_TYPE];
+  // Half a surrogate pair has no UTF-8; as JSON it is escaped.
+  if (typeof value !== "string" || !value.isWellFormed()) return [JSON_TYPE];
+  return whole === "string" ? [TEXT_TYPE, JSON_TYPE] : [JSON_TYPE, TEXT_TYPE];
+}
+
+/** The representation that `Accept` asks for. No two of them have one ETag. */
+function chosen({ headers }: Request, info: VariableInfo, offers: Offers): Served {
+  const mediaType = preferred(headers.get("accept"), offers);
+  const suffix = mediaType === offers[0] ? "" : `.${formatOf(mediaType)}`;
+  return { mediaType, etag: etagOf(info, suffix) };
+}
+
+/** The 304 for a reader that has this representation. Throws `precondition_failed` or `bad_request`. */
+function notModified({ headers }: Request, { etag }: Served): Response | undefined {
+  const conditions = conditionsIn(headers);
+  requireConditions({ ifMatch: conditions.ifMatch }, etag);
+  if (!isNotModified(conditions, etag)) return undefined;
+  return new Response(null, { status: 304, headers: { ...CACHING, etag } });
 }
 
 interface Part {
@@ -108,47 +142,40 @@ async function readPart(store: VariableStore, name: string, part: Part): Promise
   throw problemFrom(`${name}${formatPath(whole)}`, answer);
 }
 
-function jsonResponse(
-  value: Json,
-  { info, wantsRecords }: { readonly info: VariableInfo; readonly wantsRecords: boolean },
-): Response {
-  if (wantsRecords && isJsonArray(value)) {
-    const lines = value.map((record) => `${JSON.stringify(record)}\n`).join("");
-    return respond(lines, { info, mediaType: RECORDS_TYPE });
-  }
-  // Half a surrogate pair has no UTF-8; as JSON it is escaped.
-  const isText = typeof value === "string" && info.type === "string" && value.isWellFormed();
-  return isText
-    ? respond(value, { info, mediaType: TEXT_TYPE })
-    : respond(JSON.stringify(value), { info, mediaType: JSON_TYPE });
+function written(value: Json, mediaType: string): string {
+  if (mediaType === TEXT_TYPE && typeof value === "string") return value;
+  if (mediaType !== RECORDS_TYPE || !isJsonArray(value)) return JSON.stringify(value);
+  return value.map((record) => `${JSON.stringify(record)}\n`).join("");
 }
 
-function rangeIn(request: Request, info: VariableInfo): ByteRange | "whole" | "unsatisfiable" {
-  if (!appliesRange(request.headers.get("if-range"), etagOf(info))) return "whole";
-  return byteRangeIn(request.headers.get("range"), info.bytes);
+type Asked = ByteRange | "whole" | "unsatisfiable";
+
+function rangeIn({ headers }: Request, { etag }: Served, size: number): Asked {
+  return appliesRange(headers.get("if-range"), etag)
+    ? byteRangeIn(headers.get("range"), size)
+    : "whole";
 }
 
 /** The stored bytes as they are, or some of them: by `Range`, or by the query for bytes. */
-async function serveBytes(
-  open: OpenValue,
-  asked: ByteRange | "whole" | "unsatisfiable" | Part,
-): Promise<Response> {
-  const { info } = open;
-  const size = info.bytes;
+async function serveBytes(open: OpenValue, served: Served, asked: Asked | Part): Promise<Response> {
+  const size = open.info.bytes;
   if (asked === "unsatisfiable") {
     open.close();
     return unsatisfiable(size);
   }
-  const { mediaType } = info;
-  if (asked === "whole")
-    return respond(await bodyOf(open, { from: 0, to: size }), { info, mediaType });
-  if ("from" in asked) {
-    const body = await bodyOf(open, asked);
-    return respond(body, { info, mediaType, contentRange: contentRange(asked, size) });
+  if (typeof asked === "object" && "offset" in asked) {
+    const from = Math.min(asked.offset, size);
+    const to = Math.min(from + (asked.limit ?? size), size);
+    return respond(await bodyOf(open, { from, to }), served);
   }
-  const from = Math.min(asked.offset, size);
-  const to = Math.min(from + (asked.limit ?? size), size);
-  return respond(await bodyOf(open, { from, to }), { info, mediaType });
+  const range = asked === "whole" ? { from: 0, to: size } : asked;
+  const response = respond(
+    await bodyOf(open, range),
+    served,
+    asked === "whole" ? undefined : contentRange(range, size),
+  );
+  response.headers.set("accept-ranges", "bytes");
+  return response;
 }
 
 /** Says in its header, as the RFC asks, which ranges there are. */
@@ -159,22 +186,34 @@ function unsatisfiable(size: number): Response {
   return response;
 }
 
-/** A JSON array out of one record a line: each line feed becomes a comma, the last one the bracket. */
-async function serveRecordsAsArray(open: OpenValue): Promise<Response> {
-  const { info } = open;
-  const mediaType = JSON_TYPE;
-  if (info.bytes === 0) {
+/** The JSON of stored records, or of a stored text. */
+async function jsonBodyOf(open: OpenValue, stored: Format): Promise<Body> {
+  const size = open.info.bytes;
+  if (size === 0) {
     open.close();
-    return respond("[]", { info, mediaType });
+    return stored === "records" ? "[]" : '""';
   }
-  const asArray = (bytes: Uint8Array, from: number) => {
-    const isLast = from + bytes.length === info.bytes;
+  const transform = stored === "records" ? arrayOf(size) : stringOf(size);
+  return bodyOf(open, { from: 0, to: size }, transform);
+}
+
+/** A JSON array of one record a line: each line feed becomes a comma, the last one the bracket. */
+function arrayOf(size: number): Transform {
+  return (bytes, from) => {
     const array = bytes.map((byte) => (byte === LINE_FEED ? COMMA : byte));
-    if (isLast) array[array.length - 1] = CLOSING_BRACKET;
+    if (from + bytes.length === size) array[array.length - 1] = CLOSING_BRACKET;
     return from === 0 ? opened(array) : array;
   };
-  const body = await bodyOf(open, { from: 0, to: info.bytes }, asArray);
-  return respond(body, { info, mediaType });
+}
+
+/** A JSON string of a text: each part is escaped by itself, without half characters at its end. */
+function stringOf(size: number): Transform {
+  const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+  return (bytes, from) => {
+    const isLast = from + bytes.length === size;
+    const escaped = JSON.stringify(utf8.decode(bytes, { stream: !isLast })).slice(1, -1);
+    return new TextEncoder().encode(`${from === 0 ? '"' : ""}${escaped}${isLast ? '"' : ""}`);
+  };
 }
 
 const LINE_FEED = 0x0a;
@@ -196,7 +235,7 @@ async function bodyOf(
   open: OpenValue,
   { from, to }: ByteRange,
   transform: Transform = (bytes) => bytes,
-): Promise<Uint8Array | ReadableStream<Uint8Array>> {
+): Promise<Body> {
   const step = limits.maxWholeBodyBytes;
   if (to - from <= step) {
     const bytes = transform(await open.read(from, to), from);
@@ -225,31 +264,32 @@ async function bodyOf(
   );
 }
 
+type Body = string | Uint8Array | ReadableStream<Uint8Array>;
+
+/** A representation of a value. */
 interface Served {
-  readonly info: VariableInfo;
   readonly mediaType: string;
-  /** Of a part that a `Range` asked for. */
-  readonly contentRange?: string;
+  readonly etag: string;
 }
 
-/** A stored value must not become script on this origin, whatever it holds. */
-function respond(
-  body: string | Uint8Array | ReadableStream<Uint8Array>,
-  { info, mediaType, contentRange }: Served,
-): Response {
+const CACHING = { "cache-control": "private, no-cache", vary: "accept" };
+
+/** A stored value must not become script on this origin, whatever it contains and says it is. */
+function respond(body: Body, { mediaType, etag }: Served, range?: string): Response {
+  const { essence, text } = parseMediaType(mediaType) ?? OCTETS;
   const headers = new Headers({
-    "content-type": mediaType === TEXT_TYPE ? "text/plain; charset=utf-8" : mediaType,
+    ...CACHING,
+    "content-type": essence === TEXT_TYPE ? "text/plain; charset=utf-8" : text,
     "content-security-policy": "sandbox; default-src 'none'",
     "x-content-type-options": "nosniff",
-    "cache-control": "private, no-cache",
-    etag: etagOf(info),
-    vary: "accept",
-    "accept-ranges": "bytes",
+    etag,
   });
-  if (!isShownInline(mediaType)) headers.set("content-disposition", "attachment");
-  if (contentRange !== undefined) headers.set("content-range", contentRange);
-  return new Response(body, { status: contentRange === undefined ? 200 : 206, headers });
+  if (!INLINE_TYPES.has(essence)) headers.set("content-disposition", "attachment");
+  if (range !== undefined) headers.set("content-range", range);
+  return new Response(body, { status: range === undefined ? 200 : 206, headers });
 }
+
+const OCTETS = { essence: "", text: "application/octet-stream" };
 
 const INLINE_TYPES = new Set([
   JSON_TYPE,
@@ -259,8 +299,3 @@ const INLINE_TYPES = new Set([
   "image/webp",
   "image/gif",
 ]);
-
-function isShownInline(mediaType: string): boolean {
-  const [type = ""] = mediaType.split(";");
-  return INLINE_TYPES.has(type.trim().toLowerCase());
-}

@@ -2,7 +2,8 @@ import type { VariableInfo, VariableStore } from "../../store/variable-store.ts"
 import type { ConversationData } from "../conversation-data.ts";
 import type { Deletion } from "../deletion.ts";
 import { putVariable } from "./put-variable.ts";
-import { etagOf, serveValue } from "./serve-value.ts";
+import { etagOf } from "./etags.ts";
+import { serveValue } from "./serve-value.ts";
 import { missingVariable, secretVariable } from "./variable-errors.ts";
 
 export interface VariableRequestsOptions {

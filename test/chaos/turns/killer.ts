@@ -30,6 +30,7 @@ export class Killer {
       replied: 2,
       asked: 3,
       delta: 2,
+      written: 3,
       any: 3,
     });
     const delayMs = random.chance(0.5) ? 0 : random.between(0, 25);
@@ -41,7 +42,13 @@ export class Killer {
   /** While it recovers. */
   async soon(random: Random): Promise<void> {
     if (random.chance(0.5)) return this.#kill("any", random.between(0, 350));
-    const kind = random.weighted<Moment["kind"]>({ asked: 2, requested: 2, answered: 2, delta: 1 });
+    const kind = random.weighted<Moment["kind"]>({
+      asked: 2,
+      requested: 2,
+      answered: 2,
+      delta: 1,
+      written: 1,
+    });
     const delayMs = random.chance(0.5) ? 0 : random.between(0, 25);
     await this.#reached({ kind, number: 1, delayMs, over: new Promise(() => undefined) });
   }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../random.ts";
+import { type Ask, WRITERS } from "../writers.ts";
 import { Client } from "./client.ts";
 import { FrameBook } from "./frames.ts";
 import type { Stage } from "./stage.ts";
@@ -126,7 +127,30 @@ export class Rounds {
       this.clientOf(turn, `watcher ${index + 1}`).watch(),
     );
     if (this.#random.chance(0.08)) watchers.push(this.#stop(turn));
+    if (this.#random.chance(0.5)) watchers.push(this.#writeBeside(turn, this.#random.fork()));
     return [this.clientOf(turn, "asker").ask(), ...watchers];
+  }
+
+  /** What a client does beside a turn must not delay its recovery. */
+  async #writeBeside(turn: Turn, random: Random): Promise<void> {
+    const { server, world, findings } = this.#stage;
+    const ask: Ask = async (method, path, init) =>
+      fetch(`${await server.gate.url()}${path}`, { ...init, method });
+    while (!turn.isOver) {
+      await sleep(random.between(1, 80));
+      // Whoever writes first makes the conversation.
+      if (turn.isOver || !turn.isAcknowledged) continue;
+      const name = random.one(Object.keys(WRITERS));
+      try {
+        await WRITERS[name]?.(ask, turn.conversation);
+      } catch (error) {
+        noteIn(turn, `${name}: ${String(error)}`);
+        continue;
+      }
+      noteIn(turn, name);
+      findings.count("writes beside turns");
+      world.onMoment({ kind: "written", marker: turn.script.marker, step: 0, index: 0 });
+    }
   }
 
   /** At some time, or in the middle of what the model says and its tools do. */

@@ -10,6 +10,7 @@ import {
   plainParts,
   unknownsIn,
 } from "./checks.ts";
+import { BESIDE } from "../writers.ts";
 import type { Findings } from "./findings.ts";
 import { foldFrames, type Frame, framesOf } from "./frames.ts";
 import type { Ledger } from "./ledger.ts";
@@ -193,7 +194,7 @@ export class Talk {
         Array.from(JSON.stringify(parts).matchAll(/"\$var":"(\w+)"/g), ([, name]) => name ?? ""),
       ),
     );
-    const known = new Set(variables.map(({ name }) => name));
+    const known = new Set(variables.flatMap(({ name }) => (name.startsWith(BESIDE) ? [] : [name])));
     const without = [...known, ...named].filter((name) => !known.has(name) || !named.has(name));
     if (without.length > 0)
       this.#blame("variables", `${this.id}: ${without.join(", ")} not in both`);

@@ -7,7 +7,15 @@ import { markerIn, placeOf, type Script } from "./script.ts";
 
 /** What of a turn happens just now; `step` is the model's, from 0. */
 export interface Moment {
-  readonly kind: "asked" | "delta" | "answered" | "requested" | "effected" | "replied";
+  readonly kind:
+    | "asked"
+    | "delta"
+    | "answered"
+    | "requested"
+    | "effected"
+    | "replied"
+    /** A client's write beside the turn was acknowledged. */
+    | "written";
   readonly marker: string;
   readonly step: number;
   /** Of its step; of a delta, which it is. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type ClientOptions, createClient } from "../../../src/client.ts";
 import {
   all,
@@ -13,6 +13,7 @@ import {
   speaking,
 } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
+import { haltedTurn } from "../../support/halted-turn.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { planning } from "../../support/planning.ts";
 import { finish, text } from "../../support/scripted-model.ts";
@@ -174,6 +175,30 @@ describe("events", () => {
       }
       expect(names).toEqual(["b", "c", "d", "e"]);
       expect(tries).toBe(2);
+    });
+  });
+
+  it("tell of a turn when it begins, and if it runs when the reading begins", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withRuntime(options, async (own) => {
+      const conversation = clientOf(own).conversation("c");
+      const turns: string[] = [];
+      const read = async () => {
+        const onTurn = (turn: string) => void turns.push(turn);
+        for await (const { type, turn } of conversation.events({ onTurn })) {
+          if (type === "turn.done") return turn;
+        }
+        return undefined;
+      };
+      await conversation.variables.put("a", 1);
+      const early = read();
+      const turn = conversation.send("Hi").text();
+      await reached;
+      const late = read();
+      await vi.waitFor(() => expect(turns).toHaveLength(2));
+      open();
+      await turn;
+      expect(turns).toEqual([await early, await late]);
     });
   });
 });

@@ -71,6 +71,13 @@ describe("variables", () => {
         expect(details.etag).not.toBe(etag);
       }
       expect(await variables.get("x")).toBe(2);
+      const info = await variables.openInfo("x");
+      const ifMatch = info.headers.get("etag") ?? "";
+      await info.body?.cancel();
+      await variables.patch("x", { pinned: true }, { ifMatch });
+      const lost = await failureOf(variables.patch("x", { pinned: false }, { ifMatch }));
+      expect(lost.code).toBe("precondition_failed");
+      expect((await variables.list({ names: ["x", "y"] })).missing).toEqual(["y"]);
     });
   });
 

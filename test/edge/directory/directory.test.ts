@@ -156,8 +156,9 @@ describe("the list of conversations", () => {
     const request = new Request("http://localhost/conversations");
     const { DIRECTORY: _, ...bindings } = env;
     const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
-    const { detail } = await problemIn(response, "bad_configuration");
-    expect(detail).toContain("DIRECTORY");
+    const { detail } = await problemIn(response, "not_configured");
+    expect(detail).toContain('name = "DIRECTORY"\nclass_name = "Directory"');
+    expect(detail).toContain('new_sqlite_classes = ["Directory"]');
   });
 });
 

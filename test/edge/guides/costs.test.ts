@@ -3,7 +3,7 @@ import { type Agent, createRuntime, limits } from "byref";
 import { createClient } from "byref/client";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { sendTo } from "../../support/client.ts";
+import { failureOf, sendTo } from "../../support/client.ts";
 import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
@@ -80,17 +80,28 @@ it("ends a turn that would spend more", async () => {
       runtime,
       async (own) => {
         const init = json({ message: "Go." }, { accept: "application/json" });
-        return problemIn(
-          await own.call("POST", "/conversations/c/messages", init),
-          "spend_exceeded",
-        );
+        const response = await own.call("POST", "/conversations/c/messages", init);
+        const chat = createClient(ORIGIN, { fetch: sendTo(own as OwnRuntime) }).conversation("d");
+        expect(await failureOf(chat.send("Go.").text())).toMatchObject({
+          code: "spend_exceeded",
+          details: { limit: "tenant.modelCalls", maximum: 15, actual: 16 },
+        });
+        return problemIn(response, "spend_exceeded");
       },
       nameFor(tenant),
     );
-  expect(await ask()).toMatchObject({ detail: expect.stringContaining("This turn may spend 10") });
-  expect(model.calls).toHaveLength(10);
+  expect(await ask()).toMatchObject({
+    detail: expect.stringContaining("This turn may spend 10"),
+    limit: "turn.modelCalls",
+    maximum: 10,
+    actual: 11,
+  });
+  expect(model.calls).toHaveLength(15);
   expect(await ask()).toMatchObject({
     detail: expect.stringContaining("This tenant may spend 15 calls of the model a day"),
+    limit: "tenant.modelCalls",
+    maximum: 15,
+    actual: 16,
   });
   expect(model.calls).toHaveLength(15);
 });

@@ -1,5 +1,5 @@
 import { createRuntime } from "byref";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { weather } from "../../../src/agents/weather.ts";
 import { json } from "../../support/edge.ts";
 import { withWorker } from "../../support/own-runtime.ts";
@@ -36,7 +36,9 @@ it("an application sets bounds of its own", async () => {
       expect(await response.text()).toContain("[error: spend_exceeded]");
       expect(model.calls).toHaveLength(10);
       // Its next work is to evict the variable, a week from now.
-      const dueMs = (await own.state.storage.getAlarm()) ?? 0;
+      const alarm = async () => (await own.state.storage.getAlarm()) ?? 0;
+      await vi.waitUntil(async () => (await alarm()) > Date.now());
+      const dueMs = await alarm();
       expect((dueMs - Date.now()) / DAY_MS).toBeCloseTo(7, 1);
     },
     { name: NAME },

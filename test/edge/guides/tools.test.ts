@@ -247,13 +247,16 @@ it("has a tool's own toModelOutput nowhere, and its description as it is", async
   expect(model.calls[0]?.tools?.[0]).toMatchObject({ name: "look", description: "Looks." });
 });
 
-it("ends a turn with internal where a tool has no JSON Schema", async () => {
+it("ends a turn with an error that names the tool whose schema has no JSON Schema", async () => {
   const inputSchema = z.object({ image: z.instanceof(Uint8Array) });
   const mail: ToolSet[string] = tool({ inputSchema, execute: ({ image }) => image.length });
   const model = scriptedModel([say("Never.")]);
   const agents = [agentWith({ tools: { mail } })] as const;
   await withRuntime({ agents, model }, async (own) => {
-    await expect(ask(own)).rejects.toMatchObject({ code: "internal" });
+    await expect(ask(own)).rejects.toMatchObject({
+      code: "invalid_tool_schema",
+      message: expect.stringContaining("mail"),
+    });
   });
 });
 

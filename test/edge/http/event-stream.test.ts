@@ -1,8 +1,9 @@
 import { evictDurableObject } from "cloudflare:test";
+import { jsonSchema, tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import { EventStreams } from "../../../src/edge/http/event-streams.ts";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
-import { ask, call, newId, objectOf, put } from "../../support/edge.ts";
+import { ask, call, json, newId, objectOf, put } from "../../support/edge.ts";
 import {
   EventReader,
   eventsOf,
@@ -11,6 +12,9 @@ import {
   said,
   watchEvents,
 } from "../../support/event-reader.ts";
+import { haltedTurn } from "../../support/halted-turn.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { approved, planning, runOf } from "../../support/planning.ts";
 
 vi.setConfig({ testTimeout: 30_000 });
 
@@ -73,6 +77,55 @@ describe("GET events as a stream", () => {
     await reader.cancel();
   });
 
+  it("says that a turn runs, though its events are written when it ends", async () => {
+    const { open, reached, options } = haltedTurn();
+    await withRuntime(options, async (own) => {
+      await own.call("PUT", at("c", "/a"), json(1));
+      const early = await watchIn(own);
+      await early.take(1);
+      const first = early.next();
+      const turn = own.call("POST", "/conversations/c/messages", json({ message: "Hi" }));
+      await reached;
+      const late = await watchIn(own);
+      await late.take(1);
+      const next = late.next();
+      await vi.waitFor(() => expect([early.turns, late.turns]).toEqual([[ID], [ID]]));
+      open();
+      await (await turn).text();
+      for (const event of [await first, await next]) {
+        expect(event).toMatchObject({ id: 2, type: "turn.started", turn: early.turns[0] });
+      }
+      const after = await watchIn(own);
+      await after.take(2);
+      expect([early.turns, after.turns]).toEqual([[ID], []]);
+      for (const reader of [early, late, after]) await reader.cancel();
+    });
+  });
+
+  it("does not take a plan's run for a turn", async () => {
+    const begun = Promise.withResolvers<void>();
+    const opened = Promise.withResolvers<void>();
+    const execute = async () => {
+      begun.resolve();
+      await opened.promise;
+      return 1;
+    };
+    const hold = tool({ inputSchema: jsonSchema<object>({ type: "object" }), execute });
+    await withRuntime(planning({ hold }), async (own) => {
+      const plan = await approved(own, [{ _tool: "hold", _id: "one" }]);
+      const early = await watchIn(own);
+      const run = runOf(own, plan);
+      await begun.promise;
+      const late = await watchIn(own);
+      const ends = [early, late].map((reader) => reader.take(3));
+      opened.resolve();
+      await run;
+      for (const events of await Promise.all(ends)) expect(said(events)[2]).toBe("run.started");
+      expect([early.turns, late.turns]).toEqual([[], []]);
+      for (const reader of [early, late]) await reader.cancel();
+    });
+  });
+
   it("ends with the conversation", async () => {
     const id = newId();
     await put(id, "a", 1);
@@ -87,7 +140,7 @@ describe("GET events as a stream", () => {
     const streams = new EventStreams();
     const happened: ConversationEvent[] = [];
     const list = ({ after }: { readonly after: number }) => ({ events: happened.slice(after) });
-    const open = () => streams.open(list, 0);
+    const open = () => streams.open(list, { after: 0 });
     const [slow, quick] = [open(), new EventReader(open())];
     const reader = slow.body?.getReader();
     await reader?.read();
@@ -104,6 +157,14 @@ describe("GET events as a stream", () => {
     await quick.cancel();
   });
 });
+
+/** The id of a turn. */
+const ID: unknown = expect.stringMatching(/^[\w-]{36}$/);
+
+async function watchIn(own: OwnRuntime): Promise<EventReader> {
+  const init = { headers: { accept: "text/event-stream" } };
+  return new EventReader(await own.call("GET", "/conversations/c/events", init));
+}
 
 async function readAll(reader: ReadableStreamDefaultReader<Uint8Array> | undefined): Promise<void> {
   for (let read = await reader?.read(); read?.done === false;) read = await reader?.read();

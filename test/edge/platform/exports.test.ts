@@ -58,7 +58,7 @@ describe("an exported variable", () => {
     const shown = await exporting({ file: "file:p.json", name: "patients" }, async (own) => {
       const object = await fileAt(own, "p.json");
       expect(await object?.json()).toEqual([{ ssn: "078" }]);
-      expect(object?.customMetadata).toMatchObject({ visibility: "sealed" });
+      expect(object?.customMetadata).toMatchObject({ visibility: "sealed derived" });
     });
     expect(shown).not.toContain("078");
   });

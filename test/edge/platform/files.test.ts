@@ -15,7 +15,12 @@ function folder(): { readonly prefix: string; readonly files: Files } {
 }
 
 const text = (written: string) => ({ text: written, mediaType: "text/plain" });
-const sealed = { visibility: "sealed", sources: ["tool:crm"], trusted: false } as const;
+const sealed = {
+  visibility: "sealed",
+  sources: ["tool:crm"],
+  trusted: false,
+  flags: ["derived", "composed"],
+} as const;
 
 describe("a conversation's files in R2", () => {
   it("are read as they were written, with their guards", async () => {

@@ -42,7 +42,7 @@ describe("a sealed variable", () => {
   it("may be used: what comes of it is sealed too", async () => {
     const code = "vars.monthly = salary / 12; vars.rest = { salary }; return salary * 2";
     const { outcome, store } = await sealed(code, { outputs: ["monthly"] });
-    const shown = { visibility: "sealed", type: "number", count: 1 };
+    const shown = { visibility: "sealed" };
     expect(outcome).toEqual({
       output: {
         returned: { $var: "run_code_1", ...shown },
@@ -77,14 +77,14 @@ describe("a sealed variable", () => {
     expect(shown).not.toContain(String(salary));
     expect(shown).not.toMatch(/console|[Ll]ine |limit_exceeded/);
     const names = store.list().map(({ name }) => name);
-    expect(["salary,run_code_1", "salary"]).toContain(names.join());
+    expect(names).toEqual(["salary", "run_code_1"]);
     for (const { visibility } of store.list()) expect(visibility).toBe("sealed");
   });
 
   it("is not told to a tool", async () => {
     const tools = [fakeTool(new MemoryStore(), { name: "post" }, () => 1)];
     const { outcome } = await sealed("await tools.post({ salary })", { tools });
-    expect(failureOf(outcome).message).toContain("withheld");
+    expect(outcome).toMatchObject({ output: { returned: { visibility: "sealed" } } });
     expect(tools[0]?.inputs).toEqual([]);
   });
 
@@ -95,7 +95,8 @@ describe("a sealed variable", () => {
     const outcome = await run(code, { store, tools: [pay] });
     expect(JSON.stringify(outcome)).not.toContain(String(salary));
     const again = await run("await tools.pay({}); return tools.pay({})", { store, tools: [pay] });
-    expect(failureOf(again).message).toContain("withheld");
+    expect(again).toMatchObject({ output: { returned: { visibility: "sealed" } } });
+    expect(store.glance("run_code_2")?.flags).toContain("failed");
     expect(pay.inputs).toHaveLength(2);
   });
 });

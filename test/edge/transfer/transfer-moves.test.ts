@@ -114,7 +114,7 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     await put(id, "a", 1);
     const { BLOBS } = env;
     const folder = (of: string) => `${objectOf(of).id}/files/`;
-    const customMetadata = { visibility: "sealed", trusted: "false", sources: '["mcp:x"]' };
+    const customMetadata = { visibility: "sealed derived", trusted: "false", sources: '["mcp:x"]' };
     const body = anyBytes(500_000);
     const httpMetadata = { contentType: "text/csv" };
     await BLOBS.put(`${folder(id)}a/b.csv`, body, { customMetadata, httpMetadata });
@@ -150,11 +150,16 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     await put(id, "a?visibility=sealed", 1);
     const untrusted = await changed(await exportOf(id), "variable", ({ info, ...line }) => ({
       ...line,
-      info: { ...(info as object), trusted: false, sources: ["mcp:x"] },
+      info: { ...(info as object), trusted: false, sources: ["mcp:x"], flags: ["composed"] },
     }));
     const copy = await imported(untrusted);
     const info = await (await get(copy, "a/info")).json();
-    const guards = { visibility: "sealed", trusted: false, sources: ["mcp:x"] };
+    const guards = {
+      visibility: "sealed",
+      trusted: false,
+      sources: ["mcp:x"],
+      flags: ["composed"],
+    };
     expect(info).toMatchObject(guards);
     const again = linesIn(await exportOf(copy)).find(({ type }) => type === "variable");
     expect(again?.info).toMatchObject(guards);

@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { ConversationObject } from "../../../src/edge/conversation.ts";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import { transfers } from "../../../src/edge/transfer/transfer.ts";
-import { json, textOf } from "../../support/edge.ts";
+import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, ask, decide, messagesOf, paying } from "../../support/paying.ts";
 import {
@@ -40,17 +40,26 @@ function withTransfers<Result>(
 }
 
 describe("what waits for a person when it is moved", () => {
-  it("is a call that is approved where it has come to, with its variables", async () => {
+  it("is a call that is denied in the copy, which says why; asked again there, it is another call", async () => {
     const pay = [toolCall("pay", { amount: "$sum" }), finish("tool-calls")];
-    const { paid, options } = paying([pay, [text("Paid $pay_1.paid."), finish()]]);
+    const { paid, model, options } = paying([pay, pay, [text("Paid $pay_1.paid."), finish()]]);
     await withTransfers(options, async (own) => {
       await own.call("PUT", "/conversations/c/variables/sum", json(50));
       await ask(own);
-      expect(own.conversation().about().status).toBe("waiting");
+      const approval = approvalIn(own);
       await moved(own);
-      expect(own.conversation().about().status).toBe("waiting");
       own.wakeAgain();
       await scheduler.wait(10);
+      expect(own.conversation().about().status).toBe("idle");
+      expect(messagesOf(own).at(-1)?.parts.at(-1)).toMatchObject({
+        state: "output-denied",
+        approval: { id: approval, approved: false, reason: expect.stringMatching(/is a copy/) },
+      });
+      await problemIn(await decide(own, approval, { approved: true }), "approval_not_found");
+      expect(paid).toEqual([]);
+      await ask(own, "Pay after all.");
+      // The model reads what became of the first call.
+      expect(JSON.stringify(model.calls[1]?.prompt)).toContain("is a copy");
       await (await decide(own, approvalIn(own), { approved: true })).text();
       expect(paid).toEqual([50]);
       expect(textOf(messagesOf(own).at(-1))).toBe("Paid 50.");
@@ -58,7 +67,7 @@ describe("what waits for a person when it is moved", () => {
     });
   });
 
-  it("is a run that goes on when its gate is opened", async () => {
+  it("is a run that is cancelled in the copy, which says why; the plan may run again there", async () => {
     const calls = [
       { _tool: "echo", _id: "first", value: 1, _outputPath: "†state.first" },
       { _tool: "echo", _id: "gated", value: "†approvals.go", _outputPath: "†state.gate" },
@@ -66,16 +75,25 @@ describe("what waits for a person when it is moved", () => {
     ];
     await withTransfers(planning(planTools()), async (own) => {
       const plan = await approved(own, calls);
-      const before = await runOf(own, plan);
-      expect(before.status).toBe("waiting");
-      const view = await planOf(own, plan);
+      expect((await runOf(own, plan)).status).toBe("waiting");
       await moved(own);
-      expect(await planOf(own, plan)).toEqual(view);
-      expect(own.conversation().about().status).toBe("waiting");
+      expect(own.conversation().about().status).toBe("idle");
+      const copy = await planOf(own, plan);
+      const [run] = copy.runs;
+      expect([copy.status, run?.status]).toEqual(["approved", "cancelled"]);
+      expect(run?.error).toMatch(/is a copy/);
+      expect(run?.state).toEqual({ first: 1 });
+      expect(Object.values(statusesOf(run ?? { calls: [] }))).toEqual([
+        "done",
+        "skipped",
+        "skipped",
+      ]);
+      await problemIn(await decide(own, "go", { approved: true }), "approval_not_found");
+      const types = own.conversation().listEvents({ after: 0, limit: 100 }).events;
+      expect(types.at(-1)).toMatchObject({ type: "run.cancelled", plan });
+      expect((await runOf(own, plan)).status).toBe("waiting");
       await (await decide(own, "go", { approved: true })).text();
-      const [run] = (await planOf(own, plan)).runs;
-      expect(run?.status).toBe("done");
-      expect(Object.values(statusesOf(run ?? { calls: [] }))).toEqual(["done", "done", "done"]);
+      expect((await planOf(own, plan)).runs.at(-1)?.status).toBe("done");
     });
   });
 

@@ -1,5 +1,5 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { VariableInfo } from "../../../src/store/variable-store.ts";
 import {
   ask,
@@ -14,6 +14,7 @@ import {
   problemIn,
   textOf,
 } from "../../support/edge.ts";
+import { alarmOf } from "../../support/storage.ts";
 import { watchRows } from "../../support/written-rows.ts";
 
 const NYC = "Weather in NYC?";
@@ -108,6 +109,11 @@ describe("a turn as a UI message stream", () => {
   });
 });
 
+/** The alarm's handler has seen the turn's end, and has set the next alarm. */
+async function untilArmed(id: string): Promise<void> {
+  await vi.waitUntil(async () => ((await alarmOf(id)) ?? 0) > Date.now());
+}
+
 describe("what a turn costs", () => {
   it.each([
     { question: "Who are you?", rowsWritten: 5 },
@@ -117,12 +123,14 @@ describe("what a turn costs", () => {
     const id = newId();
     const written = await watchRows(id);
     const { cost } = await ask(id, question);
+    await untilArmed(id);
     expect(cost).toMatchObject({ rowsWritten: rowsWritten + 1, alarms: 1 });
     // The tables and the first alarm, which is the first turn's too, are the conversation's cost.
     const whole = rowsWritten + 1 + FIRST_TOUCH_ROWS;
     expect(written()).toMatchObject({ rowsWritten: whole, alarms: 2 });
     for (let times = 0; times < 2; times++) {
       const { cost } = await ask(id, question);
+      await untilArmed(id);
       const both = { rowsWritten: rowsWritten + 2, alarms: 2 };
       expect(cost).toMatchObject(both);
       expect(written()).toMatchObject(both);
@@ -132,8 +140,10 @@ describe("what a turn costs", () => {
   it("counts the input", async () => {
     const id = newId();
     await ask(id, "Who are you?");
+    await untilArmed(id);
     const written = await watchRows(id);
     const { cost } = await ask(id, NYC, { input: { a: 1 } });
+    await untilArmed(id);
     expect(cost).toMatchObject({ rowsWritten: 11, alarms: 2 });
     expect(written()).toMatchObject({ rowsWritten: 11, alarms: 2 });
   });

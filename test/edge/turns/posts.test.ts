@@ -102,6 +102,43 @@ describe("the same message posted again", () => {
     });
   });
 
+  it("is one message with one answer when its turn has failed or was stopped", async () => {
+    const gate = gated("Never.");
+    const setup = options([says("Before."), fails, fails, gate.step, says("At last.")]);
+    const file = { type: "file", mediaType: "text/plain", filename: "a.txt", url: "data:,Hello" };
+    const asked = { ...question("q", "Hi."), parts: [{ type: "text", text: "Hi." }, file] };
+    await withRuntime(setup, async (own) => {
+      await (await post(own, question("p", "First."))).text();
+      for (let tries = 1; tries <= 2; tries++) {
+        expect(await textFrom(await post(own, asked))).toBe("");
+        expect(countOf(own)).toBe(4);
+      }
+      const stopped = await post(own, asked);
+      await gate.begun;
+      own.conversation().stop();
+      gate.open();
+      await stopped.text();
+      expect(await textFrom(await post(own, asked))).toBe("At last.");
+      const { messages } = own.conversation().readMessages({ limit: 10, form: "display" });
+      expect(messages.map(({ id, role }) => (role === "user" ? id : role))).toEqual([
+        "p",
+        "assistant",
+        "q",
+        "assistant",
+      ]);
+      expect(JSON.stringify(setup.model.calls.at(-1)?.prompt).match(/Hi\./g)).toHaveLength(1);
+      // The file was saved once.
+      expect(
+        own
+          .conversation()
+          .listVariables({})
+          .map(({ name }) => name),
+      ).toEqual(["a"]);
+      // What was answered well is not asked again.
+      expect(await textFrom(await post(own, asked))).toBe("At last.");
+    });
+  });
+
   it("is known also when a person was waited for, and has decided", async () => {
     const act = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
     const steps = [[toolCall("act", {}), finish("tool-calls")], says("Done."), says("Again.")];

@@ -251,14 +251,12 @@ describe("a sealed value in a turn", () => {
       const page = await (await own.call("GET", `${C}/messages`)).json<MessagePage>();
       const outputs = outputsIn(page);
       const visibility = "sealed";
-      expect(outputs.get("echo")).toEqual({ $var: "echo_1", visibility, type: "array", count: 40 });
-      expect(outputs.get("part")).toMatchObject({ visibility, type: "object", count: 2 });
-      expect(outputs.get("long")).toEqual({ $var: "long_1", visibility, type: "array", count: 3 });
+      // What leads nowhere looks like what leads somewhere.
+      for (const id of ["echo", "part", "none", "length", "long"]) {
+        expect(outputs.get(id)).toEqual({ $var: expect.any(String) as string, visibility });
+      }
       const errors = JSON.stringify(page.messages).match(/"errorText":"(?:[^"\\]|\\.)*"/g) ?? [];
-      const paths = errors.filter((error) => error.includes("$rows"));
-      expect(paths).toHaveLength(2);
-      for (const error of paths) expect(error).toMatch(/path_not_found: \$rows(?:\[0\])?\.\w+ /);
-      expect(errors.join()).not.toMatch(/\bid\b/);
+      expect(errors.join()).not.toMatch(/\bid\b|\$rows/);
       for (const info of await infosIn(own)) expect(info.visibility).toBe(visibility);
     });
   });
@@ -287,7 +285,7 @@ describe("a sealed value in a turn", () => {
       const page = await (await own.call("GET", `${C}/messages`)).json<MessagePage>();
       const outputs = outputsIn(page);
       expect(outputs.get("open")).toEqual({ $var: "open_1", value: 42 });
-      expect(outputs.get("sealed")).toMatchObject({ visibility: "sealed", type: "number" });
+      expect(outputs.get("sealed")).toEqual({ $var: "echo_1", visibility: "sealed" });
       expect(outputs.get("plain")).toMatchObject({ value: [42, 1] });
       expect(outputs.get("still")).toMatchObject({ value: "Hello" });
       const infos = await infosIn(own);

@@ -39,7 +39,7 @@ describe("PUT with a mode", () => {
     }
   });
 
-  it("keeps what an extension does not say, and takes what it says", async () => {
+  it("keeps pin, ttl and description in every mode but new, unless the write gives others", async () => {
     const id = newId();
     await put(id, "?ttl=3600&pin=true&description=kept", [1]);
     const before = await (await get(id, "v/info")).json<Record<string, unknown>>();
@@ -50,9 +50,28 @@ describe("PUT with a mode", () => {
     const said = await (await put(id, "?mode=append&pin=false&description=new", 3)).json();
     expect(said).toMatchObject({ version: 3, count: 3, pinned: false, description: "new" });
     const replaced = await (await put(id, "", [4])).json();
-    expect(replaced).toMatchObject({ version: 4, pinned: false });
-    expect(replaced).not.toHaveProperty("description");
-    expect(replaced).not.toHaveProperty("expiresAt");
+    expect(replaced).toMatchObject({ version: 4, pinned: false, description: "new", expiresAt });
+    const given = await (await put(id, "?pin=true&description=&ttl=7200", [5])).json();
+    expect(given).toMatchObject({ version: 5, pinned: true, description: "" });
+    expect(given).not.toMatchObject({ expiresAt });
+    const other = await (await put(id, "?mode=new", [6])).json();
+    expect(other).toMatchObject({ name: "v_000", pinned: false });
+    expect(other).not.toHaveProperty("description");
+    expect(other).not.toHaveProperty("expiresAt");
+  });
+
+  it("keeps a pin that was set while a value came in", async () => {
+    const id = newId();
+    await put(id, "", "before");
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+    const headers = { "content-type": "image/png" };
+    const path = `/conversations/${id}/variables/v`;
+    const putting = call("PUT", path, { headers, body: readable });
+    const writer = writable.getWriter();
+    await writer.write(new Uint8Array(100_000));
+    await call("PATCH", path, json({ pinned: true }));
+    await writer.close();
+    expect(await (await putting).json()).toMatchObject({ version: 2, pinned: true });
   });
 
   it("refuses what does not fit what is there, and leaves it", async () => {
@@ -130,6 +149,18 @@ describe("GET variables as Markdown", () => {
     const named = await (await markdown(id, "?names=a,c")).text();
     expect(named.match(/^## .*$/gm)).toEqual(["## a", "## c"]);
     expect(await (await markdown(newId())).text()).toBe("# Variables Summary\n\nNo variables.\n");
+  });
+
+  it("lists the names that no variable has, and only those", async () => {
+    const id = newId();
+    for (const name of ["a", "b"]) await put(id, name, 1);
+    const missingIn = async (query: string) => {
+      const response = await call("GET", `/conversations/${id}/variables?${query}`);
+      return (await response.json<{ missing?: unknown }>()).missing;
+    };
+    expect(await missingIn("names=a,nope,b,nope,Not%20a%20name")).toEqual(["nope", "Not a name"]);
+    expect(await missingIn("names=a,b&last=1")).toEqual([]);
+    expect(await missingIn("last=1")).toBeUndefined();
   });
 });
 

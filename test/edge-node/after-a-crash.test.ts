@@ -1,0 +1,123 @@
+import { tool } from "ai";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import { TenantSpend } from "../../src/edge/directory/tenant-spend.ts";
+import { textIn } from "../../src/store/rows/sql.ts";
+import type { TurnHead } from "../../src/turn/log/journal.ts";
+import { json } from "../chaos/writers.ts";
+import { startCollector } from "../support/collector.ts";
+import { NodeRuntime } from "../support/node-runtime.ts";
+import { NodeSql } from "../support/node-sql.ts";
+import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
+
+let looks = 0;
+
+/** Hangs until its process dies; in the next one it answers. */
+const look = tool({
+  inputSchema: z.object({}),
+  execute: () => (looks++ === 0 ? new Promise<string>(() => {}) : "seen"),
+});
+
+const options = (more: Partial<RuntimeOptions> = {}): RuntimeOptions => ({
+  agents: [
+    { name: "a", description: "", instructions: "", tools: { look }, effects: { look: "none" } },
+  ],
+  model: scriptedModel([
+    [toolCall("look", {}), finish("tool-calls")],
+    [text("Seen."), finish()],
+  ]),
+  ...more,
+});
+
+beforeEach(() => {
+  looks = 0;
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+});
+afterEach(() => void vi.restoreAllMocks());
+
+/** As it is written down. */
+function headOf(runtime: NodeRuntime): TurnHead {
+  const [row] = runtime.objectOf("c").sql.all(`SELECT head FROM turn WHERE part = 0`);
+  return JSON.parse(textIn(row ?? {}, "head")) as TurnHead;
+}
+
+describe("the lease of a turn", () => {
+  /** A tenant's directory of which nobody is told anything for as long as `isAway`. */
+  function directory() {
+    const spend = new TenantSpend(new NodeSql());
+    const calls: string[] = [];
+    const stub = {
+      isAway: false,
+      tell: async () => undefined,
+      take: async (claim: Parameters<TenantSpend["take"]>[0]) => spend.take(claim),
+      settle: async (settled: Parameters<TenantSpend["settle"]>[0]) => {
+        if (stub.isAway) return new Promise<never>(() => {});
+        calls.push(settled.key);
+        return spend.settle(settled);
+      },
+    };
+    const used = () => {
+      const wants = [{ what: "modelCalls", count: 1_000_000, maximum: 1_000 }] as const;
+      const spent = { modelCalls: 0, toolCalls: 0, tokens: 0 };
+      const grant = spend.take({ key: "probe", window: "", spent, wants });
+      return "refused" in grant ? grant.refused.spent : undefined;
+    };
+    return { stub, calls, used, DIRECTORY: { idFromName: String, get: () => stub } };
+  }
+
+  it("is settled by the next process when the last one died before that", async () => {
+    const { stub, calls, used, DIRECTORY } = directory();
+    stub.isAway = true;
+    looks = 1;
+    const runtime = new NodeRuntime(options({ spend: { tenant: { modelCalls: 1_000 } } }), {
+      DIRECTORY,
+    });
+    const asked = await runtime.ask("POST", "/conversations/c/messages", json({ message: "?" }));
+    expect(await asked.text()).toContain("Seen.");
+    expect(used()).toBeGreaterThan(2);
+    runtime.kill();
+    stub.isAway = false;
+    runtime.start();
+    await (await runtime.ask("GET", "/conversations/c")).text();
+    await vi.waitUntil(() => calls.length > 0);
+    expect(used()).toBe(2);
+    expect(headOf(runtime).lease).toMatchObject({ key: calls[0] });
+    // And again, without harm, by a process that cannot know.
+    runtime.kill();
+    await (await runtime.ask("GET", "/conversations/c")).text();
+    await vi.waitUntil(() => calls.length > 1);
+    expect(used()).toBe(2);
+  });
+});
+
+describe("the spans of a turn that a crash cut off", () => {
+  const TRACE = "0af7651916cd43dd8448eb211c80319c";
+  const CALLER = "b7ad6b7169203331";
+
+  it.each([
+    { what: "belong to the trace of the request", traceparent: `00-${TRACE}-${CALLER}-01` },
+    { what: "belong to the trace that the first attempt has begun", traceparent: "" },
+  ])("$what", async ({ traceparent }) => {
+    const collector = await startCollector();
+    try {
+      const bindings = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+      const runtime = new NodeRuntime(options(), bindings);
+      const { headers, ...init } = json({ message: "Look" });
+      const sent = traceparent === "" ? headers : { ...headers, traceparent };
+      void runtime.ask("POST", "/conversations/c/messages", { ...init, headers: sent });
+      await vi.waitUntil(() => looks > 0 && runtime.objectOf("c").isRinging);
+      const { trace = "" } = headOf(runtime);
+      runtime.kill();
+      runtime.start(options({ model: scriptedModel([[text("Seen."), finish()]]) }));
+      await vi.waitUntil(() => collector.exports.length > 0);
+      const [turn] = collector.exports[0]?.spans ?? [];
+      expect(trace).toMatch(traceparent === "" ? /^[0-9a-f]{32}$/ : /^00-/);
+      expect(turn?.traceId).toBe(traceparent === "" ? trace : TRACE);
+      expect(turn?.parentSpanId).toBe(traceparent === "" ? undefined : CALLER);
+      expect(JSON.stringify(turn)).toContain("byref.recovered");
+    } finally {
+      await collector.down();
+    }
+  });
+});

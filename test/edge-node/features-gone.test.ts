@@ -1,0 +1,151 @@
+import { tool } from "ai";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
+import { planSupport } from "../../src/edge/plans/plan-support.ts";
+import type { PlanView } from "../../src/edge/plans/plan-view.ts";
+import type { StoredMessage } from "../../src/turn/history/history.ts";
+import { json } from "../chaos/writers.ts";
+import { NodeRuntime } from "../support/node-runtime.ts";
+import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
+
+let looks = 0;
+
+/** Hangs until its process dies. */
+const look = tool({
+  inputSchema: z.object({}),
+  execute: () => {
+    looks++;
+    return new Promise<string>(() => {});
+  },
+});
+
+const agent = {
+  name: "a",
+  description: "",
+  instructions: "",
+  tools: { look },
+  effects: { look: "none" },
+  approvesPlan: () => true,
+} as const;
+
+/** With all that is taken away later. */
+const before = (): RuntimeOptions => ({
+  agents: [agent],
+  model: scriptedModel([[toolCall("look", {}), finish("tool-calls")]]),
+  plans: planSupport(),
+  mcp: async (given) => ({ agent: given, close: () => Promise.resolve() }),
+});
+const model = () => scriptedModel([[text("I cannot look."), finish()]]);
+const MCP_SERVERS = JSON.stringify([{ name: "files", url: "https://mcp.example/" }]);
+
+beforeEach(() => {
+  looks = 0;
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+});
+afterEach(() => void vi.restoreAllMocks());
+
+async function cutOff(path: string, body: object, runtime: NodeRuntime): Promise<void> {
+  void runtime.ask("POST", `/conversations/c${path}`, json(body));
+  await vi.waitUntil(() => looks > 0 && runtime.objectOf("c").isRinging);
+  runtime.kill();
+}
+
+async function cutOffRun(): Promise<{ runtime: NodeRuntime; plan: string }> {
+  const runtime = new NodeRuntime(before());
+  const calls = [{ _tool: "look", _id: "one", _outputPath: "†state.one" }];
+  const proposed = await runtime.ask("POST", "/conversations/c/plans", json({ calls }));
+  const { id } = (await proposed.json()) as PlanView;
+  await cutOff(`/plans/${id}/run`, {}, runtime);
+  return { runtime, plan: id };
+}
+
+async function got<Body>({ ask }: NodeRuntime, path: string): Promise<Body> {
+  return (await (await ask("GET", `/conversations/c${path}`)).json()) as Body;
+}
+
+/** Its alarm is no earlier than what else is due, in a day or more. */
+async function expectClosed(runtime: NodeRuntime): Promise<void> {
+  const object = runtime.objectOf("c");
+  const HOUR_MS = 3_600_000;
+  await vi.waitUntil(() => !object.isRinging && (object.alarmMs ?? 0) > Date.now() + HOUR_MS);
+  expect(await got(runtime, "")).toMatchObject({ status: "idle" });
+}
+
+async function newestEvent(runtime: NodeRuntime) {
+  const { events } = await got<{ events: readonly ConversationEvent[] }>(runtime, "/events");
+  return events.at(-1);
+}
+
+describe("a turn that a crash cut off ends with an error that the history shows when", () => {
+  it.each<{ what: string; options?: Partial<RuntimeOptions>; bindings?: object; code: string }>([
+    {
+      what: "its agent is gone",
+      options: { agents: [{ ...agent, name: "b" }] },
+      code: "unknown_agent",
+    },
+    { what: "MCP is not built in any more", bindings: { MCP_SERVERS }, code: "bad_configuration" },
+    { what: "a setting is wrong", bindings: { AUTH: "?" }, code: "bad_configuration" },
+    {
+      what: "an agent that it may ask is gone",
+      options: { agents: [{ ...agent, delegates: ["b"] }] },
+      code: "unknown_agent",
+    },
+  ])("$what", async ({ options, bindings = {}, code }) => {
+    const runtime = new NodeRuntime(before(), "MCP_SERVERS" in bindings ? bindings : {});
+    await cutOff("/messages", { message: "Look" }, runtime);
+    const { mcp: _mcp, plans: _plans, ...left } = before();
+    runtime.start({ ...left, model: model(), ...options }, bindings);
+    const object = runtime.objectOf("c");
+    await vi.waitUntil(() => !object.isRinging && (object.alarmMs ?? 0) > Date.now() + 3_600_000);
+    // Whoever asks needs settings that are right.
+    runtime.start(undefined, { AUTH: "none" });
+    await expectClosed(runtime);
+    const { messages } = await got<{ messages: readonly StoredMessage[] }>(runtime, "/messages");
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
+    expect(messages[1]?.metadata).toMatchObject({ error: code });
+    expect(await newestEvent(runtime)).toMatchObject({ type: "turn.failed", code });
+  });
+});
+
+describe("what a crash cut off, when its tool is gone,", () => {
+  it("is a call of which the model hears that nobody knows, in a turn that goes on", async () => {
+    const runtime = new NodeRuntime(before());
+    await cutOff("/messages", { message: "Look" }, runtime);
+    runtime.start({ ...before(), agents: [{ ...agent, tools: {} }], model: model() });
+    await expectClosed(runtime);
+    const { messages } = await got<{ messages: readonly StoredMessage[] }>(runtime, "/messages");
+    const said = JSON.stringify(messages[1]?.parts);
+    expect(said).toContain("outcome_unknown");
+    expect(said).toContain("I cannot look.");
+  });
+
+  it("is a run that fails, and says why", async () => {
+    const { runtime, plan } = await cutOffRun();
+    runtime.start({ ...before(), agents: [{ ...agent, tools: {} }] });
+    await expectClosed(runtime);
+    const { runs } = await got<PlanView>(runtime, `/plans/${plan}`);
+    expect(runs[0]).toMatchObject({ status: "failed", error: expect.stringContaining("look") });
+  });
+});
+
+describe("a run that a crash cut off, when there are no plans any more,", () => {
+  it("ends with an error in the events and the stream; with plans again its record says so", async () => {
+    const { runtime, plan } = await cutOffRun();
+    const { plans: _, ...left } = before();
+    runtime.start(left);
+    await expectClosed(runtime);
+    expect(await newestEvent(runtime)).toMatchObject({
+      type: "run.failed",
+      code: "bad_configuration",
+    });
+    const stream = await runtime.ask("GET", "/conversations/c/stream?after=0");
+    expect(await stream.text()).toContain("bad_configuration: The run cannot go on");
+    runtime.kill();
+    runtime.start(before());
+    const { status, runs } = await got<PlanView>(runtime, `/plans/${plan}`);
+    expect([status, runs[0]?.status]).toEqual(["failed", "failed"]);
+    expect(runs[0]?.error).toContain("outcome_unknown");
+  });
+});

@@ -1,0 +1,54 @@
+import { tool, type ToolExecutionOptions } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { planSupport } from "../../src/edge/plans/plan-support.ts";
+import { json } from "../chaos/writers.ts";
+import { NodeRuntime } from "../support/node-runtime.ts";
+import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
+
+/** A runtime for the tenants that requests name, and the keys that its one tool was given. */
+function paying() {
+  const keys: string[] = [];
+  const pay = tool({
+    inputSchema: z.object({}),
+    execute: (_, options: ToolExecutionOptions<unknown> & { readonly idempotencyKey?: string }) => {
+      keys.push(options.idempotencyKey ?? "");
+      return "paid";
+    },
+  });
+  const turn = [
+    [toolCall("pay", {}), finish("tool-calls")],
+    [text("Paid."), finish()],
+  ];
+  const runtime = new NodeRuntime({
+    agents: [
+      { name: "a", description: "", instructions: "", tools: { pay }, approvesPlan: () => true },
+    ],
+    model: scriptedModel([...turn, ...turn]),
+    plans: planSupport(),
+    door: (request) => request.headers.get("cookie") ?? "",
+  });
+  const as = (tenant: string) => async (path: string, body: object) => {
+    const { headers, ...init } = json(body);
+    const sent = { ...init, headers: { ...headers, cookie: tenant } };
+    return runtime.ask("POST", `/conversations/same${path}`, sent);
+  };
+  return { keys, as };
+}
+
+describe("the idempotency key of a tool", () => {
+  it("is another for each tenant's conversation of the same name, and does not name the tenant", async () => {
+    const { keys, as } = paying();
+    for (const tenant of ["shop", "bank"]) {
+      await (await as(tenant)("/messages", { message: "Pay" })).text();
+      const proposed = await as(tenant)("/plans", { calls: [{ _tool: "pay", _id: "it" }] });
+      const { id } = (await proposed.json()) as { readonly id: string };
+      await (await as(tenant)(`/plans/${id}/run`, {})).text();
+    }
+    expect(keys).toHaveLength(4);
+    const owners = keys.map((key) => /^([0-9a-f]{64})\/[0-9a-z-]+\/(?:0\/0|it)$/.exec(key)?.[1]);
+    expect(new Set(owners)).toHaveProperty("size", 2);
+    expect(owners).not.toContain(undefined);
+    expect(owners.slice(0, 2)).toEqual([owners[0], owners[0]]);
+  });
+});

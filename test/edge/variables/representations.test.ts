@@ -1,0 +1,239 @@
+import { describe, expect, it } from "vitest";
+import type { VariableInfo } from "../../../src/store/variable-store.ts";
+import { ask, call, get, json, newId, problemIn } from "../../support/edge.ts";
+import { bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
+
+const JSON_TYPE = "application/json";
+const at = (id: string, rest = "") => `/conversations/${id}/variables/a${rest}`;
+
+interface Case {
+  readonly type: string;
+  readonly body: string;
+  /** By `Accept`, the default first: what the body is then. */
+  readonly forms: Readonly<Record<string, string>>;
+  /** Which of them `Range` cuts: that in which the value is stored. */
+  readonly stored: string;
+}
+
+const cases: Readonly<Record<string, Case>> = {
+  "a JSON array": {
+    type: JSON_TYPE,
+    body: '[{"a":1},"é"]',
+    forms: { [JSON_TYPE]: '[{"a":1},"é"]', [NDJSON]: '{"a":1}\n"é"\n' },
+    stored: JSON_TYPE,
+  },
+  "a JSON object": {
+    type: JSON_TYPE,
+    body: '{"a":[1]}',
+    forms: { [JSON_TYPE]: '{"a":[1]}' },
+    stored: JSON_TYPE,
+  },
+  records: {
+    type: NDJSON,
+    body: '{"a":1}\n2\n',
+    forms: { [JSON_TYPE]: '[{"a":1},2]', [NDJSON]: '{"a":1}\n2\n' },
+    stored: NDJSON,
+  },
+  text: {
+    type: TEXT,
+    body: '\ufeff"é\n\u2028</script>',
+    forms: {
+      [TEXT]: '\ufeff"é\n\u2028</script>',
+      [JSON_TYPE]: JSON.stringify('\ufeff"é\n\u2028</script>'),
+    },
+    stored: TEXT,
+  },
+  bytes: { type: "image/png", body: "PNG!", forms: { "image/png": "PNG!" }, stored: "image/png" },
+};
+
+const utf8 = (text: string) => [...new TextEncoder().encode(text)];
+
+describe.each(Object.entries(cases))("%s", (_, { type, body, forms, stored }) => {
+  const names = Object.keys(forms);
+
+  async function saved(): Promise<{ id: string; etags: ReadonlyMap<string, string> }> {
+    const id = newId();
+    const { headers } = await putAs(id, "a", { body, type });
+    const etags = new Map<string, string>();
+    for (const [accept, form] of Object.entries(forms)) {
+      const response = await getWith(id, "a", { accept });
+      expect(response.headers.get("content-type")).toBe(
+        accept === TEXT ? "text/plain; charset=utf-8" : accept,
+      );
+      expect(response.headers.get("vary")).toBe("accept");
+      expect(await bytesOf(response)).toEqual(utf8(form));
+      etags.set(accept, response.headers.get("etag") ?? "");
+    }
+    const plain = await get(id, "a");
+    expect(plain.headers.get("etag")).toBe(etags.get(names[0] ?? ""));
+    expect(plain.headers.get("etag")).toBe(headers.get("etag"));
+    expect(await bytesOf(plain)).toEqual(utf8(forms[names[0] ?? ""] ?? ""));
+    return { id, etags };
+  }
+
+  it("has a strong ETag for each representation, and no two share one", async () => {
+    const { etags } = await saved();
+    for (const etag of etags.values()) expect(etag).toMatch(/^"[^"]+"$/);
+    expect(new Set(etags.values()).size).toBe(names.length);
+  });
+
+  it("is not modified, or as expected, only for the ETag of the same representation", async () => {
+    const { id, etags } = await saved();
+    for (const accept of names) {
+      for (const [known, etag] of etags) {
+        const isSame = known === accept;
+        for (const listed of [etag, `W/${etag}`, `"x", ${etag}`]) {
+          const cached = await getWith(id, "a", { accept, "if-none-match": listed });
+          expect([accept, known, cached.status]).toEqual([accept, known, isSame ? 304 : 200]);
+          expect(cached.headers.get("etag")).toBe(etags.get(accept));
+          expect(cached.headers.get("cache-control")).toBe("private, no-cache");
+          await cached.arrayBuffer();
+        }
+        const expected = await getWith(id, "a", { accept, "if-match": etag });
+        expect(expected.status).toBe(isSame ? 200 : 412);
+        await expected.arrayBuffer();
+        const weak = await getWith(id, "a", { accept, "if-match": `W/${etag}` });
+        await problemIn(weak, "precondition_failed");
+      }
+    }
+  });
+
+  it("is cut by Range only in its stored form, and If-Range mixes no two", async () => {
+    const { id, etags } = await saved();
+    for (const accept of names) {
+      const whole = utf8(forms[accept] ?? "");
+      for (const [known, etag] of etags) {
+        const headers = { accept, range: "bytes=1-2", "if-range": etag };
+        const response = await getWith(id, "a", headers);
+        const isCut = accept === stored && known === accept;
+        expect([accept, known, response.status]).toEqual([accept, known, isCut ? 206 : 200]);
+        expect(await bytesOf(response)).toEqual(isCut ? whole.slice(1, 3) : whole);
+      }
+      const response = await getWith(id, "a", { accept, range: "bytes=1-2" });
+      expect(response.status).toBe(accept === stored ? 206 : 200);
+      const ranges = accept === stored ? "bytes" : null;
+      expect(response.headers.get("accept-ranges")).toBe(ranges);
+      await response.arrayBuffer();
+    }
+  });
+
+  it("is overwritten on the word of any representation of its state, and of no older one", async () => {
+    const { id, etags } = await saved();
+    for (const etag of etags.values()) {
+      const rivals = { "if-match": "*", "if-none-match": etag };
+      await problemIn(await putAs(id, "a", { body, type, headers: rivals }), "precondition_failed");
+    }
+    const [last = ""] = [...etags.values()].slice(-1);
+    const write = () => putAs(id, "a", { body, type, headers: { "if-match": last } });
+    expect((await write()).status).toBe(200);
+    await problemIn(await write(), "precondition_failed");
+  });
+});
+
+describe("a part of a value", () => {
+  it.each([
+    ["?path=.text", "*/*", '"b"'],
+    ["?path=.text", TEXT, "b"],
+    ["?path=.list", NDJSON, "1\n2\n"],
+    ["?path=.list", `${NDJSON};q=0.1, */*`, "[1,2]"],
+  ])("%s is negotiated for %s: %s", async (query, accept, body) => {
+    const id = newId();
+    await call("PUT", at(id), json({ text: "b", list: [1, 2] }));
+    expect(await (await getWith(id, `a${query}`, { accept })).text()).toBe(body);
+  });
+});
+
+describe("a text as JSON", () => {
+  it.each([
+    ["empty", ""],
+    ["cut anywhere into parts", `a${'\u0001"\\é€😀\n'.repeat(160_000)}`],
+  ])("is what JSON.stringify makes of it: %s", async (_, text) => {
+    const id = newId();
+    await putAs(id, "a", { body: text, type: TEXT });
+    const response = await getWith(id, "a", { accept: JSON_TYPE });
+    expect(await response.json()).toBe(text);
+  });
+});
+
+describe("metadata", () => {
+  const patch = (id: string, changes: object, etag: string) =>
+    call("PATCH", at(id), json(changes, { "if-match": etag }));
+  const etagIn = ({ headers }: Response) => headers.get("etag") ?? "";
+
+  it("have a version of their own: of two changes that name one state, one wins", async () => {
+    const id = newId();
+    const written = etagIn(await call("PUT", at(id), json(1)));
+    const read = etagIn(await get(id, "a/info"));
+    const first = await patch(id, { description: "first" }, read);
+    expect(first.status).toBe(200);
+    for (const stale of [read, written]) {
+      const problem = await problemIn(
+        await patch(id, { pinned: true }, stale),
+        "precondition_failed",
+      );
+      expect(etagIn(await get(id, "a/info"))).toContain(String(problem["etag"]).slice(0, -1));
+    }
+    const second = await patch(id, { pinned: true }, etagIn(first));
+    expect(await second.json<VariableInfo>()).toMatchObject({
+      description: "first",
+      pinned: true,
+      version: 1,
+      metadataVersion: 2,
+    });
+    // The value is as it was: whoever read it may write it.
+    const writing = await call("PUT", at(id), json(2, { "if-match": written }));
+    expect(await writing.json()).not.toHaveProperty("metadataVersion");
+    await problemIn(await patch(id, { pinned: false }, etagIn(second)), "precondition_failed");
+    expect((await patch(id, { pinned: false }, etagIn(writing))).status).toBe(200);
+  });
+
+  it("are guarded by the ETag that was read, though the value has been read since", async () => {
+    const id = newId();
+    await call("PUT", at(id), json(1));
+    const { accessedAt } = await (await get(id, "a/info")).json<VariableInfo>();
+    const before = etagIn(await get(id, "a/info"));
+    const unchanged = await getWith(id, "a/info", { "if-none-match": before });
+    expect(unchanged.status).toBe(304);
+    const read = async () => {
+      await (await get(id, "a")).text();
+      return (await (await get(id, "a/info")).json<VariableInfo>()).accessedAt;
+    };
+    while ((await read()) === accessedAt);
+    const changed = await getWith(id, "a/info", { "if-none-match": before });
+    expect(changed.status).toBe(200);
+    expect(etagIn(changed)).not.toBe(before);
+    await changed.text();
+    expect((await patch(id, { pinned: true }, before)).status).toBe(200);
+  });
+});
+
+describe("a content type", () => {
+  it.each([
+    "image/png; charset=x, text/html",
+    "application/json, text/html",
+    "text/plain; x, text/html",
+    "png",
+    `image/png; x=${"x".repeat(300)}`,
+  ])("%s is refused", async (type) => {
+    await problemIn(await putAs(newId(), "a", { body: "1", type }), "unsupported_media_type");
+  });
+
+  it("that a message brought is served as bytes unless it is one media type", async () => {
+    const id = newId();
+    const mediaType = "image/png; charset=x, text/html";
+    const file = { type: "file", mediaType, filename: "a.png", url: "data:,<script>" };
+    await ask(id, { role: "user", parts: [{ type: "text", text: "Look" }, file] });
+    const { headers, body } = await get(id, "a");
+    await body?.cancel();
+    expect(headers.get("content-type")).toBe("application/octet-stream");
+    expect(headers.get("content-disposition")).toBe("attachment");
+  });
+
+  it("of a form names the flags of curl that set another", async () => {
+    const type = "application/x-www-form-urlencoded";
+    const response = await putAs(newId(), "a", { body: "hello", type });
+    const { detail } = await problemIn(response, "unsupported_media_type");
+    expect(detail).toContain("-H 'Content-Type: text/plain'");
+    expect(detail).toContain("--json");
+  });
+});

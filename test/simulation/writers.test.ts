@@ -1,0 +1,173 @@
+import { tool } from "ai";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { planSupport } from "../../src/edge/plans/plan-support.ts";
+import { transfers } from "../../src/edge/transfer/transfer.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import { json, MORE_WRITERS, WRITERS } from "../chaos/writers.ts";
+import { NodeRuntime } from "../support/node-runtime.ts";
+import { figure } from "../support/scorecard.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../support/scripted-model.ts";
+
+const DIRECTORY = {
+  idFromName: (name: string) => name,
+  get: () => ({
+    tell: async () => undefined,
+    list: async () => ({ entries: [{ id: "c", updatedMs: 0, createdMs: 0 }] }),
+  }),
+};
+
+/** How often the tool has been asked, and how to let it answer. */
+let looks = 0;
+let answer: (said: string) => void = () => undefined;
+
+const look = tool({
+  inputSchema: z.object({ call: z.string() }),
+  execute: () => {
+    looks++;
+    return new Promise<string>((resolve) => (answer = resolve));
+  },
+});
+
+const looking: Step = [toolCall("look", { call: "1" }), finish("tool-calls")];
+const saying: Step = [text("Done"), finish()];
+
+function newRuntime(...steps: readonly Step[]): NodeRuntime {
+  const model = scriptedModel([...steps, ...Array.from({ length: 20 }, () => looking)]);
+  const agent = { name: "a", description: "", instructions: "", tools: { look } };
+  return new NodeRuntime(
+    {
+      agents: [{ ...agent, effects: { look: "none" }, approvesPlan: () => true }],
+      model,
+      plans: planSupport(),
+      transfer: transfers,
+    },
+    { DIRECTORY },
+  );
+}
+
+/** Time goes on meanwhile. */
+async function until(isSo: () => boolean, stepMs = 5): Promise<void> {
+  for (let turns = 0; !isSo(); turns++) {
+    if (turns > 20_000) throw new Error("That does not come.");
+    await vi.advanceTimersByTimeAsync(stepMs);
+    await new Promise((resolve) => void setImmediate(resolve));
+  }
+}
+
+/** Asks, and returns when the tool has been asked and the alarm's handler watches. Nobody reads the answer. */
+async function begin(runtime: NodeRuntime, path: string, body: object): Promise<void> {
+  const before = looks;
+  void runtime.ask("POST", `/conversations/c${path}`, json(body));
+  await until(() => looks > before && runtime.objectOf("c").isRinging);
+}
+
+const beginnings: Readonly<Record<string, (runtime: NodeRuntime) => Promise<void>>> = {
+  turn: (runtime) => begin(runtime, "/messages", { message: "Look" }),
+  run: async (runtime) => {
+    const calls = [{ _tool: "look", call: "1" }];
+    const proposed = await runtime.ask("POST", "/conversations/c/plans", json({ calls }));
+    const { id } = (await proposed.json()) as { readonly id: string };
+    await begin(runtime, `/plans/${id}/run`, {});
+  },
+};
+
+beforeEach(() => {
+  looks = 0;
+  // What processes that have died still wait for goes when the test ends.
+  vi.useFakeTimers({
+    toFake: ["Date", "setTimeout", "clearTimeout", "setInterval", "clearInterval"],
+  });
+  // Timers of a process that has died find no database.
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** The process dies and starts again; nobody asks. */
+async function expectResumed(runtime: NodeRuntime): Promise<void> {
+  const before = looks;
+  runtime.kill();
+  const { alarmMs } = runtime.objectOf("c");
+  const isDue = alarmMs !== null && alarmMs <= Date.now();
+  runtime.start();
+  if (isDue) await until(() => looks > before);
+  figure("R8", { "kills beside a writer": 1, "turns not resumed by themselves": isDue ? 0 : 1 });
+  expect(isDue, `the alarm is set to ${alarmMs}`).toBe(true);
+}
+
+describe.each(Object.keys(beginnings))(
+  "a %s goes on by itself after a kill when a client",
+  (kind) => {
+    it.each(Object.entries(MORE_WRITERS))("%s", async (_, write) => {
+      const runtime = newRuntime();
+      await beginnings[kind]?.(runtime);
+      await write(runtime.ask, "c");
+      await expectResumed(runtime);
+      // The attempt that has gone on is watched over too.
+      await write(runtime.ask, "c");
+      await expectResumed(runtime);
+    });
+  },
+);
+
+describe("a turn goes on by itself after a kill", () => {
+  it("when it has waited for the turn before it", async () => {
+    const runtime = newRuntime(looking, saying);
+    const { ask } = runtime;
+    await begin(runtime, "/messages", { message: "Look" });
+    void ask("POST", "/conversations/c/messages", json({ message: "Look again" }));
+    answer("seen");
+    await until(() => looks === 2);
+    await WRITERS["writes a new variable"]?.(ask, "c");
+    await expectResumed(runtime);
+  });
+
+  it("when the conversation was deleted and begun anew while the alarm rang", async () => {
+    const runtime = newRuntime();
+    await begin(runtime, "/messages", { message: "Look" });
+    await runtime.ask("DELETE", "/conversations/c");
+    await begin(runtime, "/messages", { message: "Look" });
+    await WRITERS["writes a new variable"]?.(runtime.ask, "c");
+    await expectResumed(runtime);
+  });
+
+  it("when it lasts longer than an alarm's handler may", async () => {
+    const runtime = newRuntime();
+    await begin(runtime, "/messages", { message: "Look" });
+    const { alarms } = runtime.objectOf("c");
+    await until(() => runtime.objectOf("c").alarms > alarms, 5_000);
+    await WRITERS["writes a new variable"]?.(runtime.ask, "c");
+    await expectResumed(runtime);
+  });
+
+  it("when a pass of the alarm has failed", async () => {
+    const runtime = newRuntime();
+    await begin(runtime, "/messages", { message: "Look" });
+    // Eviction is tried now and then while the turn runs.
+    vi.spyOn(SqlStore.prototype, "evictDue").mockImplementationOnce(() => {
+      throw new Error("The disk does not answer.");
+    });
+    const { alarms } = runtime.objectOf("c");
+    await until(() => runtime.objectOf("c").alarms > alarms, 5_000);
+    await expectResumed(runtime);
+  });
+});
+
+it("costs two alarms a turn, however many variables are written beside it", async () => {
+  const runtime = newRuntime(looking, saying, looking, saying);
+  const object = runtime.objectOf("c");
+  const isArmed = () => !object.isRinging && (object.alarmMs ?? 0) > Date.now();
+  for (const turn of [1, 2]) {
+    const before = object.alarms;
+    await begin(runtime, "/messages", { message: "Look" });
+    for (const name of ["a", "b", "c"]) {
+      await runtime.ask("PUT", `/conversations/c/variables/${name}`, json(turn));
+    }
+    answer("seen");
+    await until(isArmed);
+    expect(object.alarms - before).toBe(2);
+  }
+});

@@ -1,0 +1,116 @@
+import {
+  createAgentUIStream,
+  type ModelMessage,
+  readUIMessageStream,
+  tool,
+  ToolLoopAgent,
+  type ToolLoopAgentSettings,
+  type ToolSet,
+  type UIMessage,
+} from "ai";
+import * as z from "zod";
+import { MemoryStore, type ToolVariablesOptions, withToolVariables } from "../../src/agent.ts";
+import { agentModel, type ModelStep } from "./agent-model.ts";
+
+type Settings = ToolLoopAgentSettings<never, ToolSet>;
+type Approval = {
+  readonly id: string;
+  readonly callId: string;
+  readonly reason: string | undefined;
+};
+
+export interface ApprovingOptions extends ToolVariablesOptions {
+  readonly store?: MemoryStore;
+  readonly said: readonly ModelStep[];
+  readonly needsApproval?: boolean | ((input: { text: string }) => boolean);
+  readonly toolApproval?: Settings["toolApproval"];
+  readonly secret?: string;
+  readonly mode?: "generate" | "stream";
+}
+
+/** An agent with a tool `send`, which records what it sends, and a client that holds the conversation. */
+export class ApprovingAgent {
+  readonly store: MemoryStore;
+  readonly sent: string[] = [];
+  messages: ModelMessage[] = [{ role: "user", content: "Go." }];
+  readonly model;
+  readonly #agent;
+  readonly #mode: "generate" | "stream";
+
+  constructor({ said, needsApproval, toolApproval, secret, mode, ...options }: ApprovingOptions) {
+    this.store = options.store ?? new MemoryStore();
+    this.model = agentModel(said);
+    this.#mode = mode ?? "generate";
+    const tools: ToolSet = {
+      send: tool({
+        inputSchema: z.object({ text: z.string() }),
+        ...(needsApproval === undefined ? {} : { needsApproval }),
+        execute: ({ text }) => {
+          this.sent.push(text);
+          return "sent";
+        },
+      }),
+      put: tool({
+        inputSchema: z.object({ name: z.string(), value: z.string() }),
+        execute: async ({ name, value }) => {
+          await this.store.save({ name, value });
+          return "saved";
+        },
+      }),
+    };
+    const settings: Settings = {
+      model: this.model,
+      tools,
+      ...(toolApproval === undefined ? {} : { toolApproval }),
+      ...(secret === undefined ? {} : { experimental_toolApprovalSecret: secret }),
+    };
+    this.#agent = withToolVariables(new ToolLoopAgent(settings), { ...options, store: this.store });
+  }
+
+  /** Sends the messages; they then hold the answer. What a person is asked. */
+  async turn(): Promise<readonly Approval[]> {
+    const result = await this.#result();
+    this.messages = [...this.messages, ...(await result.responseMessages)];
+    return (await result.content).flatMap((part) =>
+      part.type === "tool-approval-request" && part.isAutomatic !== true
+        ? [{ id: part.approvalId, callId: part.toolCall.toolCallId, reason: part.reason }]
+        : [],
+    );
+  }
+
+  /** The same for a client that holds UI messages. */
+  async answerTo(messages: readonly UIMessage[]): Promise<UIMessage> {
+    const stream = await createAgentUIStream({ agent: this.#agent, uiMessages: [...messages] });
+    let answer: UIMessage | undefined;
+    for await (const state of readUIMessageStream({ stream })) answer = state;
+    if (answer === undefined) throw new Error("There is no answer.");
+    return answer;
+  }
+
+  async #result() {
+    const { messages } = this;
+    if (this.#mode === "generate") return this.#agent.generate({ messages });
+    const streamed = await this.#agent.stream({ messages });
+    await streamed.consumeStream();
+    return streamed;
+  }
+
+  /** The person's answer, and the turn after it. */
+  answer(approvalId: string | undefined, approved = true): Promise<readonly Approval[]> {
+    const response = { type: "tool-approval-response", approved } as const;
+    this.messages = [
+      ...this.messages,
+      { role: "tool", content: [{ ...response, approvalId: approvalId ?? "" }] },
+    ];
+    return this.turn();
+  }
+
+  /** What the model was told of the last call. */
+  get told(): string {
+    const said = this.messages.findLast(({ role }) => role === "tool");
+    return JSON.stringify(said);
+  }
+}
+
+/** The call that the tests ask about. */
+export const SEND: ModelStep = [{ tool: "send", input: { text: "$draft" } }];

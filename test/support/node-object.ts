@@ -1,0 +1,145 @@
+import { createHash } from "node:crypto";
+import type { ConversationObject } from "../../src/edge/conversation.ts";
+import { textIn } from "../../src/store/rows/sql.ts";
+import { NodeSql } from "./node-sql.ts";
+
+/** Between the start and the end of a process. */
+interface Life {
+  readonly object: ConversationObject;
+  /** The constructor's own work. */
+  readonly ready: Promise<unknown>;
+  isOver: boolean;
+}
+
+/**
+ * A Durable Object in this process, with SQLite, an alarm and an end without warning. As on the platform, an
+ * alarm is kept until its handler has ended, so that it rings again if the process dies before, and a time that
+ * the handler sets takes its place. Every write survives: lost commits are `test/simulation`'s.
+ */
+export class NodeObject {
+  readonly sql = new NodeSql();
+  alarms = 0;
+  readonly #name: string;
+  readonly #make: (state: DurableObjectState) => ConversationObject;
+  #alarmMs: number | null = null;
+  #life: Life | undefined;
+  /** Undefined while no handler runs. */
+  #handler: { hasSet: boolean } | undefined;
+
+  constructor(name: string, make: (state: DurableObjectState) => ConversationObject) {
+    this.#name = name;
+    this.#make = make;
+  }
+
+  /** When the platform rings next if the process dies now. */
+  get alarmMs(): number | null {
+    return this.#alarmMs;
+  }
+
+  get isRinging(): boolean {
+    return this.#handler !== undefined;
+  }
+
+  /** As somebody who asks has it: made when it is not there. */
+  async object(): Promise<ConversationObject> {
+    this.#life ??= this.#start();
+    const { object, ready } = this.#life;
+    await ready;
+    return object;
+  }
+
+  kill(): void {
+    if (this.#life !== undefined) this.#life.isOver = true;
+    this.#life = undefined;
+    this.#handler = undefined;
+  }
+
+  /** Rings if it is time; nobody has to ask for anything. */
+  tick(): void {
+    if (this.#alarmMs === null || this.#alarmMs > Date.now() || this.isRinging) return;
+    const handler = { hasSet: false };
+    this.#handler = handler;
+    void this.object()
+      .then((object) => object.alarm())
+      .then(() => {
+        if (this.#handler !== handler) return;
+        this.#handler = undefined;
+        if (!handler.hasSet) this.#alarmMs = null;
+        this.tick();
+      });
+  }
+
+  #start(): Life {
+    let ready: Promise<unknown> = Promise.resolve();
+    const life = { isOver: false };
+    const blockConcurrencyWhile = (work: () => Promise<unknown>) => (ready = work());
+    const digest = createHash("sha256").update(this.#name).digest("hex");
+    const state = {
+      id: { name: this.#name, toString: () => digest },
+      storage: this.#storage(life),
+      waitUntil: () => undefined,
+      blockConcurrencyWhile,
+      getWebSockets: () => [],
+    };
+    const object = this.#make(state as unknown as DurableObjectState);
+    return Object.assign(life, { object, ready });
+  }
+
+  #storage(life: { readonly isOver: boolean }): object {
+    /** What a dead process asks for is not done, and it never hears of it. */
+    const alive = <Result>(work: () => Result) => {
+      if (life.isOver) throw new Error("This process is dead.");
+      return work();
+    };
+    const setAlarm = (timeMs: number | null) => {
+      this.#alarmMs = timeMs;
+      if (this.#handler !== undefined) this.#handler.hasSet = true;
+      setImmediate(() => this.tick());
+    };
+    return {
+      sql: {
+        exec: (statement: string, ...bindings: readonly (string | number | null)[]) => {
+          const rows = alive(() => this.sql.all(statement, ...bindings));
+          return { toArray: () => rows, rowsRead: 0, rowsWritten: 0 };
+        },
+      },
+      transactionSync: <Result>(work: () => Result) =>
+        alive(() => this.sql.transaction(work as () => never)),
+      sync: async () => (life.isOver ? new Promise(() => {}) : undefined),
+      getAlarm: async () => (this.#handler?.hasSet === false ? null : this.#alarmMs),
+      setAlarm: async (timeMs: number) =>
+        alive(() => {
+          this.alarms++;
+          setAlarm(timeMs);
+        }),
+      deleteAll: async () => alive(() => this.#deleteAll()),
+    };
+  }
+
+  #deleteAll(): void {
+    this.#alarmMs = null;
+    const tables = this.sql.all(`SELECT name FROM sqlite_master WHERE type = 'table'`);
+    const own = tables
+      .map((row) => textIn(row, "name"))
+      .filter((name) => !name.startsWith("sqlite_"));
+    for (const name of own) this.sql.run(`DROP TABLE ${name}`);
+  }
+}
+
+/** As Workers have it, and Node does not. */
+class DigestStream extends WritableStream<Uint8Array> {
+  readonly digest: Promise<ArrayBuffer>;
+
+  constructor() {
+    const hash = createHash("sha256");
+    const { promise, resolve } = Promise.withResolvers<ArrayBuffer>();
+    super({
+      write: (bytes) => void hash.update(bytes),
+      close: () => resolve(new Uint8Array(hash.digest()).buffer),
+    });
+    this.digest = promise;
+  }
+}
+
+Object.assign(crypto, { DigestStream });
+Object.assign(globalThis, { IdentityTransformStream: TransformStream });

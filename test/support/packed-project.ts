@@ -1,0 +1,181 @@
+import { spawnSync } from "node:child_process";
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+
+const root = join(import.meta.dirname, "../..");
+const modules = join(root, "node_modules");
+
+/** What somebody writes who has installed the package. */
+const project = {
+  "src/index.ts": `import { tool } from "ai";
+import { createRuntime, modelFromSettings, planSupport, templates } from "byref";
+import * as z from "zod";
+
+const reading = z.object({ city: z.string(), temperature: z.number() });
+
+const runtime = createRuntime({
+  model: modelFromSettings(),
+  plans: planSupport(templates),
+  spend: { tenant: { per: "day", modelCalls: 1_000 } },
+  agents: [
+    {
+      name: "weather",
+      description: "Knows the weather.",
+      instructions: "Use get_weather.",
+      tools: {
+        get_weather: tool({
+          description: "The weather somewhere.",
+          inputSchema: z.object({ location: z.string() }),
+          outputSchema: reading,
+          execute: ({ location }) => ({ city: \`Packed \${location}\`, temperature: 21 }),
+        }),
+      },
+    },
+  ],
+});
+
+export class Conversation extends runtime.Conversation {}
+export class Directory extends runtime.Directory {}
+
+export default runtime.worker;
+`,
+  "src/page.ts": `import { ClientError, createClient } from "byref/client";
+
+export async function ask(url: string, question: string): Promise<string> {
+  const conversation = createClient(url, { auth: async () => "key" }).conversation("c");
+  const turn = conversation.send(question, { signal: AbortSignal.timeout(20_000) });
+  const temperatures: number[] = [];
+  for await (const chunk of turn) {
+    if (chunk.type === "data-variable") temperatures.push(chunk.data.bytes);
+    if (chunk.type === "data-unresolved") throw new Error(chunk.data.reference);
+  }
+  try {
+    const { calls } = await conversation.plans.propose({ calls: [{ _tool: "nobody" }] });
+    throw new Error(\`\${calls.length} calls were taken.\`);
+  } catch (error) {
+    if (!(error instanceof ClientError) || error.code !== "invalid_plan") throw error;
+  }
+  const { message, savings } = await turn.json();
+  const texts = message.parts.map((part) => (part.type === "text" ? part.text : ""));
+  return \`\${temperatures.length} \${savings.promptChars > 0} \${texts.join("")}\`;
+}
+`,
+  "src/ask.ts": `import { limits, withToolVariables } from "byref/agent";
+import { limits as sameLimits, lookupIn, resolveReferences } from "byref/references";
+import { ask } from "./page.js";
+
+const lookup = lookupIn({ city: { name: "Oslo" } });
+const { value } = await resolveReferences("In $city.name.", lookup);
+console.log(typeof withToolVariables, value);
+if (limits.maxNameChars !== sameLimits.maxNameChars) throw new Error("The limits differ.");
+console.log(await ask(process.argv[2] ?? "", "What's the weather in NYC?"));
+`,
+  "wrangler.toml": `name = "packed"
+main = "src/index.ts"
+compatibility_date = "2026-10-01"
+compatibility_flags = ["nodejs_compat"]
+
+[[durable_objects.bindings]]
+name = "CONVERSATIONS"
+class_name = "Conversation"
+
+[[durable_objects.bindings]]
+name = "DIRECTORY"
+class_name = "Directory"
+
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["Conversation", "Directory"]
+`,
+  "package.json": JSON.stringify({ name: "packed", type: "module" }),
+  "tsconfig.json": tsconfig(["src/index.ts"], {
+    moduleResolution: "bundler",
+    lib: ["ES2024"],
+    types: ["@cloudflare/workers-types"],
+  }),
+  "tsconfig.page.json": tsconfig(["src/page.ts"], {
+    moduleResolution: "bundler",
+    lib: ["ES2024", "DOM", "DOM.AsyncIterable"],
+    types: [],
+  }),
+  "tsconfig.node.json": tsconfig(["src/ask.ts"], {
+    module: "nodenext",
+    moduleResolution: "nodenext",
+    lib: ["ES2024"],
+    types: ["node"],
+    noEmit: false,
+    rootDir: "src",
+    outDir: "built",
+  }),
+} as const;
+
+function tsconfig(files: readonly string[], options: object): string {
+  const common = { target: "es2024", module: "esnext", strict: true, skipLibCheck: true };
+  return JSON.stringify({ files, compilerOptions: { ...common, noEmit: true, ...options } });
+}
+
+/** With the programs of this project's packages, and nothing else of this process's environment. */
+export function options(cwd: string) {
+  const { PATH = "", HOME = "" } = process.env;
+  const env = { HOME, PATH: `${join(modules, ".bin")}:${PATH}`, CI: "1" };
+  return { cwd, env, encoding: "utf8", stdio: "pipe" } as const;
+}
+
+export function run(folder: string, program: string, ...parameters: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(program, parameters, options(folder));
+  if (status === 0) return stdout;
+  throw new Error(`${program} ${parameters.join(" ")}:\n${stdout}${stderr}`);
+}
+
+/** The package as it would be published; built in a copy, for others may be using this one. */
+function packInto(folder: string): string {
+  const copy = join(folder, "copy");
+  const parts = ["src", "scripts", "package.json", "README.md", "CHANGELOG.md", "LICENSE"];
+  for (const name of [...parts, "tsconfig.json", "tsconfig.build.json"]) {
+    cpSync(join(root, name), join(copy, name), { recursive: true });
+  }
+  symlinkSync(modules, join(copy, "node_modules"));
+  run(copy, "node", "scripts/build.ts");
+  run(copy, "npm", "pack", "--offline", `--pack-destination=${folder}`);
+  rmSync(copy, { recursive: true });
+  const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
+  if (tarball === undefined) throw new Error("npm pack made no tarball.");
+  return join(folder, tarball);
+}
+
+/**
+ * As npm would, without asking a registry: beside the package only what it says it depends on, and what the
+ * project itself uses. What it imports and does not name would not be found.
+ */
+function install(tarball: string, folder: string): void {
+  const own = join(folder, "node_modules/byref");
+  mkdirSync(own, { recursive: true });
+  run(folder, "tar", "-xzf", tarball, "-C", own, "--strip-components=1");
+  const { dependencies } = JSON.parse(readFileSync(join(own, "package.json"), "utf8")) as {
+    dependencies: Readonly<Record<string, string>>;
+  };
+  const tools = ["@cloudflare/workers-types", "@types/node"];
+  for (const name of [...Object.keys(dependencies), ...tools]) {
+    const link = join(folder, "node_modules", name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(modules, name), link);
+  }
+}
+
+/** An application in `folder` that has installed the package, and nothing that it does not name. */
+export function packedProject(folder: string): void {
+  const app = join(folder, "app");
+  for (const [name, text] of Object.entries(project)) {
+    mkdirSync(dirname(join(app, name)), { recursive: true });
+    writeFileSync(join(app, name), text);
+  }
+  install(packInto(folder), app);
+}

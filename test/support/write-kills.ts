@@ -1,0 +1,28 @@
+import { rmSync } from "node:fs";
+import { afterAll, beforeAll, expect } from "vitest";
+import { WriteKills } from "../chaos/turns/write-kills.ts";
+import { WRITERS } from "../chaos/writers.ts";
+import { figure } from "./scorecard.ts";
+import { temporaryFolder } from "./server.ts";
+
+/** A server to kill, for the tests of one file: returns how to kill it after a write, and to see the turn resumed. */
+export function useWriteKills(): (writer: string) => Promise<void> {
+  const stateDir = temporaryFolder();
+  let kills: WriteKills;
+  beforeAll(async () => {
+    kills = await WriteKills.open(stateDir);
+  });
+  afterAll(async () => {
+    await kills.close();
+    rmSync(stateDir, { recursive: true, force: true });
+  });
+  return async (writer) => {
+    const ms = await kills.resumedMs(WRITERS[writer] ?? (() => Promise.reject(new Error(writer))));
+    const counted = {
+      "kills beside a writer": 1,
+      "turns not resumed by themselves": ms === undefined ? 1 : 0,
+    };
+    figure("R8", ms === undefined ? counted : { ...counted, "ms to a resumed turn": ms });
+    expect(ms).toBeDefined();
+  };
+}
