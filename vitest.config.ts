@@ -15,6 +15,14 @@ const SHARED = { isolate: false };
 /** The guides import `byref` as users do; `paths` in tsconfig.json lead to the source instead of `dist`. */
 const OWN_NAME = { tsconfigPaths: true };
 
+/** In plain Node the objects of the edge have a platform made for tests: `test/support/node-object.ts`. */
+const IN_NODE = {
+  ...OWN_NAME,
+  alias: {
+    "cloudflare:workers": new URL("test/support/cloudflare-workers.ts", import.meta.url).pathname,
+  },
+};
+
 /** A server a file: one at a time. */
 const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false };
 
@@ -31,7 +39,7 @@ export default defineConfig({
     maxWorkers: 2,
     projects: [
       {
-        resolve: OWN_NAME,
+        resolve: IN_NODE,
         test: {
           name: "node",
           include: ["test/**/*.test.{ts,tsx}"],
@@ -52,6 +60,7 @@ export default defineConfig({
         },
       },
       {
+        resolve: IN_NODE,
         test: {
           name: "large",
           include: [LARGE],
