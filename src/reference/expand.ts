@@ -151,13 +151,17 @@ export class Expander {
     this.#put(text, emit);
   }
 
-  /** The text that the reference stands for; undefined, and said so, if it is over a bound. */
+  /** The text that the reference stands for; undefined, and said so, if it may not be put out. */
   #render(piece: ReferencePiece, answer: Found | Missing): string | undefined {
     try {
       if (answer.found && !isScalar(answer.value)) {
         this.#work.spend(answer.chars ?? charsOf(answer.value, limits.maxReadWork));
       }
       const text = answer.found ? rendered(piece, answer) : `[secret: ${piece.reference.name}]`;
+      if (this.#urls?.takesIn(text) === true) {
+        this.#options.onUnresolved?.({ reference: piece.source, ...IN_URL });
+        return undefined;
+      }
       if (text.length <= this.#budget.leftChars) return text;
       // What comes after it stays as written too, however small.
       this.#budget.leftChars = 0;

@@ -1,4 +1,5 @@
 import { isDigit } from "../value/characters.ts";
+import { FootnoteTracker } from "./footnote-tracker.ts";
 import { TagTracker } from "./tag-tracker.ts";
 import {
   AMPERSAND,
@@ -35,8 +36,10 @@ const WWW_RANGE = 28 ** 3;
 const LONG_WORD = 28 ** 10;
 /** With these, and white space, a quote, a list item or a table row begins. */
 const BLOCK_MARKS = ">-*+|.)0123456789";
-/** Beside letters, what may be directly before the `@` of an address, or the dot of a name. */
+/** Beside letters, what may be directly before the dot of a name. */
 const NAME_MARKS = "._+-;:&=$,0123456789";
+/** The same before the `@` of an address: all of RFC 5322's `atext`, as linkify has it. */
+const ADDRESS_MARKS = `${NAME_MARKS}!#%'*/?^\`{|}~`;
 /** What a port, a path, a query or a fragment begins with. */
 const AFTER_HOST = "/?#:";
 
@@ -76,18 +79,27 @@ export class UrlTracker {
   #angle: "no" | "open" | "closing" = "no";
 
   #label: "no" | "open" | "closed" = "no";
+  /** The label may be a footnote's. */
+  #hasCaret = false;
   #definition: "no" | "blank" | "open" = "no";
 
   readonly #tag = new TagTracker();
+  readonly #footnote = new FootnoteTracker();
 
   get isOpen(): boolean {
     return (
       this.#isBare ||
       this.#tag.isOpen ||
+      this.#footnote.isOpen ||
       this.#depth > 0 ||
       this.#angle !== "no" ||
       this.#definition !== "no"
     );
+  }
+
+  /** True if the text, put out next, would be part of a URL, or of what a renderer may move into one. */
+  takesIn(text: string): boolean {
+    return this.isOpen || this.#footnote.takesIn(text);
   }
 
   feed(text: string): void {
@@ -106,6 +118,7 @@ export class UrlTracker {
     if (code === LF || code === CR) this.#feedLineBreak(code);
     else {
       this.#lineBreaks = 0;
+      this.#footnote.feed(code);
       if (!isBlank(code)) this.#isBlankLine = false;
       if (this.#tag.isOpen || this.#previous === LESS) this.#feedTag(code);
       this.#feedBare(code, letter);
@@ -138,6 +151,7 @@ export class UrlTracker {
     this.#isAtStart = true;
     this.#tag.endLine(isEmptyLine, this.#isBlankLine);
     this.#isBlankLine = true;
+    this.#footnote.endLine();
     if (!isEmptyLine) return;
     this.#depth = 0;
     this.#awaitsAngle = false;
@@ -161,7 +175,7 @@ export class UrlTracker {
     if (code === COLON) return SCHEMES.has(word) && !isDigit(mark);
     // The number of a long word is not exact: it may end with `www`.
     if (code === DOT) return word >= LONG_WORD || word % WWW_RANGE === WWW;
-    if (code === AT) return this.#isInAngles || this.#isInName;
+    if (code === AT) return this.#isInAngles || this.#isAfter(ADDRESS_MARKS);
     if (code === SEMICOLON) return mark === AMPERSAND && ENTITIES.has(word);
     if (word > 0) return false;
     // A footnote's name is part of its link. Numbers stand for any character.
@@ -172,13 +186,14 @@ export class UrlTracker {
     );
   }
 
-  get #isInName(): boolean {
-    return this.#word > 0 || NAME_MARKS.includes(String.fromCharCode(this.#mark));
+  /** Letters, or one of the marks, are directly before. */
+  #isAfter(marks: string): boolean {
+    return this.#word > 0 || marks.includes(String.fromCharCode(this.#mark));
   }
 
   #endWord(code: number): void {
     if (this.#mark === LESS) this.#tag.endName(this.#word);
-    if (code === DOT) this.#isDotted = this.#isInName;
+    if (code === DOT) this.#isDotted = this.#isAfter(NAME_MARKS);
     else if (code !== DASH && !isDigit(code)) this.#isDotted = false;
     if (code === LESS) {
       this.#isInAngles = true;
@@ -217,20 +232,27 @@ export class UrlTracker {
 
   #feedDefinition(code: number): void {
     if (this.#definition === "blank" && !isBlank(code)) this.#definition = "open";
+    if (code === CARET && this.#previous === OPEN_BRACKET) this.#hasCaret = true;
     if (this.#label === "open" && code === CLOSE_BRACKET && !this.#isEscaped) {
       this.#label = "closed";
       this.#isAtStart = false;
     } else if (this.#label === "closed") {
       this.#label = "no";
       if (code !== COLON) return;
+      if (this.#hasCaret) this.#footnote.begin();
       this.#definition = "blank";
       this.#isAtStart = true;
     } else if (this.#isAtStart) {
-      if (code === OPEN_BRACKET) this.#label = "open";
+      if (code === OPEN_BRACKET) this.#beginLabel();
       if (isBlank(code)) return;
       this.#isAtStart = BLOCK_MARKS.includes(String.fromCharCode(code));
       if (code === LESS || this.#isAtStart) this.#tag.beginBlock(code);
     }
+  }
+
+  #beginLabel(): void {
+    this.#label = "open";
+    this.#hasCaret = false;
   }
 
   #feedTag(code: number): void {

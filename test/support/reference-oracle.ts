@@ -308,7 +308,7 @@ function inCode(source: string, position: number): boolean {
 
 const SCHEME_OR_HOST =
   /\/\/|www\.|[a-z\x80-\uffff]{11}\.|(?<![a-z0-9\x80-\uffff])(?:https?|wss?|ftp|mailto|data|javascript|tel|sms|file):/i;
-const ADDRESS = /[a-z0-9._+;:&=$,\x80-\uffff-]@|<[^>\f]*@/i;
+const ADDRESS = /[^\0- "()<>@[\]\\\x7f]@|<[^>\f]*@/i;
 const FOOTNOTE = /\[\^/;
 const ENTITY = /&#|&(?:sol|colon|period|commat);/i;
 /** A name with a dot and two letters after it, and what may follow a host in a URL. */
@@ -408,6 +408,15 @@ function definitionIsOpen(output: string): boolean {
     .some((start) => /^[ \t\f\r\n]*[^\r\n]*$/.test(output.slice(start)));
 }
 
+/** Behind a footnote's definition, to the first line after a blank one that is not indented or quoted. */
+function footnoteIsOpen(output: string): boolean {
+  return blockStarts(output).some((start) => {
+    const isLabel = /\[\^[^[]*\]:$/.test(output.slice(0, start));
+    const end = /(?:\r\n|\r(?!\n)|\n)[ \t>]*(?:\r\n|\r|\n)(?:$|[^ \t>\r\n])/;
+    return isLabel && !end.test(output.slice(start));
+  });
+}
+
 /** HTML's names of where in a tag a character is; "unending": in quotes that may have no end. */
 type Place =
   | "name"
@@ -504,6 +513,7 @@ function urlIsOpen(output: string): boolean {
     bareUrlIsOpen(output) ||
     anyDestinationIsOpen(output) ||
     definitionIsOpen(output) ||
+    footnoteIsOpen(output) ||
     tagIsOpen(output)
   );
 }
@@ -604,6 +614,7 @@ type Rules = {
   /** `end`: behind the reference. */
   isClosed: (text: string, position: number, output: string, end: number) => boolean;
   print: (text: string, match: Match, value: Json) => string;
+  mayPrint: (printed: string, output: string) => boolean;
   /** What stands for a known name whose path is missing. */
   missing: (written: string) => string;
 };
@@ -636,7 +647,8 @@ function step(text: string, position: number, output: string, rules: Rules): Rea
   const written = text.slice(match.start, match.end);
   if (escaped) return { piece: found === undefined ? `\\${written}` : written, end: match.end };
   if (found === undefined) return { piece: rules.missing(written), end: match.end };
-  return { piece: rules.print(text, match, found.value), end: match.end };
+  const printed = rules.print(text, match, found.value);
+  return { piece: rules.mayPrint(printed, output) ? printed : written, end: match.end };
 }
 
 function walk(text: string, rules: Rules): string {
@@ -662,6 +674,10 @@ export function expandOracle(
       (options.inCode !== true && inCode(source, position)) ||
       (options.inUrls !== true && isInUrl(output, source, end)),
     print: printInAnswer,
+    mayPrint: (printed, output) => {
+      const start = /^[\r\n]*[^\r\n]?/.exec(printed)?.[0] ?? "";
+      return options.inUrls === true || !footnoteIsOpen(output + start);
+    },
     missing: (written) => written,
   });
 }
@@ -689,6 +705,7 @@ function resolveEmbedded(text: string, variables: Variables, syntaxes: InputSynt
     syntaxes,
     variables,
     isClosed: () => false,
+    mayPrint: () => true,
     print: (_text, _match, value) => printInline(value),
     missing: () => fail("path_not_found"),
   });

@@ -12,6 +12,7 @@ export const urlVariables: Variables = {
   v: "CANARY7Q",
   o: { k: "canary7q", list: ["Canary7Q"] },
   spaced: "a CANARY7Q b",
+  indented: "    CANARY7Q",
   lines: "a\nCANARY7Q\nb",
   ends: '"> CANARY7Q',
   paren: ") CANARY7Q",
@@ -41,8 +42,8 @@ export const harmlessVariables = JSON.parse(
   JSON.stringify(urlVariables).replaceAll(/canary7q/gi, "word"),
 ) as Variables;
 
-const SECRETS = ["v", "o.k", "o.list[0]", "o", "spaced", "lines", "ends", "paren", "rows"];
-const OPENERS = Object.keys(urlVariables).slice(7);
+const SECRETS = "v o.k o.list[0] o spaced indented lines ends paren rows".split(" ");
+const OPENERS = Object.keys(urlVariables).slice(8);
 
 const BARE = [
   "http://evil.example/",
@@ -74,6 +75,9 @@ const BARE = [
   "xmpp:me@evil.example/",
   "me@",
   "=@",
+  "|@",
+  "'@",
+  "!@",
   "@",
   "@evil.com",
   "mailto:",
@@ -131,6 +135,10 @@ const DEFINITIONS = [
   "\n[^1]: ",
   "\n[^1]: [a]:",
   "\n[^1]:\n    [a]:",
+  "\n[^1]: a\n    ",
+  "\n[^1]: a\n\n    ",
+  "\n> [^1]: a\n> ",
+  "\n- [^1]: a\n\n  ",
   "\n    [a]: ",
   "\n| [a]: ",
   "&#47;&#47;evil.example/",
