@@ -68,4 +68,12 @@ describe("a view that throws", () => {
     await reload(page);
     await page.getByLabel("Message", { exact: true }).waitFor();
   });
+
+  it("does not come of what the browser has kept, whatever that is", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.evaluate(() => localStorage.setItem("byref-agents", '[null, [1], ["c", "demo"]]'));
+    await page.reload();
+    await ask(page, "Hello");
+    expect(await failure(page).count()).toBe(0);
+  });
 });

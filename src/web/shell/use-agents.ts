@@ -35,12 +35,16 @@ export function useAgents({ client }: Entry, conversation: string) {
   return { agents, agent, setAgent };
 }
 
+/** What is not as it was written above does not count. */
 function read(): Remembered {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");
-    // Pairs, as they are written above.
-    return Array.isArray(kept) ? (kept as Remembered) : [];
+    return Array.isArray(kept) ? kept.filter(isPair) : [];
   } catch {
     return [];
   }
+}
+
+function isPair(one: unknown): one is Remembered[number] {
+  return Array.isArray(one) && typeof one[0] === "string" && typeof one[1] === "string";
 }
