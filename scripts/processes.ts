@@ -20,7 +20,18 @@ export interface Mark {
 export function processesMarked({ BYREF_STATE_LOCK }: Mark): readonly number[] {
   const entry = `BYREF_STATE_LOCK=${BYREF_STATE_LOCK}`;
   if (!isLinux) return listed(["-E", "-ww"], "command").filter(isEntryIn(entry)).map(pidOf);
-  return processIds().filter((pid) => readProcess(pid, "environ")?.split("\0").includes(entry));
+  return processIds().filter((pid) => hasEntry(pid, entry));
+}
+
+/** Whether `NAME=value` is in the environment it was started with. False where there is no `/proc`. */
+export function hasEntry(pid: number, entry: string): boolean {
+  return readProcess(pid, "environ")?.split("\0").includes(entry) === true;
+}
+
+/** Undefined if it has ended, and outside of Linux. */
+export function parentOf(pid: number): number | undefined {
+  const parent = Number(statOf(pid)?.[1]);
+  return parent > 0 ? parent : undefined;
 }
 
 /** Running processes of the group, those that have ended and not been waited for included. */
