@@ -64,8 +64,13 @@ export async function startFront(options: FrontOptions): Promise<Server> {
   });
   server.on("upgrade", (incoming: IncomingMessage, outer: Duplex, head: Buffer) => {
     const refusal = isUp() ? refusalOf(incoming) : RESTARTING;
-    if (refusal === undefined) passUpgradeOn(requestBehind(incoming, options), outer, head);
-    else refuseUpgrade(outer, refusal);
+    if (refusal === undefined) passUpgradeOn(incoming, outer, head, options);
+    else refuseOn(outer, refusal);
+  });
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    // In the middle of an answer, the client would read this as a part of it.
+    if (socket.writable && socket.bytesWritten === 0) refuseOn(socket, refusalOfParser(error));
+    else socket.destroy();
   });
   await new Promise<void>((done, fail) => {
     server.once("error", fail);
@@ -86,6 +91,21 @@ function refusalOf({ url = "", headers, rawHeaders }: IncomingMessage): Refusal 
   if (!isWranglersOwn(url)) return undefined;
   const detail = "Paths below /cdn-cgi belong to wrangler, and are not served.";
   return { ...errorCodes.not_found, code: "not_found", detail };
+}
+
+/** What Node itself does not read as a request. */
+function refusalOfParser({ code = "", message }: NodeJS.ErrnoException): Refusal {
+  const statuses: Readonly<Record<string, number>> = {
+    HPE_HEADER_OVERFLOW: 431,
+    ERR_HTTP_REQUEST_TIMEOUT: 408,
+  };
+  const refusal = badRequest(`The request is not valid HTTP: ${message}.`);
+  return { ...refusal, status: statuses[code] ?? refusal.status };
+}
+
+/** Of a request that failed before its answer began. */
+function refusalAfter({ code }: NodeJS.ErrnoException, { isUp }: FrontOptions): Refusal {
+  return !isUp() || code === "ECONNREFUSED" ? RESTARTING : NO_ANSWER;
 }
 
 function badRequest(detail: string): Refusal {
@@ -116,15 +136,15 @@ function passOn(incoming: IncomingMessage, outgoing: ServerResponse, options: Fr
   let hasAnswered = false;
   inner.on("response", (response) => {
     hasAnswered = true;
-    if (hasLostAnswer(incoming, response)) askWithoutBody(incoming, outgoing, options);
-    else passAnswerOn(response, outgoing, options);
+    if (hasLostAnswer(incoming, response)) {
+      response.resume();
+      askWithoutBody(incoming, outgoing, options);
+    } else passAnswerOn(response, outgoing, options);
     // A Worker may answer before it has read everything. The client reads that once it has sent the rest.
     response.on("end", () => incoming.unpipe(inner).resume());
   });
   inner.on("error", (error: NodeJS.ErrnoException) => {
-    if (hasAnswered) return;
-    const isDown = !options.isUp() || error.code === "ECONNREFUSED";
-    refuse(incoming, outgoing, isDown ? RESTARTING : NO_ANSWER);
+    if (!hasAnswered) refuse(incoming, outgoing, refusalAfter(error, options));
   });
   // A client that goes away takes its request with it.
   outgoing.on("close", () => inner.destroy());
@@ -165,8 +185,7 @@ function askWithoutBody(
     response.on("end", () => asked.destroy());
     passAnswerOn(response, outgoing, options);
   });
-  asked.on("error", (e) => {
-    console.error("ASKED", e);
+  asked.on("error", () => {
     if (!outgoing.headersSent) refuse(incoming, outgoing, NO_ANSWER);
   });
   outgoing.on("close", () => asked.destroy());
@@ -216,10 +235,18 @@ function requestBehind(
 }
 
 /** A WebSocket: once wrangler has taken it, bytes are passed on as they are, until either side is gone. */
-function passUpgradeOn(inner: ClientRequest, outer: Duplex, head: Buffer): void {
+function passUpgradeOn(
+  incoming: IncomingMessage,
+  outer: Duplex,
+  head: Buffer,
+  options: FrontOptions,
+): void {
+  const inner = requestBehind(incoming, options);
+  let hasAnswered = false;
   outer.on("error", () => inner.destroy());
   outer.on("close", () => inner.destroy());
   inner.on("upgrade", (response, socket, innerHead) => {
+    hasAnswered = true;
     outer.write(headOf(response, response.rawHeaders));
     outer.write(innerHead);
     socket.write(head);
@@ -229,11 +256,15 @@ function passUpgradeOn(inner: ClientRequest, outer: Duplex, head: Buffer): void 
     outer.on("close", () => socket.destroy());
   });
   inner.on("response", (response) => {
+    hasAnswered = true;
     const type = response.headers["content-type"] ?? "text/plain";
     outer.write(headOf(response, ["content-type", type, "connection", "close"]));
     response.pipe(outer);
   });
-  inner.on("error", () => outer.destroy());
+  inner.on("error", (error: NodeJS.ErrnoException) => {
+    if (hasAnswered) outer.destroy();
+    else refuseOn(outer, refusalAfter(error, options));
+  });
   inner.end();
 }
 
@@ -250,7 +281,8 @@ function refuse(incoming: IncomingMessage, outgoing: ServerResponse, refusal: Re
   incoming.resume();
 }
 
-function refuseUpgrade(outer: Duplex, refusal: Refusal): void {
+/** On a connection that Node serves no more. */
+function refuseOn(outer: Duplex, refusal: Refusal): void {
   const { headers, body } = problemOf(refusal);
   const pairs = Object.entries({ ...headers, connection: "close" }).flat();
   outer.on("error", () => outer.destroy());

@@ -59,7 +59,8 @@ function send(port: number, text: string | Buffer): Promise<Answer> {
     socket.on("data", (bytes) => (answer += bytes.toString()));
     socket.on("error", () => undefined);
     socket.on("close", () => {
-      const [head = "", body = ""] = answer.split("\r\n\r\n");
+      const [head = "", ...parts] = answer.split("\r\n\r\n");
+      const body = parts.join("\r\n\r\n");
       done({ status: Number(/^HTTP\/1.1 (\d+)/.exec(head)?.[1]), head, body });
     });
     socket.write(text);
@@ -68,6 +69,9 @@ function send(port: number, text: string | Buffer): Promise<Answer> {
 
 const get = (target: string, host = "host: localhost") =>
   `GET ${target} HTTP/1.1\r\n${host === "" ? "" : `${host}\r\n`}connection: close\r\n\r\n`;
+
+const upgrade = (target: string, host?: string) =>
+  get(target, host).replace("connection: close", "upgrade: websocket\r\nconnection: upgrade");
 
 const problemIn = ({ status, head, body }: Answer) => {
   expect(head).toMatch(/^content-type: application\/problem\+json$/im);
@@ -119,12 +123,19 @@ describe("the local listener", () => {
       const { port, asked } = await frontOfEcho();
       const method = target === "*" ? "OPTIONS" : "GET";
       const answer = await send(port, get(target).replace("GET", method));
-      // Node's parser already refuses a relative one.
-      if (target === "agents") expect(answer.status).toBe(400);
-      else expect(problemIn(answer)).toEqual({ status: 400, code: "bad_request" });
+      expect(problemIn(answer)).toEqual({ status: 400, code: "bad_request" });
       expect(asked).toEqual([]);
     },
   );
+
+  it.each([
+    [400, "GET / HTTP/1.1\r\nhost: localhost\r\nno colon\r\n\r\n"],
+    [431, get("/", `host: localhost\r\nx: ${"x".repeat(20_000)}`)],
+  ])("answers %i to what is no HTTP", async (status, text) => {
+    const { port, asked } = await frontOfEcho();
+    expect(problemIn(await send(port, text))).toEqual({ status, code: "bad_request" });
+    expect(asked).toEqual([]);
+  });
 
   it.each([
     "",
@@ -146,9 +157,10 @@ describe("the local listener", () => {
     const { port, asked } = await frontOfEcho();
     const answer = await send(port, get("/agents", host));
     expect(problemIn(answer)).toEqual({ status: 400, code: "bad_request" });
-    const upgrade = "upgrade: websocket\r\nconnection: upgrade";
-    const upgraded = await send(port, get("/a", host).replace("connection: close", upgrade));
-    expect(problemIn(upgraded)).toEqual({ status: 400, code: "bad_request" });
+    expect(problemIn(await send(port, upgrade("/a", host)))).toEqual({
+      status: 400,
+      code: "bad_request",
+    });
     expect(asked).toEqual([]);
   });
 
@@ -156,6 +168,7 @@ describe("the local listener", () => {
     const down = { status: 503, code: "restarting" };
     const stopped = await front(await closedPort());
     expect(problemIn(await send(stopped, get("/")))).toEqual(down);
+    expect(problemIn(await send(stopped, upgrade("/")))).toEqual(down);
     const { port } = await frontOfEcho();
     const told = await front(port, () => false);
     expect(problemIn(await send(told, get("/")))).toEqual(down);
@@ -164,6 +177,7 @@ describe("the local listener", () => {
     );
     const answer = problemIn(await send(hangingUp, get("/")));
     expect(answer).toEqual({ status: 502, code: "no_answer" });
+    expect(problemIn(await send(hangingUp, upgrade("/")))).toEqual(answer);
   });
 });
 
@@ -220,5 +234,18 @@ describe("a Worker that refuses an upload before it has read it", () => {
     expect(answer.status).toBe(413);
     expect(answer.body).toContain("too large");
     expect(lengths[1]).toBe(0);
+  });
+
+  it("takes the next request on the same connection, though wrangler did not read the first", async () => {
+    const answers = [500, 413, 200];
+    const inner = createServer((request, response) => {
+      request.on("error", () => undefined);
+      response.writeHead(answers.shift() ?? 0, { "content-type": "text/plain" }).end();
+    });
+    const port = await front(await listen(inner));
+    const head = `PUT /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${4 * MIB}\r\n\r\n`;
+    const requests = [Buffer.from(head), Buffer.alloc(4 * MIB, "x"), Buffer.from(get("/next"))];
+    const answer = await send(port, Buffer.concat(requests));
+    expect(answer.body).toContain("HTTP/1.1 200");
   });
 });
