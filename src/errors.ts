@@ -146,7 +146,7 @@ export function publicMessageOf(error: unknown): string {
   return codeOf(error) === "internal" ? errorCodes.internal.title : messageOf(error);
 }
 
-/** What anyone may know of an error; `details` only of a bound: `limit`, `maximum`, `actual`. */
+/** The public part of an error. Only errors about a limit have `details`: `limit`, `maximum`, `actual`. */
 export interface PublicError {
   readonly code: ErrorCode;
   readonly message: string;

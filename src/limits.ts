@@ -122,7 +122,7 @@ export const turnMs = 900_000;
 export const idempotencyMs = 86_400_000;
 /** Changes of variables that a turn's stream tells of; the list of variables is the truth. */
 export const maxTurnChanges = 5_000;
-/** Further attempts at a turn that cannot be brought to its end, for want of room for example. */
+/** Further attempts at a turn whose end cannot be written, for lack of room for example. */
 export const maxTurnTries = 10;
 /** Attempts in a row in which the process died before the turn got any further: the turn may be why. */
 export const maxTurnDeaths = 3;
@@ -200,7 +200,7 @@ export const maxFindingPlaceChars = 300;
 export const maxCallReasonChars = 1_000;
 /** All values of a plan's view together; what does not fit stays as it is written, or is left out. */
 export const maxPlanViewChars = 4_194_304;
-/** What one plan may take in the list of plans; a longer one is listed without its calls. */
+/** Length of one plan in the list of plans; a longer one is listed without its calls. */
 export const maxListedPlanChars = 65_536;
 /** Of a proposed call's input, as far as it is known: one value, and all of a plan's. */
 export const maxKnownInputChars = 500;

@@ -87,7 +87,7 @@ class Texts {
 
   /** Every text in the value: a structured answer keeps its types. */
   async expandedIn<Value>(value: Value): Promise<Value> {
-    // A text for a text, and all around it as it was.
+    // Texts are replaced by texts; everything else stays as it was.
     return (await this.#expandedDeep(value)) as Value;
   }
 

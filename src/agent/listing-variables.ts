@@ -12,13 +12,13 @@ export interface ListingOptions<
   Context extends Record<string, unknown> = Record<string, unknown>,
 > {
   readonly store: VariableStore;
-  /** What a step is prepared by besides; it does not see the lists. */
+  /** Also prepares each step; it does not see the lists. */
   readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
   readonly instructionStyle?: InstructionStyle;
-  /** Tainted when the messages or the list show what is not trusted; see `WrapOptions`. */
+  /** Becomes tainted when the messages or the list show untrusted data; see `WrapOptions`. */
   readonly taint?: Taint;
   readonly untrusted?: "show" | "hide";
-  /** Whose results in the messages are not trusted; see `WrapOptions`. */
+  /** Says which tools' results in the messages are untrusted; see `WrapOptions`. */
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
 }
 

@@ -2,13 +2,13 @@ import type { ModelMessage, ToolResultPart } from "ai";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import { isObject } from "../value/json.ts";
 
-/** Behind the name of a variable whose value a tool's own `toModelOutput` shows. */
+/** Follows the name of an untrusted variable whose value a tool's own `toModelOutput` shows. */
 export const UNTRUSTED_NOTE = ", untrusted";
 const NOTED = new RegExp(`^\\$\\w+${UNTRUSTED_NOTE}:`, "u");
 
 /**
- * True if the messages show the model a result that is not trusted. What taints a conversation is in its
- * history, which may outlive this process.
+ * True if the messages show the model an untrusted result. The history may outlive this process, so the
+ * taint is found in it.
  */
 export function showsUntrusted(
   messages: readonly ModelMessage[],

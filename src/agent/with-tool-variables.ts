@@ -130,7 +130,7 @@ class VariableAgent<
     return found;
   }
 
-  /** The call's options, checked: whoever finds the store by them would trust them. */
+  /** The call's options, checked, because an application may find the store by them. */
   async #checked({ options }: { readonly options?: CallOptions }) {
     const { callOptionsSchema } = this.#settings;
     if (options === undefined) return {};

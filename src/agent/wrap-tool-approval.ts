@@ -16,8 +16,8 @@ type Decide = (input: unknown) => Status | PromiseLike<Status>;
  * `toolApproval` for tools of `wrapTools` with the same options. Its functions receive the input that
  * would run, with values in place of references, checked by the tool's schema. A person is shown the same
  * as the reason of the request. The call that runs is the one that was decided about, or the model is told
- * to call it again (`approval_needed`). A call whose references cannot be resolved is decided about by
- * nobody, and fails. A function that throws counts as a question to the person.
+ * to call it again (`approval_needed`). A call whose references cannot be resolved fails without a decision.
+ * If one of the functions throws, a person is asked.
  */
 export function wrapToolApproval(
   approval: ToolApproval | undefined,

@@ -23,7 +23,7 @@ export class ClientError extends Error {
   readonly code: ClientErrorCode;
   /** Of the response; 0 if there was none. */
   readonly status: number;
-  /** The problem document: a plan's `findings`, a guard's `etag` …; of a stream that failed, its metadata. */
+  /** The problem document, with a plan's `findings` or a guard's `etag`; or the metadata of a failed stream. */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(

@@ -20,13 +20,13 @@ export interface Reading {
   readonly signal?: AbortSignal;
 }
 
-/** Which events, and what else is heard while they are read. */
+/** Which events to read, and a callback for turns that begin meanwhile. */
 export interface EventReading extends Reading {
-  /** The id of the last event that is known. */
+  /** The id of the last event that the caller has. */
   readonly after?: number;
   /**
-   * Called with the id of a turn when it begins, and if it runs when a connection is made: its events
-   * follow when it ends. `resume` joins its stream.
+   * Called with a turn's id when the turn begins, and on connecting if one runs. Its events follow when it
+   * ends. `resume` joins its stream.
    */
   readonly onTurn?: (turn: string) => void;
 }

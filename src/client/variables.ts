@@ -35,8 +35,8 @@ export interface ValuePart {
 }
 
 /**
- * Against lost updates: the ETag of the value, as `open` has it, or for `patch` that of the metadata, as
- * `openInfo` has it. The error of a failed guard has the current one in its details.
+ * Guards against lost updates: the ETag of the value, from `open`, or for `patch` that of the metadata, from
+ * `openInfo`. If the guard fails, the error's details have the current ETag.
  */
 export interface Guards {
   readonly ifMatch?: string;

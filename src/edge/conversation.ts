@@ -150,7 +150,7 @@ export class ConversationObject extends DurableObject {
   async #goOn(): Promise<void> {
     await this.#alarmClock.read();
     if (this.#deletion.readMark()) return;
-    // Without an alarm, or in its handler, where none may be seen: it rings, and finds out when it rings next.
+    // No alarm is set, or its handler runs and none is visible: run the handler, which sets the next one.
     this.#wake(Date.now());
     this.#turns.goOn();
   }

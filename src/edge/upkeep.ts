@@ -25,19 +25,19 @@ export class Upkeep {
   }
 
   /**
-   * The alarm's handler. It lasts as long as what runs, so that the platform calls it again if the process dies
-   * meanwhile. Runs twice without harm. Does not throw: the platform gives up a handler that does.
+   * The alarm's handler. It lasts as long as the running turn, so that the platform calls it again if the
+   * process dies. Idempotent. Does not throw, because the platform gives up a handler that does.
    */
   async ring(): Promise<void> {
     const { alarmClock, deletion, queue, turns } = this.#options;
-    // A turn that has begun since, or takes longer than an alarm may, is watched over from now on.
+    // A turn that began meanwhile, or outlasts the handler's time limit, needs the handler again at once.
     const arm = (dueMs: number) => alarmClock.rang(queue.isRunning ? Date.now() : dueMs);
     alarmClock.rings();
     try {
       await deletion.whenDone();
       await turns().watchOver(() => this.#evictDue());
       const pauseMs = await this.#sweepDue();
-      // What is due already waits for something that runs.
+      // Work that is due already waits for a running turn.
       await arm(Math.max(this.#options.data()?.dueMs ?? Infinity, Date.now() + pauseMs));
     } catch (error) {
       console.error(error);
@@ -46,8 +46,8 @@ export class Upkeep {
   }
 
   /**
-   * Writes what is to be known of a change, sees to what it left behind, and arms the alarm. `endsQueue`: the
-   * last turn in the queue has ended, and its response waits for the alarm instead of the next one's.
+   * To call after a change: writes its events, collects its garbage, and sets the alarm. `endsQueue`: the last
+   * turn in the queue has ended, and its response waits for the alarm instead of the next one's.
    */
   async settle({ endsQueue = false } = {}): Promise<void> {
     const { alarmClock, onSettled, state } = this.#options;

@@ -28,7 +28,7 @@ export interface PlanRunOptions {
   /** By the names that the plan calls them by. */
   readonly tools: Pick<ReadonlyMap<string, WrappedTool>, "get">;
   readonly effectsOf: (call: PlanCall) => Effects;
-  /** Begins the idempotency keys of tools. */
+  /** The prefix of tools' idempotency keys. */
   readonly keyPrefix: string;
   /** Ends the run: no further call starts. */
   readonly signal: AbortSignal;

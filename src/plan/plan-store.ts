@@ -32,14 +32,14 @@ export interface PlanRecord {
   readonly createdAt: string;
 }
 
-/** A plan as lists show it: nothing of it grows with what its calls are given. */
+/** A plan as lists show it. Its size does not depend on the inputs of its calls. */
 export interface ListedPlanRecord extends Omit<PlanRecord, "plan"> {
   readonly name?: string;
   readonly format: PlanFormat;
   readonly calls: readonly Omit<PlanCall, "parameters">[];
   /** The newest run. */
   readonly newest?: RunRecord;
-  /** The calls, and what became of them, would have been too long. */
+  /** Set if the calls and their outcomes are left out, because they are too long. */
   readonly omitted?: true;
 }
 
@@ -62,7 +62,7 @@ export class PlanStore {
     this.#sql = sql;
   }
 
-  /** Was there ever a plan, and so perhaps a run? Brings the tables of an earlier version up to date. */
+  /** True if there ever was a plan. Migrates the tables of an earlier version. */
   get isUsed(): boolean {
     if (hasTable(this.#sql, "plan_head")) return true;
     if (!hasTable(this.#sql, "plan")) return false;
@@ -115,7 +115,7 @@ export class PlanStore {
     return this.#sql.all(`SELECT id FROM plan_head ORDER BY seq`).map((row) => textIn(row, "id"));
   }
 
-  /** Oldest first; those over so many characters, counted from the newest, come without their calls. */
+  /** Oldest first. Beyond so many characters, counted from the newest, plans come without their calls. */
   list(maxChars: number): readonly ListedPlanRecord[] {
     if (!this.isUsed) return [];
     const rows = this.#sql.all(
@@ -218,7 +218,7 @@ export class PlanStore {
     return this.#sql.all(`SELECT data FROM plan_run WHERE open = 1`).map(recordIn);
   }
 
-  /** Does a run wait for a person? */
+  /** True if a run waits for a person. */
   hasWaiting(): boolean {
     return this.isUsed && this.#sql.all(`SELECT 1 FROM plan_run WHERE open = 2 LIMIT 1`).length > 0;
   }
@@ -279,7 +279,7 @@ export class PlanStore {
   #addHeads(): void {
     this.#makeTables();
     for (const { id } of this.#sql.all(`SELECT id FROM plan ORDER BY seq`)) {
-      // One after the other: all of them would not fit into memory.
+      // One at a time: all of them would not fit into memory.
       const row = firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, String(id));
       if (row !== undefined) this.#addHead(planIn(row));
     }
@@ -298,7 +298,7 @@ export class PlanStore {
   }
 }
 
-/** As little as lists show; without the calls if it is too long for every list. */
+/** What lists show; without the calls if they are too long for every list. */
 function listedText({ plan, status: _status, ...record }: PlanRecord): string {
   const { name, format } = plan;
   const calls = plan.calls.map(({ parameters: _parameters, ...call }) => call);

@@ -151,7 +151,7 @@ export class Expander {
     this.#put(text, emit);
   }
 
-  /** The text that the reference stands for; undefined, and said so, if it may not be put out. */
+  /** The text that the reference stands for; undefined, with a report, if it must not be inserted. */
   #render(piece: ReferencePiece, answer: Found | Missing): string | undefined {
     try {
       if (answer.found && !isScalar(answer.value)) {
@@ -189,7 +189,7 @@ const IN_URL = { code: "reference_in_url", reason: "url" } as const;
 const TOO_LONG = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
 
 function rendered(piece: ReferencePiece, { value, inert }: Found): string {
-  // A URL in one of its strings must not take in the others.
+  // A URL in one of its strings must not extend into the others.
   const printed = (text: string) =>
     inert === true || (!isScalar(value) && joinsStrings(text)) ? inertText(text) : text;
   if (!piece.alone || isScalar(value)) return printed(renderInline(value));
@@ -200,7 +200,7 @@ function rendered(piece: ReferencePiece, { value, inert }: Found): string {
   const before = piece.first ? "" : "\n";
   const after = piece.last ? "" : "\n";
   const block = renderBlock(value, piece.source);
-  // Code has no links; but inside of HTML a fence is none.
+  // Code has no links, but inside HTML a fence is not code.
   const shown = isRows ? printed(block) : inert === true ? block.replaceAll("<", "\\u003c") : block;
   return before + shown + after;
 }

@@ -7,7 +7,7 @@ import { UrlTracker } from "./url-tracker.ts";
 const URL_PARTS =
   /\\(?!\|)|[&<@=]|\/(?=[/\\])|\.(?=\p{L})|(?<=www)\.|(?<=[a-z]):|\](?=\s*[(:])|^[(:./]/giu;
 
-/** Invisible, and no line breaks there. */
+/** Invisible; prevents a line break. */
 const WORD_JOINER = "\u2060";
 
 /**

@@ -36,7 +36,7 @@ export function unknownName(
   return { found: false, reason: "unknown", near };
 }
 
-/** A value that is too large to be handed over, or bytes. Throws any other error again. */
+/** For a value that is too large to be returned, or bytes. Rethrows any other error. */
 export function unreadable(error: unknown): Missing {
   const code = codeOf(error);
   if (code !== "limit_exceeded" && code !== "bad_value") throw error;

@@ -7,12 +7,12 @@ import type { Missing } from "./reference.ts";
 export class LookupWork extends Work {
   /** Misses by variable, version and path; at most `maxExplainedMisses`. */
   readonly missed = new Map<string, Missing>();
-  /** Of the newest variables, listed once. */
+  /** The names of the newest variables, listed once. */
   names: readonly string[] | undefined;
   #explained = 0;
   #broughtIn = 0;
 
-  /** May a miss be explained with near names? No after `maxExplainedMisses` of them. */
+  /** Counts a miss. True if it may be explained with near names: the first `maxExplainedMisses`. */
   explains(): boolean {
     return this.#explained++ < limits.maxExplainedMisses;
   }

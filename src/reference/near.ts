@@ -2,7 +2,7 @@ import * as limits from "../limits.ts";
 
 const MAX_SHOWN = 3;
 const MAX_WORD_CHARS = 64;
-/** More letters than these are another word, and would have to be compared. */
+/** Words that differ in more letters are not near. Also bounds the cells that are compared. */
 const MAX_DISTANCE = 5;
 
 /**

@@ -75,8 +75,8 @@ export interface Interpolation {
 
 /**
  * The text with every reference in it replaced by text: strings as they are, everything else as compact
- * JSON, in code and URLs too; values that are `inert` with their URLs inert. What cannot be resolved stays as written and is listed; a secret prints as
- * `[secret: name]`. Default: mustache. Throws only `limit_exceeded`.
+ * JSON, in code and URLs too; `inert` values with their URLs escaped. What cannot be resolved stays as written
+ * and is listed; a secret prints as `[secret: name]`. Default: mustache. Throws only `limit_exceeded`.
  */
 export async function interpolate(
   text: string,
@@ -256,7 +256,7 @@ class Resolver {
     const { value } = answer;
     const advice = `Pass ${source} alone, as the whole string.`;
     const embedded: Bound = ["maxEmbeddedChars", limits.maxEmbeddedChars];
-    // Before it is written out.
+    // Checked before the value is serialized.
     if (typeof value !== "string") check(embedded, answer.chars ?? 0, advice);
     const text = renderText(value);
     check(embedded, text.length, advice);

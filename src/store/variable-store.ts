@@ -110,7 +110,7 @@ export interface Write {
   readonly path?: Path;
   /** What happens to a value that a chosen name has already. Default: `replace`. */
   readonly mode?: WriteMode;
-  /** Keeps description, ttl and pin of a chosen name's variable unless the write gives others, as extending one does. */
+  /** Keeps the existing variable's description, ttl and pin unless the write gives others, as extending does. */
   readonly keepsMetadata?: boolean;
   readonly description?: string;
   readonly tool?: string;
@@ -205,7 +205,7 @@ export interface VariableStore {
   prepare(write: Write): Awaitable<PreparedWrite>;
   /** A value that arrives as a stream, to be saved. Rejects with what its media type's meter throws. */
   receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
-  /** Changes metadata and counts that; the version and the order stay. Undefined for what does not exist (any more). */
+  /** Changes metadata and counts the change; version and order stay. Undefined if there is no such variable. */
   update(name: string, changes: Changes): VariableInfo | undefined;
   /**
    * The value, frozen; undefined for what does not exist (any more). Throws, or rejects with,

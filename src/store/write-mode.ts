@@ -90,7 +90,7 @@ export function isExtension({ mode, name, path = [] }: Write): boolean {
   return dependsOnIt && typeof name === "string";
 }
 
-/** The write with pin, description and ttl of the variable that is there, where it has none of its own. */
+/** The write, with pin, description and ttl of the existing variable where it has none of its own. */
 export function keepingMetadata(write: Write, existing: VariableInfo, nowMs: number): Write {
   const { pinned, description, expiresAt } = existing;
   return {
@@ -106,7 +106,7 @@ export function extending(write: Write, existing: VariableInfo, nowMs: number): 
   const { trusted = true, visibility = "model", flags, toolCallId } = write;
   const own = { sources: sourcesOf(write), trusted, visibility, ...flagged(flags) };
   const labels = joinedLabels([existing, own]);
-  // A call that adds to a guarded value makes another one of it.
+  // A call that adds to a guarded value derives a new one from it.
   const isDerived = toolCallId !== undefined && labels.visibility !== "model";
   return {
     ...keepingMetadata(write, existing, nowMs),

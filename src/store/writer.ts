@@ -92,7 +92,7 @@ export class Writer {
     throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
   }
 
-  /** With what the write keeps of the variable that is there. */
+  /** The write, completed by what it keeps of the existing variable. */
   #completed(write: Write, nowMs: number): Write {
     const isExtending = isExtension(write);
     if (!isExtending && write.keepsMetadata !== true) return write;

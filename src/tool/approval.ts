@@ -57,7 +57,7 @@ function request(
   return { reason, input: more > 0 ? `${shown}… (+${more} characters)` : shown };
 }
 
-/** The value without what follows its first characters. */
+/** The start of the value: somewhat more than `room.left` characters. */
 function startOf(value: Json, room: { left: number }): Json {
   if (isScalar(value)) {
     const short = typeof value === "string" ? clip(value, limits.maxApprovalChars) : value;

@@ -1,13 +1,13 @@
 import { UrlTracker } from "../reference/url-tracker.ts";
 import type { Json } from "../value/json.ts";
 
-/** Looking through more would take too long: what is made may have any URL, what is used has none. */
+/** Longer texts are not searched: a made one counts as having an unknown URL, a used one as having none. */
 const MAX_MADE_CHARS = 1_048_576;
 const MAX_USED_CHARS = 8_388_608;
 
 /**
- * True if the strings and keys of `made` have a URL that none of the used values has as a whole, where there
- * are used values. They are read only if `made` has URLs.
+ * True if values were used, and a string or key of `made` has a URL that none of them has as a whole. The
+ * used values are read only if `made` has URLs.
  */
 export async function isComposed(
   made: Json,
@@ -31,7 +31,7 @@ function urlsIn(value: Json, left: { chars: number }): Set<unknown> {
   const add = (text: unknown) => {
     if (typeof text !== "string" || !/[/:@<(]|www/i.test(text)) return;
     left.chars -= text.length;
-    // Equal to no other.
+    // An unknown URL, equal to no other.
     if (left.chars < 0) urls.add(Symbol());
     else addUrls(urls, text);
   };
@@ -43,7 +43,7 @@ function urlsIn(value: Json, left: { chars: number }): Set<unknown> {
   return urls;
 }
 
-/** From where a URL begins to where the tracker sees its end, without what Markdown puts behind it. */
+/** Adds each URL, from its start to the end that the tracker sees, without Markdown characters after it. */
 function addUrls(urls: Set<unknown>, text: string): void {
   const tracker = new UrlTracker();
   let from = -1;

@@ -4,8 +4,8 @@ import { ByrefError, messageOf } from "../errors.ts";
 const known = new WeakMap<object, JSONSchema7>();
 
 /**
- * Of a tool's input. Made once for each schema: it takes longer than all else a turn does to begin. Throws
- * `invalid_tool_schema` for a schema that has no JSON Schema, such as that of a Date.
+ * The JSON Schema of a tool's input. Computed once for each schema, because it takes longer than the rest of a
+ * turn's start. Throws `invalid_tool_schema` for a schema that has no JSON Schema, such as that of a Date.
  */
 export async function jsonSchemaOf(
   { inputSchema }: Pick<ToolSet[string], "inputSchema">,
@@ -27,7 +27,7 @@ async function converted(schema: ToolSet[string]["inputSchema"], tool: string) {
   }
 }
 
-/** The properties of a Zod object that have none. */
+/** The properties of a Zod object that have no JSON Schema. */
 async function faultyIn(schema: object): Promise<readonly string[]> {
   const shape: unknown = "shape" in schema ? schema.shape : undefined;
   const faulty: string[] = [];

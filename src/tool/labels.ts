@@ -45,7 +45,7 @@ export class Labels {
     if (info !== undefined) this.#note({ ...info, name });
   }
 
-  /** Marks the result: it holds a URL that is made of values and of somebody's own words. */
+  /** Marks the result as composed: it has a URL that is made of values and of other text. */
   compose(): void {
     this.#isComposed = true;
   }

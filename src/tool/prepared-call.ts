@@ -57,7 +57,7 @@ export interface PreparedCall extends Split {
   readonly labels: Labels;
   readonly digest: string;
   readonly places: SaveTarget | undefined;
-  /** Why the tool does not run, where nobody but people may learn that. */
+  /** Why the tool does not run. For people only: the model must not learn it. */
   readonly failure?: unknown;
 }
 

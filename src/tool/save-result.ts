@@ -60,7 +60,7 @@ export function saveShown(saving: Saving, options: WrapOptions): Awaitable<Saved
     const [write] = writes;
     const isWhole = writes.every(({ path = [] }) => path.length === 0);
     const isHidden = (write.visibility ?? "model") !== "model" && scope === undefined && isWhole;
-    // How large it is would tell something of it.
+    // The model must not learn the size.
     if (isHidden && !isFailure(write)) {
       const [first, ...others] = writes.map((one) => failedWrite(one, error));
       if (first !== undefined) return saveShown({ ...saving, writes: [first, ...others] }, options);

@@ -41,8 +41,8 @@ export function requireOpen({ places }: SaveTarget, store: VariableStore, own?: 
 }
 
 /**
- * A model replaces a guarded variable, and does not write into it: whether a place fits would tell what is
- * there. What a plan says of its run's own places is no model's choice. Throws `variable_sealed`.
+ * A model can replace a guarded variable, but not write into it: whether a place fits would tell what is
+ * there. A plan's own places are not a model's choice. Throws `variable_sealed`.
  */
 export function requireReplaced(
   target: SaveTarget | undefined,
@@ -79,8 +79,8 @@ export function takenName(name: string): ByrefError {
 
 /**
  * `$report`, `†state.user.summary`, `variable:report`; `a || b` is one of them, `a && b` all. Throws
- * `bad_path`, whose message writes places with `prefix`, or `bad_alternatives`, and `bad_name` for what can never be
- * written.
+ * `bad_path`, whose message writes places with `prefix`, `bad_alternatives`, or `bad_name` for what can never
+ * be written.
  */
 export function saveTargetIn(text: string, prefix = "$"): SaveTarget {
   const operators = new Set(text.match(/\|\||&&/g));
@@ -95,7 +95,7 @@ export function saveTargetIn(text: string, prefix = "$"): SaveTarget {
 function placeIn(text: string, prefix: string): Place {
   const place = placeOf(text);
   if (place !== undefined) return place;
-  // One that lacks nothing but the prefix is what is meant.
+  // If only the prefix is missing, the advice adds it.
   const lacksPrefix = text.length <= MAX_SHOWN_CHARS && placeOf(prefix + text) !== undefined;
   const advice = lacksPrefix ? prefix + text : `${prefix}name or ${prefix}name.key`;
   const message = `"${text.slice(0, MAX_SHOWN_CHARS)}" is not a place to save to. Write ${advice}.`;

@@ -7,9 +7,9 @@ import type { CallOptions } from "./wrapped-tool.ts";
 
 /**
  * True if the model must not learn whether a call failed before its tool ran: sealed values went in, so
- * that each failure would tell a bit of them. The result is then a variable either way. A step of a plan
- * fails openly, because the steps after it must not run; so does a call with secrets alone, of which a model
- * can compute nothing.
+ * that each failure would tell something of them. The result is then a variable either way. A step of a plan
+ * fails openly, because the steps after it must not run; so does a call with secrets alone, because a wrong
+ * argument beside a key has to be corrected.
  */
 export function hidesFailure(
   labels: Labels,

@@ -47,8 +47,9 @@ export interface Handle extends Told {
 }
 
 /**
- * What they see of a guarded one: the type and count of a sealed value that was computed from no other, the
- * name of anything else. What is not trusted is `hidden` as a sealed one is, where the agent says so, until the model asks to read it.
+ * What they see of a guarded one: of a sealed value that is not derived the type and count, of others the
+ * name. Untrusted values are `hidden` like sealed ones, where the agent says so, until the model asks to
+ * read them.
  */
 export interface GuardedHandle extends Told {
   readonly $var: string;
@@ -92,7 +93,7 @@ export function toolOutput(
   const place = path.length === 0 ? {} : { path: formatPath(path) };
   const { name, type, count, trusted } = info;
   const guarded = guardedView(info);
-  // How far a call that fails comes would show in what it says is unresolved.
+  // The unresolved references would show how far a failed call got.
   if (guarded !== undefined) return { $var: name, ...guarded, ...place };
   const notes = unresolved.slice(0, MAX_NOTES);
   const told = { ...place, ...(notes.length === 0 ? {} : { unresolved: notes }) };

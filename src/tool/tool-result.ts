@@ -25,7 +25,7 @@ export interface PlacedResult extends ToolResult {
 
 interface Placing {
   readonly target: SaveTarget | undefined;
-  /** The tool chooses none of several places: the choice could tell what is guarded. */
+  /** The tool may not choose among several places: its choice could reveal a guarded value. */
   readonly isFixed: boolean;
   readonly store: VariableStore;
 }

@@ -115,7 +115,7 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
 
 type ResolvedCall = Pick<PreparedCall, "resolution" | "checked" | "failure">;
 
-/** The input with values in it, as the tool takes it; or why it cannot be had, which nobody may be told. */
+/** The input with values in it, as the tool takes it; or the failure, which the model must not learn. */
 async function resolvedCall(
   named: NamedTool,
   input: Json,
@@ -134,7 +134,7 @@ async function resolvedCall(
     if (isOpened || !hidesFailure(labels, call)) throw failure;
     return { resolution: written, checked: undefined, failure };
   } finally {
-    // How far it came, and which of several places exists, must not show in the labels.
+    // The labels must not show how far resolving got, or which alternative exists.
     if (labels.isGuarded && call.madeOf === undefined) {
       for (const [, used = ""] of JSON.stringify(input).matchAll(/[^\w\s"]\s*(\w+)/g)) {
         labels.add(nameFor(used, options.store, call.scope) ?? "");

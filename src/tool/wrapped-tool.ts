@@ -43,7 +43,7 @@ export interface CallOptions {
   readonly madeOf?: Labels;
   /** Set for a step of a plan's run. */
   readonly isPlanned?: true;
-  /** Its share of what the calls of a step may do. Default: all of it. */
+  /** Its share of the work that the calls of a step may do. Default: all of it. */
   readonly work?: LookupWork;
   /** Told when the call runs, and of what goes on inside of it. */
   readonly observer?: Observer | undefined;

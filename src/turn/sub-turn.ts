@@ -174,7 +174,7 @@ class SubTurn {
     return whole;
   }
 
-  /** The values that it may have its URLs from; large ones tell of none. */
+  /** The values that its URLs may come from; large ones are not read, and yield null. */
   async *#used(held: readonly string[]): AsyncGenerator<Json> {
     const { store } = this.#options;
     yield* this.#question.texts ?? [];

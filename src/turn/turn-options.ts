@@ -27,7 +27,7 @@ export interface TurnOptions {
   readonly log: TurnLog;
   /** The conversation's id, as its routes have it. */
   readonly conversation: string;
-  /** Begins the idempotency keys of tools. No other conversation has it, of whatever tenant. */
+  /** The prefix of tools' idempotency keys, unique to the conversation across all tenants. */
   readonly keyPrefix: string;
   /** The trace that all attempts at the turn belong to. */
   readonly trace?: string | undefined;

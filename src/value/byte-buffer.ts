@@ -1,8 +1,8 @@
 const BLOCK_BYTES = 262_144;
 
 /**
- * Bytes that come one after the other, in blocks: however small the pieces are, they cost no more, and none
- * is copied again. What comes when there is no room is counted, and not held.
+ * Collects bytes in blocks, so that small pieces take no more memory than large ones and no byte is copied
+ * again. A piece that exceeds the room, and all after it, are counted and dropped.
  */
 export class ByteBuffer {
   readonly #maxBytes: number;
@@ -14,7 +14,7 @@ export class ByteBuffer {
     this.#maxBytes = maxBytes;
   }
 
-  /** Of all that came; more than there is room for if some of it is not held. */
+  /** Bytes received, dropped ones included. */
   get size(): number {
     return this.#held + this.#lost;
   }
@@ -33,13 +33,13 @@ export class ByteBuffer {
     }
   }
 
-  /** Forgets what came behind the first so many, which must be held. */
+  /** Keeps the first `size` bytes, which must be held, and forgets the others. */
   cut(size: number): void {
     this.#held = size;
     this.#lost = 0;
   }
 
-  /** What is held, as a decoder reads it. By default, what is not UTF-8 becomes U+FFFD. */
+  /** The held bytes, decoded. By default invalid UTF-8 becomes U+FFFD. */
   text(utf8 = new TextDecoder()): string {
     let text = "";
     for (let at = 0; at < this.#held; at += BLOCK_BYTES) {

@@ -11,7 +11,7 @@ export function charsOf(value: Json, most: number): number {
 function jsonChars(value: Json, most: number): number {
   // Without the brackets of the list that it is put into.
   let chars = -2;
-  // Values of one's own may be nested too deep for recursion.
+  // An application's values may be nested too deep for recursion.
   const open: (JsonArray | JsonObject)[] = [[value]];
   for (let next = open.pop(); next !== undefined && chars <= most; next = open.pop()) {
     const keys = isJsonArray(next) ? [] : Object.keys(next);

@@ -7,7 +7,7 @@ import * as limits from "../limits.ts";
  * by itself.
  */
 export class Work {
-  /** Of so many that share the bound, each has the same part. */
+  /** The number of inputs that share the bound equally. */
   readonly share: number;
   #done = 0;
   /** Of large objects only, since listing their keys takes milliseconds. */

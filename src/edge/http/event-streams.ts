@@ -6,7 +6,7 @@ type ListEvents = (options: { readonly after: number; readonly limit: number }) 
 interface Opening {
   /** The id of the last event that the reader has. */
   readonly after: number;
-  /** The one that runs. */
+  /** The id of the running turn. */
   readonly turn?: string | undefined;
 }
 
@@ -16,8 +16,8 @@ export class EventStreams {
 
   /**
    * The events above `after` as server-sent events, then those to come, for as long as somebody reads.
-   * One who reads too slowly is cut off, and goes on from the last id that it has. The events of a turn are
-   * written when it ends, so a frame `turn`, without an id, says that one runs.
+   * A reader that is too slow is disconnected, and continues from the last id that it has. The events of a
+   * turn are written when it ends, so a frame `turn`, without an id, says that one runs.
    */
   open(list: ListEvents, opening: Opening): Response {
     const reader = new EventReader(list, opening);

@@ -1,17 +1,17 @@
 import { joinBytes } from "../../value/bytes.ts";
 
-/** What is read of a body at once. */
+/** The largest piece that is read at once. */
 const PIECE_BYTES = 65_536;
 
 export interface PieceReader {
-  /** Without a value at the end. The piece is overwritten by the next one. */
+  /** Has no value at the end. The next read overwrites the piece. */
   read(): Promise<{ readonly value?: Uint8Array | undefined }>;
   cancel(reason?: unknown): Promise<void>;
 }
 
 /**
- * Reads a body into the same memory again and again, with `headBytes` of it free in front of each piece: what
- * is allocated for a long body piece by piece is garbage of 64 MiB before V8 collects it.
+ * Reads a body into one buffer that is reused, with `headBytes` free in front of each piece. With a buffer
+ * for each piece, a long body leaves 64 MiB of garbage before V8 collects it.
  */
 export function pieceReader(body: ReadableStream<Uint8Array>, headBytes = 0): PieceReader {
   let reader: ReadableStreamBYOBReader;
@@ -32,7 +32,7 @@ export function pieceReader(body: ReadableStream<Uint8Array>, headBytes = 0): Pi
   };
 }
 
-/** For a stream that hands out memory of its own. */
+/** For a stream that provides its own buffers. */
 function copying(reader: ReadableStreamDefaultReader<Uint8Array>, headBytes: number): PieceReader {
   return {
     read: async () => {

@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import type { Settings } from "../settings.ts";
 
-/** The setting that a kind of model cannot do without, and why. */
+/** The setting that a kind of model requires, and why. */
 const NEEDS: Readonly<Record<string, readonly ["MODEL_API_KEY" | "MODEL_BASE_URL", string]>> = {
   anthropic: ["MODEL_API_KEY", "an anthropic model needs a key"],
   openai: ["MODEL_API_KEY", "an openai model needs a key"],
@@ -12,8 +12,8 @@ const NEEDS: Readonly<Record<string, readonly ["MODEL_API_KEY" | "MODEL_BASE_URL
 export const modelKinds = ["anthropic", "openai", "openai-compatible", "workers-ai"] as const;
 
 /**
- * What `MODEL` names: a kind, and a model's id; undefined for the demo model. Throws `bad_configuration`,
- * which never contains a value. Applications with a `model` of their own give `MODEL` any meaning they like.
+ * The kind and the model id that `MODEL` names; undefined for the demo model. Throws `bad_configuration`,
+ * which never contains a value. In applications with a `model` of their own `MODEL` may have any meaning.
  */
 export function modelNamed(
   settings: Settings,

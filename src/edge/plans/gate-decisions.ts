@@ -42,7 +42,7 @@ interface WaitingRun {
   readonly gates: ReadonlySet<string>;
 }
 
-/** Reads each plan of which a run is open once. */
+/** Reads each plan that has open runs once. */
 export function waitingRuns(data: ConversationData): readonly WaitingRun[] {
   const plans = plansOf(data);
   const open = plans.openRuns();

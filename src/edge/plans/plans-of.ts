@@ -35,7 +35,7 @@ export function endRuns(data: ConversationData): void {
   for (const run of runs) if (!open.has(run)) store.endRun(run);
 }
 
-/** Closes a run that nobody goes on with: what its calls have done is not known. */
+/** Closes a run that cannot continue. What its calls have done is unknown. */
 export function failRun(plans: PlanStore, record: RunRecord): void {
   const { code, message } = OUTCOME_UNKNOWN;
   const { plan } = plans.required(record.plan);

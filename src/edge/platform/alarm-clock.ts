@@ -4,9 +4,9 @@ import type { DurableSql } from "./durable-sql.ts";
 /**
  * The object's one alarm. The platform keeps the time that it was set to until the handler has ended, and calls
  * the handler again if the process dies before. So the alarm moves to a later time in two places: the end of the
- * last turn in the queue, when nothing is left to recover, and the handler's end. Everything else moves it to an
- * earlier time at most, and while the handler watches over something no time is earlier. Setting the alarm
- * costs a row.
+ * last turn in the queue, when nothing is left to recover, and the handler's end. Everything else can only move it
+ * to an earlier time, and does nothing while the handler watches over a turn or run. Setting the alarm costs
+ * a row.
  */
 export class AlarmClock {
   readonly #storage: DurableObjectStorage;

@@ -109,7 +109,7 @@ function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
   };
 }
 
-/** Text that nobody of ours wrote counts as a secret. */
+/** An unknown visibility counts as secret. */
 function guardIn(text = "model"): Pick<ValueLabels, "visibility" | "flags"> {
   const { visibility, ...flags } = visibilityIn(text);
   const isKnown = visibility === "model" || visibility === "sealed";

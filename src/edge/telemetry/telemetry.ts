@@ -13,7 +13,7 @@ import { type RecordedEnd, type TurnSubject, turnRecord } from "./turn-record.ts
 
 /** Which turn is watched, and who has asked for it. */
 export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {
-  /** The request's header, or what `watch` has made of it for an attempt that a crash cut off. */
+  /** The request's header, or the context that `watch` returned for an earlier attempt at the turn. */
   readonly traceparent?: string | null | undefined;
 }
 
@@ -38,7 +38,7 @@ export class Telemetry {
     const { root } = trace;
     const context = this.#contextOf(watched.traceparent);
     return {
-      /** To be written down, so that a further attempt at the turn belongs to the same trace. */
+      /** To be stored, so that a later attempt at the turn belongs to the same trace. */
       trace: context,
       observer: root satisfies Observer,
       /** It is known who answers. */
@@ -61,7 +61,7 @@ export class Telemetry {
     try {
       return collectorIn(settingsOf(this.#options.env)) && randomHex(16);
     } catch {
-      // Whoever chooses the agent says what is wrong with the settings.
+      // Choosing the agent reports what is wrong with the settings.
       return undefined;
     }
   }

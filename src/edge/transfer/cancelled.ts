@@ -7,8 +7,8 @@ import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "../plans/plans-of.ts";
 
 /**
- * A copy has no pending approvals: the original may have them still, and one request could be approved, and paid,
- * twice. The calls that waited are denied in the copy, its waiting runs are cancelled, and both say why.
+ * A copy has no pending approvals: the original may still have them, and one request could be approved twice.
+ * The calls that waited are denied in the copy, its waiting runs are cancelled, and both say why.
  */
 const COPIED =
   "Cancelled, because this conversation is a copy and the original may still run it. Ask again to run it here.";
@@ -25,13 +25,13 @@ export function withoutApprovals(message: StoredMessage): StoredMessage {
   return { ...kept, parts };
 }
 
-/** The head of a turn that waits no more. What it had spent is the conversation's. */
+/** The head of a turn that no longer waits. What it spent still counts for the conversation. */
 export function withoutWaiting(head: TurnHead): TurnHead {
   const { needs: _needs, counts: _counts, paused: _paused, ...kept } = head;
   return { ...kept, spent: spentBefore(head) };
 }
 
-/** Cancels the runs that wait for a person. What they came to so far is their result. */
+/** Cancels the runs that wait for a person. Their result is what they have produced so far. */
 export async function cancelWaitingRuns(data: ConversationData): Promise<void> {
   const { store, journal, events } = data;
   const plans = plansOf(data);

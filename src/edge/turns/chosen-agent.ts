@@ -58,8 +58,8 @@ export function chooseAgent(
 }
 
 /**
- * The same for work that goes on. Where its agent, or what that needs, has been taken away, each call of the
- * model fails with the error, which ends the work.
+ * The same for a turn or run that continues. If its agent, or something that the agent needs, is gone, each
+ * model call fails with that error, which ends the turn or run.
  */
 export function chooseAgentOrStandIn(
   agentSetup: AgentSetup,

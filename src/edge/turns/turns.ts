@@ -104,7 +104,7 @@ export class Turns {
     return asked;
   }
 
-  /** A process begins: the last one may have died before its newest turn was settled, which may be done twice. */
+  /** To call when a process begins. Settles the newest turn again, because the last process may not have. */
   goOn(): void {
     const { data, leases } = this.#options;
     const { lease } = data()?.journal.head() ?? {};

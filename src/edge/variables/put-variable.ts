@@ -149,7 +149,7 @@ async function committed(
 
 const MAX_TRIES = 5;
 
-/** Three types are read as values; all others are bytes, which keep their type. */
+/** Three types are parsed as values; all others are stored as bytes with their type. */
 function storedType(request: Request): string {
   const type = mediaTypeOf(request);
   if (type === undefined || type.text.length > limits.maxMediaTypeChars) {

@@ -85,12 +85,12 @@ function wholeOffersOf({ type, mediaType }: VariableInfo): Offers {
 
 function offersOf(value: Json, whole: VariableInfo["type"]): Offers {
   if (isJsonArray(value)) return [JSON_TYPE, RECORDS_TYPE];
-  // Half a surrogate pair has no UTF-8; as JSON it is escaped.
+  // A lone surrogate has no UTF-8; JSON escapes it.
   if (typeof value !== "string" || !value.isWellFormed()) return [JSON_TYPE];
   return whole === "string" ? [TEXT_TYPE, JSON_TYPE] : [JSON_TYPE, TEXT_TYPE];
 }
 
-/** The representation that `Accept` asks for. No two of them have one ETag. */
+/** The representation that `Accept` asks for. Each has an ETag of its own. */
 function chosen({ headers }: Request, info: VariableInfo, offers: Offers): Served {
   const mediaType = preferred(headers.get("accept"), offers);
   const suffix = mediaType === offers[0] ? "" : `.${formatOf(mediaType)}`;

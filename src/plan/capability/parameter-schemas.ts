@@ -28,7 +28,7 @@ interface Collected {
 
 const NO_PARAMETERS: Collected = { found: new Map(), required: new Set() };
 
-/** `seen`: pointers that were followed. What one names twice, it names once. */
+/** `seen`: pointers that were followed already; each counts once. */
 function collect(definition: Definition, root: JSONSchema7, seen: Set<string>): Collected {
   if (typeof definition === "boolean") return NO_PARAMETERS;
   const { $ref, properties = {}, required = [], allOf = [] } = definition;
@@ -47,7 +47,7 @@ function collect(definition: Definition, root: JSONSchema7, seen: Set<string>): 
         alternatives.map(({ found }) => found),
       ),
     ]),
-    // What one alternative requires another may not know.
+    // Another alternative may not have a parameter that one requires.
     required: new Set(all.flatMap((part) => [...part.required])),
   };
 }
@@ -134,7 +134,7 @@ class TypeReader {
   }
 }
 
-/** A number may be an integer. */
+/** The types; with `number` also `integer`. */
 function withIntegers(types: readonly TypeName[]): ReadonlySet<TypeName> {
   return new Set(types.includes("number") ? [...types, "integer"] : types);
 }

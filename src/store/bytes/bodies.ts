@@ -33,7 +33,7 @@ export class Bodies {
     this.#newId = newId;
   }
 
-  /** How much of a stream is held until it is known where it goes: by size, or in any case to chunk rows. */
+  /** Bytes of a stream that are held before it goes to chunk rows or, if there is one, to the bucket. */
   get maxHeldBytes(): number {
     return this.#bucket === undefined ? limits.maxChunkBytes : limits.maxChunkedBytes;
   }

@@ -43,7 +43,7 @@ export class SqlChunks implements Chunks {
 
   read(id: string, from: number, to: number): Uint8Array {
     const end = Math.min(to, Number.MAX_SAFE_INTEGER);
-    // Of the first and the last row only what is asked for leaves SQLite.
+    // SQLite returns only the requested part of the first and the last row.
     const rows = this.#sql.all(
       `SELECT max(start, ?) AS start, substr(bytes, max(? - start, 0) + 1, ? - max(start, ?)) AS bytes
        FROM chunk WHERE id = ? AND start > ? AND start < ? ORDER BY chunk.start`,

@@ -69,7 +69,7 @@ const steps: readonly ((sql: Sql, nowMs: number) => void)[] = [
     sql.run(`DROP TABLE chunk_1`);
   },
   (sql) => sql.run(TURN_TABLE),
-  // It stands behind the value here: copying all values for its sake would cost more than it gains.
+  // The column comes after the value here: moving it would copy all values, which costs more than it gains.
   (sql) => sql.run(`ALTER TABLE variable ADD COLUMN metadata_version INTEGER`),
 ];
 

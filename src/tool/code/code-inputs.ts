@@ -18,7 +18,7 @@ export interface CodeInputs {
 }
 
 /**
- * Throws what says nothing of the values: `variable_unknown`, `variable_evicted`, `variable_secret`, and
+ * Its errors reveal nothing of the values: `variable_unknown`, `variable_evicted`, `variable_secret`, and
  * `bad_name` for what cannot be a name in code.
  */
 export function requireInputs(store: VariableStore, names: readonly string[]): void {

@@ -51,7 +51,7 @@ export class CodeRun {
     }
   }
 
-  /** Texts that the code was given; of very many, the first. */
+  /** Texts that the code was given, up to `maxCodeCrossingChars` characters in all. */
   get given(): readonly string[] {
     return this.#given;
   }

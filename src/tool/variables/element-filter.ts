@@ -94,7 +94,7 @@ function sameAs(operand: Json): Test {
   return (value = null, work) => !isScalar(value) && countedJson(value, work) === text;
 }
 
-/** Deep comparisons cost what they write out, once for each condition. */
+/** A deep comparison costs the text that it writes, for each condition. */
 function countedJson(value: Json, work: Work): string {
   const text = canonicalJson(value);
   work.spend(COMPARISON + text.length);

@@ -25,8 +25,8 @@ const inputSchema = z.object({
 });
 
 /**
- * A variable made of an array's elements, in their order. It does not run on guarded values: how many
- * elements meet a condition that the model chooses would tell it what they are.
+ * Saves the matching elements of an array as a variable, in their order. Does not run on guarded values: the
+ * number of matches for a condition that the model chooses would reveal them.
  */
 export const filterVariable = runtimeTool({
   name: NAME,
@@ -41,7 +41,7 @@ export const filterVariable = runtimeTool({
     // A model's input arrives as JSON; what is resolved has the keys that it had.
     const written = where as JsonObject;
     const { value: resolved, unresolved } = await context.resolve(written).finally(() => {
-      // Whatever else is wrong with it.
+      // In place of any other error.
       if (!labels.isGuarded) return;
       throw new ByrefError("variable_sealed", "A filter compares with no sealed value.");
     });

@@ -11,8 +11,8 @@ type Context = Pick<RuntimeToolContext, "store" | "call">;
 type NamedWrite = Write & { readonly name: string };
 
 /**
- * Throws `bad_name`, `variable_secret` or `variable_sealed` for what a model may not write: nothing secret,
- * and no part of a guarded variable.
+ * Throws `bad_name`, `variable_secret` or `variable_sealed` for what a model may not write: a secret, or a
+ * part of a guarded variable.
  */
 export function requireWritable(
   { store, call }: Context,
@@ -32,9 +32,8 @@ export function requireWritable(
 }
 
 /**
- * Saves what a model has chosen a name for. A guard that is there stays, whatever is put in the place of
- * what it guarded. Whether a guarded value fits, and why not, is for people: a variable that reports the
- * failure takes its place.
+ * Saves a value under a name that a model has chosen. The variable keeps its guard, whatever replaces its
+ * value. If a guarded value does not fit, a variable that reports the failure to people takes its place.
  */
 export async function saveGuarded(context: Context, write: NamedWrite): Promise<VariableInfo> {
   const { store, call } = context;

@@ -73,8 +73,8 @@ function forModel(message: StoredMessage, images: number): UIMessage {
 }
 
 /**
- * Keeps the newest images that the model read, each once, and says in place of the others that they were left
- * out: every step sends them all again.
+ * Keeps the newest images that the model read, each once, and replaces the others by a note, because every
+ * step sends all images again.
  */
 function withImages(message: UIMessage, maximum: number): UIMessage {
   const shown = new Set<string>();

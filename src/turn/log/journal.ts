@@ -31,7 +31,7 @@ export interface TurnHead {
   readonly post?: Post;
   /** The trace that further attempts belong to: a `traceparent` header, or an id. */
   readonly trace?: string;
-  /** What a turn that is over has spent of its tenant's: settled again in case the process died too early. */
+  /** What an ended turn spent of its tenant's lease: settled again in case the process died before. */
   readonly lease?: { readonly key: string; readonly spent: Spent };
   /** With what it goes on, if it has waited for a person. */
   readonly approvals?: readonly ApprovalResponse[];

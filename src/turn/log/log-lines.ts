@@ -7,7 +7,7 @@ export interface Attempt {
   readonly ms: number;
   /** The turn has waited for a person, and goes on. */
   readonly waited?: true;
-  /** The attempt before it has failed, and its process lives. */
+  /** Set if the attempt before it failed without the death of its process. */
   readonly survived?: true;
 }
 
@@ -17,7 +17,7 @@ export interface Remains {
   readonly entries: readonly JournalEntry[];
   /** Attempts since something was last achieved, the first included. */
   readonly attempts: number;
-  /** The newest of them in a row in which the process died. */
+  /** The newest of these attempts, in a row, in which the process died. */
   readonly deaths: number;
   /** When the newest of them began, in milliseconds since 1970. */
   readonly attemptMs: number;

@@ -6,8 +6,8 @@ import type { Remains } from "./log-lines.ts";
 const DELAYS_MS = [0, 0, 0, 0, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
 
 /**
- * Before the last attempt that may take the process down, counted from now: if the process dies for another
- * reason, as in a storm of restarts, it dies in this pause, and the attempt is not lost.
+ * The pause before the last attempt that may end in the death of the process. In a series of restarts for
+ * another reason the process dies in this pause, and the attempt is not used up.
  */
 const LAST_PAUSE_MS = 1_000;
 

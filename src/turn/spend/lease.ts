@@ -44,7 +44,7 @@ export function spendFor(options: TurnOptions, head: TurnHead): Spend {
   return new Spend(spendLimits, head.spent, new Lease({ key, leases, now, signal }));
 }
 
-/** What the head of a turn that is over says of its lease; nothing where there is none. */
+/** The lease of an ended turn, as its head keeps it; empty where there are no leases. */
 export function leaseOf(
   { leases }: Pick<TurnOptions, "leases">,
   head: TurnHead,

@@ -6,13 +6,13 @@ import { loadMessages } from "./load-messages.ts";
 
 interface KeptOptions {
   readonly session: Session;
-  /** Where the messages go on that were loaded first. */
+  /** The cursor of the page after the first one; undefined if that was all. */
   readonly next: string | undefined;
   readonly chat: Pick<UseChatHelpers<UIMessage>, "setMessages" | "resumeStream">;
   readonly isBusy: boolean;
 }
 
-/** The messages that the server has, in place of those that the page shows. */
+/** Replaces the messages of the page by those of the server. */
 export function useKept({ session, chat, isBusy, ...first }: KeptOptions) {
   const { setMessages, resumeStream } = chat;
   const [next, setNext] = useState(first.next);
@@ -20,11 +20,11 @@ export function useKept({ session, chat, isBusy, ...first }: KeptOptions) {
   isBusyNow.current = isBusy;
   const lastLoad = useRef<Promise<unknown>>(undefined);
   const reload = useCallback(async () => {
-    // One after the other: an older answer must not replace a newer one.
+    // One at a time: an older response must not replace a newer one.
     const load = Promise.resolve(lastLoad.current).then(() => loadMessages(session));
     lastLoad.current = load.catch(() => undefined);
     const page = await load;
-    // Somebody has asked in the meantime: the server did not have that yet.
+    // A question was asked meanwhile, which the server did not have yet.
     if (isBusyNow.current) return;
     setMessages([...page.messages]);
     setNext(page.next);

@@ -13,7 +13,7 @@ export interface Events {
   /** Older ones are not kept here. */
   readonly isCut: boolean;
   readonly isLive: boolean;
-  /** The turn that began last while the page listened, or ran when it began to; a new object each time. */
+  /** The last turn that began while the page listens, or that ran when it connected; a new object each time. */
   readonly turn?: { readonly id: string };
 }
 
