@@ -64,7 +64,7 @@ export async function startFront(options: FrontOptions): Promise<Server> {
   });
   server.on("upgrade", (incoming: IncomingMessage, outer: Duplex, head: Buffer) => {
     const refusal = isUp() ? refusalOf(incoming) : RESTARTING;
-    if (refusal === undefined) passUpgradeOn(incoming, outer, head, options);
+    if (refusal === undefined) passUpgradeOn({ incoming, outer, head }, options);
     else refuseOn(outer, refusal);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
@@ -234,13 +234,15 @@ function requestBehind(
   });
 }
 
+interface Upgrade {
+  readonly incoming: IncomingMessage;
+  readonly outer: Duplex;
+  /** What was read behind the request. */
+  readonly head: Buffer;
+}
+
 /** A WebSocket: once wrangler has taken it, bytes are passed on as they are, until either side is gone. */
-function passUpgradeOn(
-  incoming: IncomingMessage,
-  outer: Duplex,
-  head: Buffer,
-  options: FrontOptions,
-): void {
+function passUpgradeOn({ incoming, outer, head }: Upgrade, options: FrontOptions): void {
   const inner = requestBehind(incoming, options);
   let hasAnswered = false;
   outer.on("error", () => inner.destroy());
