@@ -18,7 +18,7 @@ export interface VariableQuery {
 /** Metadata of some variables. */
 export interface VariablePage {
   readonly variables: readonly VariableInfo[];
-  /** Of the names asked for, those that no variable has. */
+  /** The requested names that no variable has. */
   readonly missing?: readonly string[];
   /** There are more. */
   readonly next?: number;

@@ -191,7 +191,7 @@ describe("a turn that a crash cuts off", () => {
       expect(again.error).toMatchObject({ code: "storage_full" });
     }
     const last = await chat.retry(model);
-    expect(last.result?.error?.message).toContain("tried 10 times more");
+    expect(last.result?.error?.message).toContain("tried 10 more times");
   });
 });
 

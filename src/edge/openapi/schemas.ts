@@ -59,7 +59,11 @@ export const messages = z.strictObject({
 export const variable = z.strictObject({
   name: text,
   version: z.int().min(1).describe("Counts the writes under this name"),
-  metadataVersion: z.int().min(1).optional().describe("Counts the changes since that write"),
+  metadataVersion: z
+    .int()
+    .min(1)
+    .optional()
+    .describe("Counts changes of the metadata since that write"),
   type: z.enum(["string", "number", "boolean", "null", "array", "object", "bytes"]),
   count: count.describe("Elements, keys, characters or bytes; 1 for the rest"),
   bytes: count.describe("Of the value as JSON text; of a string the text itself"),
@@ -86,7 +90,7 @@ export const variable = z.strictObject({
 
 export const variables = z.strictObject({
   variables: z.array(variable),
-  missing: names.optional().describe("Of the names asked for, those that no variable has"),
+  missing: names.optional().describe("The requested names that no variable has"),
   next: count.optional().describe("For after, where there are more"),
 });
 

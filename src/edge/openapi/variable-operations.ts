@@ -9,7 +9,7 @@ import * as schemas from "./schemas.ts";
 const part = z.int().min(0).optional();
 const etag = z.string().regex(/^(?:\*|(?:W\/)?"[!#-~]*")$/);
 const ifMatch = { "If-Match": etag.describe("Or *: nothing of anybody else's is lost") };
-const UNCHANGED = "It is as it was";
+const UNCHANGED = "Not modified";
 const ifNoneMatch = { "If-None-Match": etag };
 
 const value: Content = {
@@ -62,7 +62,7 @@ export const variableOperations: Operations = {
   },
   "PATCH /conversations/:id/variables/:name": {
     summary: "Changes its time to live, pin or description",
-    headers: { "If-Match": etag.describe("That of …/info, or *") },
+    headers: { "If-Match": etag.describe("The ETag of …/info, or *") },
     body: json(changesBody),
     answers: { 200: json(schemas.variable) },
   },

@@ -57,7 +57,10 @@ export const planView = z.strictObject({
 
 export const planListed = planView.omit({ runs: true }).extend({
   calls: z.array(plannedCallView.omit({ input: true })),
-  omitted: z.literal(true).optional().describe("The calls are left out: the list is too long"),
+  omitted: z
+    .literal(true)
+    .optional()
+    .describe("Set if the calls are left out, because the list is too long"),
 });
 
 export const planList = z.strictObject({ plans: z.array(planListed) });

@@ -35,7 +35,7 @@ export function directoryRoutes() {
   return routes;
 }
 
-const NOT_CONFIGURED = `Listing conversations needs a DIRECTORY. Add to wrangler.toml, under a tag that is new:
+const NOT_CONFIGURED = `Listing conversations needs the binding DIRECTORY. Add it to wrangler.toml, with a new migration tag:
 [[durable_objects.bindings]]
 name = "DIRECTORY"
 class_name = "Directory"

@@ -167,7 +167,7 @@ function closeRun(queue: TurnQueue, head: TurnHead): void {
 }
 
 function noPlans(): ByrefError {
-  const message = "The run cannot go on: this Worker has no plans. Pass plans: planSupport().";
+  const message = "The run cannot continue: this Worker has no plans. Pass plans: planSupport().";
   return new ByrefError("bad_configuration", message);
 }
 

@@ -164,7 +164,8 @@ async function sealedResult(finished: Finished): Promise<RuntimeResult> {
     const write = { ...common, name: variable };
     try {
       if (error !== undefined) throw errorFrom(error, consoleOf(result));
-      if (text === undefined) throw new ByrefError("tool_failed", "The code gave no value for it.");
+      if (text === undefined)
+        throw new ByrefError("tool_failed", "The code did not assign a value to it.");
       requireSize([text]);
       return { ...write, ...valueFrom(text) };
     } catch (failure) {

@@ -43,7 +43,10 @@ export const filterVariable = runtimeTool({
     const { value: resolved, unresolved } = await context.resolve(written).finally(() => {
       // In place of any other error.
       if (!labels.isGuarded) return;
-      throw new ByrefError("variable_sealed", "A filter compares with no sealed value.");
+      throw new ByrefError(
+        "variable_sealed",
+        "A filter cannot compare with a sealed or secret value.",
+      );
     });
     const meets = elementFilter(written, resolved as JsonObject);
     const value = await keptOf(await arrayAt(store, target), meets, call.signal);

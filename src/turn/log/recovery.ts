@@ -14,10 +14,10 @@ const LAST_PAUSE_MS = 1_000;
 /** Why a turn, or a run, is not tried again; undefined if it is. */
 export function whyGivenUp({ attempts, deaths }: Remains): string | undefined {
   if (deaths >= limits.maxTurnDeaths) {
-    return `The process ended in ${limits.maxTurnDeaths} tries in a row, before anything more was done.`;
+    return `The process died in ${limits.maxTurnDeaths} tries in a row, without any progress.`;
   }
   if (attempts <= limits.maxTurnTries) return undefined;
-  return `It was tried ${limits.maxTurnTries} times more, and cut off each time.`;
+  return `It was tried ${limits.maxTurnTries} more times, and cut off each time.`;
 }
 
 /** How long to wait before a turn that was cut off is tried again. */
