@@ -20,6 +20,9 @@ const RAW_TAGS = wordsOf("pre textarea code kbd");
 /** What is in these may make a URL of anything. */
 const CODE_TAGS = wordsOf("script style");
 
+/** In these, and about these, raw text may be written otherwise: marked escapes a quote after a backslash or in code. */
+const QUOTES = `"'\\\``;
+
 /** Places in a tag, as HTML tokenizes it. A tag may be at several, so each is a bit. */
 const IN_NAME = 1;
 const BEFORE_ATTRIBUTE = 2;
@@ -39,7 +42,7 @@ const EVERYWHERE = 511;
  * A tag that every renderer reads as a tag, and not as text with a bare URL in it: nothing in it binds
  * tighter, as code and mathematics do.
  */
-const PLAIN_TAG = /^<[a-z]+(?: [a-z-]+=(["'])(?:(?!\1)[^`$<>\\[\]|\n])*\1)*>$/i;
+const PLAIN_TAG = /^<[a-z]+(?: [a-z-]+=(["'])(?:(?!\1)[^`$<>\\[\]|\n])*\1)* ?\/?>$/i;
 const MAX_PLAIN_TAG_CHARS = 512;
 
 interface Move {
@@ -81,6 +84,8 @@ export class TagTracker {
   /** A line since the last empty line may begin an HTML block. */
   #isHtml = false;
   #isRaw = false;
+  /** The tag has a quote in it, or what may escape one. */
+  #hasQuotes = false;
   /** There was a quote or a list, which may end an HTML block at any line. */
   #isNested = false;
 
@@ -99,12 +104,17 @@ export class TagTracker {
    */
   feed(code: number, previous: number, isAtStart: boolean): boolean {
     const isMark = code === GREATER && isAtStart && this.#isNested;
+    const mayEnd = code === GREATER && !isMark && this.isOpen;
     if (!isMark) this.#places = moved(this.#places, code);
     if (previous === LESS) this.#open(code);
-    return this.#feedText(code);
+    if (QUOTES.includes(String.fromCharCode(code))) this.#hasQuotes = true;
+    const isTag = this.#feedText(code);
+    if (mayEnd && !isTag && this.#isRaw && this.#hasQuotes) this.#places |= UNENDING;
+    return isTag;
   }
 
   #open(code: number): void {
+    if (!this.isOpen) this.#hasQuotes = false;
     if (isAsciiLetter(code) || code === SLASH) this.#places |= IN_NAME;
     else if (code === EXCLAMATION || code === QUESTION) {
       this.#places |= IN_COMMENT;

