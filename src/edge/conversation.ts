@@ -16,7 +16,7 @@ import type {
   VariableStore,
 } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
-import { lookupFor, storeFor } from "../tool/store-for.ts";
+import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import type { EventPage } from "../turn/log/event-log.ts";
 import { type MessageForm, toUIMessage } from "../turn/history/history.ts";
 import type { CapabilityTags } from "../turn/model/capability-tags.ts";
@@ -260,7 +260,7 @@ export class ConversationObject extends DurableObject {
   ): Promise<VariableInfo> {
     this.#require(name, conditions, metadataEtagOf);
     // What runs have is theirs to change.
-    const info = storeFor(undefined, this.#store).update(name, changes);
+    const info = new ScopedStore(this.#store).update(name, changes);
     if (info === undefined) throw missingVariable(name, this.#store);
     await this.#upkeep.settle();
     return info;
@@ -269,7 +269,7 @@ export class ConversationObject extends DurableObject {
   /** False if there was none. */
   async deleteVariable(name: string, conditions: Conditions): Promise<boolean> {
     this.#require(name, conditions, etagOf);
-    const existed = storeFor(undefined, this.#store).delete(name);
+    const existed = new ScopedStore(this.#store).delete(name);
     await this.#upkeep.settle();
     return existed;
   }

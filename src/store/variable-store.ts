@@ -188,11 +188,10 @@ export interface OpenValue {
 }
 
 /**
- * The variables of one conversation. What a method changes it changes as a whole, or throws and changes
- * nothing. Values handed out are frozen and shared; values handed in are copied. Nothing here is scoped
- * by tenant or conversation: a store is one conversation's.
+ * Variables by name: read, list, write. A method that changes something does all of it, or throws and
+ * changes nothing. Returned values are frozen and shared; values passed in are copied.
  */
-export interface VariableStore {
+export interface Variables {
   /**
    * Replaces, extends or creates, by mode; moves the variable to newest. Throws, or rejects with,
    * `bad_name`, `bad_value` (a mode or path that does not fit what is there), `conflict` or
@@ -203,8 +202,6 @@ export interface VariableStore {
   saveAll(writes: readonly Write[]): Awaitable<readonly VariableInfo[]>;
   /** The same write in two halves, so that the second can be part of a larger transaction. */
   prepare(write: Write): Awaitable<PreparedWrite>;
-  /** A value that arrives as a stream, to be saved. Rejects with what its media type's meter throws. */
-  receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
   /** Changes metadata and counts the change; version and order stay. Undefined if there is no such variable. */
   update(name: string, changes: Changes): VariableInfo | undefined;
   /**
@@ -226,15 +223,21 @@ export interface VariableStore {
   tombstone(name: string): Tombstone | undefined;
   /** Oldest first; never loads a value. */
   list(options?: ListOptions): readonly VariableInfo[];
-  /** The same in pages, oldest first. */
-  page(options: PageOptions): Page;
   count(): number;
-  /** All values together. */
-  bytes(): number;
   /** Does the name of a variable, or of an evicted one, start so? */
   couldBegin(prefix: string): boolean;
   /** It is then as if the variable had never been; false if there was none. */
   delete(name: string): boolean;
+}
+
+/** All variables of one conversation, and what concerns them as a whole. */
+export interface VariableStore extends Variables {
+  /** A value that arrives as a stream, to be saved. Rejects with what its media type's meter throws. */
+  receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
+  /** What `list` returns, in pages. */
+  page(options: PageOptions): Page;
+  /** All values together. */
+  bytes(): number;
   /**
    * Deletes all but the newest `keepLast`; returns their names. The pinned, and what is a run's, stay and do
    * not count.

@@ -1,5 +1,5 @@
 import { flagged, joinedLabels, type ValueLabels } from "../store/value-labels.ts";
-import type { VariableStore, Visibility } from "../store/variable-store.ts";
+import type { Variables, Visibility } from "../store/variable-store.ts";
 import { guardOf } from "../store/visibility.ts";
 import type { Consumed } from "./policy.ts";
 import type { Taint } from "./taint.ts";
@@ -7,13 +7,13 @@ import type { ToolPolicy } from "./tool-policy.ts";
 
 /** What the result of a call inherits from the variables that went into it, and from who wrote the call. */
 export class Labels {
-  readonly #store: VariableStore;
+  readonly #store: Variables;
   readonly #taint: Taint | undefined;
   readonly #consumed = new Map<string, Consumed>();
   #isComposed = false;
 
   /** `madeOf`: what went into the input before it was one. */
-  constructor(store: VariableStore, taint?: Taint, madeOf?: Labels) {
+  constructor(store: Variables, taint?: Taint, madeOf?: Labels) {
     this.#store = store;
     this.#taint = taint;
     if (madeOf !== undefined) this.include(madeOf);

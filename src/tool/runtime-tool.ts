@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { Unresolved } from "../reference/expand.ts";
-import type { Awaitable, VariableStore } from "../store/variable-store.ts";
+import type { Awaitable, Variables } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";
 import type { CallOptions, Effects, Saved } from "./wrapped-tool.ts";
@@ -20,7 +20,7 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   /** The input is what the model wrote: references in it are not resolved. Throws ByrefErrors. */
   execute(input: z.infer<Schema>, context: RuntimeToolContext): Awaitable<RuntimeResult>;
   /** What the model is shown in place of the output, which is what is kept; undefined: the output. */
-  toModelOutput?(output: Json, store: VariableStore): Awaitable<ModelOutput | undefined>;
+  toModelOutput?(output: Json, store: Variables): Awaitable<ModelOutput | undefined>;
 }
 
 /** A tool's output as the AI SDK sends it to a model: JSON, or content parts. */
@@ -37,7 +37,7 @@ type ContentPart =
     };
 
 export interface RuntimeToolContext {
-  readonly store: VariableStore;
+  readonly store: Variables;
   /** Labels of all that was resolved so far. */
   readonly labels: Labels;
   readonly call: CallOptions;

@@ -7,7 +7,7 @@ import type {
   AutomaticName,
   Awaitable,
   VariableInfo,
-  VariableStore,
+  Variables,
   Write,
 } from "../store/variable-store.ts";
 import { whenReady, whenSettled } from "../store/when-ready.ts";
@@ -17,7 +17,7 @@ import { failedWrite, failureFlags, isFailure } from "./sealed-failure.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
 import type { PlacedResult } from "./tool-result.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
-import { ownedBy, writtenName } from "./store-for.ts";
+import { ownedBy, writtenName } from "./scoped-store.ts";
 import type { RunScope, Saved } from "./wrapped-tool.ts";
 
 /** What is to be saved, of one value, and what is to be said of it. */
@@ -74,7 +74,7 @@ export function saveShown(saving: Saving, options: WrapOptions): Awaitable<Saved
   return whenSettled(save, kept, refused);
 }
 
-function isGuarded(store: VariableStore, name: string): boolean {
+function isGuarded(store: Variables, name: string): boolean {
   return (store.glance(name)?.visibility ?? "model") !== "model";
 }
 

@@ -5,7 +5,7 @@ import { dagger } from "../reference/dagger.ts";
 import { dollar } from "../reference/dollar.ts";
 import { type Reference, type Syntax, wholeView } from "../reference/reference.ts";
 import { target } from "../reference/target.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { Variables } from "../store/variable-store.ts";
 import { isObject, type Json } from "../value/json.ts";
 import type { CallOptions } from "./wrapped-tool.ts";
 
@@ -30,7 +30,7 @@ const syntaxes: readonly Syntax[] = [dollar, dagger, target];
 const MAX_SHOWN_CHARS = 80;
 
 /** Throws `variable_secret` if one of the places is secret, `bad_name` if it is a run's other than `own`. */
-export function requireOpen({ places }: SaveTarget, store: VariableStore, own?: string): void {
+export function requireOpen({ places }: SaveTarget, store: Variables, own?: string): void {
   for (const { name } of places) {
     const { visibility, run } = store.glance(name) ?? {};
     if (run !== undefined && run !== own) throw takenName(name);
@@ -47,7 +47,7 @@ export function requireOpen({ places }: SaveTarget, store: VariableStore, own?: 
 export function requireReplaced(
   target: SaveTarget | undefined,
   { isPlanned, saveTo }: Pick<CallOptions, "isPlanned" | "saveTo">,
-  store: VariableStore,
+  store: Variables,
 ): void {
   if (isPlanned === true) return;
   for (const { name, path, run } of target?.places ?? []) {

@@ -3,7 +3,7 @@ import * as limits from "../limits.ts";
 import { answerFrom, unknownName, unreadable } from "../reference/lookup-in.ts";
 import { LookupWork } from "../reference/lookup-work.ts";
 import type { Found, Lookup, Missing, Reference } from "../reference/reference.ts";
-import type { Tombstone, VariableStore } from "../store/variable-store.ts";
+import type { Tombstone, Variables } from "../store/variable-store.ts";
 import { whenSettled } from "../store/when-ready.ts";
 import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
@@ -26,7 +26,7 @@ export interface LookupOptions {
 const NOWHERE: Missing = { found: false, reason: "path" };
 
 /** Where references and a conversation's variables meet. */
-export function lookupInStore(store: VariableStore, options: LookupOptions = {}): Lookup {
+export function lookupInStore(store: Variables, options: LookupOptions = {}): Lookup {
   return (reference, work = new LookupWork()) => {
     const { name, path } = reference;
     const glance = store.glance(name);
@@ -62,7 +62,7 @@ export function lookupInStore(store: VariableStore, options: LookupOptions = {})
 }
 
 interface Answering extends LookupOptions {
-  readonly store: VariableStore;
+  readonly store: Variables;
   readonly work: LookupWork;
 }
 
@@ -90,7 +90,7 @@ function answer(
   };
 }
 
-async function readBytes({ name }: Reference, store: VariableStore): Promise<Found | Missing> {
+async function readBytes({ name }: Reference, store: Variables): Promise<Found | Missing> {
   const value = store.open(name);
   if (value === undefined) return missing({ name, path: [] }, store, new LookupWork());
   try {
@@ -112,7 +112,7 @@ async function readBytes({ name }: Reference, store: VariableStore): Promise<Fou
   }
 }
 
-function missing({ name }: Reference, store: VariableStore, work: LookupWork): Missing {
+function missing({ name }: Reference, store: Variables, work: LookupWork): Missing {
   const tombstone = store.tombstone(name);
   if (tombstone === undefined) {
     const newest = () =>

@@ -2,7 +2,7 @@ import { jsonSchema } from "ai";
 import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/reference.ts";
 import { resolveReferences } from "../reference/resolve.ts";
-import type { Awaitable, VariableStore } from "../store/variable-store.ts";
+import type { Awaitable, Variables } from "../store/variable-store.ts";
 import { isJsonObject, type Json } from "../value/json.ts";
 import { decisionFor } from "./approval.ts";
 import { Labels } from "./labels.ts";
@@ -15,7 +15,7 @@ import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-t
 import { saveShown, writesAt } from "./save-result.ts";
 import { chosenPlaces, requireOpen, requireReplaced, type SaveTarget } from "./save-target.ts";
 import { failureFlags } from "./sealed-failure.ts";
-import { nameFor, storeFor } from "./store-for.ts";
+import { nameFor, ScopedStore } from "./scoped-store.ts";
 import { lookupInStore } from "./store-lookup.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
 import { nameIn } from "./variables/variable-target.ts";
@@ -45,9 +45,9 @@ export async function wrapRuntimeTool(
   const { name, description } = tool;
   const { $schema: _, ...schema } = await jsonSchemaOf(tool, name);
   // Of calls in runs: what they show is called as the run calls it.
-  const seen = new Map<string, VariableStore>();
+  const seen = new Map<string, Variables>();
   const toModelOutput = async ({ output, toolCallId }: Shown) => {
-    const store = seen.get(toolCallId) ?? storeFor(undefined, options.store);
+    const store = seen.get(toolCallId) ?? new ScopedStore(options.store);
     return (await tool.toModelOutput?.(output, store)) ?? { type: "json", value: output };
   };
   // Without a validator: what is wrong with an input the model is told in our words. The SDK's type of a
@@ -58,7 +58,7 @@ export async function wrapRuntimeTool(
     ...(tool.toModelOutput === undefined ? {} : { toModelOutput }),
   } as unknown as AnyTool;
   const prepareCall = (input: Json, call: CallOptions) => {
-    const store = storeFor(call.scope, options.store);
+    const store = new ScopedStore(options.store, call.scope);
     if (call.scope !== undefined) seen.set(call.toolCallId, store);
     return prepare({ tool, options, call, store }, input);
   };
@@ -76,7 +76,7 @@ interface OwnCall {
   readonly options: WrapOptions;
   readonly call: CallOptions;
   /** As the call sees it. */
-  readonly store: VariableStore;
+  readonly store: Variables;
 }
 
 async function prepare(own: OwnCall, given: Json): Promise<Prepared> {
@@ -188,7 +188,7 @@ function contextOf({ options, call, store }: OwnCall, labels: Labels): RuntimeTo
     onUsed: (used) => {
       labels.add(used);
       const held = nameFor(used, options.store, call.scope);
-      if (owner !== undefined && held !== undefined) store.holds.hold(owner, held);
+      if (owner !== undefined && held !== undefined) options.store.holds.hold(owner, held);
     },
   });
   const resolve = (value: Json) =>

@@ -21,7 +21,7 @@ import {
   withTarget,
 } from "./save-target.ts";
 import { failureReport, hidesFailure } from "./sealed-failure.ts";
-import { lookupFor, nameFor, targetFor } from "./store-for.ts";
+import { lookupFor, nameFor, targetFor } from "./scoped-store.ts";
 import { checkInput, digestOf } from "./tool-input.ts";
 import { placedResultOf } from "./tool-result.ts";
 import { widenSchema } from "./widen-schema.ts";

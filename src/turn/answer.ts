@@ -5,7 +5,7 @@ import type { Lookup } from "../reference/reference.ts";
 import { LookupWork } from "../reference/lookup-work.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { lookupFor, storeFor } from "../tool/store-for.ts";
+import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import { slicesOf } from "../value/characters.ts";
 import type { Agent } from "./agent.ts";
@@ -90,7 +90,7 @@ export class Answer {
   #expander(): Expander {
     const { agent, state, emit, scope } = this.#options;
     const { unknown: _unknown, ...references } = agent.references ?? {};
-    const store = storeFor(scope, this.#options.store);
+    const store = new ScopedStore(this.#options.store, scope);
     return new Expander(this.#lookup, {
       ...references,
       budget: this.#budget,

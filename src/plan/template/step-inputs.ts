@@ -5,7 +5,7 @@ import { type ValueLabels, joinedLabels } from "../../store/value-labels.ts";
 import type { Files } from "../../tool/files.ts";
 import { Labels } from "../../tool/labels.ts";
 import type { RuntimeToolContext } from "../../tool/runtime-tool.ts";
-import { nameFor } from "../../tool/store-for.ts";
+import { nameFor } from "../../tool/scoped-store.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
 import { guardedView } from "../../tool/tool-output.ts";
 import { Taint } from "../../tool/taint.ts";

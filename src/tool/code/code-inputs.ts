@@ -3,7 +3,7 @@ import * as limits from "../../limits.ts";
 import { dollar } from "../../reference/dollar.ts";
 import { type Reference, wholeView } from "../../reference/reference.ts";
 import { problemFrom } from "../../reference/resolve.ts";
-import type { Glance, VariableStore } from "../../store/variable-store.ts";
+import type { Glance, Variables } from "../../store/variable-store.ts";
 import { type Json, parsedJson } from "../../value/json.ts";
 import type { Labels } from "../labels.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
@@ -21,7 +21,7 @@ export interface CodeInputs {
  * Its errors reveal nothing of the values: `variable_unknown`, `variable_evicted`, `variable_secret`, and
  * `bad_name` for what cannot be a name in code.
  */
-export function requireInputs(store: VariableStore, names: readonly string[]): void {
+export function requireInputs(store: Variables, names: readonly string[]): void {
   for (const name of names) {
     requireCodeName(name);
     usable(store, name);
@@ -69,18 +69,14 @@ export async function readPart(
 }
 
 /** Its labels are those of the version that is read. */
-async function readText(
-  store: VariableStore,
-  reference: Reference,
-  labels: Labels,
-): Promise<string> {
+async function readText(store: Variables, reference: Reference, labels: Labels): Promise<string> {
   const found = await lookupInStore(store, { onUsed: (name) => labels.add(name) })(reference);
   if (!found.found) throw problemFrom(`$${reference.name}`, found);
   return JSON.stringify(found.value);
 }
 
 function aboutLarge(
-  store: VariableStore,
+  store: Variables,
   { name, glance }: { readonly name: string; readonly glance: Glance },
 ): string {
   if (glance.visibility === "secret") {

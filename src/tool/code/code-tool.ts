@@ -6,7 +6,7 @@ import type {
   AutomaticName,
   Awaitable,
   VariableInfo,
-  VariableStore,
+  Variables,
   Write,
 } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
@@ -271,7 +271,7 @@ function requireSize(texts: readonly string[]): void {
   throw limitExceeded("maxJsonBytes", { maximum: limits.maxJsonBytes, actual, advice });
 }
 
-function requireOutputName(store: VariableStore, name: string): void {
+function requireOutputName(store: Variables, name: string): void {
   requireName(name);
   if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
   if (store.glance(name)?.visibility !== "secret") return;
@@ -279,7 +279,7 @@ function requireOutputName(store: VariableStore, name: string): void {
 }
 
 /** Saves all or nothing; at once where the store can. */
-function saved(store: VariableStore, writes: Writes, shown: Shown): Awaitable<Json> {
+function saved(store: Variables, writes: Writes, shown: Shown): Awaitable<Json> {
   const { returned, vars } = writes;
   const all = returned === undefined ? vars : [returned, ...vars];
   if (all.length === 0) {

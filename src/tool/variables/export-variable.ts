@@ -2,7 +2,7 @@ import * as z from "zod";
 import { ByrefError, limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { problemFrom } from "../../reference/resolve.ts";
-import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import type { VariableInfo, Variables } from "../../store/variable-store.ts";
 import type { Json } from "../../value/json.ts";
 import {
   type FileContent,
@@ -65,7 +65,7 @@ interface Asked {
 }
 
 async function contentOf(
-  store: VariableStore,
+  store: Variables,
   info: VariableInfo,
   { target, written, format }: Asked,
 ): Promise<FileContent> {
@@ -79,13 +79,13 @@ async function contentOf(
 }
 
 /** Also of a sealed variable, of which an error tells nothing. */
-async function valueOf(store: VariableStore, target: Target): Promise<Json> {
+async function valueOf(store: Variables, target: Target): Promise<Json> {
   const answer = await lookupInStore(store)(target);
   if (answer.found) return answer.value;
   throw problemFrom(referenceTo(target), answer);
 }
 
-async function bytesOf(store: VariableStore, name: string): Promise<FileContent> {
+async function bytesOf(store: Variables, name: string): Promise<FileContent> {
   const open = store.open(name);
   if (open === undefined) throw new ByrefError("variable_unknown", `$${name} is not a variable.`);
   try {

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ByrefError, limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { Variables } from "../../store/variable-store.ts";
 import { compact, type Json, type JsonObject } from "../../value/json.ts";
 import { charsOf } from "./bounded-output.ts";
 import { elementFilter } from "./element-filter.ts";
@@ -84,7 +84,7 @@ function savedName(context: RuntimeToolContext, written: string): string {
   return name;
 }
 
-async function arrayAt(store: VariableStore, target: Target): Promise<Sequence> {
+async function arrayAt(store: Variables, target: Target): Promise<Sequence> {
   const part = await partAt(store, target);
   if (!("sequence" in part) || part.sequence.type !== "array") {
     const message = `${referenceTo(target)} is no array; say with path where in it one is.`;

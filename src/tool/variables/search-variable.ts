@@ -1,7 +1,7 @@
 import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { Variables } from "../../store/variable-store.ts";
 import { compact, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path, type Segment } from "../../value/path.ts";
 import { Work } from "../../value/work.ts";
@@ -65,7 +65,7 @@ interface Search {
 }
 
 /** A path with `[*]` is searched element by element, so that each match has a path of its own. */
-async function run(store: VariableStore, search: Search): Promise<void> {
+async function run(store: Variables, search: Search): Promise<void> {
   const { name, path } = search.target;
   const at = path.findIndex((segment) => "each" in segment);
   const base = at < 0 ? path : path.slice(0, at);

@@ -1,7 +1,7 @@
 import { codeOf } from "../../errors.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/resolve.ts";
-import type { Awaitable, VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import type { Awaitable, VariableInfo, Variables } from "../../store/variable-store.ts";
 import { codePointCount, sliceCodePoints } from "../../value/characters.ts";
 import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { type Bounds, type Path, readPath, type Segment, sliceBounds } from "../../value/path.ts";
@@ -27,7 +27,7 @@ export interface Sequence {
 export type Part = { readonly sequence: Sequence } | { readonly value: Json };
 
 /** What the target is. Of what is stored as a sequence nothing is loaded. */
-export async function partAt(store: VariableStore, target: Target): Promise<Part> {
+export async function partAt(store: Variables, target: Target): Promise<Part> {
   const info = existing(store, target.name);
   const bounds = sliceOf(info, target.path);
   if (bounds !== undefined) return { sequence: stored(store, info, bounds) };
@@ -37,7 +37,7 @@ export async function partAt(store: VariableStore, target: Target): Promise<Part
 }
 
 /** The value there. Throws what `resolveReferences` throws for a variable that is not guarded. */
-export async function valueAt(store: VariableStore, target: Target): Promise<Json> {
+export async function valueAt(store: Variables, target: Target): Promise<Json> {
   const reading = await store.readPath(target.name, target.path);
   if (reading === undefined) {
     existing(store, target.name);
@@ -60,7 +60,7 @@ function isSlice(segment: Segment): segment is { readonly from?: number; readonl
   return !("key" in segment) && !("index" in segment) && !("each" in segment);
 }
 
-function stored(store: VariableStore, info: VariableInfo, bounds: Bounds): Sequence {
+function stored(store: Variables, info: VariableInfo, bounds: Bounds): Sequence {
   const type = info.type === "array" ? "array" : "string";
   return {
     type,
@@ -76,7 +76,7 @@ function stored(store: VariableStore, info: VariableInfo, bounds: Bounds): Seque
   };
 }
 
-function inArray(store: VariableStore, target: Target, elements: readonly Json[]): Sequence {
+function inArray(store: Variables, target: Target, elements: readonly Json[]): Sequence {
   return {
     type: "array",
     count: elements.length,
@@ -99,7 +99,7 @@ function inText(text: string, { path }: Target): Sequence {
 }
 
 /** Behind `[*]` an index would be one in each element: there the element itself is looked for. */
-async function pathOfElement(store: VariableStore, target: Target, index: number): Promise<Path> {
+async function pathOfElement(store: Variables, target: Target, index: number): Promise<Path> {
   const { name, path } = target;
   const at = path.findIndex((segment) => "each" in segment);
   if (at < 0) return [...path, { index }];

@@ -1,5 +1,5 @@
 import * as limits from "../../limits.ts";
-import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import type { VariableInfo, Variables } from "../../store/variable-store.ts";
 import type { Json, JsonObject } from "../../value/json.ts";
 import type { ModelOutput } from "../runtime-tool.ts";
 import { toBase64 } from "../../value/base64.ts";
@@ -33,7 +33,7 @@ export function withoutImage(output: JsonObject): JsonObject {
 const LEFT_OUT = `left out: you see the newest ${limits.maxShownImages} that you read in this turn; read it again to see it`;
 
 /** The image itself, as long as it is the one that was asked for. */
-export async function imageIn(output: JsonObject, store: VariableStore): Promise<ModelOutput> {
+export async function imageIn(output: JsonObject, store: Variables): Promise<ModelOutput> {
   const name = String(output.reference).slice(1);
   const info = store.info(name);
   if (info === undefined || !isShowable(info) || !isSame(info, output)) return textOf(output);

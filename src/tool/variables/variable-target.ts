@@ -3,7 +3,7 @@ import * as limits from "../../limits.ts";
 import { matchName, matchPath, parsePath } from "../../reference/grammar.ts";
 import type { Missing } from "../../reference/reference.ts";
 import { problemFrom } from "../../reference/resolve.ts";
-import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import type { VariableInfo, Variables } from "../../store/variable-store.ts";
 import { formatPath, type Path } from "../../value/path.ts";
 import { lookupInStore } from "../store-lookup.ts";
 
@@ -62,21 +62,21 @@ export function referenceTo({ name, path }: Target): string {
 }
 
 /** The variable, whoever may see it. Throws `variable_unknown` or `variable_evicted`. */
-export function existing(store: VariableStore, name: string): VariableInfo {
+export function existing(store: Variables, name: string): VariableInfo {
   const info = store.info(name);
   if (info === undefined) throw problemFrom(`$${name}`, missing(store, name));
   return info;
 }
 
 /** A variable that is not secret. Throws, also, `variable_secret`. */
-export function usable(store: VariableStore, name: string): VariableInfo {
+export function usable(store: Variables, name: string): VariableInfo {
   const info = existing(store, name);
   if (info.visibility !== "secret") return info;
   throw problemFrom(`$${name}`, { found: false, reason: "secret" });
 }
 
 /** A variable of which the model may see the value. Throws, also, `variable_sealed`. */
-export function readable(store: VariableStore, name: string): VariableInfo {
+export function readable(store: Variables, name: string): VariableInfo {
   const info = usable(store, name);
   if (info.visibility === "model") return info;
   const said = `$${name} is sealed: its value is not shown. It can be passed to tools as a reference.`;
@@ -98,7 +98,7 @@ export async function lookedAt<Result>(
   }
 }
 
-function missing(store: VariableStore, name: string): Missing {
+function missing(store: Variables, name: string): Missing {
   const answer = lookupInStore(store)({ name, path: [] });
   // Of what is not there it answers at once.
   const isMissing = !(answer instanceof Promise) && !answer.found;

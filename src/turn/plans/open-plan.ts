@@ -6,7 +6,7 @@ import type { PlanRecord } from "../../plan/plan-store.ts";
 import { OWN_NAMES } from "../../plan/run-names.ts";
 import { referencesIn } from "../../reference/references-in.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
-import { storeFor } from "../../tool/store-for.ts";
+import { ScopedStore } from "../../tool/scoped-store.ts";
 import { frontEndOf, type PlanTools, type RunToOpen, toolsToRun } from "./plan-tools.ts";
 import type { TurnOptions } from "../turn-options.ts";
 
@@ -29,7 +29,7 @@ export async function openPlan(
   const tools = await toolsToRun(plan, options, { ...run, tainted });
   const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
   const read = frontEndOf(facilities, plan.format).reads?.(plan) ?? [];
-  const needs = needsOf(plan, read).filter((name) => storeFor(undefined, store).glance(name));
+  const needs = needsOf(plan, read).filter((name) => new ScopedStore(store).glance(name));
   for (const name of needs) store.holds.hold(run.run, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
 }
@@ -49,7 +49,7 @@ export async function requireValid(
   { store, more = [], known = [] }: Circumstances,
 ): Promise<CheckedPlan> {
   // What is a run's is nobody else's.
-  const open = storeFor(undefined, store);
+  const open = new ScopedStore(store);
   const isKnown = (name: string) => known.includes(name) || open.glance(name) !== undefined;
   const { checked, findings: found } = await checkPlan(plan, { tools: tools.plain, isKnown });
   const findings = new Findings(more);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { lookupFor, storeFor, targetFor } from "../../src/tool/store-for.ts";
+import { lookupFor, ScopedStore, targetFor } from "../../src/tool/scoped-store.ts";
 import type { Write } from "../../src/store/variable-store.ts";
 import type { RunScope } from "../../src/tool/wrapped-tool.ts";
 
@@ -20,11 +20,12 @@ function conversation(): MemoryStore {
 }
 
 describe("the variables as a run has them", () => {
-  it("are the store's in everything that has no name in it", async () => {
+  it("leave out what the run cannot name, and offer nothing of the store as a whole", async () => {
     const store = conversation();
-    const own = storeFor(scope, store);
-    expect([own.bytes(), own.runs(), own.couldBegin("ro")]).toEqual([store.bytes(), ["r1"], true]);
-    expect(own.holds).toBe(store.holds);
+    const own = new ScopedStore(store, scope);
+    expect(own.couldBegin("ro")).toBe(true);
+    const wholes = ["endRun", "holds", "observe", "ofRun", "page", "reset", "runs", "transfer"];
+    expect(wholes.filter((member) => member in own)).toEqual([]);
     expect(own.list().map(({ name }) => name)).toEqual(["rows", "state"]);
     expect(own.list({ last: 1 }).map(({ name }) => name)).toEqual(["state"]);
     expect(own.list({ names: ["state"] })).toMatchObject([{ name: "state", scope: "run" }]);
@@ -33,7 +34,7 @@ describe("the variables as a run has them", () => {
 
   it("are read and changed under the written name", async () => {
     const store = conversation();
-    const own = storeFor(scope, store);
+    const own = new ScopedStore(store, scope);
     expect(await own.save({ name: "mine", value: 1 })).toMatchObject({
       name: "mine",
       scope: "run",
@@ -73,7 +74,7 @@ describe("the variables as a run has them", () => {
       }
     }
     const store = new Slow();
-    const own = storeFor(scope, store);
+    const own = new ScopedStore(store, scope);
     const write = { name: "mine", value: 1 };
     expect(await own.save(write)).toMatchObject({ name: "mine", scope: "run" });
     expect(await own.saveAll([write])).toMatchObject([{ name: "mine", version: 2 }]);
@@ -83,7 +84,7 @@ describe("the variables as a run has them", () => {
   it("may end as a run's own do, and be the conversation's", () => {
     const store = new MemoryStore();
     store.save({ name: "rows_r1", value: 1 });
-    expect(storeFor(scope, store).list()).toMatchObject([{ name: "rows_r1" }]);
+    expect(new ScopedStore(store, scope).list()).toMatchObject([{ name: "rows_r1" }]);
   });
 });
 
@@ -100,7 +101,7 @@ describe("the variables as a run has them that owns its results", () => {
   it("have those under their names, and beside the conversation's", async () => {
     const store = new MemoryStore();
     store.save({ name: automatic, value: "outside", tool: "fetch" });
-    const own = storeFor(owning, store);
+    const own = new ScopedStore(store, owning);
     const other = { ...automatic, inputDigest: "2" };
     const infos = await own.saveAll([
       { name: automatic, value: 1, tool: "fetch" },
@@ -134,7 +135,7 @@ describe("the variables as a run has them that owns its results", () => {
 
   it("go by names that have no room for the run", async () => {
     const store = new MemoryStore();
-    const own = storeFor(owning, store);
+    const own = new ScopedStore(store, owning);
     expect(await own.save({ name: long, value: 1 })).toMatchObject({ name: long, scope: "run" });
     expect(own.list()).toMatchObject([{ name: long }]);
     expect([own.couldBegin("nnn"), store.couldBegin("nnn")]).toEqual([true, false]);
@@ -148,7 +149,7 @@ describe.each([
 ])("the variables $title", ({ scope }) => {
   it("are without a run's own", async () => {
     const store = conversation();
-    const others = storeFor(scope, store);
+    const others = new ScopedStore(store, scope);
     expect(others.list().map(({ name }) => name)).toEqual(["state", "rows"]);
     expect(others.list({ last: 1 })).toMatchObject([{ name: "rows" }]);
     expect(others.count()).toBe(2);

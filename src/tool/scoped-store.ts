@@ -1,0 +1,201 @@
+import type { Lookup } from "../reference/reference.ts";
+import type {
+  Awaitable,
+  Changes,
+  Glance,
+  ListOptions,
+  OpenValue,
+  PreparedWrite,
+  Tombstone,
+  VariableInfo,
+  Variables,
+  VariableStore,
+  Write,
+} from "../store/variable-store.ts";
+import { whenReady } from "../store/when-ready.ts";
+import type { Json } from "../value/json.ts";
+import type { Path, Reading } from "../value/path.ts";
+import type { Work } from "../value/work.ts";
+import { requireOpen, type SaveTarget, saveTargetIn, takenName } from "./save-target.ts";
+import { type LookupOptions, lookupInStore } from "./store-lookup.ts";
+import type { RunScope } from "./wrapped-tool.ts";
+
+/**
+ * The variables as one plan run sees them or, without a run, as the rest of the conversation does: a run's
+ * variables are its own. A run calls them by the names in its plan. Lists leave out variables that it
+ * cannot name. A variable made under one of the run's own names ends with the run.
+ */
+export class ScopedStore implements Variables {
+  readonly #store: VariableStore;
+  readonly #scope: RunScope | undefined;
+
+  constructor(store: VariableStore, scope?: RunScope) {
+    this.#store = store;
+    this.#scope = scope;
+  }
+
+  list(options: ListOptions = {}): readonly VariableInfo[] {
+    // Most conversations have no runs: then only what is asked for is looked up.
+    if (this.#scope === undefined && this.#store.runs().length === 0) {
+      return this.#store.list(options);
+    }
+    const { last, names } = options;
+    const wanted = names?.flatMap((name) => this.#stored(name) ?? []);
+    const listed = this.#store.list(wanted === undefined ? {} : { names: wanted });
+    const named = listed.flatMap((info) => {
+      const name = writtenName(info.name, this.#store, this.#scope);
+      return name === undefined ? [] : { ...info, name };
+    });
+    return last === undefined ? named : named.slice(Math.max(named.length - last, 0));
+  }
+
+  count(): number {
+    return this.list().length;
+  }
+
+  couldBegin(prefix: string): boolean {
+    const isOwn = this.#scope?.names?.some((name) => name.startsWith(prefix)) === true;
+    return isOwn || this.#store.couldBegin(prefix);
+  }
+
+  glance(name: string): Glance | undefined {
+    return this.#find(name, (stored) => this.#store.glance(stored));
+  }
+
+  info(name: string): VariableInfo | undefined {
+    return this.#find(name, (stored) => withName(this.#store.info(stored), name));
+  }
+
+  tombstone(name: string): Tombstone | undefined {
+    return this.#find(name, (stored) => withName(this.#store.tombstone(stored), name));
+  }
+
+  read(name: string): Awaitable<Json | undefined> {
+    return this.#find(name, (stored) => this.#store.read(stored));
+  }
+
+  readPath(name: string, path: Path, work?: Work): Awaitable<Reading | undefined> {
+    return this.#find(name, (stored) => this.#store.readPath(stored, path, work));
+  }
+
+  open(name: string): OpenValue | undefined {
+    return this.#find(name, (stored) => this.#store.open(stored));
+  }
+
+  delete(name: string): boolean {
+    return this.#find(name, (stored) => this.#store.delete(stored)) === true;
+  }
+
+  update(name: string, changes: Changes): VariableInfo | undefined {
+    return this.#find(name, (stored) => withName(this.#store.update(stored, changes), name));
+  }
+
+  save(write: Write): Awaitable<VariableInfo> {
+    return whenReady(this.#store.save(this.#placed(write)), (info) => this.#written(info));
+  }
+
+  saveAll(writes: readonly Write[]): Awaitable<readonly VariableInfo[]> {
+    const placed = writes.map((write) => this.#placed(write));
+    return whenReady(this.#store.saveAll(placed), (infos) =>
+      infos.map((info) => this.#written(info)),
+    );
+  }
+
+  prepare(write: Write): Awaitable<PreparedWrite> {
+    return this.#store.prepare(this.#placed(write));
+  }
+
+  #stored(name: string): string | undefined {
+    return nameFor(name, this.#store, this.#scope);
+  }
+
+  #find<Found>(name: string, look: (stored: string) => Found): Found | undefined {
+    const stored = this.#stored(name);
+    return stored === undefined ? undefined : look(stored);
+  }
+
+  #written(info: VariableInfo): VariableInfo {
+    const name = writtenName(info.name, this.#store, this.#scope);
+    return name === undefined ? info : { ...info, name };
+  }
+
+  #placed(write: Write): Write {
+    if (typeof write.name !== "string") return ownedBy(this.#scope, write);
+    const name = this.#stored(write.name);
+    if (name === undefined) throw takenName(write.name);
+    const isOwn = this.#scope !== undefined && name !== write.name;
+    return isOwn ? { ...write, name, run: this.#scope.run } : write;
+  }
+}
+
+function withName<Found extends { readonly name: string }>(
+  found: Found | undefined,
+  name: string,
+): Found | undefined {
+  return found === undefined ? undefined : { ...found, name };
+}
+
+/** Where references are looked up in the same; `onUsed` is told the names that the store has. */
+export function lookupFor(
+  scope: RunScope | undefined,
+  store: VariableStore,
+  { secrets = [], onUsed, ...options }: LookupOptions,
+): Lookup {
+  const stored = (name: string) => nameFor(name, store, scope);
+  return lookupInStore(new ScopedStore(store, scope), {
+    ...options,
+    // One that the run hides by a variable of its own is not what was meant.
+    secrets: secrets.filter((name) => stored(name) === name),
+    onUsed: (name) => onUsed?.(stored(name) ?? name),
+  });
+}
+
+/** The variable that a written name stands for; undefined if it is another run's. */
+export function nameFor(name: string, store: VariableStore, scope?: RunScope): string | undefined {
+  const chosen = scope?.nameOf(name) ?? name;
+  if (scope !== undefined && chosen === name) {
+    const own = `${name}_${scope.run}`;
+    const isOwn = store.glance(own)?.run === scope.run || store.tombstone(own) !== undefined;
+    if (isOwn) return own;
+  }
+  const run = store.glance(chosen)?.run;
+  const isOthers = run === undefined ? isEnded(chosen, store) : run !== scope?.run;
+  return isOthers && chosen === name ? undefined : chosen;
+}
+
+/** What a variable is called there; undefined if it cannot be named. */
+export function writtenName(
+  name: string,
+  store: VariableStore,
+  scope?: RunScope,
+): string | undefined {
+  const ending = `_${scope?.run}`;
+  const stem = name.endsWith(ending) ? [name.slice(0, -ending.length)] : [];
+  const named = scope?.names?.filter((own) => scope.nameOf(own) === name) ?? [];
+  return [...named, ...stem, name].find((written) => nameFor(written, store, scope) === name);
+}
+
+/**
+ * The place that a call names for its result. Throws `bad_path` or `bad_alternatives`, and `bad_name` or
+ * `variable_secret` for what cannot be written.
+ */
+export function targetFor(text: string, store: VariableStore, scope?: RunScope): SaveTarget {
+  const { operator, places } = saveTargetIn(text);
+  const stored = places.map((place) => {
+    const name = nameFor(place.name, store, scope);
+    if (name === undefined) throw takenName(place.name);
+    return scope === undefined || name === place.name ? place : { ...place, name, run: scope.run };
+  });
+  requireOpen({ operator, places: stored }, store, scope?.run);
+  return { operator, places: stored };
+}
+
+/** The write as the run's, if its name is found for it and the run has what it makes. */
+export function ownedBy(scope: RunScope | undefined, write: Write): Write {
+  if (scope?.ownsResults !== true || typeof write.name === "string") return write;
+  return { ...write, run: scope.run };
+}
+
+function isEnded(name: string, store: VariableStore): boolean {
+  return store.tombstone(name)?.reason === "run_ended";
+}
