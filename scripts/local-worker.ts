@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import type { Server } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { copyPage } from "./page.ts";
 import type { Mark } from "./processes.ts";
 import { superviseSandbox } from "./sandbox-process.ts";
 import { lockState } from "./state-lock.ts";
-import { PATIENT, type Supervised, Supervisor } from "./supervisor.ts";
+import { PATIENT, Supervisor } from "./supervisor.ts";
 import { startWrangler } from "./wrangler-process.ts";
 
 /** Below those that a system gives to connections: one of these could be taken before somebody listens. */
@@ -57,42 +57,52 @@ async function startOn(mark: Mark, options: LocalWorkerOptions): Promise<LocalWo
   const { port, listen, signal, say = () => undefined } = options;
   const ip = listen === "loopback" ? "127.0.0.1" : "0.0.0.0";
   await requireFree(port, ip);
-  const innerPort = await freePort();
-  const secret = randomBytes(32).toString("hex");
   const stateDir = resolve(options.stateDir);
   const { runsOwnWorker, servesOwnPage } = ownConfig();
-  const sandbox = runsOwnWorker ? await startSandbox(stateDir, mark, say) : undefined;
-  const local = { LOCAL_SECRET: secret, LOCAL_SANDBOX: sandbox?.url };
-  const envFile = join(stateDir, `settings-${process.pid}-${Date.now()}.env`);
-  const main = sandbox === undefined ? undefined : "scripts/local/worker.ts";
   const assets = servesOwnPage ? join(stateDir, "page") : undefined;
   if (assets !== undefined) copyPage(assets);
+  const innerPort = await freePort();
+  const secret = randomBytes(32).toString("hex");
+  const sandbox = runsOwnWorker ? await startSandbox(stateDir, mark, say) : undefined;
+  const local = { LOCAL_SECRET: secret, LOCAL_SANDBOX: sandbox?.url };
+  const envFile = {
+    path: join(stateDir, `settings-${process.pid}.env`),
+    text: envTextOf({ ...options.settings, ...local }),
+  };
+  const main = sandbox === undefined ? undefined : "scripts/local/worker.ts";
   let bytes = 0;
   const worker = new Supervisor({
     name: "Worker",
     restart: "it is restarted on the same state",
-    start: () => {
-      // Anew each time: the file goes with the processes that read it.
-      writeEnvFile(envFile, { ...options.settings, ...local });
-      return startWrangler({ port: innerPort, stateDir, envFile, main, assets, mark, say });
-    },
+    start: () => startWrangler({ port: innerPort, stateDir, envFile, main, assets, mark, say }),
     url: `http://127.0.0.1:${innerPort}/health`,
     patience: PATIENT,
     bytes: () => bytes,
     say,
   });
-  const stop = await ready([worker, sandbox?.supervisor], envFile, signal);
+  const all = sandbox === undefined ? [worker] : [worker, sandbox.supervisor];
+  const stop = async () => {
+    await Promise.all(all.map((one) => one.stop()));
+  };
+  signal?.addEventListener("abort", () => void stop(), { once: true });
+  if (signal?.aborted === true) void stop();
   const isUp = () => worker.isUp;
   const onBytes = (count: number) => {
     bytes += count;
   };
-  const front = await startFront({ port, ip, innerPort, secret, isUp, onBytes });
-  void sandbox?.supervisor.watch();
-  const exited = worker.watch().finally(async () => {
+  try {
+    await ready(all);
+    const front = await startFront({ port, ip, innerPort, secret, isUp, onBytes });
+    void sandbox?.supervisor.watch();
+    const exited = worker.watch().finally(async () => {
+      await stop();
+      closeFront(front);
+    });
+    return { url: `http://localhost:${port}`, exited, stop };
+  } catch (error) {
     await stop();
-    closeFront(front);
-  });
-  return { url: `http://localhost:${port}`, exited, stop };
+    throw error;
+  }
 }
 
 async function startSandbox(stateDir: string, mark: Mark, say: (line: string) => void) {
@@ -100,30 +110,11 @@ async function startSandbox(stateDir: string, mark: Mark, say: (line: string) =>
   return superviseSandbox({ folder, port: await freePort(), mark, say });
 }
 
-/** Waits until all of them answer, or rejects. Whatever ends this process ends them, and the settings. */
-async function ready(
-  given: readonly (Supervisor<Supervised> | undefined)[],
-  envFile: string,
-  signal: AbortSignal | undefined,
-): Promise<() => Promise<void>> {
-  const all = given.filter((one) => one !== undefined);
-  const removeEnvFile = () => rmSync(envFile, { force: true });
-  const onExit = () => {
-    for (const { current } of all) current.kill();
-    removeEnvFile();
-  };
-  process.once("exit", onExit);
-  const stop = async () => {
-    await Promise.all(all.map((one) => one.stop()));
-    process.off("exit", onExit);
-    removeEnvFile();
-  };
-  signal?.addEventListener("abort", () => void stop(), { once: true });
-  if (signal?.aborted === true) void stop();
+/** Waits until all of them answer, or rejects with what they said. */
+async function ready(all: readonly Supervisor[]): Promise<void> {
   const areReady = await Promise.all(all.map((one) => one.ready()));
-  if (areReady.every(Boolean)) return stop;
-  await stop();
-  const said = all.map(({ current }) => current.said()).join("");
+  if (areReady.every(Boolean)) return;
+  const said = all.map((one) => one.said()).join("");
   throw new Error(`The local Worker did not start.\n${said}`);
 }
 
@@ -171,14 +162,13 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Readable by the owner alone: command lines, where `--var` would put keys, are not. */
-function writeEnvFile(path: string, settings: LocalWorkerOptions["settings"]): void {
+/** A file, not `--var`: everybody can read command lines. */
+function envTextOf(settings: LocalWorkerOptions["settings"]): string {
   const lines = [...settingNames, "LOCAL_SANDBOX"].flatMap((name) => {
     const value = settings[name];
     return value === undefined || value === "" ? [] : [`${name}=${quoted(name, value)}`];
   });
-  writeFileSync(path, `${lines.join("\n")}\n`, { mode: 0o600 });
-  chmodSync(path, 0o600);
+  return `${lines.join("\n")}\n`;
 }
 
 /** As dotenv reads it: any of three quotes, no escapes but for a dollar, which it would expand. */

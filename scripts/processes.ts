@@ -62,12 +62,17 @@ function pidOf([pid]: readonly string[]): number {
   return Number(pid);
 }
 
-/** Kills them, and resolves when none of them holds a file any more. */
-export async function endProcesses(pids: readonly number[]): Promise<void> {
-  for (const pid of pids) signal(pid, "SIGKILL");
-  const end = Date.now() + ENDS_WITHIN_MS;
-  while (pids.some(isRunning)) {
-    if (Date.now() > end) throw new Error(`These processes cannot be ended: ${pids.join(", ")}.`);
+/**
+ * Kills the processes that `find` finds, those that they start meanwhile too. Resolves when none of them holds
+ * a file any more, and rejects if some cannot be ended.
+ */
+export async function endProcesses(find: () => readonly number[]): Promise<void> {
+  const end = performance.now() + ENDS_WITHIN_MS;
+  for (let pids = find().filter(isRunning); pids.length > 0; pids = find().filter(isRunning)) {
+    if (performance.now() > end) {
+      throw new Error(`These processes cannot be ended: ${pids.join(", ")}.`);
+    }
+    for (const pid of pids) signal(pid, "SIGKILL");
     await wait(20);
   }
 }

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cpuMsOf, isRunning, type Mark } from "./processes.ts";
+import type { Mark } from "./processes.ts";
 import { IMPATIENT, type Supervised, Supervisor } from "./supervisor.ts";
 import { spawnTied } from "./tied-process.ts";
 
@@ -30,16 +30,6 @@ const sandbox :Workerd.Worker = (
 );
 `;
 
-interface ProcessOptions {
-  /** Where its Worker and its configuration are. */
-  readonly folder: string;
-  /** Of the loopback address. */
-  readonly port: number;
-  /** The path that is answered; a client must know it. */
-  readonly secret: string;
-  readonly mark: Mark;
-}
-
 export interface SandboxOptions {
   /** Where its Worker and its configuration are written. */
   readonly folder: string;
@@ -49,10 +39,15 @@ export interface SandboxOptions {
   readonly say: (line: string) => void;
 }
 
+interface ProcessOptions extends Omit<SandboxOptions, "say"> {
+  /** The path that is answered; a client must know it. */
+  readonly secret: string;
+}
+
 export interface RunningSandbox {
   /** For `remoteLoader`. */
   readonly url: string;
-  readonly supervisor: Supervisor<Supervised>;
+  readonly supervisor: Supervisor;
 }
 
 /** Starts workerd with a Worker Loader and nothing else, in a process that may be killed at any time. */
@@ -84,22 +79,13 @@ function start({ folder, port, secret, mark }: ProcessOptions): Supervised {
   const workerd = join(root, "node_modules/workerd/bin/workerd");
   const parameters = ["serve", "--experimental", `--socket-addr=http=127.0.0.1:${port}`];
   const command = [workerd, ...parameters, join(folder, "sandbox.capnp")];
-  const { child, exited, said, kill } = spawnTied(command, {
+  const process = spawnTied(command, {
     env: { ...mark, SECRET: secret },
     outputs: ["pipe", "pipe"],
   });
-  // The shell has become workerd.
-  const pids = child.pid === undefined ? [] : [child.pid];
-  return {
-    exited,
-    said,
-    kill,
-    noteFamily: () => undefined,
-    isWhole: () => pids.every(isRunning),
-    cpuMs: () => cpuMsOf(pids),
-    stop: async () => {
-      kill();
-      await exited;
-    },
+  const stop = async () => {
+    process.kill();
+    await process.exited;
   };
+  return { ...process, stop };
 }

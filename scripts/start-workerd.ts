@@ -14,7 +14,6 @@ import { lockState } from "./state-lock.ts";
 import { stopSignal } from "./stop-signal.ts";
 import { spawnTied, type TiedProcess } from "./tied-process.ts";
 
-const STOPS_WITHIN_MS = 5_000;
 /** Where workerd says that it listens: a file descriptor. */
 const CONTROL = 3;
 
@@ -42,14 +41,9 @@ async function serve(): Promise<number> {
   }
   const stopping = stopSignal();
   const lock = await lockState(STATE_DIR, Number(PORT));
-  const { child, exited, kill } = start(await bundle(), lock.mark);
-  process.once("exit", kill);
-  stopping.addEventListener("abort", () => {
-    child.kill("SIGTERM");
-    // A stream that somebody reads would keep it.
-    setTimeout(kill, STOPS_WITHIN_MS).unref();
-  });
-  if (stopping.aborted) kill();
+  const { child, exited, stop } = start(await bundle(), lock.mark);
+  stopping.addEventListener("abort", () => void stop());
+  if (stopping.aborted) void stop();
   sayWhenReady(child).catch((error: unknown) => console.error(messageOf(error)));
   const code = await exited;
   lock.release();

@@ -46,7 +46,7 @@ export async function lockState(stateDir: string, port: number): Promise<StateLo
     const startedAt = new Date().toISOString();
     const owner: Owner = { pid: process.pid, startedAt, port, mark: mark.BYREF_STATE_LOCK };
     writeFileSync(join(stateDir, OWNER_FILE), `${JSON.stringify(owner)}\n`, { mode: 0o600 });
-    await endProcesses(processesMarked(mark));
+    await endProcesses(() => processesMarked(mark));
     removeLeftovers(stateDir);
     held.add(database);
     const release = () => {

@@ -45,23 +45,24 @@ export const IMPATIENT: Patience = {
 
 /** Something that runs, and can be asked over HTTP whether it does. */
 export interface Supervised {
-  /** Its exit code. */
+  /** Its exit code. By then all that it started has ended too. */
   readonly exited: Promise<number>;
-  /** Called when it has answered. */
+  /** Takes note of its processes. Called when it has answered: wrangler replaces its workerd now and then. */
   noteFamily(): void;
-  /** False if a process that it had when it last answered has ended. */
+  /** False if one of those has ended. */
   isWhole(): boolean;
-  /** CPU time that it has used so far, in milliseconds; undefined where that cannot be told. */
+  /** CPU time of those so far, in milliseconds; undefined where that cannot be told. */
   cpuMs(): number | undefined;
-  /** The last of what it wrote. */
+  /** The last of what it wrote to piped outputs. */
   said(): string;
-  /** At once, whatever it does. */
+  /** Ends it and all that it started, at once. */
   kill(): void;
+  /** Lets it end by itself for a while. */
   stop(): Promise<void>;
 }
 
-export interface SupervisorOptions<Process extends Supervised> {
-  readonly start: () => Process;
+export interface SupervisorOptions {
+  readonly start: () => Supervised;
   /** Answers with 200 while all is well. */
   readonly url: string;
   readonly patience: Patience;
@@ -78,20 +79,20 @@ export interface SupervisorOptions<Process extends Supervised> {
  * Keeps a process running: code that never lets go of its thread stops a whole local workerd, in which no
  * CPU limit holds. What answers no more, or has gone, is killed and started again.
  */
-export class Supervisor<Process extends Supervised> {
-  readonly #options: SupervisorOptions<Process>;
-  #current: Process;
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  #current: Supervised;
   #isUp = false;
   #isStopping = false;
 
-  constructor(options: SupervisorOptions<Process>) {
+  constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#current = this.#start();
   }
 
-  /** The process as it is now. */
-  get current(): Process {
-    return this.#current;
+  /** The last of what the process wrote. */
+  said(): string {
+    return this.#current.said();
   }
 
   /** Does it answer, as far as is known? */
@@ -149,7 +150,7 @@ export class Supervisor<Process extends Supervised> {
     return false;
   }
 
-  #start(): Process {
+  #start(): Supervised {
     const started = this.#options.start();
     void started.exited.then(() => {
       if (this.#current === started) this.#isUp = false;

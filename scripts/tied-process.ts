@@ -1,46 +1,47 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { endProcesses, processesIn } from "./processes.ts";
+import { rmSync, writeFileSync } from "node:fs";
+import { cpuMsOf, endProcesses, isRunning, processesIn } from "./processes.ts";
+import type { Supervised } from "./supervisor.ts";
 
 /**
- * A shell that becomes the program. Before that it starts a watcher, which waits for the end of this pipe:
- * the system closes it when we end, even by `kill -9`. Then the watcher deletes the file `$0` and kills the
- * whole process group, itself included.
+ * A shell that becomes the program. Its input is a pipe from us, which the system closes when we end, even by
+ * `kill -9`. The shell waits for a line, which says that the file `$0` is written, and leaves a watcher behind.
+ * At the end of the pipe the watcher deletes the file and kills the whole process group, itself included.
  */
 const SCRIPT = `exec 9<&0 </dev/null
+read -r _ <&9 || { rm -f -- "$0"; exit 1; }
 { read -r _ <&9; rm -f -- "$0"; kill -9 0; } >/dev/null 2>&1 3>&- &
 exec 9<&-
 exec "$@"`;
 
+const STOPS_WITHIN_MS = 5_000;
 const MAX_SAID_CHARS = 8_000;
 
 type Output = "pipe" | "inherit";
+
+/** Exists while the program runs, for its owner alone to read. */
+export interface TiedFile {
+  readonly path: string;
+  readonly text: string;
+}
 
 export interface TiedOptions {
   readonly cwd?: string;
   readonly env: NodeJS.ProcessEnv;
   /** What becomes of its standard output, its errors, and of file descriptor 3, if it has one. */
   readonly outputs: readonly [Output, Output, Output?];
-  /** A file that must not outlive this process. */
-  readonly removes?: string;
+  readonly file?: TiedFile;
 }
 
-export interface TiedProcess {
+export interface TiedProcess extends Supervised {
   readonly child: ChildProcess;
-  /** Its exit code. By then all that it started has ended too. */
-  readonly exited: Promise<number>;
-  /** The last of what it wrote to piped outputs. */
-  said(): string;
-  /** What runs now of it and of all that it started. */
-  family(): readonly number[];
-  /** Kills it and all that it started, at once. */
-  kill(): void;
 }
 
 /** Starts a program that ends with this process, together with all that it starts. */
 export function spawnTied(command: readonly string[], options: TiedOptions): TiedProcess {
-  const { cwd, env, outputs, removes = "" } = options;
+  const { cwd, env, outputs, file } = options;
   // A process group of its own, so that nothing escapes: wrangler's children outlive a killed wrangler.
-  const child = spawn("/bin/sh", ["-c", SCRIPT, removes, ...command], {
+  const child = spawn("/bin/sh", ["-c", SCRIPT, file?.path ?? "", ...command], {
     cwd,
     env,
     stdio: ["pipe", ...outputs],
@@ -51,16 +52,56 @@ export function spawnTied(command: readonly string[], options: TiedOptions): Tie
   const kill = () => {
     if (hasGroup) killGroup(child.pid);
   };
+  const removeFile = () => {
+    if (file !== undefined) rmSync(file.path, { force: true });
+  };
+  const onExit = () => {
+    removeFile();
+    kill();
+  };
+  const end = (code: number) => {
+    removeFile();
+    process.off("exit", onExit);
+    return code;
+  };
   const exited = new Promise<number>((done) => {
-    child.once("error", () => done(1));
+    child.once("error", () => done(end(1)));
     child.once("exit", async (code) => {
-      await endProcesses(family()).catch(() => undefined);
+      await endProcesses(family).catch(() => undefined);
       // From now on the system may give its id to another group.
       hasGroup = false;
-      done(code ?? 1);
+      done(end(code ?? 1));
     });
   });
-  return { child, exited, said: collect(child), family, kill };
+  process.once("exit", onExit);
+  try {
+    if (file !== undefined) writeFileSync(file.path, file.text, { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    kill();
+    throw error;
+  }
+  // It may have ended already.
+  child.stdin?.on("error", () => undefined).write("\n");
+  const stop = async () => {
+    child.kill("SIGTERM");
+    const timer = setTimeout(kill, STOPS_WITHIN_MS);
+    await exited;
+    clearTimeout(timer);
+  };
+  return { child, exited, said: collect(child), kill, stop, ...watched(family) };
+}
+
+type Watched = Pick<Supervised, "noteFamily" | "isWhole" | "cpuMs">;
+
+function watched(family: () => readonly number[]): Watched {
+  let known: readonly number[] = [];
+  return {
+    noteFamily: () => {
+      if (known.length === 0 || !known.every(isRunning)) known = family();
+    },
+    isWhole: () => known.every(isRunning),
+    cpuMs: () => cpuMsOf(known),
+  };
 }
 
 function killGroup(leader: number | undefined): void {

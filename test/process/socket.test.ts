@@ -1,10 +1,11 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { Chat } from "@ai-sdk/react";
 import { type UIMessage, WebSocketChatTransport } from "ai";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/local-worker.ts";
-import { startWrangler, type WranglerProcess } from "../../scripts/wrangler-process.ts";
+import type { TiedProcess } from "../../scripts/tied-process.ts";
+import { startWrangler } from "../../scripts/wrangler-process.ts";
 import {
   type ChatCompletions,
   type ChatStep,
@@ -17,7 +18,7 @@ const EVENTUALLY = { timeout: 30_000, interval: 50 };
 const HALVES = "The first half and the other half.";
 
 let endpoint: ChatCompletions;
-let worker: WranglerProcess;
+let worker: TiedProcess;
 let url: string;
 const stateDir = temporaryFolder();
 
@@ -34,10 +35,9 @@ afterAll(async () => {
 
 /** The local Worker itself, on the state that is there. */
 async function start(): Promise<void> {
-  const envFile = join(stateDir, "settings.env");
   const settings = { AUTH: "none", MODEL: "openai-compatible:test", MODEL_BASE_URL: endpoint.url };
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
-  writeFileSync(envFile, lines.join(""));
+  const envFile = { path: join(stateDir, "settings.env"), text: lines.join("") };
   const port = await freePort();
   worker = startWrangler({ port, stateDir, envFile, mark: { BYREF_STATE_LOCK: stateDir } });
   url = `http://localhost:${port}`;

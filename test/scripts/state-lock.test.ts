@@ -1,5 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -13,10 +21,11 @@ const OWNER = `
 import { processesMarked } from "${scripts}/processes.ts";
 import { lockState } from "${scripts}/state-lock.ts";
 import { spawnTied } from "${scripts}/tied-process.ts";
-const [, folder, removes] = process.argv;
+const [, folder, path] = process.argv;
 const { mark } = await lockState(folder, 8787);
 const command = ["/bin/sh", "-c", "sleep 600 & sleep 600"];
-spawnTied(command, { env: { ...process.env, ...mark }, outputs: ["inherit", "inherit"], removes });
+const file = { path, text: "MODEL_API_KEY='key'" };
+spawnTied(command, { env: { ...process.env, ...mark }, outputs: ["inherit", "inherit"], file });
 // The program, its watcher and two sleepers.
 for (let pids = []; pids.length < 4;) {
   await new Promise((done) => setTimeout(done, 20));
@@ -26,6 +35,8 @@ for (let pids = []; pids.length < 4;) {
 `;
 
 const EVENTUALLY = { timeout: 10_000, interval: 20 };
+
+const KILLS = 5;
 
 interface Owner {
   readonly child: ChildProcess;
@@ -51,10 +62,15 @@ describe("a state folder", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  function startOwner(): Promise<Owner> {
+  function spawnOwner() {
     const parameters = ["--input-type=module-typescript", "--eval", OWNER, folder, settings()];
     const child = spawn(process.execPath, parameters, { stdio: ["ignore", "pipe", "ignore"] });
     started.push(child);
+    return child;
+  }
+
+  function startOwner(): Promise<Owner> {
+    const child = spawnOwner();
     return new Promise((done) => {
       child.stdout.once("data", (text: Buffer) => {
         done({ child, family: JSON.parse(text.toString()) as number[] });
@@ -73,18 +89,30 @@ describe("a state folder", () => {
 
   it("is free when its owner was killed; what that had started ends with it, its settings too", async () => {
     const { child, family = [] } = await startOwner();
-    writeFileSync(settings(), "MODEL_API_KEY='key'");
+    expect(statSync(settings()).mode & 0o777).toBe(0o600);
     child.kill("SIGKILL");
     await vi.waitFor(() => expect(family.filter(isRunning)).toEqual([]), EVENTUALLY);
     expect(existsSync(settings())).toBe(false);
     (await lockState(folder, 1)).release();
   });
 
+  it("has no settings left when its owner is killed as soon as they are there", async () => {
+    for (let times = 0; times < KILLS; times++) {
+      rmSync(settings(), { force: true });
+      const child = spawnOwner();
+      const end = performance.now() + EVENTUALLY.timeout;
+      // Without a pause, which would give it time to get further.
+      while (!existsSync(settings()) && performance.now() < end);
+      child.kill("SIGKILL");
+      await new Promise((done) => child.once("exit", done));
+      await vi.waitFor(() => expect(existsSync(settings())).toBe(false), EVENTUALLY);
+    }
+  });
+
   it.each([0, 3])(
     "is cleared by its next owner when all but one process were killed (%i)",
     async (left) => {
       const { child, family = [] } = await startOwner();
-      writeFileSync(settings(), "MODEL_API_KEY='key'");
       mkdirSync(join(folder, "v3/observability"), { recursive: true });
       const killed = family.filter((_, index) => index !== left);
       for (const pid of killed) process.kill(pid, "SIGSTOP");
