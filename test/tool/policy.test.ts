@@ -209,6 +209,19 @@ describe("needsApproval", () => {
     expect(seen).toEqual([{ n: 5 }, { n: 7 }]);
   });
 
+  it("is asked, and so is the policy, where the model must not learn that sealed input is invalid", async () => {
+    const seen: unknown[] = [];
+    const needsApproval = (input: unknown) => void seen.push(input);
+    const policy: Policy = ({ resolved }) => {
+      seen.push(resolved);
+      return "allow";
+    };
+    const made = { inputSchema: z.object({ n: z.number() }), execute: () => 1, needsApproval };
+    const wrapped = await wrapTool("act", made as never, { store: await store(), policy });
+    expect(await wrapped.prepare({ n: "$ssn" }, call)).toHaveProperty("kind", "ready");
+    expect(seen).toEqual([{ n: "$ssn" }, undefined]);
+  });
+
   it("that fails means yes", async () => {
     const fails = () => {
       throw new Error("?");
