@@ -257,7 +257,7 @@ describe("a configuration that cannot work", () => {
     },
     {
       settings: { MODEL: "nonsense:test-model", MODEL_API_KEY: key },
-      says: "MODEL must be demo, anthropic:<model>, openai:<model>, openai-compatible:<model> or workers-ai:<model>.",
+      says: "MODEL must be one of demo, anthropic:<model>, openai:<model>, openai-compatible:<model>, workers-ai:<model>.",
     },
   ])("does not start with $settings.MODEL and says what to set", async ({ settings, says }) => {
     const { code, output } = await startInVain(settings);
