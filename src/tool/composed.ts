@@ -1,28 +1,46 @@
 import { UrlTracker } from "../reference/url-tracker.ts";
+import type { Awaitable } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 
 /** Longer texts are not searched: a made one counts as having an unknown URL, a used one as having none. */
 const MAX_MADE_CHARS = 1_048_576;
 const MAX_USED_CHARS = 8_388_608;
 
-/**
- * True if values were used, and a string or key of `made` has a URL that none of them has as a whole. The
- * used values are read only if `made` has URLs.
- */
-export async function isComposed(
-  made: Json,
-  used: Iterable<Json> | AsyncIterable<Json>,
-): Promise<boolean> {
-  const urls = urlsIn(made, { chars: MAX_MADE_CHARS });
-  if (urls.size === 0) return false;
-  const left = { chars: MAX_USED_CHARS };
-  let isUsed = false;
-  for await (const value of used) {
-    isUsed = true;
-    for (const url of urlsIn(value, left)) urls.delete(url);
-    if (left.chars < 0 || urls.size === 0) break;
+/** The values that URLs may come from. Each is read once, and only if a made value has URLs. */
+export class UrlSources {
+  readonly #unread: (() => Awaitable<Json>)[] = [];
+  readonly #urls = new Set<unknown>();
+  readonly #left = { chars: MAX_USED_CHARS };
+  #isUsed = false;
+
+  add(read: () => Awaitable<Json>): void {
+    this.#isUsed = true;
+    this.#unread.push(read);
   }
-  return isUsed && urls.size > 0;
+
+  /**
+   * True if there are values, and a string or key of `made` has a URL that none of them has as a whole.
+   */
+  async lack(made: Json): Promise<boolean> {
+    if (!this.#isUsed) return false;
+    const wanted = [...urlsIn(made, { chars: MAX_MADE_CHARS })];
+    while (wanted.some((url) => !this.#urls.has(url))) {
+      const read = this.#left.chars < 0 ? undefined : this.#unread.shift();
+      if (read === undefined) return true;
+      const value = read();
+      // Without waiting where possible: calls that run at the same time must not miss what is being read.
+      const json = value instanceof Promise ? await value : value;
+      for (const url of urlsIn(json, this.#left)) this.#urls.add(url);
+    }
+    return false;
+  }
+}
+
+/** The same of values that are there. */
+export function isComposed(made: Json, used: readonly Json[]): Promise<boolean> {
+  const sources = new UrlSources();
+  for (const value of used) sources.add(() => value);
+  return sources.lack(made);
 }
 
 /** Cost: linear. */

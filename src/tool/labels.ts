@@ -1,6 +1,7 @@
 import { flagged, joinedLabels, type ValueLabels } from "../store/value-labels.ts";
 import type { Variables, Visibility } from "../store/variable-store.ts";
 import { guardOf } from "../store/visibility.ts";
+import type { Json } from "../value/json.ts";
 import type { Consumed } from "./policy.ts";
 import type { Taint } from "./taint.ts";
 import type { ToolPolicy } from "./tool-policy.ts";
@@ -54,6 +55,17 @@ export class Labels {
   include(others: Labels): void {
     this.#isComposed ||= others.#isComposed;
     for (const consumed of others.consumed) this.#note(consumed);
+  }
+
+  /**
+   * Adds every variable that the input may refer to, if guarded values went in: the labels must not show how
+   * far resolving got, or which alternative exists.
+   */
+  completeFrom(input: Json, storedName = (name: string) => name): void {
+    if (!this.isGuarded) return;
+    for (const [, name = ""] of JSON.stringify(input).matchAll(/[^\w\s"]\s*(\w+)/g)) {
+      this.add(storedName(name));
+    }
   }
 
   #note(consumed: Consumed): void {

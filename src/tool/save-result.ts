@@ -12,13 +12,13 @@ import type {
 } from "../store/variable-store.ts";
 import { whenReady, whenSettled } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
-import type { Place } from "./save-target.ts";
+import { type Place, requireReplaced } from "./save-target.ts";
 import { failedWrite, failureFlags, isFailure } from "./sealed-failure.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
 import type { PlacedResult } from "./tool-result.ts";
 import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
 import { ownedBy, writtenName } from "./scoped-store.ts";
-import type { RunScope, Saved } from "./wrapped-tool.ts";
+import type { CallOptions, Saved } from "./wrapped-tool.ts";
 
 /** What is to be saved, of one value, and what is to be said of it. */
 export interface Saving {
@@ -26,16 +26,17 @@ export interface Saving {
   readonly writes: readonly [Write, ...Write[]];
   readonly places: readonly Place[];
   readonly unresolved: readonly Unresolved[];
-  /** The run that it belongs to, if it does to one. */
-  readonly scope: RunScope | undefined;
+  readonly call: SavingCall;
 }
+
+/** The call whose result is saved. */
+type SavingCall = Pick<CallOptions, "scope" | "isPlanned" | "saveTo">;
 
 /** Saves what a call gave: under the name that it gets, or in the places that it chose, all or none. */
 export function saveResult(prepared: PreparedCall, result: PlacedResult): Awaitable<Saved> {
   const { write, places } = writeFor(prepared, result);
   const { unresolved } = prepared.resolution;
-  const { scope } = prepared.call;
-  const saving = { writes: writesAt(places, write), places, unresolved, scope };
+  const saving = { writes: writesAt(places, write), places, unresolved, call: prepared.call };
   return saveShown(saving, prepared.named.options);
 }
 
@@ -50,16 +51,23 @@ export function writesAt(places: readonly Place[], write: Write): Saving["writes
   return first === undefined ? [write] : [first, ...others];
 }
 
-/** Saves all of it or nothing; of a value that is too large to be kept, the output says so. */
+/**
+ * Saves all of it or nothing; of a value that is too large to be kept, the output says so. Throws
+ * `variable_sealed` if it belongs into a variable that has become guarded since the call was prepared.
+ */
 export function saveShown(saving: Saving, options: WrapOptions): Awaitable<Saved> {
-  const { writes, places, scope } = saving;
+  const { writes, places, call } = saving;
+  const { scope, isPlanned } = call;
+  requireReplaced(places, call, options.store);
   const refused = (error: unknown): Awaitable<Saved> => {
     if (codeOf(error) !== "limit_exceeded") {
       throw places.some(({ name }) => isGuarded(options.store, name)) ? withheld(error) : error;
     }
     const [write] = writes;
     const isWhole = writes.every(({ path = [] }) => path.length === 0);
-    const isHidden = (write.visibility ?? "model") !== "model" && scope === undefined && isWhole;
+    const isGuardedWrite = (write.visibility ?? "model") !== "model";
+    // A run keeps what else is in its own variable.
+    const isHidden = isGuardedWrite && isPlanned !== true && (isWhole || scope === undefined);
     // The model must not learn the size.
     if (isHidden && !isFailure(write)) {
       const [first, ...others] = writes.map((one) => failedWrite(one, error));
@@ -104,13 +112,13 @@ function savedOf(
   return whenReady(store.read(info.name), shown);
 }
 
-interface Kept extends Pick<Saving, "places" | "unresolved" | "scope"> {
+interface Kept extends Pick<Saving, "places" | "unresolved" | "call"> {
   readonly info: VariableInfo;
   readonly json: Json | undefined;
 }
 
 function shownOf(
-  { info, json, places, unresolved, scope }: Kept,
+  { info, json, places, unresolved, call: { scope } }: Kept,
   { store, untrusted, taint }: WrapOptions,
 ): Saved {
   const path = places[0]?.path ?? [];

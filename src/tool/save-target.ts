@@ -7,6 +7,7 @@ import { type Reference, type Syntax, wholeView } from "../reference/reference.t
 import { target } from "../reference/target.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { isObject, type Json } from "../value/json.ts";
+import type { Segment } from "../value/path.ts";
 import type { CallOptions } from "./wrapped-tool.ts";
 
 /** Where a call says that its result is to be saved: a parameter that the runtime takes out again. */
@@ -45,13 +46,15 @@ export function requireOpen({ places }: SaveTarget, store: Variables, own?: stri
  * there. A plan's own places are not a model's choice. Throws `variable_sealed`.
  */
 export function requireReplaced(
-  target: SaveTarget | undefined,
+  places: readonly Place[] = [],
   { isPlanned, saveTo }: Pick<CallOptions, "isPlanned" | "saveTo">,
   store: Variables,
 ): void {
   if (isPlanned === true) return;
-  for (const { name, path, run } of target?.places ?? []) {
-    if (path.length === 0 || (target === saveTo && run !== undefined)) continue;
+  for (const place of places) {
+    const { name, path, run } = place;
+    const isOfPlan = run !== undefined && saveTo?.places.includes(place) === true;
+    if (path.length === 0 || isOfPlan) continue;
     if ((store.glance(name)?.visibility ?? "model") !== "model") throw notExtended(name);
   }
 }
@@ -89,7 +92,32 @@ export function saveTargetIn(text: string, prefix = "$"): SaveTarget {
   }
   const places = text.split(/\|\||&&/).map((part) => placeIn(part.trim(), prefix));
   for (const place of places) requireWritable(place);
-  return { operator: operators.has("||") ? "first" : "all", places };
+  const operator = operators.has("||") ? "first" : "all";
+  if (operator === "all") requireApart(places);
+  return { operator, places };
+}
+
+/** A place inside of another would be written into the value: whether it fits there would tell what it is. */
+function requireApart(places: readonly Place[]): void {
+  for (const inner of places) {
+    const outer = places.find((place) => isInside(inner, place));
+    if (outer === undefined) continue;
+    const message = `${inner.source} is a part of ${outer.source}: save to one of them.`;
+    throw new ByrefError("bad_path", message);
+  }
+}
+
+function isInside(inner: Place, outer: Place): boolean {
+  if (inner.name !== outer.name || inner.path.length <= outer.path.length) return false;
+  return outer.path.every((segment, at) => mayBeSame(segment, inner.path[at]));
+}
+
+/** `[-1]` may be any element. */
+function mayBeSame(one: Segment, other: Segment | undefined): boolean {
+  if (other === undefined) return false;
+  if ("key" in one) return "key" in other && one.key === other.key;
+  if (!("index" in one) || !("index" in other)) return false;
+  return one.index === other.index || one.index < 0 !== other.index < 0;
 }
 
 function placeIn(text: string, prefix: string): Place {

@@ -86,7 +86,7 @@ async function prepare(own: OwnCall, given: Json): Promise<Prepared> {
   try {
     const input = await checkInput(tool, given, { unresolved: [], readonly: false });
     if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store, call.scope?.run);
-    requireReplaced(call.saveTo, call, options.store);
+    requireReplaced(call.saveTo?.places, call, options.store);
     const used = await namesIn(given, own);
     for (const variable of used) labels.add(variable);
     const references = labels.consumed;
@@ -196,7 +196,7 @@ function contextOf({ options, call, store }: OwnCall, labels: Labels): RuntimeTo
       work: call.work,
       ...(syntaxes === undefined ? {} : { syntaxes }),
       onComposed: () => labels.compose(),
-    });
+    }).finally(() => labels.completeFrom(value));
   return { store, labels, call, hidesUntrusted: options.untrusted === "hide", resolve };
 }
 
@@ -242,6 +242,6 @@ function saveAt(
     trusted: inherited.trusted && !untrusted,
     ...(isFailure ? failureFlags(inherited.flags) : {}),
   };
-  const saving = { writes: writesAt(places, write), places, unresolved: [], scope: call.scope };
+  const saving = { writes: writesAt(places, write), places, unresolved: [], call };
   return saveShown(saving, options);
 }

@@ -87,7 +87,7 @@ async function prepare(named: NamedTool, given: Json, call: CallOptions): Promis
     if (call.saveTo !== undefined) requireOpen(call.saveTo, options.store, call.scope?.run);
     const said = wanted === undefined ? undefined : targetFor(wanted, options.store, call.scope);
     const places = call.saveTo ?? said;
-    requireReplaced(said ?? places, call, options.store);
+    requireReplaced((said ?? places)?.places, call, options.store);
     const references = new Counter();
     const resolved = await resolvedCall(named, split.input, { labels, references, call });
     const { resolution } = resolved;
@@ -134,11 +134,8 @@ async function resolvedCall(
     if (isOpened || !hidesFailure(labels, call)) throw failure;
     return { resolution: written, checked: undefined, failure };
   } finally {
-    // The labels must not show how far resolving got, or which alternative exists.
-    if (labels.isGuarded && call.madeOf === undefined) {
-      for (const [, used = ""] of JSON.stringify(input).matchAll(/[^\w\s"]\s*(\w+)/g)) {
-        labels.add(nameFor(used, options.store, call.scope) ?? "");
-      }
+    if (call.madeOf === undefined) {
+      labels.completeFrom(input, (used) => nameFor(used, options.store, call.scope) ?? "");
     }
   }
 }

@@ -80,8 +80,7 @@ export function delegateTool({ colleagues, ask, wrap }: DelegateOptions): Runtim
         ...withPolicy(answer.labels, wrap.policies?.[DELEGATE]),
       };
       const places = call.saveTo === undefined ? [] : chosenPlaces(call.saveTo);
-      const { scope } = call;
-      const saving = { writes: writesAt(places, write), places, unresolved: [], scope };
+      const saving = { writes: writesAt(places, write), places, unresolved: [], call };
       return { output: null, save: () => saveShown(saving, wrap) };
     },
   });

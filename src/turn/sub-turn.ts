@@ -3,7 +3,7 @@ import { ByrefError, codeOf, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/ask-model.ts";
 import { resolveReferences } from "../reference/resolve.ts";
-import { isComposed } from "../tool/composed.ts";
+import { UrlSources } from "../tool/composed.ts";
 import { Labels } from "../tool/labels.ts";
 import type { Observed } from "../tool/observer.ts";
 import { failed } from "../tool/failure.ts";
@@ -175,14 +175,18 @@ class SubTurn {
   }
 
   /** The values that its URLs may come from; large ones are not read, and yield null. */
-  async *#used(held: readonly string[]): AsyncGenerator<Json> {
+  #sources(held: readonly string[]): UrlSources {
     const { store } = this.#options;
-    yield* this.#question.texts ?? [];
+    const sources = new UrlSources();
+    for (const text of this.#question.texts ?? []) sources.add(() => text);
     for (const name of new Set([...held, ...this.#labels.consumed.map((used) => used.name)])) {
-      const { chars = 0, type } = store.glance(name) ?? {};
-      const isRead = type !== "bytes" && chars <= limits.maxEmbeddedChars;
-      yield (isRead ? await store.read(name) : null) ?? null;
+      sources.add(async () => {
+        const { chars = 0, type } = store.glance(name) ?? {};
+        const isRead = type !== "bytes" && chars <= limits.maxEmbeddedChars;
+        return (isRead ? await store.read(name) : null) ?? null;
+      });
     }
+    return sources;
   }
 
   /** It is guarded by what it says, and comes from all that it was made with. */
@@ -190,7 +194,7 @@ class SubTurn {
     const { store } = this.#options;
     const { name } = this.#agent;
     const used = store.holds.names(this.#state.id);
-    if (await isComposed(value, this.#used(used))) this.#labels.compose();
+    if (await this.#sources(used).lack(value)) this.#labels.compose();
     const labels = this.#labels.ofResult(name, { source: `agent:${name}` });
     const sources = used.flatMap((variable) => store.info(variable)?.sources ?? []);
     return { ...labels, sources: [...new Set([...labels.sources, ...sources])] };

@@ -94,6 +94,13 @@ describe("a URL that a model composes of values is inert", () => {
       { calls: [run(`vars.x = ["${EVIL}" + patients[0].name]`)], answer: "$x[0]" },
     ],
     [
+      "by code that calls a tool",
+      {
+        calls: [run(`await tools.echo({ v: "${EVIL}" + patients[0].name }); return 1`)],
+        answer: "See $echo",
+      },
+    ],
+    [
       "by another agent",
       {
         calls: [call("delegate", { agent: "other", task: "Go." })],

@@ -13,6 +13,7 @@ import {
   type RuntimeToolContext,
 } from "../../tool/runtime-tool.ts";
 import { keptInput, settingOf } from "../../tool/variables/set-variable.ts";
+import { failureReport, hidesFailure } from "../../tool/sealed-failure.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
 import { partInfo, toolOutput, outputJson } from "../../tool/tool-output.ts";
 import {
@@ -43,8 +44,8 @@ const set = runtimeTool({
     // What a call is given is JSON.
     const given = (input.value ?? input.content ?? null) as Json;
     const write = { name, value: given, tool: "variable_set", ...keptInput(input) };
-    const { save, value } = await settingOf(write, context);
-    return { output: save, value };
+    const { save, value, isFailure } = await settingOf(write, context);
+    return { output: save, value, isFailure };
   },
 });
 
@@ -84,12 +85,18 @@ const fill = runtimeTool({
   inputSchema: z.object({ content: z.string() }),
   async execute({ content }, { store, labels, call }) {
     const lookup = lookupInStore(store, { onUsed: (name) => labels.add(name) });
-    const { text } = await interpolate(content, lookup, { onComposed: () => labels.compose() });
-    if (call.saveTo === undefined && labels.isGuarded) {
-      const message = "A sealed value is in the text: give output_var, it is not shown.";
-      throw new ByrefError("variable_sealed", message);
-    }
-    return { output: shownText(text), value: text, untrusted: labels.hasDoubted };
+    const filled = interpolate(content, lookup, { onComposed: () => labels.compose() });
+    const result = await filled.then(
+      ({ text }) => ({ output: shownText(text), value: text, untrusted: labels.hasDoubted }),
+      (error: unknown) => {
+        if (!hidesFailure(labels, call)) throw error;
+        return { output: null, value: failureReport(error), isFailure: true };
+      },
+    );
+    labels.completeFrom(content);
+    if (call.saveTo !== undefined || !labels.isGuarded) return result;
+    const message = "A sealed value is in the text: give output_var, it is not shown.";
+    throw new ByrefError("variable_sealed", message);
   },
 });
 

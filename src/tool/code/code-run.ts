@@ -2,7 +2,8 @@ import { ByrefError, codeOf, limitExceeded, messageOf, publicMessageOf } from ".
 import * as limits from "../../limits.ts";
 import type { Awaitable } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
-import { isObject, type Json } from "../../value/json.ts";
+import { isObject, type Json, parsedJson } from "../../value/json.ts";
+import { UrlSources } from "../composed.ts";
 import { type CodeInputs, parseResult, readPart } from "./code-inputs.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import type { Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";
@@ -21,8 +22,8 @@ export interface CodeRunOptions {
 export class CodeRun {
   readonly #options: CodeRunOptions;
   readonly #names: ReadonlySet<string>;
-  /** What the code was given while it ran, as JSON text. */
-  readonly #given: string[] = [];
+  /** What the code was given; of very many texts, the first. */
+  readonly sources = new UrlSources();
   #givenChars = 0;
   #calls = 0;
   #isOver = false;
@@ -35,6 +36,7 @@ export class CodeRun {
   /** Does not reject: that the sandbox is broken is an error like any other. */
   async run(code: string, inputs: CodeInputs): Promise<SandboxRun> {
     const { sandbox, context, timeMs } = this.#options;
+    for (const [, text] of inputs.values) this.sources.add(() => parsedJson(text));
     try {
       return await sandbox.run({
         code,
@@ -51,15 +53,10 @@ export class CodeRun {
     }
   }
 
-  /** Texts that the code was given, up to `maxCodeCrossingChars` characters in all. */
-  get given(): readonly string[] {
-    return this.#given;
-  }
-
   async #noted(given: Promise<string>): Promise<string> {
     const text = await given;
     this.#givenChars += text.length;
-    if (this.#givenChars <= limits.maxCodeCrossingChars) this.#given.push(text);
+    if (this.#givenChars <= limits.maxCodeCrossingChars) this.sources.add(() => parsedJson(text));
     return text;
   }
 
@@ -76,6 +73,7 @@ export class CodeRun {
     const { context } = this.#options;
     const tool = this.#toolNamed(name);
     const input = inputFrom(name, inputText);
+    if (await this.sources.lack(input)) context.labels.compose();
     // Code that runs again need not call the same: no key of its calls would mean the same. Where the
     // result of all of it goes is no place for a part.
     const { idempotencyKey: _key, saveTo: _place, ...call } = context.call;

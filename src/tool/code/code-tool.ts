@@ -11,10 +11,10 @@ import type {
 } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
 import { whenSettled } from "../../store/when-ready.ts";
-import { compact, type Json, parsedJson } from "../../value/json.ts";
+import { compact, type Json } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
 import { parseResult, readInputs, requireInputs } from "./code-inputs.ts";
-import { isComposed } from "../composed.ts";
+import type { UrlSources } from "../composed.ts";
 import { CodeRun } from "./code-run.ts";
 import {
   type RuntimeResult,
@@ -80,8 +80,8 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
 }
 
 interface Ran extends SandboxRun {
-  /** What the code was given, as JSON text. */
-  readonly given: readonly string[];
+  /** What the code was given. */
+  readonly sources: UrlSources;
 }
 
 async function ran(
@@ -91,12 +91,11 @@ async function ran(
 ): Promise<Ran> {
   try {
     const inputs = await readInputs(context, names);
-    const result = await run.run(code, inputs);
-    return { ...result, given: [...inputs.values.map(([, text]) => text), ...run.given] };
+    return { ...(await run.run(code, inputs)), sources: run.sources };
   } catch (error) {
     if (!hidesFailure(context.labels, context.call)) throw error;
     const said = { kind: "thrown" as const, message: messageOf(error) };
-    return { assigned: [], console: "", error: said, given: [] };
+    return { assigned: [], console: "", error: said, sources: run.sources };
   }
 }
 
@@ -216,7 +215,7 @@ function errorFrom({ kind, message, line }: SandboxError, said: string): ByrefEr
 /** What is to be saved; a value that cannot be is refused here. */
 async function writesFor(finished: Finished, assigned: SandboxRun["assigned"]): Promise<Writes> {
   const {
-    result: { returned, given },
+    result: { returned, sources },
     context: { store, labels },
   } = finished;
   requireSize([returned ?? "", ...assigned.map(([, text]) => text)]);
@@ -224,7 +223,7 @@ async function writesFor(finished: Finished, assigned: SandboxRun["assigned"]): 
   const values = assigned.map(([, text]) => valueFrom(text));
   const result = returned === undefined ? undefined : valueFrom(returned);
   const made = [...values, ...(result === undefined ? [] : [result])].map(({ value }) => value);
-  if (await isComposed(made, given.map(parsedJson))) labels.compose();
+  if (await sources.lack(made)) labels.compose();
   const { common, name } = await aboutWrites(finished);
   const vars = assigned.map(([variable], index) => ({
     ...common,

@@ -6,7 +6,7 @@ import { codePointCount, sliceCodePoints } from "../../value/characters.ts";
 import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { type Bounds, type Path, readPath, type Segment, sliceBounds } from "../../value/path.ts";
 import { Work } from "../../value/work.ts";
-import { existing, referenceTo, type Target } from "./variable-target.ts";
+import { existing, readable, referenceTo, type Target } from "./variable-target.ts";
 
 /** An array or a text, of which pieces can be had without the rest. */
 export interface Sequence {
@@ -36,8 +36,12 @@ export async function partAt(store: Variables, target: Target): Promise<Part> {
   return typeof value === "string" ? { sequence: inText(value, target) } : { value };
 }
 
-/** The value there. Throws what `resolveReferences` throws for a variable that is not guarded. */
+/**
+ * The value there. Throws as `readable` does, for each piece that is read, because another call may have sealed
+ * the variable. Throws, also, what `resolveReferences` throws for a variable that is not guarded.
+ */
 export async function valueAt(store: Variables, target: Target): Promise<Json> {
+  readable(store, target.name);
   const reading = await store.readPath(target.name, target.path);
   if (reading === undefined) {
     existing(store, target.name);

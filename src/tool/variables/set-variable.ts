@@ -39,6 +39,8 @@ export const setVariable = runtimeTool({
 export interface Setting {
   /** With the values in place of their references. */
   readonly value: Json;
+  /** True if the value reports why the references have none. */
+  readonly isFailure: boolean;
   /** Gives what the model is told of the variable. */
   readonly save: () => Promise<Json>;
 }
@@ -75,7 +77,7 @@ export async function settingOf(
     const saved = await saveGuarded(context, write);
     return compact({ ...handleOf(saved), unresolved: notes.length > 0 ? notes : undefined });
   };
-  return { value, save };
+  return { value, isFailure: failed, save };
 }
 
 async function resolved(value: Json, { resolve, labels, call }: RuntimeToolContext) {

@@ -1,0 +1,218 @@
+import fc from "fast-check";
+import type { Json } from "../../src/value/json.ts";
+
+/**
+ * Two conversations are the same but for their sealed values. A model that makes the same calls in both
+ * must be sent the same, byte for byte: whatever differs is what it can read of a sealed value.
+ */
+export interface World {
+  readonly patients: Json;
+  readonly note: string;
+}
+
+export interface Call {
+  readonly tool: string;
+  readonly input: Json;
+}
+
+const leaf = fc.constantFrom<Json>(
+  "Ada",
+  "Bob",
+  "Zoë",
+  "",
+  "http://x/",
+  "$a",
+  1,
+  0,
+  null,
+  true,
+  [1],
+  { a: 1 },
+);
+const record = fc.dictionary(fc.constantFrom("name", "age", "city", "tags"), leaf, { maxKeys: 4 });
+/** Of one type and count: those are shown. */
+const patients = fc.array(fc.oneof(record, leaf), { minLength: 3, maxLength: 3 });
+const note = fc.string({ unit: fc.constantFrom("a", "b", "/", "é"), minLength: 6, maxLength: 6 });
+export const world: fc.Arbitrary<World> = fc.record({
+  patients: patients as fc.Arbitrary<Json>,
+  note,
+});
+
+const path = fc
+  .array(
+    fc.constantFrom(
+      ".name",
+      ".age",
+      ".v",
+      ".nope",
+      "[0]",
+      "[1]",
+      "[-1]",
+      "[7]",
+      "[*]",
+      "[:2]",
+      "[2:]",
+      "[1:5]",
+      ".length",
+    ),
+    { maxLength: 3 },
+  )
+  .map((segments) => segments.join(""));
+const made = [
+  "run_code_1",
+  "run_code_2",
+  "echo_1",
+  "echo_2",
+  "pass_1",
+  "strict_1",
+  "kept",
+  "list",
+  "sealed_echo_1",
+];
+const name = fc.constantFrom("patients", "note", "orders", "words", "unknown", ...made);
+const reference = fc.tuple(name, path).map(([one, rest]) => `$${one}${rest}`);
+const value: fc.Arbitrary<Json> = fc.oneof(
+  { weight: 4, arbitrary: reference },
+  { weight: 1, arbitrary: reference.map((one) => `see ${one} and $note`) },
+  { weight: 1, arbitrary: fc.tuple(reference, reference).map(([a, b]): Json => ({ a, b: [b] })) },
+  { weight: 1, arbitrary: leaf },
+);
+/** Conditions on sealed data, and what code can do with the answer. */
+const condition = fc.constantFrom(
+  "patients[0].name > 'B'",
+  "note[0] === 'a'",
+  "patients[1] === null",
+  "typeof patients[2] === 'object'",
+);
+const effect = fc.constantFrom(
+  "throw new Error('yes')",
+  "return Array(50).fill(0)",
+  "return 'yes'",
+  "return { name: 1 }",
+  "return 5",
+  "vars.kept = 1",
+  "vars.kept = 'text'; vars[note] = 1",
+  "vars.other = 1",
+  "console.log(note)",
+  "return JSON.stringify(patients)",
+  "await tools.echo({ v: note })",
+  "return",
+);
+const code = fc
+  .tuple(condition, effect, effect)
+  .map(([when, yes, no]) => `if (${when}) { ${yes} } else { ${no} }`);
+
+/** Calls that a model may try. */
+export const call: fc.Arbitrary<Call> = fc.oneof(
+  fc.record({
+    tool: fc.constant("run_code"),
+    input: fc.record({
+      code,
+      variables: fc.constant(["patients", "note"]),
+      outputs: fc.constantFrom<string[]>([], ["kept"], ["kept", "list"]),
+    }),
+  }),
+  fc.record({
+    tool: fc.constant("set_variable"),
+    input: fc.record(
+      {
+        name: fc.constantFrom(
+          "kept",
+          "list",
+          "words",
+          "kept.a.b",
+          "patients",
+          "patients[0].name",
+          "words.a",
+        ),
+        value,
+        mode: fc.constantFrom("replace", "append", "merge", "new"),
+      },
+      { requiredKeys: ["name", "value"] },
+    ),
+  }),
+  fc.record({
+    tool: fc.constantFrom("echo", "sealed_echo", "pass"),
+    input: fc.record(
+      {
+        v: value,
+        _outputPath: fc.constantFrom(
+          "$kept",
+          "$kept.a",
+          "$patients.x",
+          "$list[0]",
+          "$list && $kept",
+          "$kept && $kept.a",
+          "$list[0] && $list[-1].a",
+          `$orders[0]${".a".repeat(197)}`,
+        ),
+      },
+      { requiredKeys: ["v"] },
+    ),
+  }),
+  fc.record({ tool: fc.constant("strict"), input: fc.record({ city: value }) }),
+  fc.record({
+    tool: fc.constant("choose"),
+    input: fc.record({ place: value, _outputPath: fc.constant("$note || $kept") }),
+  }),
+  fc.record({
+    tool: fc.constant("filter_variable"),
+    input: fc.record({
+      name: fc.tuple(name, path).map(([one, rest]) => one + rest),
+      where: fc.record({ name: fc.oneof(value, fc.record({ gt: value })) }),
+      saveAs: fc.constantFrom("kept", "list"),
+    }),
+  }),
+  fc.record({
+    tool: fc.constantFrom("read_variable"),
+    input: fc.record({ name, path }, { requiredKeys: ["name"] }),
+  }),
+  fc.record({
+    tool: fc.constant("search_variable"),
+    input: fc.record({ name, path, query: fc.constantFrom("a", "Ada") }),
+  }),
+  fc.record({
+    tool: fc.constant("export_variable"),
+    input: fc.record({
+      name,
+      path,
+      file: fc.constantFrom("file:a.csv", "file:a.txt", "file:a.json"),
+    }),
+  }),
+  fc.record({
+    tool: fc.constant("variable_get"),
+    input: fc.record(
+      {
+        key: fc.tuple(name, path).map(([one, rest]) => one + rest),
+        _outputPath: fc.constantFrom("$kept", "$kept.a"),
+      },
+      { requiredKeys: ["key"] },
+    ),
+  }),
+  fc.record({
+    tool: fc.constant("variable_set"),
+    input: fc.record(
+      { key: fc.constantFrom("kept", "list"), value, _outputPath: fc.constant("$list") },
+      { requiredKeys: ["key", "value"] },
+    ),
+  }),
+  fc.record({
+    tool: fc.constant("variable_interpolate"),
+    input: fc.record(
+      {
+        content: fc.tuple(name, path).map(([one, rest]) => `see {{${one}${rest}}} and {{words}}`),
+        _outputPath: fc.constantFrom("$kept", "$kept.a"),
+      },
+      { requiredKeys: ["content"] },
+    ),
+  }),
+  fc.constant<Call>({ tool: "list_variables", input: {} }),
+  fc.record({
+    tool: fc.constant("delete_variable"),
+    input: fc.record({ name: fc.constantFrom("kept", "run_code_1") }),
+  }),
+  fc.constant<Call>({
+    tool: "delegate",
+    input: { agent: "other", task: "Look at $patients[0].name" },
+  }),
+);
