@@ -96,6 +96,7 @@ export class TagTracker {
   /** A `<` comes; `isAlone` if nothing else is open and no backslash escapes it. */
   begin(isAlone: boolean): void {
     this.#text = isAlone && !this.isOpen ? "<" : "";
+    if (!this.isOpen) this.#hasQuotes = false;
   }
 
   /**
@@ -114,7 +115,6 @@ export class TagTracker {
   }
 
   #open(code: number): void {
-    if (!this.isOpen) this.#hasQuotes = false;
     if (isAsciiLetter(code) || code === SLASH) this.#places |= IN_NAME;
     else if (code === EXCLAMATION || code === QUESTION) {
       this.#places |= IN_COMMENT;

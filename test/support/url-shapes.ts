@@ -66,6 +66,7 @@ export const urlShapes: readonly string[] = [
   "[a]: <?q= $v>\n\n![p][a]",
   // Among raw text, marked escapes a quote after a backslash or in code.
   '<code> <img src="//evil.example/\\"1>\n\'> $v&"> />',
+  '<kbd><img src="/`"`]( <>) $v "',
   '<code><img src="\\"<b>${v}',
   '<kbd> <img src="//evil.example/`"` > $v "',
   // Footnotes stand at the end of the page, in whatever is open there.
