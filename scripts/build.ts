@@ -11,7 +11,8 @@ const NOT_IN_NODE = `byref is for Cloudflare Workers: it imports "cloudflare:wor
 
 const built = existsSync("dist") ? readdirSync("dist") : [];
 for (const name of built) {
-  if (name !== "web") rmSync(join("dist", name), { recursive: true });
+  // The page, or one that is being built beside it.
+  if (!name.startsWith("web")) rmSync(join("dist", name), { recursive: true });
 }
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 if (status === 0) writeFileSync("dist/byref-in-node.js", moduleForNode());

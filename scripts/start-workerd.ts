@@ -6,12 +6,12 @@ import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
-import { codeOf, messageOf } from "../src/errors.ts";
+import { messageOf } from "../src/errors.ts";
 import { modelKinds, modelNamed } from "../src/edge/models/model-settings.ts";
 import { readSettings, settingNames } from "../src/edge/settings.ts";
 import type { Mark } from "./processes.ts";
 import { lockState } from "./state-lock.ts";
-import { stopSignal } from "./stop-signal.ts";
+import { portFromEnvironment, runStartScript } from "./start-script.ts";
 import { spawnTied, type TiedProcess } from "./tied-process.ts";
 
 /** Where workerd says that it listens: a file descriptor. */
@@ -20,35 +20,28 @@ const CONTROL = 3;
 /** Whose certificates are believed, if not those that the system trusts. */
 const TRUST = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-const { PORT = "8787", STATE_DIR = ".wrangler/workerd", AUTH = "" } = process.env;
+const { STATE_DIR = ".wrangler/workerd", AUTH = "" } = process.env;
 const here = import.meta.dirname;
 
-try {
-  process.exit(await serve());
-} catch (error) {
-  const code = codeOf(error);
-  console.error(code === "internal" ? messageOf(error) : `${code}: ${messageOf(error)}`);
-  process.exit(1);
-}
+await runStartScript(serve);
 
-/** Resolves with the exit code: 0 if it was told to stop. */
-async function serve(): Promise<number> {
+/** Resolves with the exit code, which is not 0. */
+async function serve(stopping: AbortSignal): Promise<number> {
+  const port = portFromEnvironment();
   modelNamed(readSettings(process.env), modelKinds);
   if (AUTH === "") {
     throw new Error(
       "AUTH must be set: bearer or jwt; or none, which answers to this machine alone.",
     );
   }
-  const stopping = stopSignal();
-  const lock = await lockState(STATE_DIR, Number(PORT));
-  const { child, exited, stop } = start(await bundle(), lock.mark);
+  const { mark, release } = await lockState(STATE_DIR, port);
+  const { child, exited, stop } = start({ folder: await bundle(), mark, port });
   stopping.addEventListener("abort", () => void stop());
   if (stopping.aborted) void stop();
-  sayWhenReady(child).catch((error: unknown) => console.error(messageOf(error)));
+  sayWhenReady(child, port).catch((error: unknown) => console.error(messageOf(error)));
   const code = await exited;
-  lock.release();
-  if (stopping.aborted) return 0;
-  console.error("workerd has ended.");
+  release();
+  if (!stopping.aborted) console.error("workerd has ended.");
   return code === 0 ? 1 : code;
 }
 
@@ -61,7 +54,14 @@ async function bundle(): Promise<string> {
   return folder;
 }
 
-function start(folder: string, mark: Mark): TiedProcess {
+interface StartOptions {
+  /** Of the bundle. */
+  readonly folder: string;
+  readonly mark: Mark;
+  readonly port: number;
+}
+
+function start({ folder, mark, port }: StartOptions): TiedProcess {
   const objects = resolve(STATE_DIR, "objects");
   mkdirSync(objects, { recursive: true, mode: 0o700 });
   const ip = AUTH === "none" ? "127.0.0.1" : "0.0.0.0";
@@ -69,7 +69,7 @@ function start(folder: string, mark: Mark): TiedProcess {
   const workerd = existsSync(own) ? own : join(here, "../node_modules/workerd/bin/workerd");
   const config = join(folder, "config.capnp");
   const places = [
-    `--socket-addr=http=${ip}:${PORT}`,
+    `--socket-addr=http=${ip}:${port}`,
     `--directory-path=objects=${objects}`,
     `--control-fd=${CONTROL}`,
   ];
@@ -83,12 +83,12 @@ function start(folder: string, mark: Mark): TiedProcess {
 }
 
 /** That the port answers says nothing: another server may have it. */
-async function sayWhenReady({ stdio }: ChildProcess): Promise<void> {
+async function sayWhenReady({ stdio }: ChildProcess, port: number): Promise<void> {
   const control = stdio[CONTROL] as Readable;
   for await (const text of control.setEncoding("utf8")) {
     if (!String(text).includes('"listen"')) continue;
-    const { ok, status } = await fetch(`http://127.0.0.1:${PORT}/health`);
-    console.log(ok ? `ready http://localhost:${PORT}` : `/health answers ${status}.`);
+    const { ok, status } = await fetch(`http://127.0.0.1:${port}/health`);
+    console.log(ok ? `ready http://localhost:${port}` : `/health answers ${status}.`);
     return;
   }
 }

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { messageOf } from "../src/errors.ts";
 import { endProcesses, type Mark, processesMarked } from "./processes.ts";
 
 /** A server that was just told to stop usually ends within this time. */
@@ -30,16 +31,8 @@ interface Owner {
  * ends, so that none is left behind and no process id has to be believed.
  */
 export async function lockState(stateDir: string, port: number): Promise<StateLock> {
-  mkdirSync(stateDir, { recursive: true });
   const path = join(stateDir, LOCK_FILE);
-  const database = new DatabaseSync(path, { timeout: WAIT_MS });
-  try {
-    // The second of two that start at once fails; a deferred or exclusive transaction can fail for both.
-    database.exec("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE");
-  } catch (error) {
-    database.close();
-    throw isBusy(error) ? new Error(refusal(stateDir)) : error;
-  }
+  const database = locked(stateDir, path);
   try {
     const { dev, ino } = statSync(path, { bigint: true });
     const mark = { BYREF_STATE_LOCK: `${dev}:${ino}` };
@@ -59,6 +52,21 @@ export async function lockState(stateDir: string, port: number): Promise<StateLo
   }
 }
 
+/** Throws a sentence for a person: who has the folder, or why it cannot be used. */
+function locked(stateDir: string, path: string): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    mkdirSync(stateDir, { recursive: true });
+    database = new DatabaseSync(path, { timeout: WAIT_MS });
+    // The second of two that start at once fails; a deferred or exclusive transaction can fail for both.
+    database.exec("PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE");
+    return database;
+  } catch (cause) {
+    database?.close();
+    throw new Error(isBusy(cause) ? refusal(stateDir) : unusable(stateDir, cause), { cause });
+  }
+}
+
 /** Settings hold keys; wrangler's store of traces only grows, and nothing reads it. */
 function removeLeftovers(stateDir: string): void {
   const settings = readdirSync(stateDir).filter((name) => /^settings-.*\.env$/.test(name));
@@ -70,6 +78,12 @@ function removeLeftovers(stateDir: string): void {
 function isBusy(error: unknown): boolean {
   // SQLITE_BUSY.
   return error instanceof Error && "errcode" in error && error.errcode === 5;
+}
+
+/** A read-only folder, say: SQLite's message does not name it. */
+function unusable(stateDir: string, error: unknown): string {
+  const way = "Set STATE_DIR to a folder that this user can write to.";
+  return `The state folder ${stateDir} cannot be used: ${messageOf(error)}. ${way}`;
 }
 
 function refusal(stateDir: string): string {

@@ -119,6 +119,7 @@ describe("the Worker on plain workerd", () => {
 
   it.each([
     [{ AUTH: "" }, /AUTH must be set/],
+    [{ PORT: "abc" }, /PORT must be a number .*abc/],
     [{ MODEL: "gpt" }, /bad_configuration: MODEL/],
   ])("does not start with %o", async (wrong, said) => {
     const vain = startPlain({ ...env, ...wrong });

@@ -127,6 +127,18 @@ describe("a state folder", () => {
     },
   );
 
+  // As a read-only one, which root may write to.
+  it.each(["file", "file/below", "taken"])(
+    "that cannot be used is named, with what to do: %s",
+    async (name) => {
+      writeFileSync(join(folder, "file"), "");
+      mkdirSync(join(folder, "taken/lock.sqlite"), { recursive: true });
+      const path = join(folder, name);
+      const refusal = `The state folder ${path} cannot be used: .*Set STATE_DIR`;
+      await expect(lockState(path, 1)).rejects.toThrow(new RegExp(refusal));
+    },
+  );
+
   it("is not blocked by what a dead owner wrote, though its process id was given again", async () => {
     (await lockState(folder, 1)).release();
     const owner = { pid: process.pid, startedAt: new Date().toISOString(), port: 8_787 };

@@ -1,0 +1,57 @@
+import { codeOf, messageOf } from "../src/errors.ts";
+import { hasEntry, parentOf } from "./processes.ts";
+
+const CHECKED_EVERY_MS = 200;
+const MAX_PORT = 65_535;
+
+/**
+ * Runs a start script, and exits with the code that `work` returns; with 0 if it was told to stop. An error is
+ * printed as a line, and the exit code is 1.
+ *
+ * @param work Receives a signal that is aborted when it must stop.
+ */
+export async function runStartScript(work: (stopping: AbortSignal) => Promise<number>) {
+  const stopping = stopSignal();
+  try {
+    const code = await work(stopping);
+    process.exit(stopping.aborted ? 0 : code);
+  } catch (error) {
+    if (stopping.aborted) process.exit(0);
+    const code = codeOf(error);
+    console.error(code === "internal" ? messageOf(error) : `${code}: ${messageOf(error)}`);
+    process.exit(1);
+  }
+}
+
+/** `PORT`, or 8787. Throws if it is no port. */
+export function portFromEnvironment(): number {
+  const { PORT = "8787" } = process.env;
+  const port = Number(PORT);
+  if (Number.isInteger(port) && port > 0 && port <= MAX_PORT) return port;
+  throw new Error(`PORT must be a number from 1 to ${MAX_PORT}, not ${PORT}.`);
+}
+
+/** Aborted by a signal to stop, or when a process that started this one is gone. */
+function stopSignal(): AbortSignal {
+  const stopping = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.once(signal, () => stopping.abort());
+  }
+  // A killed npm sends no signal.
+  const before = String(starters());
+  setInterval(() => {
+    if (String(starters()) !== before) stopping.abort();
+  }, CHECKED_EVERY_MS).unref();
+  return stopping.signal;
+}
+
+/** The parent of this process. With npm also the shell's parent: some shells outlive a killed npm. */
+function starters(): readonly number[] {
+  const pids = [process.ppid];
+  const fromNpm = `npm_lifecycle_event=${process.env.npm_lifecycle_event}`;
+  for (const pid of pids) {
+    const parent = hasEntry(pid, fromNpm) ? parentOf(pid) : undefined;
+    if (parent !== undefined) pids.push(parent);
+  }
+  return pids;
+}
