@@ -47,7 +47,10 @@ async function finish(url: string, { code, host, job }: Run, cancelled: AbortSig
     if (kind === "failed") reject(new Error(String(rest[0])));
     if (kind !== "call" && kind !== "read") return;
     const [id, first, second] = rest;
-    void asks[kind](first, second).then((answer) => send("answer", id, answer));
+    // A socket that was closed meanwhile takes no answer.
+    asks[kind](first, second)
+      .then((answer) => send("answer", id, answer))
+      .catch(() => undefined);
   });
   socket.addEventListener("close", () => reject(new Error(ENDED)));
   socket.addEventListener("error", () => reject(new Error(ENDED)));
@@ -69,7 +72,9 @@ async function connect(url: string, cancelled: AbortSignal): Promise<WebSocket> 
   for (;;) {
     try {
       const { webSocket } = await fetch(url, { headers: { upgrade: "websocket" } });
-      if (webSocket) return webSocket;
+      if (webSocket && !cancelled.aborted) return webSocket;
+      webSocket?.accept();
+      webSocket?.close(1_000);
     } catch {
       // Nobody listens yet.
     }

@@ -1,0 +1,75 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { remoteLoader } from "../../scripts/local/remote-loader.ts";
+
+const CODE = { mainModule: "main.js", modules: {} } as unknown as WorkerLoaderWorkerCode;
+
+interface Running extends Promise<unknown>, Disposable {}
+
+interface Entrypoint {
+  run(host: object, job: object): Running;
+}
+
+/** As workerd's: what is sent after it was closed throws. */
+class FakeSocket extends EventTarget {
+  readonly sent: string[] = [];
+  isClosed = false;
+
+  accept(): void {}
+
+  send(text: string): void {
+    if (this.isClosed) throw new TypeError("Can't call WebSocket send() after close().");
+    this.sent.push(text);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.dispatchEvent(new Event("close"));
+  }
+}
+
+function run(socket: FakeSocket, call: () => Promise<unknown> = async () => ({})): Running {
+  vi.stubGlobal("fetch", async () => ({ webSocket: socket }));
+  const worker = remoteLoader("http://127.0.0.1:1/secret").load(CODE);
+  const entrypoint = worker.getEntrypoint() as unknown as Entrypoint;
+  return entrypoint.run({ call, read: call }, { values: [["a", "1"]], large: [] });
+}
+
+const messagesOf = ({ sent }: FakeSocket) => sent.map((text) => JSON.parse(text) as unknown[]);
+const later = () => new Promise((done) => setTimeout(done, 0));
+
+describe("a run in the process that runs code", () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  it("is sent, and gives what comes back", async () => {
+    const socket = new FakeSocket();
+    const running = run(socket);
+    await later();
+    expect(messagesOf(socket)).toEqual([["worker", CODE], ["value", "a", "1"], ["run"]]);
+    socket.dispatchEvent(new MessageEvent("message", { data: '["done", {"console": ""}]' }));
+    expect(await running).toEqual({ console: "" });
+  });
+
+  it("does not begin if it is cancelled while it waits for its socket", async () => {
+    const socket = new FakeSocket();
+    const running = run(socket);
+    running[Symbol.dispose]();
+    await expect(running).rejects.toThrow("has ended");
+    expect(socket).toMatchObject({ sent: [], isClosed: true });
+  });
+
+  it("may be cancelled while a tool works for it", async () => {
+    const unhandled = vi.fn();
+    process.on("unhandledRejection", unhandled);
+    const { promise: working, resolve: finish } = Promise.withResolvers<object>();
+    const socket = new FakeSocket();
+    const running = run(socket, () => working);
+    await later();
+    socket.dispatchEvent(new MessageEvent("message", { data: '["call", 0, "tool", "{}"]' }));
+    running[Symbol.dispose]();
+    await expect(running).rejects.toThrow("has ended");
+    finish({ text: "1" });
+    await later();
+    process.off("unhandledRejection", unhandled);
+    expect(unhandled).not.toHaveBeenCalled();
+  });
+});
