@@ -3,7 +3,7 @@ import * as limits from "../limits.ts";
 import { answerFrom, unknownName, unreadable } from "../reference/lookup-in.ts";
 import { LookupWork } from "../reference/lookup-work.ts";
 import type { Found, Lookup, Missing, Reference } from "../reference/reference.ts";
-import type { Tombstone, Variables } from "../store/variable-store.ts";
+import type { Glance, Tombstone, Variables } from "../store/variable-store.ts";
 import { whenSettled } from "../store/when-ready.ts";
 import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
@@ -47,7 +47,7 @@ export function lookupInStore(store: Variables, options: LookupOptions = {}): Lo
     return whenSettled<Reading | undefined, Found | Missing>(
       () => store.readPath(name, path, work),
       (reading) => {
-        const found = answer(reference, reading, { ...options, store, work });
+        const found = answer(reference, reading, { ...options, store, work, glance });
         const isRoom = work.missed.size < limits.maxExplainedMisses;
         if (!found.found && isRoom) work.missed.set(key, found);
         return found;
@@ -64,28 +64,29 @@ export function lookupInStore(store: Variables, options: LookupOptions = {}): Lo
 interface Answering extends LookupOptions {
   readonly store: Variables;
   readonly work: LookupWork;
+  /** The variable as it was when it was read: another may have its name by now. */
+  readonly glance: Glance;
 }
 
 function answer(
   reference: Reference,
   reading: Reading | undefined,
-  { store, work, hidesUntrusted = false }: Answering,
+  { store, work, glance, hidesUntrusted = false }: Answering,
 ): Found | Missing {
   if (reading === undefined) return missing(reference, store, work);
   const { name, path } = reference;
-  const glance = store.glance(name);
   const found = answerFrom(reference, reading, work);
-  const isGuarded = glance !== undefined && glance.visibility !== "model";
+  const isGuarded = glance.visibility !== "model";
   // What is inside of a guarded value is not told by its errors either.
   if (!found.found) {
     const isHidden = hidesUntrusted && store.info(name)?.trusted === false;
     return isGuarded || isHidden ? NOWHERE : found;
   }
-  const isInert = isGuarded || glance?.flags?.includes("composed") === true;
+  const isInert = isGuarded || glance.flags?.includes("composed") === true;
   return {
     ...found,
     name,
-    ...(path.length === 0 && glance !== undefined ? { chars: glance.chars } : {}),
+    ...(path.length === 0 ? { chars: glance.chars } : {}),
     ...(isInert ? { inert: true } : {}),
   };
 }
