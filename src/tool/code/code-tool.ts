@@ -43,6 +43,9 @@ export type MakeCodeTool = (options: Omit<CodeToolOptions, "sandbox">) => Runtim
 
 const NAME = "run_code";
 
+/** What reading variables, and reporting what the code gave, may take beside the run. */
+const SAVING_MS = 5_000;
+
 const DESCRIPTION = `Runs JavaScript on variables, apart and without network: for what is computed, filtered, joined or sorted, without reading it.
 "code" is the body of an async function: it may await, and return JSON. "variables" names those that it uses; it has each under its name, as its plain value. One of more than 4 MiB is instead {type, count, bytes, read(path), slice(from, to)}: await rows.slice(0, 1000), await rows.read("[0].total").
 What it returns is kept as a variable, and so is what it assigns: vars.totals = …. You see their handles, and the console (console.log, 2,000 characters).
@@ -64,6 +67,8 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
     name: NAME,
     description: DESCRIPTION,
     inputSchema,
+    // The sandbox's own time ends first: with sealed values that is a failure that the model must not see.
+    timeMs: timeMs + SAVING_MS,
     async execute(input, context) {
       const names = [...new Set(input.variables.map(withoutDollar))];
       for (const name of names) context.labels.add(name);
