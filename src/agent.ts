@@ -10,7 +10,8 @@ export { wrapToolApproval } from "./agent/wrap-tool-approval.ts";
 export { type VariableOutput, type WithVariables, wrapTools } from "./agent/wrap-tools.ts";
 export * as limits from "./limits.ts";
 export { MemoryStore } from "./store/memory-store.ts";
-export type { VariableInfo, VariableStore } from "./store/variable-store.ts";
+export type { VariableStore } from "./store/variable-store.ts";
+export type { VariableInfo } from "./store/variable.ts";
 export type { Naming, WrapOptions } from "./tool/prepared-call.ts";
 export {
   allOf,

@@ -11,14 +11,15 @@ export { openaiCompatibleModels } from "./edge/models/openai-compatible.ts";
 export { workersAiModels } from "./edge/models/workers-ai.ts";
 export { readSettings, type Settings } from "./edge/settings.ts";
 export { transfers } from "./edge/transfer/transfer.ts";
-export { planSupport, type PlanSupport } from "./edge/plans/plan-support.ts";
+export { planSupport } from "./edge/plans/plan-support.ts";
+export type { PlanSupport } from "./edge/plans/plans.ts";
 export { capabilityWorkflows } from "./plan/capability/capability-workflows.ts";
 export type { FrontEnd } from "./plan/front-end.ts";
 export { templates } from "./plan/template/templates.ts";
 export { capabilityTags, type CapabilityTags } from "./turn/model/capability-tags.ts";
 export { errorCodes } from "./errors.ts";
 export * from "./references.ts";
-export type { VariableInfo } from "./store/variable-store.ts";
+export type { VariableInfo } from "./store/variable.ts";
 export {
   allOf,
   type Consumed,

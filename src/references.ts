@@ -6,10 +6,7 @@ export { matchName, matchPath, parsePath } from "./reference/grammar.ts";
 export { lookupIn } from "./reference/lookup-in.ts";
 export {
   type Alternatives,
-  type Found,
-  type Lookup,
   type Match,
-  type Missing,
   NONE,
   type Operand,
   PARTIAL,
@@ -17,6 +14,7 @@ export {
   type Syntax,
   type View,
 } from "./reference/reference.ts";
+export type { Found, Lookup, Missing } from "./reference/lookup.ts";
 export {
   type Interpolation,
   interpolate,

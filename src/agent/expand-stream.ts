@@ -1,7 +1,7 @@
 import type { TextStreamPart, ToolSet } from "ai";
 import * as limits from "../limits.ts";
 import { Expander, type ExpandOptions, type ExpansionBudget } from "../reference/expand.ts";
-import { LookupWork } from "../reference/lookup-work.ts";
+import { LookupWork } from "../reference/lookup.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupInStore } from "../tool/store-lookup.ts";

@@ -1,5 +1,5 @@
 import type { UIMessage, UIMessageChunk } from "ai";
-import type { VariableInfo } from "../store/variable-store.ts";
+import type { VariableInfo } from "../store/variable.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import type { TurnMetadata } from "../turn/turn.ts";
 import { ClientError, type ClientErrorCode } from "./client-error.ts";

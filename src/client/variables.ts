@@ -1,5 +1,5 @@
-import type { VariableInfo, Visibility } from "../store/variable-store.ts";
-import type { WriteMode } from "../store/write-mode.ts";
+import type { VariableInfo, Visibility } from "../store/variable.ts";
+import type { WriteMode } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import { type Connection, reached } from "./connection.ts";
 

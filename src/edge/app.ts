@@ -3,11 +3,11 @@ import { Hono } from "hono/tiny";
 import { cors } from "hono/cors";
 import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
-import type { Bindings } from "./bindings.ts";
-import { type ClientBody, limitBody } from "./http/client-body.ts";
+import type { AppEnv } from "./app-env.ts";
+import { limitBody } from "./http/limit-body.ts";
 import type { Door } from "./doors/doors.ts";
 import { entrance } from "./doors/entrance.ts";
-import type { PlanSupport } from "./plans/plan-support.ts";
+import type { PlanSupport } from "./plans/plans.ts";
 import { problem, problemOf } from "./http/problem.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
 import { directoryRoutes } from "./routes/directory.ts";
@@ -19,16 +19,7 @@ import { setSecurityHeaders } from "./http/security-headers.ts";
 import { settingsOf } from "./settings.ts";
 import { coreApi } from "./openapi/core.ts";
 import { openApiOf } from "./openapi/document.ts";
-import type { Transfers } from "./transfer/transfer.ts";
-
-export interface AppEnv {
-  Bindings: Bindings;
-  Variables: {
-    /** Whose request it is, as the door said. */
-    tenant: string;
-    body: ClientBody;
-  };
-}
+import type { Transfers } from "./transfer/transfer-requests.ts";
 
 export interface AppOptions {
   readonly agents: readonly Agent[];

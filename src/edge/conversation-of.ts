@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { AppEnv } from "./app.ts";
+import type { AppEnv } from "./app-env.ts";
 import type { ConversationObject } from "./conversation.ts";
 import { requireId } from "./conversation-id.ts";
 import { parse } from "./http/parse.ts";

@@ -12,9 +12,9 @@ import type {
   ListOptions,
   Page,
   PageOptions,
-  VariableInfo,
   VariableStore,
 } from "../store/variable-store.ts";
+import type { VariableInfo } from "../store/variable.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import type { EventPage } from "../turn/log/event-log.ts";
@@ -38,10 +38,8 @@ import { Sockets } from "./sockets/sockets.ts";
 import { throttled } from "./throttled.ts";
 import { TurnQueue } from "./turns/turn-queue.ts";
 import { Listing } from "./directory/listing.ts";
-import type { Plans } from "./plans/plans.ts";
-import type { PlanSupport } from "./plans/plan-support.ts";
-import type { Transfers } from "./transfer/transfer.ts";
-import type { TransferRequests } from "./transfer/transfer-requests.ts";
+import type { Plans, PlanSupport } from "./plans/plans.ts";
+import type { Transfers, TransferRequests } from "./transfer/transfer-requests.ts";
 import { Telemetry } from "./telemetry/telemetry.ts";
 import { Turns } from "./turns/turns.ts";
 import { Upkeep } from "./upkeep.ts";

@@ -5,7 +5,7 @@ import type { SpendLimits } from "../turn/spend/spend.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
 import type { Retention } from "./conversation-data.ts";
 import { ByrefError } from "../errors.ts";
-import type { PlanSupport } from "./plans/plan-support.ts";
+import type { PlanSupport } from "./plans/plans.ts";
 import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationSetup } from "./conversation.ts";
@@ -13,7 +13,7 @@ import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-leases.ts";
 import { type Door, doorBySettings } from "./doors/doors.ts";
 import type { Settings } from "./settings.ts";
-import type { Transfers } from "./transfer/transfer.ts";
+import type { Transfers } from "./transfer/transfer-requests.ts";
 
 /** What an application is made of. Everything but agents and model is optional; what is not handed in is not built in. */
 export interface RuntimeOptions {

@@ -4,7 +4,7 @@ import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import type { Bindings } from "./bindings.ts";
-import type { PlanSupport } from "./plans/plan-support.ts";
+import type { PlanSupport } from "./plans/plans.ts";
 import { chooseAgent, type AgentSetup } from "./turns/chosen-agent.ts";
 import { R2Blobs } from "./platform/r2-blobs.ts";
 import { R2Files } from "./platform/r2-files.ts";

@@ -1,6 +1,5 @@
 import * as z from "zod";
 import { ByrefError, messageOf } from "../errors.ts";
-import type { Settings } from "./settings.ts";
 
 /** Near to which an object can be asked to live. Source: Cloudflare's list of location hints. */
 const LOCATIONS = [
@@ -61,7 +60,10 @@ function restricted(
 }
 
 interface Placement {
-  readonly settings: Settings;
+  readonly settings: {
+    readonly JURISDICTION?: string | undefined;
+    readonly LOCATION_HINT?: DurableObjectLocationHint | undefined;
+  };
   /** Asked for by the caller; goes before `LOCATION_HINT`. */
   readonly hint?: DurableObjectLocationHint | undefined;
   /** Goes before `JURISDICTION`. */

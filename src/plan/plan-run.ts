@@ -1,7 +1,8 @@
 import { clip } from "../value/characters.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { Awaitable, VariableStore } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { Awaitable } from "../store/when-ready.ts";
 import type { Observer } from "../tool/observer.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";

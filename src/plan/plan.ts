@@ -1,6 +1,6 @@
 import type { JSONSchema7 } from "ai";
 import type { SyntaxName } from "../reference/syntaxes.ts";
-import type { WriteMode } from "../store/write-mode.ts";
+import type { WriteMode } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 
 /** Work written down before it runs: calls of tools, tied together by what they write and read. */

@@ -1,7 +1,7 @@
 import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import { Expander, type ExpandOptions } from "./expand.ts";
-import type { Lookup } from "./reference.ts";
+import type { Lookup } from "./lookup.ts";
 
 /**
  * Text in, text out: references to variables that `lookup` knows are replaced by their values. A long

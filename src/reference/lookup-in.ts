@@ -1,9 +1,9 @@
 import { codeOf, messageOf } from "../errors.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { formatPath, type Reading, readPath } from "../value/path.ts";
-import { LookupWork } from "./lookup-work.ts";
+import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
 import { nearest } from "./near.ts";
-import type { Found, Lookup, Missing, Reference } from "./reference.ts";
+import type { Reference } from "./reference.ts";
 
 /**
  * A lookup in a plain object: each own property is a variable. What it finds is not copied. Cost of a

@@ -1,8 +1,5 @@
-import type { ErrorCode } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { Json } from "../value/json.ts";
 import type { Path } from "../value/path.ts";
-import type { LookupWork } from "./lookup-work.ts";
 
 /** A variable's name and a path into its value. */
 export interface Reference {
@@ -90,45 +87,3 @@ export interface Operand {
   readonly source: string;
   readonly reference: Reference;
 }
-
-/** A value that a reference stands for. */
-export interface Found {
-  readonly found: true;
-  /** Read-only: it may be the one frozen copy that everyone is handed. */
-  readonly value: Json;
-  /** The value's size as text, where it is known without writing it out. */
-  readonly chars?: number;
-  /** The variable that it is, or is a part of, where somebody asks. */
-  readonly name?: string;
-  /** Prints with its URLs inert, so that no renderer makes a link or an image of them. */
-  readonly inert?: boolean;
-}
-
-/** Why a reference stands for nothing. */
-export interface Missing {
-  readonly found: false;
-  /** `unreadable`: it exists, but cannot be handed over as JSON; `code` and `message` say why. */
-  readonly reason: "unknown" | "path" | "evicted" | "secret" | "unreadable";
-  readonly code?: ErrorCode;
-  /** For `path`: the longest start of the reference that exists, as text. */
-  readonly nearest?: string;
-  /** For `path`: the first keys there. */
-  readonly keys?: readonly string[];
-  /** For `path`: elements or characters there. */
-  readonly length?: number;
-  /** Names or keys that are nearly what was written. */
-  readonly near?: readonly string[];
-  /** For `evicted`: when, why, and how to get it back, in words. */
-  readonly message?: string;
-  /** For `evicted`: the same as data. */
-  readonly tombstone?: object;
-}
-
-/**
- * Where `reference` and the store meet. It never throws for a missing value. `work` counts what the lookups
- * of one input or answer cost together.
- */
-export type Lookup = (
-  reference: Reference,
-  work?: LookupWork,
-) => Found | Missing | Promise<Found | Missing>;

@@ -5,12 +5,9 @@ import { charsOf } from "../value/json-text.ts";
 import { formatPath } from "../value/path.ts";
 import { renderText } from "../value/render.ts";
 import type { Unresolved } from "./expand.ts";
-import { LookupWork } from "./lookup-work.ts";
+import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
 import {
   type Alternatives,
-  type Found,
-  type Lookup,
-  type Missing,
   type Operand,
   type Reference,
   type Syntax,

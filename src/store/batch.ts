@@ -5,8 +5,9 @@ import type { Entry } from "./rows/entry.ts";
 import { requireName } from "./names.ts";
 import { readWhole } from "./bytes/read-part.ts";
 import type { StoreState } from "./store-state.ts";
-import type { Awaitable, VariableInfo, Write } from "./variable-store.ts";
-import { whenReady } from "./when-ready.ts";
+import type { Write } from "./variable-store.ts";
+import type { VariableInfo } from "./variable.ts";
+import { type Awaitable, whenReady } from "./when-ready.ts";
 import { isExtension, valueWithin } from "./write-mode.ts";
 import type { Writer } from "./writer.ts";
 

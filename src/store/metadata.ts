@@ -4,7 +4,8 @@ import { clip } from "../value/characters.ts";
 import { deepFreeze, type Json, parsedJson } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 import { dueAt } from "./expiry.ts";
-import type { Changes, EvictionReason, Tombstone, VariableInfo } from "./variable-store.ts";
+import type { Changes } from "./variable-store.ts";
+import type { EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 
 /** What a write says about where its value comes from, as far as it says so. */
 export function provenanceOf(write: Provenance): Provenance {

@@ -9,13 +9,7 @@ import { tombstoneOf, toIso } from "./metadata.ts";
 import type { Rows } from "./rows/rows.ts";
 import { UsedNumbers } from "./used-numbers.ts";
 import { ValueCache } from "./value-cache.ts";
-import type {
-  Change,
-  EvictionReason,
-  OpenValue,
-  Tombstone,
-  VariableInfo,
-} from "./variable-store.ts";
+import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 
 export interface StateOptions {
   readonly rows: Rows;

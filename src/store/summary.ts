@@ -1,4 +1,4 @@
-import type { VariableInfo } from "./variable-store.ts";
+import type { VariableInfo } from "./variable.ts";
 
 /**
  * The variables as Markdown, for a model or a person: type, items, description, time and preview of

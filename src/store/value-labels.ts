@@ -1,4 +1,4 @@
-import type { Flag, VariableInfo, Visibility } from "./variable-store.ts";
+import type { Flag, VariableInfo, Visibility } from "./variable.ts";
 import { guardOf } from "./visibility.ts";
 
 /** Who may see a value, and where it comes from. */

@@ -1,95 +1,19 @@
-import type { Json, JsonType } from "../value/json.ts";
+import type { Json } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
 import type { Work } from "../value/work.ts";
 import type { Content } from "./bytes/content.ts";
 import type { Holds } from "./holds.ts";
 import type { Transfer } from "./transfer.ts";
-import type { WriteMode } from "./write-mode.ts";
-
-/** At once where that is possible; a promise where a bucket has to be asked. */
-export type Awaitable<Result> = Result | Promise<Result>;
-
-/**
- * Who may see a value (`docs/architecture.md` has the table). `sealed`: the model knows name, type and
- * count; `secret`: nobody sees it, and only tools that list it are given it.
- */
-export type Visibility = "model" | "sealed" | "secret";
-
-/**
- * `composed`: a model or code built a URL in the value, which therefore prints inert. `derived`: the value
- * was computed from a guarded one, so the model sees nothing but its name. `failed`: the value reports why
- * a call on guarded values failed; no tool takes it as input.
- */
-export type Flag = "composed" | "derived" | "failed";
-
-/** `run`: the variable ends with the run that made it. */
-type Scope = "conversation" | "run";
-
-/** Where the value lies: in its row, in rows of its own, or in the bucket. */
-export type Location = "row" | "chunks" | "r2";
-
-/** Everything that is known of a variable but its value. Times are ISO 8601. */
-export interface VariableInfo {
-  readonly name: string;
-  /** Counts the writes under this name; for ETags and provenance, old versions are not kept. */
-  readonly version: number;
-  readonly type: JsonType | "bytes";
-  /** Counts the changes of the metadata since the value was written; absent if there were none. */
-  readonly metadataVersion?: number;
-  /** Elements, keys, characters (code points) or bytes; 1 for the rest. */
-  readonly count: number;
-  /** Of the value as JSON text in UTF-8; of a string the text itself. */
-  readonly bytes: number;
-  /** Characters of the same text: what the value would cost in a prompt. */
-  readonly chars: number;
-  /** Of a secret the type alone. */
-  readonly shape: string;
-  /** Empty for a secret. */
-  readonly preview: string;
-  /** Of what was written: `application/json`, `text/plain`, or that of the bytes. */
-  readonly mediaType: string;
-  readonly description?: string;
-  /** The tool whose result it is. */
-  readonly tool?: string;
-  readonly toolCallId?: string;
-  /** The tool's input as the model wrote it, references kept. */
-  readonly input?: Json;
-  /** Times are ISO 8601, in UTC. */
-  readonly createdAt: string;
-  readonly updatedAt: string;
-  /** When the value was last read or written. */
-  readonly accessedAt: string;
-  /** By its ttl; a variable that nobody uses goes earlier (`variableIdleMs`), a pinned one stays. */
-  readonly expiresAt?: string;
-  readonly pinned: boolean;
-  readonly scope: Scope;
-  readonly visibility: Visibility;
-  /** Where the content came from, joined over all that it was made of: `caller`, `tool:get_weather` … */
-  readonly sources: readonly string[];
-  /** False if any source is not trusted. */
-  readonly trusted: boolean;
-  /** Absent if there are none. */
-  readonly flags?: readonly Flag[];
-  readonly location: Location;
-}
-
-/**
- * Why a variable went: its ttl, disuse, room for another one, or the end of its run; or it never came: a
- * secret is left out of what is moved.
- */
-export type EvictionReason = "expired" | "idle" | "quota" | "run_ended" | "left_out";
-
-/** What is left of a variable that was evicted, so that an error can say how to get it back. */
-export interface Tombstone {
-  readonly name: string;
-  readonly version: number;
-  readonly tool?: string;
-  readonly input?: Json;
-  /** With the tool it tells the same call, which gets the name again. */
-  readonly inputDigest?: string;
-  readonly evictedAt: string;
-  readonly reason: EvictionReason;
-}
+import type {
+  Change,
+  Flag,
+  Glance,
+  OpenValue,
+  Tombstone,
+  VariableInfo,
+  Visibility,
+} from "./variable.ts";
+import type { Awaitable } from "./when-ready.ts";
 
 /** How a name is found for a value that is saved without one. */
 export interface AutomaticName {
@@ -100,6 +24,9 @@ export interface AutomaticName {
   /** Tells a repetition of the same call (a new version) from another call (a new name). */
   readonly inputDigest: string;
 }
+
+/** `new` never touches what is there: it writes `name_000`, `name_001` … */
+export type WriteMode = "replace" | "append" | "merge" | "new";
 
 /** A value that is to be saved, and what is said of it. */
 export interface Write {
@@ -157,34 +84,12 @@ export interface Page {
   readonly next?: number;
 }
 
-/** What is asked of a variable all the time. */
-export interface Glance extends Pick<
-  VariableInfo,
-  "version" | "type" | "bytes" | "chars" | "visibility" | "flags"
-> {
-  /** The run with which it ends. */
-  readonly run?: string | undefined;
-}
-
-/** What happened to the variables; never a value. */
-export type Change =
-  | { readonly kind: "saved" | "updated" | "deleted"; readonly info: VariableInfo }
-  | { readonly kind: "evicted"; readonly info: VariableInfo; readonly tombstone: Tombstone };
-
 /** A write whose waiting is done. Commit it or discard it. */
 export interface PreparedWrite {
   /** All of it or nothing, at once. Throws `conflict` if what it extends has changed since. */
   commit(): VariableInfo;
   /** What was stored for it is swept. */
   discard(): void;
-}
-
-/** A value as bytes, for as long as it is open: also if it is replaced or deleted meanwhile. */
-export interface OpenValue {
-  readonly info: VariableInfo;
-  /** The bytes from `from` to before `to`. */
-  read(from: number, to: number): Awaitable<Uint8Array>;
-  close(): void;
 }
 
 /**

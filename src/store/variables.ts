@@ -13,23 +13,19 @@ import { asksForPart, readPart, readWhole, type Source } from "./bytes/read-part
 import { receive } from "./bytes/receive.ts";
 import type { Rows, Stored } from "./rows/rows.ts";
 import { StoreState } from "./store-state.ts";
-import { Transfer } from "./transfer.ts";
+import { StoreTransfer } from "./store-transfer.ts";
+import type { Transfer } from "./transfer.ts";
 import type {
-  Awaitable,
-  Change,
   Changes,
-  Glance,
   ListOptions,
-  OpenValue,
   Page,
   PageOptions,
   PreparedWrite,
-  Tombstone,
-  VariableInfo,
   VariableStore,
   Write,
 } from "./variable-store.ts";
-import { whenReady } from "./when-ready.ts";
+import type { OpenValue, Change, Glance, Tombstone, VariableInfo } from "./variable.ts";
+import { type Awaitable, whenReady } from "./when-ready.ts";
 import { Writer } from "./writer.ts";
 
 export interface StoreOptions {
@@ -73,7 +69,7 @@ export class Variables implements VariableStore {
       },
     });
     this.#writer = new Writer(this.#state, options.quotaBytes ?? limits.maxConversationBytes);
-    this.transfer = new Transfer(this.#state, this.#writer);
+    this.transfer = new StoreTransfer(this.#state, this.#writer);
   }
 
   save(write: Write): Awaitable<VariableInfo> {

@@ -1,5 +1,5 @@
 import type { About } from "./bytes/content.ts";
-import type { Visibility } from "./variable-store.ts";
+import type { Visibility } from "./variable.ts";
 
 const order: readonly Visibility[] = ["model", "sealed", "secret"];
 

@@ -1,4 +1,5 @@
-import type { Awaitable } from "./variable-store.ts";
+/** At once where that is possible; a promise where a bucket has to be asked. */
+export type Awaitable<Result> = Result | Promise<Result>;
 
 /** What `use` makes of the value: at once if there is nothing to wait for. */
 export function whenReady<Value, Result>(

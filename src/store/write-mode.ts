@@ -1,11 +1,9 @@
 import { ByrefError } from "../errors.ts";
-import type { VariableInfo, Write } from "./variable-store.ts";
+import type { Write, WriteMode } from "./variable-store.ts";
+import type { VariableInfo } from "./variable.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../value/json.ts";
 import { formatPath, type Path } from "../value/path.ts";
 import { flagged, joinedLabels } from "./value-labels.ts";
-
-/** `new` never touches what is there: it writes `name_000`, `name_001` … */
-export type WriteMode = "replace" | "append" | "merge" | "new";
 
 /**
  * What a variable holds after a write. `append` joins texts and adds elements to an array; `merge` puts

@@ -10,7 +10,8 @@ import type { Row, Stored } from "./rows/rows.ts";
 import type { StoreState } from "./store-state.ts";
 import type { VariableRecord } from "./transfer.ts";
 import { flagged } from "./value-labels.ts";
-import type { VariableInfo, Write } from "./variable-store.ts";
+import type { Write } from "./variable-store.ts";
+import type { VariableInfo } from "./variable.ts";
 import { guarded } from "./visibility.ts";
 import { extending, isExtension, keepingMetadata, sourcesOf } from "./write-mode.ts";
 

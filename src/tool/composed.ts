@@ -1,5 +1,5 @@
 import { UrlTracker } from "../reference/url-tracker.ts";
-import type { Awaitable } from "../store/variable-store.ts";
+import type { Awaitable } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 
 /** Longer texts are not searched: a made one counts as having an unknown URL, a used one as having none. */

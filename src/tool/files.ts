@@ -1,5 +1,5 @@
 import type { ValueLabels } from "../store/value-labels.ts";
-import type { Awaitable } from "../store/variable-store.ts";
+import type { Awaitable } from "../store/when-ready.ts";
 import type { FileContent } from "./variables/file-content.ts";
 
 /** Which call wrote what stands from this character on: made again, it takes the place of that. */

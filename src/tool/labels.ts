@@ -1,5 +1,6 @@
 import { flagged, joinedLabels, type ValueLabels } from "../store/value-labels.ts";
-import type { Variables, Visibility } from "../store/variable-store.ts";
+import type { Variables } from "../store/variable-store.ts";
+import type { Visibility } from "../store/variable.ts";
 import { guardOf } from "../store/visibility.ts";
 import type { Json } from "../value/json.ts";
 import type { Consumed } from "./policy.ts";

@@ -1,5 +1,3 @@
-import type { CallOptions, Prepared } from "./wrapped-tool.ts";
-
 /** Something that takes time: who does it, and nothing of what is said in it. */
 export interface Activity extends Partial<ModelName> {
   readonly kind: "agent" | "model" | "tool";
@@ -36,31 +34,4 @@ export interface Observed extends Observer {
   answers(): void;
   /** It is over; further calls say nothing new. */
   end(outcome?: Outcome): void;
-}
-
-type Prepare<Input> = (input: Input, call: CallOptions) => Promise<Prepared>;
-
-/** The same, and whoever observes the call is told when it runs, or that it is refused. */
-export function observed<Input>(name: string, prepare: Prepare<Input>): Prepare<Input> {
-  return async (input, call) => {
-    const { observer, toolCallId } = call;
-    if (observer === undefined) return prepare(input, call);
-    let running: Observed | undefined;
-    const begin = () => observer.begin({ kind: "tool", name, toolCallId });
-    const inside: Observer = { begin: (activity) => (running ?? observer).begin(activity) };
-    const prepared = await prepare(input, { ...call, observer: inside });
-    if (prepared.kind === "failed") {
-      begin().end({ error: prepared.code });
-      return prepared;
-    }
-    return {
-      ...prepared,
-      run: async () => {
-        running = begin();
-        const run = await prepared.run();
-        running.end({ error: run.kind === "failed" ? run.code : undefined });
-        return run;
-      },
-    };
-  };
 }

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Unresolved } from "../reference/expand.ts";
-import type { Awaitable, Variables } from "../store/variable-store.ts";
+import type { Variables } from "../store/variable-store.ts";
+import type { Awaitable } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";
 import type { CallOptions, Effects, Saved } from "./wrapped-tool.ts";

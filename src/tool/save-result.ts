@@ -3,14 +3,9 @@ import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { Content, valueIn } from "../store/bytes/content.ts";
 import { nameForCall } from "../store/names.ts";
-import type {
-  AutomaticName,
-  Awaitable,
-  VariableInfo,
-  Variables,
-  Write,
-} from "../store/variable-store.ts";
-import { whenReady, whenSettled } from "../store/when-ready.ts";
+import type { AutomaticName, Variables, Write } from "../store/variable-store.ts";
+import type { VariableInfo } from "../store/variable.ts";
+import { type Awaitable, whenReady, whenSettled } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import { type Place, requireReplaced } from "./save-target.ts";
 import { failedWrite, failureFlags, isFailure } from "./sealed-failure.ts";

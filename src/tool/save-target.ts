@@ -8,7 +8,6 @@ import { target } from "../reference/target.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { isObject, type Json } from "../value/json.ts";
 import type { Segment } from "../value/path.ts";
-import type { CallOptions } from "./wrapped-tool.ts";
 
 /** Where a call says that its result is to be saved: a parameter that the runtime takes out again. */
 export const OUTPUT_PATH = "_outputPath";
@@ -47,7 +46,7 @@ export function requireOpen({ places }: SaveTarget, store: Variables, own?: stri
  */
 export function requireReplaced(
   places: readonly Place[] = [],
-  { isPlanned, saveTo }: Pick<CallOptions, "isPlanned" | "saveTo">,
+  { isPlanned, saveTo }: { readonly isPlanned?: true; readonly saveTo?: SaveTarget },
   store: Variables,
 ): void {
   if (isPlanned === true) return;

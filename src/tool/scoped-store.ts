@@ -1,18 +1,14 @@
-import type { Lookup } from "../reference/reference.ts";
+import type { Lookup } from "../reference/lookup.ts";
 import type {
-  Awaitable,
   Changes,
-  Glance,
   ListOptions,
-  OpenValue,
   PreparedWrite,
-  Tombstone,
-  VariableInfo,
   Variables,
   VariableStore,
   Write,
 } from "../store/variable-store.ts";
-import { whenReady } from "../store/when-ready.ts";
+import type { OpenValue, Glance, Tombstone, VariableInfo } from "../store/variable.ts";
+import { type Awaitable, whenReady } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
 import type { Work } from "../value/work.ts";

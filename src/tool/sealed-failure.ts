@@ -1,5 +1,6 @@
 import { codeOf, messageOf } from "../errors.ts";
-import type { Flag, Write } from "../store/variable-store.ts";
+import type { Write } from "../store/variable-store.ts";
+import type { Flag } from "../store/variable.ts";
 import { flagged } from "../store/value-labels.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";

@@ -1,9 +1,10 @@
 import { limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { answerFrom, unknownName, unreadable } from "../reference/lookup-in.ts";
-import { LookupWork } from "../reference/lookup-work.ts";
-import type { Found, Lookup, Missing, Reference } from "../reference/reference.ts";
-import type { Glance, Tombstone, Variables } from "../store/variable-store.ts";
+import { LookupWork, type Found, type Lookup, type Missing } from "../reference/lookup.ts";
+import type { Reference } from "../reference/reference.ts";
+import type { Variables } from "../store/variable-store.ts";
+import type { Glance, Tombstone } from "../store/variable.ts";
 import { whenSettled } from "../store/when-ready.ts";
 import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";

@@ -1,7 +1,8 @@
 import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { Content } from "../store/bytes/content.ts";
-import type { VariableInfo, Write } from "../store/variable-store.ts";
+import type { Write } from "../store/variable-store.ts";
+import type { VariableInfo } from "../store/variable.ts";
 import {
   countOf,
   isJsonArray,

@@ -1,7 +1,7 @@
 import { jsonSchema, type ToolSet } from "ai";
 import { ByrefError, codeOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { Found } from "../reference/reference.ts";
+import type { Found } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { deepFreeze, type Json } from "../value/json.ts";
 import { approvalFor } from "./approval.ts";
@@ -9,7 +9,7 @@ import { Labels } from "./labels.ts";
 import type { NamedTool, PreparedCall, Resolved, WrapOptions } from "./prepared-call.ts";
 import { jsonSchemaOf } from "./json-schema-of.ts";
 import { failed, failedCall, unresolvedCall } from "./failure.ts";
-import { observed } from "./observer.ts";
+import { observed } from "./observed-call.ts";
 import { runTool } from "./run-tool.ts";
 import { saveResult } from "./save-result.ts";
 import {

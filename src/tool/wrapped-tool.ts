@@ -1,7 +1,8 @@
 import type { ModelMessage, ToolSet } from "ai";
 import type { ErrorCode } from "../errors.ts";
-import type { LookupWork } from "../reference/lookup-work.ts";
-import type { Awaitable, VariableInfo } from "../store/variable-store.ts";
+import type { LookupWork } from "../reference/lookup.ts";
+import type { VariableInfo } from "../store/variable.ts";
+import type { Awaitable } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "./labels.ts";
 import type { Observer } from "./observer.ts";

@@ -1,8 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import * as limits from "../limits.ts";
 import { Expander, type ExpansionBudget } from "../reference/expand.ts";
-import type { Lookup } from "../reference/reference.ts";
-import { LookupWork } from "../reference/lookup-work.ts";
+import { type Lookup, LookupWork } from "../reference/lookup.ts";
 import { UrlTracker } from "../reference/url-tracker.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";

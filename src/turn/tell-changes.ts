@@ -1,6 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import * as limits from "../limits.ts";
-import type { Change, VariableStore } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { Change } from "../store/variable.ts";
 
 /**
  * Tells a stream of the store's changes, whoever makes them: `maxTurnChanges` at most. Returns what ends it.

@@ -1,8 +1,8 @@
 import type { ModelMessage, UIMessageChunk } from "ai";
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { LookupWork } from "../reference/lookup-work.ts";
-import type { Awaitable } from "../store/variable-store.ts";
+import { LookupWork } from "../reference/lookup.ts";
+import type { Awaitable } from "../store/when-ready.ts";
 import type { Observer } from "../tool/observer.ts";
 import type {
   Failed,
@@ -13,7 +13,7 @@ import type {
   ToolRun,
 } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
-import type { ToolCall } from "./model/call-model.ts";
+import type { ToolCall } from "./model/model-call-options.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { ApprovalResponse, DecidedCall } from "./waiting-calls.ts";
 

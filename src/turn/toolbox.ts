@@ -1,6 +1,7 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
-import type { Awaitable, VariableStore } from "../store/variable-store.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { Awaitable } from "../store/when-ready.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";

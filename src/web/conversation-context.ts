@@ -1,5 +1,5 @@
 import { createContext, useContext } from "react";
-import type { VariableInfo } from "../store/variable-store.ts";
+import type { VariableInfo } from "../store/variable.ts";
 import type { ConversationEvent } from "../turn/log/event-log.ts";
 import type { Session } from "./session.ts";
 

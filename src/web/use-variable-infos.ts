@@ -1,5 +1,5 @@
 import { useEffect, useState } from "react";
-import type { VariableInfo } from "../store/variable-store.ts";
+import type { VariableInfo } from "../store/variable.ts";
 import type { Session } from "./session.ts";
 
 const READS_AFTER_MS = 120;

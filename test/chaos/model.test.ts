@@ -1,5 +1,5 @@
 import { describe as suite, expect, it } from "vitest";
-import type { VariableInfo } from "../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
 import { ConversationModel } from "./conversation-model.ts";
 import type { Operation, Seen } from "./model.ts";
 import { describe, type Piece, type Value } from "./values.ts";

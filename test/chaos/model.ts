@@ -1,4 +1,4 @@
-import type { Tombstone, VariableInfo } from "../../src/store/variable-store.ts";
+import type { Tombstone, VariableInfo } from "../../src/store/variable.ts";
 import { appended, describe, keyOf, type Piece, type Value } from "./values.ts";
 
 /** What a variable may be, as far as is known from what was acknowledged. */

@@ -1,4 +1,4 @@
-import type { Tombstone, VariableInfo } from "../../src/store/variable-store.ts";
+import type { Tombstone, VariableInfo } from "../../src/store/variable.ts";
 import type { ConversationModel, Look } from "./conversation-model.ts";
 import type { Seen } from "./model.ts";
 import { digestOf } from "./values.ts";

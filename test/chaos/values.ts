@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import * as limits from "../../src/limits.ts";
-import type { Location } from "../../src/store/variable-store.ts";
+import type { Location } from "../../src/store/variable.ts";
 import { Random } from "./random.ts";
 
 /** What one write sends: made anew from its seed whenever it is needed. */

@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { VariableInfo } from "../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
 import type { ConversationModel } from "./conversation-model.ts";
 import type { Timed } from "./model.ts";
 import type { Random } from "./random.ts";

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { VariableInfo, Visibility, Write } from "../../src/store/variable-store.ts";
+import type { Write } from "../../src/store/variable-store.ts";
+import type { VariableInfo, Visibility } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import { encode, streamed } from "./store-content.ts";
 import { expectFailure, MIB, seen } from "./store-fixture.ts";

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import type { Change, Write } from "../../src/store/variable-store.ts";
+import type { Write } from "../../src/store/variable-store.ts";
+import type { Change } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import {
   arrayOfBytes,

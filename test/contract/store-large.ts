@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { VariableInfo } from "../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import {
   arrayOfBytes,

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Change } from "../../src/store/variable-store.ts";
+import type { Change } from "../../src/store/variable.ts";
 import { arrayOfBytes } from "./store-content.ts";
 import { expectFailure } from "./store-fixture.ts";
 import type { Testing } from "./store-testing.ts";

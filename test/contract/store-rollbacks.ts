@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { Change, VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { Change } from "../../src/store/variable.ts";
 import { arrayOfBytes } from "./store-content.ts";
 import { expectFailure, facts, isSame, KIB, MINUTE_MS, seen } from "./store-fixture.ts";
 import { namesOf, START_MS } from "./variable-store-fixture.ts";

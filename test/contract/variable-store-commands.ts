@@ -2,13 +2,8 @@ import type fc from "fast-check";
 import { expect } from "vitest";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { summaryOf } from "../../src/store/summary.ts";
-import type {
-  Change,
-  Changes,
-  ListOptions,
-  VariableStore,
-  Write,
-} from "../../src/store/variable-store.ts";
+import type { Changes, ListOptions, VariableStore, Write } from "../../src/store/variable-store.ts";
+import type { Change } from "../../src/store/variable.ts";
 import type { Path } from "../../src/value/path.ts";
 import { expectCode, iso, namesOf } from "./variable-store-fixture.ts";
 import type { Entry, Model } from "./variable-store-model.ts";

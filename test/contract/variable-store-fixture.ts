@@ -1,6 +1,7 @@
 import { expect } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { VariableInfo, VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 
 /** The store of the test that runs, and its clock. */

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { VariableInfo } from "../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { Path } from "../../src/value/path.ts";
 import { iso } from "./variable-store-fixture.ts";

@@ -1,10 +1,6 @@
 import * as limits from "../../src/limits.ts";
-import type {
-  Changes,
-  EvictionReason,
-  Tombstone,
-  Visibility,
-} from "../../src/store/variable-store.ts";
+import type { Changes } from "../../src/store/variable-store.ts";
+import type { EvictionReason, Tombstone, Visibility } from "../../src/store/variable.ts";
 import { iso, START_MS } from "./variable-store-fixture.ts";
 import {
   extended,

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { WriteMode } from "../../src/store/write-mode.ts";
+import type { WriteMode } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
 import { expectCode, type Fixture, namesOf, observe } from "./variable-store-fixture.ts";
 

@@ -1,5 +1,6 @@
 import { Holds } from "../../src/store/holds.ts";
-import type { Change, VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { Change } from "../../src/store/variable.ts";
 
 /**
  * Keeps nothing in memory from one call to the next, as an object that hibernates between them: it writes

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import type { VariableInfo } from "../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
 import {
   ask,
   call,

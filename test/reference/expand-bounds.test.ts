@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Expander, type Unresolved } from "../../src/reference/expand.ts";
-import type { Lookup } from "../../src/reference/reference.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
 
 /** The text, expanded, and the codes of what stays as written. */
 function expand(text: string, lookup: Lookup) {

@@ -3,7 +3,8 @@ import * as limits from "../../src/limits.ts";
 import { Expander, type ExpandOptions, type Unresolved } from "../../src/reference/expand.ts";
 import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import type { Found, Lookup, Missing, Reference } from "../../src/reference/reference.ts";
+import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
+import type { Reference } from "../../src/reference/reference.ts";
 import { streamed } from "../support/streamed.ts";
 
 const variables = { temp: 72, temperature: 20.5, weather: { city: "New York" }, ids: ["u1", "u2"] };

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Expander } from "../../src/reference/expand.ts";
 import { inertText } from "../../src/reference/inert-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import type { Lookup } from "../../src/reference/reference.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
 import { interpolate } from "../../src/reference/resolve.ts";
 import type { Json } from "../../src/value/json.ts";
 import { renderers, urlsOf } from "../support/markdown-renderers.ts";

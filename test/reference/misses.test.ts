@@ -3,7 +3,7 @@ import * as limits from "../../src/limits.ts";
 import { Expander, type Unresolved } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { nearest } from "../../src/reference/near.ts";
-import type { Lookup } from "../../src/reference/reference.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
 import { interpolate, resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import type { Found, Lookup, Missing } from "../../src/reference/reference.ts";
+import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
 import {
   describe as described,
   interpolate,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Expander, type ExpandOptions } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import type { Lookup } from "../../src/reference/reference.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
 import { resolveReferences, type ResolveOptions } from "../../src/reference/resolve.ts";
 import type { Json } from "../../src/value/json.ts";
 import { formatPath, type Path } from "../../src/value/path.ts";

@@ -4,7 +4,7 @@ import { parseJson } from "../../src/edge/http/read-body.ts";
 import { Expander } from "../../src/reference/expand.ts";
 import { interpolate, resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { WriteMode } from "../../src/store/write-mode.ts";
+import type { WriteMode } from "../../src/store/variable-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
 import type { Json } from "../../src/value/json.ts";

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import type { Lookup, Reference } from "../../src/reference/reference.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
+import type { Reference } from "../../src/reference/reference.ts";
 import { resolveReferences, type ResolveOptions } from "../../src/reference/resolve.ts";
 import { deepFreeze, type Json } from "../../src/value/json.ts";
 

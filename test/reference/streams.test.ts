@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { expandText } from "../../src/reference/expand-text.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import type { Lookup } from "../../src/reference/reference.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
 import { streamed } from "../support/streamed.ts";
 
 const size = limits.maxSliceChars;

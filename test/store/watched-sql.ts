@@ -7,7 +7,8 @@ import {
   type SqlRow,
   type SqlValue,
 } from "../../src/store/rows/sql.ts";
-import type { Awaitable, VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { Awaitable } from "../../src/store/when-ready.ts";
 import { NodeSql } from "../support/node-sql.ts";
 
 /** Fails before the statement after the next `statementsLeft`, once; counts what it hands out. */

@@ -4,7 +4,7 @@ import type { UIMessage, UIMessageChunk } from "ai";
 import { expect } from "vitest";
 import { type ErrorCode, errorCodes } from "../../src/errors.ts";
 import worker from "../../src/index.ts";
-import type { VariableInfo } from "../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 import { figure } from "./scorecard.ts";
 

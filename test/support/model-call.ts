@@ -3,11 +3,8 @@ import type { LanguageModel, LanguageModelUsage, ModelMessage, ToolSet, UIMessag
 import { addLanguageModelUsage } from "ai/internal";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SavingsCounter } from "../../src/turn/spend/savings.ts";
-import {
-  callModel,
-  type CallModelOptions,
-  type CallModelResult,
-} from "../../src/turn/model/call-model.ts";
+import { callModel } from "../../src/turn/model/call-model.ts";
+import type { CallModelOptions, CallModelResult } from "../../src/turn/model/model-call-options.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
 
 export interface CallOptions extends Partial<

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { AppEnv } from "../../src/edge/app.ts";
+import type { AppEnv } from "../../src/edge/app-env.ts";
 import { conversationOf } from "../../src/edge/conversation-of.ts";
 
 /** The name that the object of a tenant's conversation is asked for by. */

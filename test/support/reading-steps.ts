@@ -3,7 +3,8 @@ import { dollar } from "../../src/reference/dollar.ts";
 import { Expander } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { mustache } from "../../src/reference/mustache.ts";
-import type { Lookup, Syntax } from "../../src/reference/reference.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
+import type { Syntax } from "../../src/reference/reference.ts";
 
 /** What reading a text costs, in steps that do not depend on the machine. */
 export interface Steps {

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { VariableInfo } from "../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../src/store/variable.ts";
 import { type Call, call, json } from "./edge.ts";
 
 /** A line of an export. */

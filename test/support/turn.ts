@@ -14,7 +14,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { capabilityTags } from "../../src/turn/model/capability-tags.ts";
 import { History, type StoredMessage } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
-import type { LeaseOffice } from "../../src/turn/spend/lease.ts";
+import type { LeaseOffice } from "../../src/turn/spend/lease-office.ts";
 import { resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
 import type { SpendLimits } from "../../src/turn/spend/spend.ts";
 import type { Facilities } from "../../src/turn/toolbox.ts";

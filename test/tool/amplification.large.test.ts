@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ByrefError, codeOf } from "../../src/errors.ts";
 import * as limits from "../../src/limits.ts";
 import { Expander } from "../../src/reference/expand.ts";
-import { LookupWork } from "../../src/reference/lookup-work.ts";
+import { LookupWork } from "../../src/reference/lookup.ts";
 import { interpolate } from "../../src/reference/resolve.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { RuntimeTool } from "../../src/tool/runtime-tool.ts";

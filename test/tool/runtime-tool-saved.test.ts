@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { Visibility } from "../../src/store/variable-store.ts";
+import type { Visibility } from "../../src/store/variable.ts";
 import { runtimeTool } from "../../src/tool/runtime-tool.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { Taint } from "../../src/tool/taint.ts";

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import type { LeaseOffice } from "../../turn/spend/lease.ts";
+import type { LeaseOffice } from "../../turn/spend/lease-office.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import type { SpendLimits, TenantLimits } from "../../turn/spend/spend.ts";
 import type { ObjectContext } from "../conversation-name.ts";

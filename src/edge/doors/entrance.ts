@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from "hono";
-import type { AppEnv } from "../app.ts";
+import type { AppEnv } from "../app-env.ts";
 import { type Door, localDoor, tenantAt, unauthorized } from "./doors.ts";
 import { limitRate } from "./rate-limit.ts";
 import { type Settings, settingsOf } from "../settings.ts";

@@ -5,7 +5,7 @@ import { requireJson } from "../../value/require-json.ts";
 import { clip } from "../../value/characters.ts";
 import { parsedJson, type Json } from "../../value/json.ts";
 import { type MediaType, parseMediaType } from "../../value/media-type.ts";
-import type { AppEnv } from "../app.ts";
+import type { AppEnv } from "../app-env.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
 import { type Holding, LastMessage } from "./last-message.ts";
 import { requireMessageSize } from "./message-size.ts";

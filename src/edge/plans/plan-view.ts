@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import type * as z from "zod";
-import type { Lookup } from "../../reference/reference.ts";
+import type { Lookup } from "../../reference/lookup.ts";
 import { resolveReferences } from "../../reference/resolve.ts";
 import type { Plan, PlanCall } from "../../plan/plan.ts";
 import { resultOf, resultParts } from "../../turn/plans/run-result.ts";

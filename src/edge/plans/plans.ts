@@ -1,3 +1,5 @@
+import type { FrontEnd } from "../../plan/front-end.ts";
+import type { Hono } from "hono";
 import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { requireInput } from "../../plan/plan-input.ts";
@@ -20,7 +22,9 @@ import { type PlanDesk, proposePlanTool } from "../../turn/plans/propose-plan-to
 import type { Agent } from "../../turn/agent.ts";
 import type { Facilities } from "../../turn/toolbox.ts";
 import { chooseAgent, chooseAgentOrStandIn, type AgentSetup } from "../turns/chosen-agent.ts";
+import type { AppEnv } from "../app-env.ts";
 import type { ConversationData } from "../conversation-data.ts";
+import type { Described } from "../openapi/document.ts";
 import type { Deletion } from "../deletion.ts";
 import { decidedGates, nothingWaits, runFor, waitingRuns } from "./gate-decisions.ts";
 import type { TurnQueue, QueuedTurn } from "../turns/turn-queue.ts";
@@ -31,6 +35,17 @@ import type { ProposalRequest, RunRequest } from "./plan-requests.ts";
 import type { TurnRequest } from "../turns/turn-request.ts";
 import type { Settings } from "../settings.ts";
 import { respond } from "../turns/turn-response.ts";
+
+/** What a runtime with plans carries. */
+export interface PlanSupport {
+  readonly frontEnds: readonly FrontEnd[];
+  /** When a conversation wakes. */
+  readonly endRuns: (data: ConversationData) => void;
+  /** Those of one conversation. */
+  open(options: PlansOptions): Plans;
+  routes(): Hono<AppEnv>;
+  readonly api: Described;
+}
 
 export interface PlansOptions {
   readonly agentSetup: AgentSetup;

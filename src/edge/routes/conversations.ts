@@ -2,7 +2,7 @@ import type { HonoRequest } from "hono";
 import { Hono } from "hono/tiny";
 import * as z from "zod";
 import * as limits from "../../limits.ts";
-import type { AppEnv } from "../app.ts";
+import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { pageSize, parse, wholeNumberIn } from "../http/parse.ts";
 import { passedOn } from "../http/passed-on.ts";

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { AppEnv } from "../app.ts";
+import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { passedOn } from "../http/passed-on.ts";
 import { traceHeaders } from "../telemetry/trace-parent.ts";

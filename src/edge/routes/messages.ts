@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
-import type { AppEnv } from "../app.ts";
+import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { requireId } from "../conversation-id.ts";
 import { boundedJson } from "../http/message-size.ts";

@@ -3,7 +3,7 @@ import { Hono } from "hono/tiny";
 import * as z from "zod";
 import type { FrontEnd } from "../../plan/front-end.ts";
 import { anyJson } from "../../tool/any-json.ts";
-import type { AppEnv } from "../app.ts";
+import type { AppEnv } from "../app-env.ts";
 import {
   mediaTypeOf,
   parseJson,

@@ -1,6 +1,6 @@
 import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
-import type { AppEnv } from "../app.ts";
+import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { isAllowedOrigin } from "../doors/doors.ts";
 import { type Settings, settingsOf } from "../settings.ts";

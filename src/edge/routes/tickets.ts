@@ -1,7 +1,7 @@
 import { Hono } from "hono/tiny";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import type { AppEnv } from "../app.ts";
+import type { AppEnv } from "../app-env.ts";
 import { readJson } from "../http/read-body.ts";
 import { requireId } from "../conversation-id.ts";
 import { parse } from "../http/parse.ts";

@@ -3,7 +3,7 @@ import { Hono } from "hono/tiny";
 import * as z from "zod";
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { AppEnv } from "../app.ts";
+import type { AppEnv } from "../app-env.ts";
 import { conversationOf, importOf, type RemoteConversation } from "../conversation-of.ts";
 import { passedOn } from "../http/passed-on.ts";
 import { readJson } from "../http/read-body.ts";

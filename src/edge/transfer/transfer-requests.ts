@@ -1,3 +1,6 @@
+import type { Hono } from "hono/tiny";
+import type { AppEnv } from "../app-env.ts";
+import type { Described } from "../openapi/document.ts";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { hasSchema, migrate } from "../../store/rows/migrations.ts";
@@ -8,6 +11,13 @@ import { exportOf } from "./export.ts";
 import { importInto } from "./import.ts";
 import { type TransferFiles, transferFilesOf } from "./transfer-files.ts";
 import { badImport, streamOf, TransferReader } from "./transfer-lines.ts";
+
+/** What lets conversations be moved: what the Worker serves, and what a conversation does. */
+export interface Transfers {
+  routes(): Hono<AppEnv>;
+  readonly api: Described;
+  requests(options: TransferOptions): TransferRequests;
+}
 
 export interface TransferOptions {
   readonly env: Cloudflare.Env;

@@ -1,8 +1,8 @@
 import type { UIMessageChunk } from "ai";
 import { codeIn } from "../../errors.ts";
-import type { EvictionReason, VariableInfo } from "../../store/variable-store.ts";
+import type { EvictionReason, VariableInfo } from "../../store/variable.ts";
 import { type EventLog, eventVariable, type NewEvent } from "../../turn/log/event-log.ts";
-import type { ToolCall } from "../../turn/model/call-model.ts";
+import type { ToolCall } from "../../turn/model/model-call-options.ts";
 import type { Frame } from "../../turn/log/turn-log.ts";
 
 /** Notes in the log which tools a turn calls and what comes of it, from the chunks that it emits. */

@@ -3,7 +3,7 @@ import { ByrefError } from "../../errors.ts";
 import { TurnLog } from "../../turn/log/turn-log.ts";
 import { Queue } from "../../turn/queue.ts";
 import { type Cost, costSince } from "../../turn/spend/cost.ts";
-import type { LeaseOffice } from "../../turn/spend/lease.ts";
+import type { LeaseOffice } from "../../turn/spend/lease-office.ts";
 import type { SpendLimits } from "../../turn/spend/spend.ts";
 import type { Facilities } from "../../turn/toolbox.ts";
 import type { ConversationData } from "../conversation-data.ts";

@@ -1,5 +1,5 @@
 import { UI_MESSAGE_STREAM_HEADERS } from "ai";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { TurnResult } from "../../turn/turn.ts";
 import { problemOf } from "../http/problem.ts";
 import { messageStream, textStream } from "../http/frame-stream.ts";

@@ -1,4 +1,4 @@
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Conditions } from "../http/conditions.ts";
 
 /**

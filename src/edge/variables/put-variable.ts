@@ -1,14 +1,9 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
-import type {
-  PreparedWrite,
-  VariableInfo,
-  VariableStore,
-  Visibility,
-  Write,
-} from "../../store/variable-store.ts";
-import { isExtension, type WriteMode } from "../../store/write-mode.ts";
+import type { PreparedWrite, VariableStore, Write, WriteMode } from "../../store/variable-store.ts";
+import type { VariableInfo, Visibility } from "../../store/variable.ts";
+import { isExtension } from "../../store/write-mode.ts";
 import { conditionsIn, requireConditions } from "../http/conditions.ts";
 import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
 import { wholeNumberIn } from "../http/parse.ts";

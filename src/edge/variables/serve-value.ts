@@ -10,7 +10,8 @@ import {
   RECORDS_TYPE,
   TEXT_TYPE,
 } from "../../store/bytes/content.ts";
-import type { OpenValue, VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import type { OpenValue, VariableInfo } from "../../store/variable.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
 import { isJsonArray, type Json } from "../../value/json.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 import { formatPath, type Path } from "../../value/path.ts";

@@ -1,4 +1,5 @@
-import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { Deletion } from "../deletion.ts";
 import { putVariable } from "./put-variable.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { interpolate, problemFrom } from "../../reference/resolve.ts";
 import { requireName } from "../../store/names.ts";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { fits, startWithin } from "../../tool/variables/bounded-output.ts";
 import { deleteVariable } from "../../tool/variables/delete-variable.ts";
 import {

@@ -1,6 +1,7 @@
 import { ByrefError, limitExceeded, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { Found, Missing, Reference } from "../../reference/reference.ts";
+import type { Found, Missing } from "../../reference/lookup.ts";
+import type { Reference } from "../../reference/reference.ts";
 import { describe, problemFrom } from "../../reference/resolve.ts";
 import { parsedJson, type Json } from "../../value/json.ts";
 import { formatPath, readPath } from "../../value/path.ts";

@@ -1,6 +1,7 @@
-import { LookupWork } from "../../reference/lookup-work.ts";
+import { LookupWork } from "../../reference/lookup.ts";
 import type { Reference } from "../../reference/reference.ts";
-import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { type ValueLabels, joinedLabels } from "../../store/value-labels.ts";
 import type { Files } from "../../tool/files.ts";
 import { Labels } from "../../tool/labels.ts";

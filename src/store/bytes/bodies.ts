@@ -4,7 +4,7 @@ import type { Blobs, BlobUpload } from "./blobs.ts";
 import type { Chunks } from "./chunks.ts";
 import { type Body, Content, isStored, type StoredBody } from "./content.ts";
 import type { Rows } from "../rows/rows.ts";
-import type { Awaitable } from "../variable-store.ts";
+import type { Awaitable } from "../when-ready.ts";
 
 /** The bucket, if one is bound, and what every key of this conversation starts with. */
 export interface Bucket {

@@ -16,7 +16,7 @@ import { previewOf } from "../../value/preview.ts";
 import { requireJson } from "../../value/require-json.ts";
 import { shapeOf } from "../../value/shape.ts";
 import { byteLength, decodeUtf8 } from "../../value/utf8.ts";
-import type { VariableInfo } from "../variable-store.ts";
+import type { VariableInfo } from "../variable.ts";
 
 export const JSON_TYPE = "application/json";
 export const TEXT_TYPE = "text/plain";

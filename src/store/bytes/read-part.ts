@@ -17,8 +17,7 @@ import {
 import { formatOf } from "./content.ts";
 import type { Work } from "../../value/work.ts";
 import type { Stored } from "../rows/rows.ts";
-import type { Awaitable } from "../variable-store.ts";
-import { whenReady } from "../when-ready.ts";
+import { type Awaitable, whenReady } from "../when-ready.ts";
 
 /** A stored value and a way to its bytes. */
 export interface Source {

@@ -1,4 +1,4 @@
-import type { Flag, VariableInfo, Visibility } from "../variable-store.ts";
+import type { Flag, VariableInfo, Visibility } from "../variable.ts";
 
 /** What is known of a variable to find it, to order it and to evict it. */
 export interface Entry {

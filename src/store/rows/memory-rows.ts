@@ -6,7 +6,7 @@ import { MemoryChunks } from "../bytes/chunks.ts";
 import { MemoryGarbage } from "../bytes/garbage.ts";
 import type { Row, Rows, Stored } from "./rows.ts";
 import { Undo, UndoableMap } from "./undo.ts";
-import type { Tombstone, VariableInfo } from "../variable-store.ts";
+import type { Tombstone, VariableInfo } from "../variable.ts";
 
 /** Variables in this process's memory, gone with it. */
 export class MemoryRows implements Rows {

@@ -3,7 +3,7 @@ import type { Chunks } from "../bytes/chunks.ts";
 import type { Body } from "../bytes/content.ts";
 import type { Entry, Lookups } from "./entry.ts";
 import type { Garbage } from "../bytes/garbage.ts";
-import type { Tombstone, VariableInfo } from "../variable-store.ts";
+import type { Tombstone, VariableInfo } from "../variable.ts";
 
 /** Where a value is and how it is read. */
 export interface Stored {

@@ -1,7 +1,7 @@
 import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./entry.ts";
 import { firstRow, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
 import { visibilityIn } from "../value-labels.ts";
-import type { VariableInfo } from "../variable-store.ts";
+import type { VariableInfo } from "../variable.ts";
 
 /** What an `Entry` is made of, in the order of `EntryValues`. */
 export const ENTRY_COLUMNS = `name, seq, version, type, bytes, chars, created_at, accessed_at, expires_at, pinned,

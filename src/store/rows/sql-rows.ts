@@ -21,7 +21,7 @@ import {
 } from "./sql.ts";
 import { visibilityIn, visibilityText } from "../value-labels.ts";
 import { ENTRY_COLUMNS, SqlLookups } from "./sql-lookups.ts";
-import type { Location, Tombstone, VariableInfo } from "../variable-store.ts";
+import type { Location, Tombstone, VariableInfo } from "../variable.ts";
 
 const INFO_COLUMNS = `${ENTRY_COLUMNS}, updated_at, count, media_type, location, sources,
   trusted, shape, preview, description, tool_call_id, metadata_version`;

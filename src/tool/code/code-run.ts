@@ -1,6 +1,6 @@
 import { ByrefError, codeOf, limitExceeded, messageOf, publicMessageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { Awaitable } from "../../store/variable-store.ts";
+import type { Awaitable } from "../../store/when-ready.ts";
 import { clip } from "../../value/characters.ts";
 import { isObject, type Json, parsedJson } from "../../value/json.ts";
 import { UrlSources } from "../composed.ts";

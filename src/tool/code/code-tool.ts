@@ -2,15 +2,10 @@ import * as z from "zod";
 import { ByrefError, codeOf, limitExceeded, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
-import type {
-  AutomaticName,
-  Awaitable,
-  VariableInfo,
-  Variables,
-  Write,
-} from "../../store/variable-store.ts";
+import type { AutomaticName, Variables, Write } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
+import { type Awaitable, whenSettled } from "../../store/when-ready.ts";
 import { clip } from "../../value/characters.ts";
-import { whenSettled } from "../../store/when-ready.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
 import { parseResult, readInputs, requireInputs } from "./code-inputs.ts";

@@ -2,7 +2,8 @@ import * as z from "zod";
 import { ByrefError, limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { problemFrom } from "../../reference/resolve.ts";
-import type { VariableInfo, Variables } from "../../store/variable-store.ts";
+import type { Variables } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Json } from "../../value/json.ts";
 import {
   type FileContent,

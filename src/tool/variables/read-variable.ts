@@ -1,7 +1,7 @@
 import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, countOf, isJsonObject, type Json, typeOfJson } from "../../value/json.ts";
 import { formatPath, type Path } from "../../value/path.ts";

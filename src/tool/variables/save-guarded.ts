@@ -1,5 +1,6 @@
 import { ByrefError, codeOf } from "../../errors.ts";
-import type { VariableInfo, Write } from "../../store/variable-store.ts";
+import type { Write } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { guardOf } from "../../store/visibility.ts";
 import { isExtension } from "../../store/write-mode.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";

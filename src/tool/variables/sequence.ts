@@ -1,7 +1,9 @@
 import { codeOf } from "../../errors.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/resolve.ts";
-import type { Awaitable, VariableInfo, Variables } from "../../store/variable-store.ts";
+import type { Variables } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
+import type { Awaitable } from "../../store/when-ready.ts";
 import { codePointCount, sliceCodePoints } from "../../value/characters.ts";
 import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { type Bounds, type Path, readPath, type Segment, sliceBounds } from "../../value/path.ts";

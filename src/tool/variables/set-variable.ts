@@ -1,6 +1,7 @@
 import * as z from "zod";
 import * as limits from "../../limits.ts";
-import type { VariableInfo, Write } from "../../store/variable-store.ts";
+import type { Write } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { isComposed } from "../composed.ts";

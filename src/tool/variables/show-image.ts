@@ -1,5 +1,6 @@
 import * as limits from "../../limits.ts";
-import type { VariableInfo, Variables } from "../../store/variable-store.ts";
+import type { Variables } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Json, JsonObject } from "../../value/json.ts";
 import type { ModelOutput } from "../runtime-tool.ts";
 import { toBase64 } from "../../value/base64.ts";

@@ -1,9 +1,10 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { matchName, matchPath, parsePath } from "../../reference/grammar.ts";
-import type { Missing } from "../../reference/reference.ts";
+import type { Missing } from "../../reference/lookup.ts";
 import { problemFrom } from "../../reference/resolve.ts";
-import type { VariableInfo, Variables } from "../../store/variable-store.ts";
+import type { Variables } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { formatPath, type Path } from "../../value/path.ts";
 import { lookupInStore } from "../store-lookup.ts";
 

@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { firstRow, numberIn, type Sql, type SqlRow, textIn } from "../../store/rows/sql.ts";
-import type { Change, EvictionReason, VariableInfo } from "../../store/variable-store.ts";
+import type { Change, EvictionReason, VariableInfo } from "../../store/variable.ts";
 
 /** What happened in a conversation: names, sizes, tools, times; never a value. */
 export interface ConversationEvent {

@@ -6,7 +6,7 @@ import type { Json } from "../../value/json.ts";
 import type { ModelCall } from "./prepare-model-call.ts";
 import { fileChunk, plainChunk, ToolChunks } from "./model-chunks.ts";
 import { BrokenOff } from "./model-failure.ts";
-import type { CallModelOptions, CallModelResult, ToolCall } from "./call-model.ts";
+import type { CallModelOptions, CallModelResult, ToolCall } from "./model-call-options.ts";
 import { Watchdog } from "./watchdog.ts";
 
 type Part = LanguageModelV4StreamPart;

@@ -1,7 +1,8 @@
 import * as limits from "../../limits.ts";
 import type { Plan, PlanOutput } from "../../plan/plan.ts";
 import { nameInRun } from "../../plan/run-names.ts";
-import type { VariableInfo, VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { isJsonObject, type Json } from "../../value/json.ts";
 import { byteLength } from "../../value/utf8.ts";
 

@@ -1,5 +1,5 @@
 import { ByrefError } from "../../errors.ts";
-import type { Awaitable } from "../../store/variable-store.ts";
+import type { Awaitable } from "../../store/when-ready.ts";
 
 /** What costs money or does harm when it runs away. */
 export interface Spent {

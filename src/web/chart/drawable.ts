@@ -1,4 +1,4 @@
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 
 /** A field of numbers; some records may lack it. */
 const NUMBERS = /: (?:null \| )?number(?: \| null)?(?:,|$)/;

@@ -1,5 +1,5 @@
 import { useId, useState } from "react";
-import type { ToolPart } from "./tool-card.tsx";
+import type { ToolPart } from "./tool-part.ts";
 
 export type Decide = (decision: {
   readonly id: string;

@@ -1,5 +1,5 @@
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { isDrawable } from "../chart/drawable.ts";
 import { useConversation } from "../conversation-context.ts";
 import type { Span } from "../references/align.ts";

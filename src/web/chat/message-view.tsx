@@ -5,7 +5,8 @@ import { Icon, type IconName } from "../icon.tsx";
 import { figure, titleFor } from "../words.ts";
 import { AnswerText } from "./answer-text.tsx";
 import type { Decide } from "./approval-form.tsx";
-import { isToolPart, ToolCard } from "./tool-card.tsx";
+import { ToolCard } from "./tool-card.tsx";
+import { isToolPart } from "./tool-part.ts";
 import { textsOf } from "./use-written.ts";
 import "./message-view.css";
 

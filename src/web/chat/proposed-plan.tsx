@@ -2,7 +2,7 @@ import { useConversation } from "../conversation-context.ts";
 import { planName } from "../plans/call-state.ts";
 import { Icon } from "../icon.tsx";
 import { plural } from "../words.ts";
-import type { ToolPart } from "./tool-card.tsx";
+import type { ToolPart } from "./tool-part.ts";
 
 /** The tool whose calls are plans. */
 export const PROPOSE_PLAN = "propose_plan";

@@ -1,4 +1,5 @@
-import { getToolName, isToolUIPart, type UIMessage } from "ai";
+import type { ToolPart } from "./tool-part.ts";
+import { getToolName } from "ai";
 import { type ReactNode, useEffect, useId, useState } from "react";
 import type { Json } from "../../references.ts";
 import { useConversation } from "../conversation-context.ts";
@@ -11,12 +12,6 @@ import { Highlighted } from "./highlighted.tsx";
 import { PlanLine, PlanLink, PROPOSE_PLAN } from "./proposed-plan.tsx";
 import { ToolInput } from "./tool-input.tsx";
 import "./tool-card.css";
-
-export type ToolPart = Extract<UIMessage["parts"][number], { toolCallId: string }>;
-
-export function isToolPart(part: UIMessage["parts"][number]): part is ToolPart {
-  return isToolUIPart(part);
-}
 
 interface ToolCardProps {
   readonly part: ToolPart;

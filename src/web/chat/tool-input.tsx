@@ -4,7 +4,7 @@ import { useConversation } from "../conversation-context.ts";
 import { type Received, received } from "../references/received.ts";
 import { figure, messageOf } from "../words.ts";
 import { Highlighted } from "./highlighted.tsx";
-import type { ToolPart } from "./tool-card.tsx";
+import type { ToolPart } from "./tool-part.ts";
 
 interface ToolInputProps {
   readonly input: Json | undefined;

@@ -1,5 +1,5 @@
 import { formatPath, type Json, type Lookup, resolveReferences } from "../../references.ts";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { messageOf } from "../words.ts";
 import type { Session } from "../session.ts";
 

@@ -1,6 +1,6 @@
 import type { UIMessage } from "ai";
 import { useEffect, useRef } from "react";
-import { isToolPart } from "../chat/tool-card.tsx";
+import { isToolPart } from "../chat/tool-part.ts";
 import type { Chatting } from "../chat/use-chatting.ts";
 import type { Events } from "../events/use-events.ts";
 

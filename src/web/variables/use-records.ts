@@ -1,5 +1,5 @@
 import { useCallback, useMemo, useRef, useState } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Json } from "../../value/json.ts";
 import type { Session } from "../session.ts";
 import { type Column, columnsOf, type Row } from "./records.ts";

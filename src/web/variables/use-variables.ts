@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Session } from "../session.ts";
 import { type Loaded, useLoaded } from "./use-loaded.ts";
 

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { ClientError } from "../../client.ts";
 import type { Session } from "../session.ts";
 import { Problem } from "./problem.tsx";

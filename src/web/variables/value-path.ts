@@ -1,4 +1,4 @@
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 
 /** Where the server has a variable's value. */
 export function pathOf(conversation: string, name: string): string {

@@ -1,5 +1,5 @@
 import { lazy, Suspense, useEffect, useState } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Json } from "../../value/json.ts";
 import { Segments } from "../segments.tsx";
 import type { Session } from "../session.ts";

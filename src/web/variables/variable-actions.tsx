@@ -1,12 +1,13 @@
 import type { ReactNode } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Session } from "../session.ts";
 import { Confirm } from "../shell/confirm.tsx";
 import { Icon, type IconName } from "../icon.tsx";
 import { Problem } from "./problem.tsx";
 import { useAttempt } from "./use-attempt.ts";
 import { fileName, pathOf } from "./value-path.ts";
-import type { Doing } from "./variable-view.tsx";
+
+export type Doing = "view" | "edit" | "settings" | "delete";
 
 interface VariableActionsProps {
   readonly session: Session;

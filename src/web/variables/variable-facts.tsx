@@ -1,4 +1,4 @@
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { useNow } from "./use-now.ts";
 import { Labels, LifeBar } from "./variable-list.tsx";
 import { bytesInWords } from "../words.ts";

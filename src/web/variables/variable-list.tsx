@@ -1,5 +1,5 @@
 import type { KeyboardEvent } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { Icon } from "../icon.tsx";
 import { useNow } from "./use-now.ts";
 import { useLeaving } from "./use-variables.ts";

@@ -1,5 +1,5 @@
 import { type FormEvent, useState } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Session } from "../session.ts";
 import { Problem } from "./problem.tsx";
 import { problemWords } from "./problem-words.ts";

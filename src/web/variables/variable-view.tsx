@@ -1,12 +1,12 @@
 import { useState } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
 import { codeOf, problemWords } from "./problem-words.ts";
 import { useLoaded } from "./use-loaded.ts";
 import { ValueEditor, whyNotEdited } from "./value-editor.tsx";
 import { ValueView } from "./value-view.tsx";
-import { VariableActions } from "./variable-actions.tsx";
+import { type Doing, VariableActions } from "./variable-actions.tsx";
 import { VariableFacts } from "./variable-facts.tsx";
 import { VariableName } from "./variable-list.tsx";
 import { VariableSettings } from "./variable-settings.tsx";
@@ -75,8 +75,6 @@ interface VariableBodyProps {
   readonly onChange: () => void;
   readonly onClose: () => void;
 }
-
-export type Doing = "view" | "edit" | "settings" | "delete";
 
 function VariableBody({ session, info, onChange, onClose }: VariableBodyProps) {
   const [doing, setDoing] = useState<Doing>("view");

@@ -1,5 +1,5 @@
 import { type DragEvent, useRef, useState } from "react";
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
 import { Problem } from "./problem.tsx";

@@ -1,4 +1,4 @@
-import type { VariableInfo } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { plural } from "../words.ts";
 
 const COUNTED: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 import { describe, expect, it, vi } from "vitest";
-import type { VariableInfo } from "../../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
 import {
   ask,
   call,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { VariableInfo } from "../../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
 import { ask, call, get, json, newId, problemIn } from "../../support/edge.ts";
 import { bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 

@@ -1,6 +1,6 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { VariableInfo, Visibility } from "../../../src/store/variable-store.ts";
+import type { VariableInfo, Visibility } from "../../../src/store/variable.ts";
 import { call, get, json, namesIn, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { leaksIn, SECRET, watchConsole } from "../../support/leaks.ts";
 import { runAlarm } from "../../support/storage.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import type { VariableInfo } from "../../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
 import { call, get, json, namesIn, newId, problemIn, put } from "../../support/edge.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 

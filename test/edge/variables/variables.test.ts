@@ -1,7 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
 import * as limits from "../../../src/limits.ts";
-import type { VariableInfo } from "../../../src/store/variable-store.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 
 // Megabytes take their time on a busy machine.

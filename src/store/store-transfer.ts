@@ -1,0 +1,62 @@
+import { type Content, isStored } from "./bytes/content.ts";
+import { requireName } from "./names.ts";
+import type { StoreState } from "./store-state.ts";
+import type { Departure, NameRecords, Transfer, VariableRecord } from "./transfer.ts";
+import type { VariableInfo } from "./variable.ts";
+import type { Writer } from "./writer.ts";
+
+export class StoreTransfer implements Transfer {
+  readonly #state: StoreState;
+  readonly #writer: Writer;
+
+  constructor(state: StoreState, writer: Writer) {
+    this.#state = state;
+    this.#writer = writer;
+  }
+
+  names(): readonly string[] {
+    const { catalog } = this.#state;
+    return catalog.values().flatMap(({ name }) => this.#state.alive(name)?.name ?? []);
+  }
+
+  nameRecords(): NameRecords {
+    const { tombstones, numbers } = this.#state;
+    return { tombstones: [...tombstones.values()], numbers: numbers.toJSON() };
+  }
+
+  open(name: string): Departure | undefined {
+    const entry = this.#state.alive(name);
+    if (entry === undefined) return undefined;
+    const opened = this.#state.open(entry);
+    if (opened === undefined) return undefined;
+    const { run, inputDigest } = entry;
+    return {
+      ...opened,
+      ...(run === undefined ? {} : { run }),
+      ...(inputDigest === undefined ? {} : { inputDigest }),
+    };
+  }
+
+  async restore(record: VariableRecord, content: Content): Promise<VariableInfo> {
+    const { bodies } = this.#state;
+    let kept = content;
+    try {
+      requireName(record.info.name);
+      if (bodies.belongsInBucket(content)) kept = await bodies.toBucket(content);
+      return this.#state.atomically(() => this.#writer.restore(record, kept));
+    } finally {
+      if (isStored(kept.body)) bodies.drop(kept.body);
+    }
+  }
+
+  restoreNames({ tombstones, numbers }: NameRecords): void {
+    const { rows } = this.#state;
+    this.#state.atomically(() => {
+      for (const name of this.#state.tombstones.keys()) rows.removeTombstone(name);
+      for (const tombstone of tombstones) rows.addTombstone(tombstone);
+      rows.saveNumbers(numbers);
+    });
+    // It is read again with them.
+    this.#state.forget();
+  }
+}
