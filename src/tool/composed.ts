@@ -8,29 +8,31 @@ const MAX_USED_CHARS = 8_388_608;
 
 /** The values that URLs may come from. Each is read once, and only if a made value has URLs. */
 export class UrlSources {
-  readonly #unread: (() => Awaitable<Json>)[] = [];
+  readonly #values: (() => Awaitable<Json>)[] = [];
+  /** How many of them were read. */
+  #read = 0;
   readonly #urls = new Set<unknown>();
   readonly #left = { chars: MAX_USED_CHARS };
-  #isUsed = false;
+  /** Shared by all made values: code may call many tools with long texts. */
+  readonly #leftMade = { chars: MAX_MADE_CHARS };
 
   add(read: () => Awaitable<Json>): void {
-    this.#isUsed = true;
-    this.#unread.push(read);
+    this.#values.push(read);
   }
 
-  /**
-   * True if there are values, and a string or key of `made` has a URL that none of them has as a whole.
-   */
+  /** True if there are values, and a string or key of `made` has a URL that none of them has as a whole. */
   async lack(made: Json): Promise<boolean> {
-    if (!this.#isUsed) return false;
-    const wanted = [...urlsIn(made, { chars: MAX_MADE_CHARS })];
-    while (wanted.some((url) => !this.#urls.has(url))) {
-      const read = this.#left.chars < 0 ? undefined : this.#unread.shift();
-      if (read === undefined) return true;
-      const value = read();
-      // Without waiting where possible: calls that run at the same time must not miss what is being read.
-      const json = value instanceof Promise ? await value : value;
-      for (const url of urlsIn(json, this.#left)) this.#urls.add(url);
+    if (this.#values.length === 0) return false;
+    for (const url of urlsIn(made, this.#leftMade)) {
+      while (!this.#urls.has(url)) {
+        const read = this.#left.chars < 0 ? undefined : this.#values[this.#read];
+        if (read === undefined) return true;
+        this.#read++;
+        const value = read();
+        // Without waiting where possible: calls that run at the same time must not miss what is being read.
+        const json = value instanceof Promise ? await value : value;
+        for (const known of urlsIn(json, this.#left)) this.#urls.add(known);
+      }
     }
     return false;
   }
