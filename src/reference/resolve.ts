@@ -211,33 +211,32 @@ class Resolver {
     const urls = new UrlTracker();
     scanner.feed(text);
     scanner.end();
-    let resolved = "";
+    const resolved: string[] = [];
     let tracked = 0;
     for (let piece = scanner.next(); piece !== undefined; piece = scanner.next()) {
       if (typeof piece === "string") {
-        resolved += piece;
+        resolved.push(piece);
         continue;
       }
       this.#count();
       const answer = await this.#find(piece.reference);
       if (!answer.found && answer.reason === "unknown") {
         if (!piece.escaped) this.#noteUnknown(piece.source, answer);
-        resolved += scanner.reject();
+        resolved.push(scanner.reject());
         continue;
       }
       scanner.accept();
-      if (piece.escaped) resolved += answer.found ? piece.source : `\\${piece.source}`;
+      if (piece.escaped) resolved.push(answer.found ? piece.source : `\\${piece.source}`);
       else if (answer.found) {
-        urls.feed(resolved.slice(tracked));
-        tracked = resolved.length;
+        for (; tracked < resolved.length; tracked++) urls.feed(resolved[tracked] ?? "");
         if (urls.isOpen) this.#options.onComposed?.();
         const text = this.#embeddedText(piece.source, answer);
-        resolved += missing === "keep" && answer.inert === true ? inertText(text) : text;
+        resolved.push(missing === "keep" && answer.inert === true ? inertText(text) : text);
       } else if (missing === "throw") throw problemFrom(piece.source, answer);
-      else if (answer.reason === "secret") resolved += `[secret: ${piece.reference.name}]`;
-      else resolved += this.#kept(piece.source, answer);
+      else if (answer.reason === "secret") resolved.push(`[secret: ${piece.reference.name}]`);
+      else resolved.push(this.#kept(piece.source, answer));
     }
-    return resolved;
+    return resolved.join("");
   }
 
   #kept(source: string, missing: Missing): string {
