@@ -28,6 +28,8 @@ export const maxStepCalls = 100;
  * equal shares: about one value of the largest size.
  */
 export const maxReadWork = 134_217_728;
+/** The same for all reads of one run, of code or of a plan: its calls have `maxReadWork` each. */
+export const maxRunReadWork = 1_073_741_824;
 /** Keys of an object that a miss compares with the wanted one and lists. */
 export const maxMissKeys = 1_000;
 /** Misses of one tool input, answer or interpolation that are explained with near names. */
@@ -163,7 +165,7 @@ export const maxPlanBytes = 1_048_576;
 export const maxPlanFindings = 50;
 /** That one call writes. */
 export const maxOutputPlaces = 100;
-/** Of what is wrong with a run's input; the rest of it is not looked at. */
+/** Of what is wrong with a run's input or a body; the rest of it is not told. */
 export const maxInputIssues = 20;
 /** Steps that checking a run's input against its schema may take. */
 export const maxInputChecks = 1_000_000;
@@ -175,6 +177,8 @@ export const runIdChars = 9;
 export const maxPlans = 200;
 /** Of one plan; the same. */
 export const maxPlanRuns = 50;
+/** Of all plans of a conversation, those that go on or wait for a person: a decision looks through them. */
+export const maxOpenRuns = 100;
 /** Calls of one run that go on at the same time. */
 export const maxParallelCalls = 4;
 /** A capability workflow as XML; its tags' attributes and bodies as what they stand for. */
@@ -191,7 +195,7 @@ export const maxTemplateDirectives = 1_000;
 export const maxDirectiveChars = 4_096;
 /** That one step names. */
 export const maxTemplateTools = 200;
-/** That one pattern of a template fits. */
+/** That all patterns of one step fit together. */
 export const maxTemplateFiles = 1_000;
 /** One finding: its message, and its place. */
 export const maxFindingChars = 1_000;
@@ -235,6 +239,8 @@ export const maxSearchWork = 67_108_864;
 export const maxFilteredChars = 33_554_432;
 /** Fields that one filter compares. */
 export const maxFilterConditions = 50;
+/** A text that a filter looks for in longer ones, with `contains`. */
+export const maxPieceChars = 65_536;
 /** The path of a file of the conversation. */
 export const maxFilePathChars = 200;
 /** That `publicFetch` follows. */
@@ -279,6 +285,8 @@ export const maxMcpRedirects = 3;
 // --- HTTP ---
 export const maxChatBodyBytes = 33_554_432;
 export const maxMessageBytes = 8_388_608;
+/** Texts and files of a person's message: each file becomes a variable. */
+export const maxMessageParts = 100;
 export const maxPageSize = 200;
 /** Variables in one page of their list: metadata alone, some 1 KB each. */
 export const maxVariablePageSize = 1_000;

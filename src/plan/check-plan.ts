@@ -7,7 +7,7 @@ import { clip } from "../value/characters.ts";
 import { formatPath } from "../value/path.ts";
 import { gateFindings } from "./check-gates.ts";
 import { parameterFindings } from "./check-parameters.ts";
-import { Findings } from "./findings.ts";
+import { Findings, tooManyCalls } from "./findings.ts";
 import { gatesIn } from "./gates.ts";
 import { findCycle } from "./find-cycle.ts";
 import { type ParameterText, parameterTexts } from "./parameter-texts.ts";
@@ -56,8 +56,7 @@ interface PlanCheck {
 export async function checkPlan(plan: Plan, context: PlanContext): Promise<PlanCheck> {
   const findings = new Findings();
   if (plan.calls.length > limits.maxPlanCalls) {
-    const message = `A plan has at most ${limits.maxPlanCalls} calls, this one ${plan.calls.length}.`;
-    findings.add({ code: "too_many_calls", message });
+    findings.add(tooManyCalls(plan.calls.length));
     return { findings };
   }
   const calls = await new Check(plan, context, findings).run();

@@ -9,7 +9,7 @@ export class Findings {
   #more = 0;
 
   constructor(findings: readonly Finding[] = []) {
-    this.add(...findings);
+    this.#addEach(findings);
   }
 
   get isEmpty(): boolean {
@@ -17,6 +17,11 @@ export class Findings {
   }
 
   add(...findings: readonly Finding[]): void {
+    this.#addEach(findings);
+  }
+
+  /** There may be more than a call takes arguments. */
+  #addEach(findings: readonly Finding[]): void {
     for (const { at, message, ...about } of findings) {
       if (this.#told.length === limits.maxPlanFindings) this.#more++;
       else {
@@ -38,4 +43,9 @@ export class Findings {
     if (this.#more === 0) return this.#told;
     return [...this.#told, { code: "bad_plan", message: `There are ${this.#more} findings more.` }];
   }
+}
+
+export function tooManyCalls(actual: number): Finding {
+  const message = `A plan has at most ${limits.maxPlanCalls} calls, this one ${actual}.`;
+  return { code: "too_many_calls", message };
 }

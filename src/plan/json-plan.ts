@@ -1,6 +1,9 @@
 import * as z from "zod";
 import { messageOf } from "../errors.ts";
+import * as limits from "../limits.ts";
 import { anyJson } from "../tool/any-json.ts";
+import { isObject } from "../value/json.ts";
+import { tooManyCalls } from "./findings.ts";
 import type { FrontEnd } from "./front-end.ts";
 import type { Finding, Plan, PlanCall, ReadPlan } from "./plan.ts";
 
@@ -32,6 +35,9 @@ export const jsonPlans: FrontEnd = {
 
 /** References in it are written with a dagger: `†state.user`. */
 export function readJsonPlan(given: unknown): ReadPlan {
+  const count = callsIn(given);
+  // What is wrong with each of too many is not looked at.
+  if (count > limits.maxPlanCalls) return { findings: [tooManyCalls(count)] };
   const read = jsonPlan.safeParse(given);
   if (!read.success) return { findings: read.error.issues.map(findingOf) };
   const { name: title, input, calls } = read.data;
@@ -47,6 +53,10 @@ export function readJsonPlan(given: unknown): ReadPlan {
     order: "data",
   };
   return { plan, findings: [] };
+}
+
+function callsIn(given: unknown): number {
+  return isObject(given) && Array.isArray(given.calls) ? given.calls.length : 0;
 }
 
 function callOf(

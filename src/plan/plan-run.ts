@@ -1,11 +1,13 @@
 import { clip } from "../value/characters.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
+import { LookupWork } from "../reference/lookup.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Awaitable } from "../store/when-ready.ts";
 import type { Observer } from "../tool/observer.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
+import { workOfRun } from "../value/work.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
 import type { PlanCall } from "./plan.ts";
 import { OUTCOME_UNKNOWN } from "./closed-calls.ts";
@@ -50,6 +52,8 @@ export class PlanRun {
   readonly #options: PlanRunOptions;
   readonly #running = new Map<number, Promise<void>>();
   readonly #progress: Progress;
+  /** Of all calls. */
+  readonly #reads = workOfRun();
   /** A gate was decided on while calls ran. */
   #news: () => void = () => undefined;
   /** Nothing goes on any more: what still comes of calls is not this attempt's to write. */
@@ -201,6 +205,7 @@ export class PlanRun {
       idempotencyKey: `${keyPrefix}/${this.record.id}/${call.id}`,
       scope: scopeOfRun(this.record.id, this.#options.checked.plan),
       observer,
+      work: new LookupWork(1, { whole: this.#reads }),
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),
     };
   }

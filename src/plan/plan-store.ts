@@ -1,58 +1,25 @@
 import { ByrefError, limitExceeded, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
-import {
-  firstRow,
-  hasTable,
-  numberIn,
-  optionalTextIn,
-  type Sql,
-  type SqlRow,
-  textIn,
-} from "../store/rows/sql.ts";
-import { clip } from "../value/characters.ts";
-import { parsedJson, type Json } from "../value/json.ts";
+import { firstRow, hasTable, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
+import type { Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
-import type { Plan, PlanCall, PlanFormat } from "./plan.ts";
-import { isOpenRun, type RunRecord } from "./run-record.ts";
-
-export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";
-
-/** A plan as a conversation keeps it; its runs are kept beside it. */
-export interface PlanRecord {
-  readonly id: string;
-  readonly status: PlanStatus;
-  readonly plan: Plan;
-  /** Whose tools it calls. */
-  readonly agent: string;
-  /** The model that wrote it had been shown what is not trusted. */
-  readonly tainted?: boolean;
-  /** By the id of a call: those that come before it. */
-  readonly after: Readonly<Record<string, readonly string[]>>;
-  /** ISO 8601. */
-  readonly createdAt: string;
-}
-
-/** A plan as lists show it. Its size does not depend on the inputs of its calls. */
-export interface ListedPlanRecord extends Omit<PlanRecord, "plan"> {
-  readonly name?: string;
-  readonly format: PlanFormat;
-  readonly calls: readonly Omit<PlanCall, "parameters">[];
-  /** The newest run. */
-  readonly newest?: RunRecord;
-  /** Set if the calls and their outcomes are left out, because they are too long. */
-  readonly omitted?: true;
-}
-
-/** A run with what it was given, and what it came to. */
-export interface StoredRun {
-  readonly record: RunRecord;
-  readonly input: Json;
-  /** Undefined until it has ended. */
-  readonly state: Json | undefined;
-}
-
-/** A run, with its values or without. */
-export type ShownRun = Pick<StoredRun, "record"> & Partial<StoredRun>;
+import type {
+  ListedPlanRecord,
+  PlanRecord,
+  PlanStatus,
+  ShownRun,
+  StoredRun,
+} from "./plan-record.ts";
+import {
+  listedText,
+  openness,
+  planIn,
+  recordIn,
+  runIn,
+  shortRecordIn,
+  statusIn,
+} from "./plan-rows.ts";
+import type { RunRecord } from "./run-record.ts";
 
 /** The plans of a conversation, and their runs. The tables are made when the first plan comes. */
 export class PlanStore {
@@ -190,27 +157,52 @@ export class PlanStore {
     return row === undefined ? undefined : recordIn(row);
   }
 
-  /** Oldest first; what is over so many characters, counted from the newest, comes without values. */
+  /**
+   * Oldest first; what is over so many characters, counted from the newest, comes without values, and without
+   * what became of its calls.
+   */
   runsOf(plan: string, maxChars: number): readonly ShownRun[] {
     if (!this.isUsed) return [];
     const rows = this.#sql.all(
-      `SELECT id, data, length(input) + length(coalesce(state, '')) AS chars
+      `SELECT id, octet_length(data) + octet_length(input) + octet_length(coalesce(state, '')) AS chars
        FROM plan_run WHERE plan = ? ORDER BY seq DESC`,
       plan,
     );
     let left = maxChars;
     const shown = rows.map((row): ShownRun => {
+      const id = textIn(row, "id");
       left -= numberIn(row, "chars");
-      const whole = left < 0 ? undefined : this.run(textIn(row, "id"));
-      return whole ?? { record: recordIn(row) };
+      const whole = left < 0 ? undefined : this.run(id);
+      return whole ?? { record: shortRecordIn(this.#sql, id) };
     });
     return shown.toReversed();
   }
 
-  /** Those that go on, or wait for a person; oldest first. */
-  openRuns(): readonly RunRecord[] {
+  /** Those that go on, or wait for a person, of one plan or of all; oldest first, one in memory at a time. */
+  *openRuns(plan?: string): Generator<RunRecord> {
+    if (!this.isUsed) return;
+    const wanted = plan === undefined ? "" : " AND plan = ?";
+    const rows = this.#sql.all(
+      `SELECT id FROM plan_run WHERE open > 0${wanted} ORDER BY seq`,
+      ...(plan === undefined ? [] : [plan]),
+    );
+    for (const row of rows) {
+      const run = this.#record(textIn(row, "id"));
+      if (run !== undefined) yield run;
+    }
+  }
+
+  /** Of those that `openRuns` gives, in their order. */
+  plansOfOpenRuns(): readonly string[] {
     if (!this.isUsed) return [];
-    return this.#sql.all(`SELECT data FROM plan_run WHERE open > 0 ORDER BY seq`).map(recordIn);
+    return this.#sql
+      .all(`SELECT plan FROM plan_run WHERE open > 0 ORDER BY seq`)
+      .map((row) => textIn(row, "plan"));
+  }
+
+  #record(id: string): RunRecord | undefined {
+    const row = firstRow(this.#sql, `SELECT data FROM plan_run WHERE id = ?`, id);
+    return row === undefined ? undefined : recordIn(row);
   }
 
   /** Those that go on: one at most, unless something was cut off. */
@@ -223,20 +215,20 @@ export class PlanStore {
     return this.isUsed && this.#sql.all(`SELECT 1 FROM plan_run WHERE open = 2 LIMIT 1`).length > 0;
   }
 
-  /** How many runs of the plan go on, or wait for a person. */
-  countOpen(plan: string): number {
+  /** How many runs of the plan go on, or wait for a person, `but` that one. */
+  countOpen(plan: string, but = ""): number {
     if (!this.isUsed) return 0;
-    const counted = `SELECT count(*) AS runs FROM plan_run WHERE plan = ? AND open > 0`;
-    return numberIn(firstRow(this.#sql, counted, plan) ?? {}, "runs");
+    const counted = `SELECT count(*) AS runs FROM plan_run WHERE plan = ? AND id <> ? AND open > 0`;
+    return numberIn(firstRow(this.#sql, counted, plan, but) ?? {}, "runs");
   }
 
-  /** Throws `limit_exceeded` if as many runs of the plan go on or wait as may. */
+  /** Throws `limit_exceeded` if as many runs of the plan, or of all plans, go on or wait as may. */
   requireRoom(plan: string): void {
-    const open = this.countOpen(plan);
-    const maximum = limits.maxPlanRuns;
-    if (open < maximum) return;
     const advice = "Decide on what waits, or cancel it.";
-    throw limitExceeded("maxPlanRuns", { maximum, actual: open + 1, advice });
+    const all = `SELECT count(*) AS runs FROM plan_run WHERE open > 0`;
+    const open = this.isUsed ? numberIn(firstRow(this.#sql, all) ?? {}, "runs") : 0;
+    requireAtMost(["maxPlanRuns", limits.maxPlanRuns], this.countOpen(plan) + 1, advice);
+    requireAtMost(["maxOpenRuns", limits.maxOpenRuns], open + 1, advice);
   }
 
   #makeRoom(): void {
@@ -298,52 +290,12 @@ export class PlanStore {
   }
 }
 
-/** What lists show; without the calls if they are too long for every list. */
-function listedText({ plan, status: _status, ...record }: PlanRecord): string {
-  const { name, format } = plan;
-  const calls = plan.calls.map(({ parameters: _parameters, ...call }) => call);
-  const whole = JSON.stringify({ ...record, name, format, calls });
-  if (whole.length <= limits.maxListedPlanChars) return whole;
-  const short = name === undefined ? {} : { name: clip(name, limits.maxTitleChars) };
-  return JSON.stringify({ ...record, ...short, format, calls: [], after: {}, omitted: true });
-}
-
 export function planNotFound(id: string): ByrefError {
   return new ByrefError("plan_not_found", `There is no plan ${id.slice(0, 80)}.`);
-}
-
-function openness(record: RunRecord): number {
-  if (record.status === "waiting") return 2;
-  return isOpenRun(record) ? 1 : 0;
-}
-
-function statusIn(row: SqlRow): PlanStatus {
-  // `#addHead` and `setStatus` wrote it.
-  return textIn(row, "status") as PlanStatus;
 }
 
 function requireSmall(data: string): void {
   const actual = byteLength(data);
   const advice = "Keep long data in variables, and refer to them.";
   requireAtMost(["maxPlanBytes", limits.maxPlanBytes], actual, advice);
-}
-
-function planIn(row: SqlRow): PlanRecord {
-  // `add` wrote it.
-  return JSON.parse(textIn(row, "data")) as PlanRecord;
-}
-
-function recordIn(row: SqlRow): RunRecord {
-  // `addRun` and `saveRun` wrote it.
-  return JSON.parse(textIn(row, "data")) as RunRecord;
-}
-
-function runIn(row: SqlRow): StoredRun {
-  const state = optionalTextIn(row, "state");
-  // `addRun` and `saveState` wrote them.
-  return {
-    record: recordIn(row),
-    input: parsedJson(textIn(row, "input")),
-    state: state === undefined ? undefined : parsedJson(state),
-  };
 }

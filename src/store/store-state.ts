@@ -203,6 +203,12 @@ export class StoreState {
     return info === undefined ? undefined : this.#withAccess(info);
   }
 
+  /** The same without an input that is long: many of them may go at once. */
+  shortInfo(name: string): VariableInfo | undefined {
+    const [info] = this.rows.listed([name]);
+    return info === undefined ? undefined : this.#withAccess(info);
+  }
+
   /** The stored bytes of what is there now, and what is said of them. Close it. */
   open(entry: Entry): OpenValue | undefined {
     const info = this.info(entry.name);
@@ -250,7 +256,7 @@ export class StoreState {
   evict(entries: readonly Entry[], reasonOf: (entry: Entry) => EvictionReason): Tombstone[] {
     const evicted: Tombstone[] = [];
     for (const entry of entries) {
-      const info = this.info(entry.name);
+      const info = this.shortInfo(entry.name);
       if (info === undefined) continue;
       const tombstone = this.#tombstoneOf(entry, info, reasonOf(entry));
       this.remove(entry.name);

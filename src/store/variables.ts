@@ -317,7 +317,7 @@ export class Variables implements VariableStore {
   #remove(names: readonly string[]): void {
     let hasNews = false;
     for (const name of names) {
-      const info = this.#state.info(name);
+      const info = this.#state.shortInfo(name);
       if (info === undefined) continue;
       this.#state.remove(name);
       hasNews ||= splitNumber(name) !== undefined;

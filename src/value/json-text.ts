@@ -15,11 +15,11 @@ function jsonChars(value: Json, most: number): number {
   const open: (JsonArray | JsonObject)[] = [[value]];
   for (let next = open.pop(); next !== undefined && chars <= most; next = open.pop()) {
     const keys = isJsonArray(next) ? [] : Object.keys(next);
-    for (const key of keys) chars += textChars(key) + 1;
+    for (const key of keys) chars += textChars(key, most) + 1;
     const inner = isJsonArray(next) ? next : Object.values(next);
     chars += Math.max(inner.length + 1, 2);
     for (const one of inner) {
-      if (typeof one === "string") chars += textChars(one);
+      if (typeof one === "string") chars += textChars(one, most);
       else if (isScalar(one)) chars += String(one).length;
       else if ((one as unknown) instanceof Uint8Array) chars += Number(one.length);
       else open.push(one);
@@ -29,8 +29,9 @@ function jsonChars(value: Json, most: number): number {
   return chars;
 }
 
-/** In quotes, with escapes. */
-function textChars(text: string): number {
+/** In quotes, with escapes; a text that is too long anyway is not looked at. */
+function textChars(text: string, most: number): number {
+  if (text.length > most) return text.length + 2;
   return ESCAPED.test(text) ? JSON.stringify(text).length : text.length + 2;
 }
 

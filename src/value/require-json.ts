@@ -5,9 +5,10 @@ import { isScalar, type Json } from "./json.ts";
 /**
  * Throws `limit_exceeded` for a value of more than `maxDepth` levels, which could not be written or read
  * without running out of stack, or of more than `maxContainers` arrays and objects, and `bad_value` for a
- * number that is not finite (1e400), which JSON would turn into null. Not recursive. Cost: linear.
+ * number that is not finite (1e400), which JSON would turn into null. `around`: levels of what a value is wrapped
+ * in, which do not count. Not recursive. Cost: linear.
  */
-export function requireJson(value: Json): void {
+export function requireJson(value: Json, around = 0): void {
   let level: readonly Json[] = [value];
   let containers = 0;
   for (let depth = 0; level.length > 0; depth++) {
@@ -15,7 +16,8 @@ export function requireJson(value: Json): void {
     for (const inner of level) {
       if (typeof inner === "number" && !Number.isFinite(inner)) throw notFinite();
       if (isScalar(inner)) continue;
-      if (depth >= limits.maxDepth) throw tooMuch(["maxDepth", limits.maxDepth], depth + 1);
+      const levels = depth + 1 - around;
+      if (levels > limits.maxDepth) throw tooMuch(["maxDepth", limits.maxDepth], levels);
       containers++;
       if (containers > limits.maxContainers)
         throw tooMuch(["maxContainers", limits.maxContainers], containers);

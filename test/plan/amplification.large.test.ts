@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { type PlanRecord, PlanStore } from "../../src/plan/plan-store.ts";
+import type { PlanRecord } from "../../src/plan/plan-record.ts";
+import { PlanStore } from "../../src/plan/plan-store.ts";
 import type { RunRecord } from "../../src/plan/run-record.ts";
 import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts";
 import { workOf } from "../support/count-work.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { type PlanRecord, PlanStore } from "../../src/plan/plan-store.ts";
+import type { PlanRecord } from "../../src/plan/plan-record.ts";
+import { PlanStore } from "../../src/plan/plan-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { runRecord } from "../support/plan-runs.ts";
@@ -46,7 +47,7 @@ describe("plans in SQLite", () => {
       ["run_1", "done", { y: 2 }],
       ["run_2", "running", undefined],
     ]);
-    expect(again.openRuns().map(({ id }) => id)).toEqual(["run_2"]);
+    expect(Array.from(again.openRuns(), ({ id }) => id)).toEqual(["run_2"]);
     expect(again.run("run_1")).toMatchObject({
       input: { x: 1 },
       record: { calls: { call_1: { status: "done" } } },
@@ -58,7 +59,7 @@ describe("plans in SQLite", () => {
     const sql = emptySql();
     const store = new PlanStore(sql);
     expect([store.get("a"), store.run("r")]).toEqual([undefined, undefined]);
-    expect([store.list(1), store.runsOf("a", 1), store.openRuns()]).toEqual([[], [], []]);
+    expect([store.list(1), store.runsOf("a", 1), [...store.openRuns()]]).toEqual([[], [], []]);
     expect(sql.all("SELECT name FROM sqlite_master WHERE name LIKE 'plan%'")).toEqual([]);
   });
 
@@ -82,8 +83,9 @@ describe("plans in SQLite", () => {
     const store = new PlanStore(emptySql());
     store.add(recordOf("b", ""));
     for (const id of ["r1", "r2", "r3"]) store.addRun(runOf(id), "x".repeat(10));
+    const chars = JSON.stringify([runOf("r1"), "x".repeat(10)]).length;
     const inputs = store
-      .runsOf("b", 25)
+      .runsOf("b", 2 * chars)
       .map(({ record, input }) => [record.id, input?.toString().length]);
     expect(inputs).toEqual([
       ["r1", undefined],

@@ -27,8 +27,13 @@ export class WatchedSql extends NodeSql {
 
   override all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
     this.#watch(statement);
+    // A Durable Object has one way to run statements.
+    if (!/^\s*(?:SELECT|WITH)/i.test(statement)) {
+      for (const value of bindings) this.unitsWritten += unitsOf(value);
+    }
     const rows = super.all(statement, ...bindings);
-    for (const value of rows.flatMap((row) => Object.values(row))) this.unitsRead += unitsOf(value);
+    for (const row of rows)
+      for (const value of Object.values(row)) this.unitsRead += unitsOf(value);
     return rows;
   }
 

@@ -14,8 +14,11 @@ export interface DoneWork {
   readonly visited: number;
 }
 
+/** What was read from SQLite and written to it: of one database, or of several. */
+type Counted = Pick<WatchedSql, "unitsRead" | "unitsWritten">;
+
 /** Counts what `work` does in the platform's own functions, so that the code that is measured does not know. */
-export async function workOf(sql: WatchedSql, work: () => unknown): Promise<DoneWork> {
+export async function workOf(sql: Counted, work: () => unknown): Promise<DoneWork> {
   const before = { read: sql.unitsRead, written: sql.unitsWritten };
   const done = { serialized: 0, parsed: 0, visited: 0 };
   const visit = (listed: unknown) => {
@@ -41,7 +44,7 @@ export async function workOf(sql: WatchedSql, work: () => unknown): Promise<Done
 }
 
 /** Tells `told` of each call's result and arguments; a spy would keep them all. Returns what ends it. */
-function watch(
+export function watch(
   owner: object,
   name: string,
   told: (result: unknown, given: readonly unknown[]) => void,

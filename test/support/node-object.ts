@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { ConversationObject } from "../../src/edge/conversation.ts";
 import { textIn } from "../../src/store/rows/sql.ts";
-import { NodeSql } from "./node-sql.ts";
+import { WatchedSql } from "../store/watched-sql.ts";
 
 /** Between the start and the end of a process. */
 interface Life {
@@ -17,7 +17,7 @@ interface Life {
  * the handler sets takes its place. Every write survives: lost commits are `test/simulation`'s.
  */
 export class NodeObject {
-  readonly sql = new NodeSql();
+  readonly sql = new WatchedSql();
   alarms = 0;
   readonly #name: string;
   readonly #make: (state: DurableObjectState) => ConversationObject;

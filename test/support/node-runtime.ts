@@ -1,5 +1,6 @@
 import { createRuntime, type RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { Ask } from "../chaos/writers.ts";
+import type { WatchedSql } from "../store/watched-sql.ts";
 import { NodeObject } from "./node-object.ts";
 import { remoteOf } from "./remote-of.ts";
 
@@ -27,6 +28,20 @@ export class NodeRuntime {
 
   objectOf(conversation: string): NodeObject {
     return this.#named(JSON.stringify(["local", conversation]));
+  }
+
+  /** What all objects together have read from SQLite, and written. */
+  get counted(): Pick<WatchedSql, "unitsRead" | "unitsWritten"> {
+    const sum = (key: "unitsRead" | "unitsWritten") =>
+      [...this.#objects.values()].reduce((units, { sql }) => units + sql[key], 0);
+    return {
+      get unitsRead() {
+        return sum("unitsRead");
+      },
+      get unitsWritten() {
+        return sum("unitsWritten");
+      },
+    };
   }
 
   /** The process dies: what is in memory is gone, and what was written is not. */

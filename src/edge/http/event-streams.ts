@@ -92,8 +92,14 @@ class EventReader {
     this.#sendEvents(events);
   }
 
+  /** Of many at once the reader gets the first page now, and the others as it reads. */
   show(events: readonly ConversationEvent[]): void {
-    if (this.#isLive) this.#sendEvents(events.filter(({ id }) => id > this.#last));
+    if (!this.#isLive) return;
+    if (events.length <= limits.maxPageSize) {
+      return this.#sendEvents(events.filter(({ id }) => id > this.#last));
+    }
+    this.#isLive = false;
+    this.replay();
   }
 
   end(): void {

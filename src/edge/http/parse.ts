@@ -1,18 +1,22 @@
 import type * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { clip } from "../../value/characters.ts";
 
-/** The value, checked; throws `bad_request`, which names each place that is wrong. */
+/** The value, checked; throws `bad_request`, which names the first `maxInputIssues` places that are wrong. */
 export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, at = "body") {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const issues = result.error.issues.map(({ path, message }) => ({
-    at: [at, ...path].join("."),
-    message,
+  const issues = result.error.issues.slice(0, limits.maxInputIssues).map(({ path, message }) => ({
+    at: clip([at, ...path].join("."), MAX_PLACE_CHARS),
+    message: clip(message, MAX_ISSUE_CHARS),
   }));
   const said = issues.map((issue) => `${issue.at}: ${issue.message}`).join("; ");
   throw new ByrefError("bad_request", said, { issues });
 }
+
+const MAX_PLACE_CHARS = 200;
+const MAX_ISSUE_CHARS = 500;
 
 /** A whole number in a query; throws `bad_request`. */
 export function wholeNumberIn(

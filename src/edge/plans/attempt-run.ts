@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import { codeIn } from "../../errors.ts";
-import type { StoredRun } from "../../plan/plan-store.ts";
+import type { StoredRun } from "../../plan/plan-record.ts";
 import type { PlanRun } from "../../plan/plan-run.ts";
 import { isObject } from "../../value/json.ts";
 import type { EventType, NewEvent } from "../../turn/log/event-log.ts";

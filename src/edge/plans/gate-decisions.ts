@@ -1,5 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import { openGates } from "../../plan/gates.ts";
+import type { PlanStore } from "../../plan/plan-store.ts";
 import type { GateDecision, RunRecord } from "../../plan/run-record.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import type { ConversationData } from "../conversation-data.ts";
@@ -20,15 +21,16 @@ export function decidedGates(
   data: ConversationData,
   { approvals = [], run }: TurnRequest,
 ): DecidedGates | undefined {
-  const waiting = waitingRuns(data);
+  const plans = plansOf(data);
+  const waiting = waitingRuns(plans);
   const decided = approvals.flatMap((approval) => {
-    const record = runFor(waiting, approval.approvalId, run);
-    return record === undefined ? [] : [{ record, decision: decisionOf(approval) }];
+    const id = runFor(waiting, approval.approvalId, run);
+    return id === undefined ? [] : [{ id, decision: decisionOf(approval) }];
   });
   const [first] = decided;
-  if (first === undefined) return undefined;
-  const { record } = first;
-  const isOfOne = decided.every((one) => one.record.id === record.id);
+  const record = first === undefined ? undefined : plans.run(first.id)?.record;
+  if (record === undefined) return undefined;
+  const isOfOne = decided.every(({ id }) => id === record.id);
   if (!isOfOne || decided.length < approvals.length) {
     const message = "These are not of one run: decide on each in a post of its own.";
     throw new ByrefError("bad_request", message);
@@ -38,34 +40,36 @@ export function decidedGates(
 
 /** An open run and what it waits for. */
 interface WaitingRun {
-  readonly record: RunRecord;
+  readonly id: string;
   readonly gates: ReadonlySet<string>;
+  readonly decided: ReadonlySet<string>;
 }
 
-/** Reads each plan that has open runs once. */
-export function waitingRuns(data: ConversationData): readonly WaitingRun[] {
-  const plans = plansOf(data);
-  const open = plans.openRuns();
-  return [...new Set(open.map(({ plan }) => plan))].flatMap((id) => {
+/** Reads each plan that has open runs once; one plan and one run are in memory at a time. */
+function waitingRuns(plans: PlanStore): readonly WaitingRun[] {
+  const ids = new Set(plans.plansOfOpenRuns());
+  return [...ids].flatMap((id) => {
     const plan = plans.get(id)?.plan;
     if (plan === undefined) return [];
-    const runs = open.filter((record) => record.plan === id);
-    return runs.map((record) => ({ record, gates: openGates(plan, record) }));
+    return Array.from(plans.openRuns(id), (record) => ({
+      id: record.id,
+      gates: openGates(plan, record),
+      decided: new Set(Object.keys(record.gates)),
+    }));
   });
 }
 
-/** The run that waits for this gate; `wanted`: its id, where several do. */
-export function runFor(
+/** The id of the run that waits for this gate; `wanted`: which, where several do. */
+function runFor(
   open: readonly WaitingRun[],
   gate: string,
   wanted: string | undefined,
-): RunRecord | undefined {
-  const waiting = open.flatMap(({ record, gates }) => (gates.has(gate) ? [record] : []));
-  const isDecided = ({ record }: WaitingRun) => Object.hasOwn(record.gates, gate);
-  if (waiting.length === 0 && open.some(isDecided)) throw nothingWaits();
-  const meant = waiting.filter(({ id }) => wanted === undefined || id === wanted);
+): string | undefined {
+  const waiting = open.flatMap(({ id, gates }) => (gates.has(gate) ? [id] : []));
+  if (waiting.length === 0 && open.some(({ decided }) => decided.has(gate))) throw nothingWaits();
+  const meant = waiting.filter((id) => wanted === undefined || id === wanted);
   if (meant.length <= 1) return meant[0];
-  const ids = meant.map(({ id }) => id).join(", ");
+  const ids = meant.join(", ");
   const message = `Several runs wait for ${gate}: say which with {"run": …}, one of ${ids}.`;
   throw new ByrefError("conflict", message);
 }

@@ -30,7 +30,10 @@ export const runView = z.strictObject({
   state: json.readonly().describe("What it came to; so far, if it goes on"),
   calls: z.array(callView),
   error: z.string().optional(),
-  omitted: z.literal(true).optional().describe("Input and state are left out: ask for this run"),
+  omitted: z
+    .literal(true)
+    .optional()
+    .describe("Input, state and calls are left out: the plan has too many runs"),
 });
 
 const finding = z.strictObject({

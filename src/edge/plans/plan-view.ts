@@ -1,16 +1,18 @@
 import * as limits from "../../limits.ts";
 import type * as z from "zod";
-import type { Lookup } from "../../reference/lookup.ts";
+import { type Lookup, LookupWork } from "../../reference/lookup.ts";
 import { resolveReferences } from "../../reference/resolve.ts";
 import type { Plan, PlanCall } from "../../plan/plan.ts";
 import { resultOf, resultParts } from "../../turn/plans/run-result.ts";
-import type { ListedPlanRecord, PlanRecord, PlanStore, ShownRun } from "../../plan/plan-store.ts";
+import type { ListedPlanRecord, PlanRecord, ShownRun } from "../../plan/plan-record.ts";
+import type { PlanStore } from "../../plan/plan-store.ts";
 import { OWN_NAMES } from "../../plan/run-names.ts";
 import { isOpenRun, type RunRecord, stateIn } from "../../plan/run-record.ts";
 import { saveTargetIn } from "../../tool/save-target.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { Json } from "../../value/json.ts";
+import { charsOf } from "../../value/json-text.ts";
 import type { callView, planListed, planView, runView } from "./plan-schemas.ts";
 
 type CallView = z.infer<typeof callView>;
@@ -35,11 +37,26 @@ export async function viewOf(
     const about = listed.calls[index];
     if (about !== undefined) calls.push({ ...about, input: await inputOf(call, plan, lookup) });
   }
-  return {
-    ...listed,
-    calls,
-    runs: await Promise.all(runs.map((run) => runViewOf(plan, run, store))),
-  };
+  return { ...listed, calls, runs: await runViews(plan, runs, store) };
+}
+
+/** What runs that go on have come to so far is shown of the newest first, as long as it fits. */
+async function runViews(
+  plan: Plan,
+  runs: readonly ShownRun[],
+  store: VariableStore,
+): Promise<RunView[]> {
+  const views: RunView[] = [];
+  let room: number = limits.maxPlanViewChars;
+  for (const run of runs.toReversed()) {
+    const view = await runViewOf(plan, run, {
+      store,
+      mostBytes: Math.min(room, limits.maxPlanBytes),
+    });
+    if (isOpenRun(run.record)) room -= charsOf(view.state, room);
+    views.push(view);
+  }
+  return views.toReversed();
 }
 
 /** The same for a list: without values. */
@@ -67,22 +84,31 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
   };
 }
 
+interface RunViewOptions {
+  readonly store: VariableStore;
+  /** Of the state of a run that goes on. Default: `maxPlanBytes`. */
+  readonly mostBytes?: number;
+}
+
 /** Of a run that goes on: its state so far. */
 export async function runViewOf(
   plan: Plan,
   { record, input, state }: ShownRun,
-  store: VariableStore,
+  { store, mostBytes = limits.maxPlanBytes }: RunViewOptions,
 ): Promise<RunView> {
   const { id, status, createdAt, error } = record;
+  const isOmitted = input === undefined;
+  const isOpen = isOpenRun(record) && !isOmitted;
+  const soFar = async () => resultOf(await resultParts(store, { plan, run: id, mostBytes }));
   return {
     id,
     status,
     createdAt,
     input: input ?? null,
-    state: state ?? (isOpenRun(record) ? resultOf(await resultParts(store, plan, id)) : {}),
-    calls: plan.calls.map((call) => callViewOf(call, record)),
+    state: state ?? (isOpen ? await soFar() : {}),
+    calls: isOmitted ? [] : plan.calls.map((call) => callViewOf(call, record)),
     ...(error === undefined ? {} : { error }),
-    ...(input === undefined ? { omitted: true } : {}),
+    ...(isOmitted ? { omitted: true } : {}),
   };
 }
 
@@ -102,18 +128,23 @@ function callViewOf(
   };
 }
 
-/** What no call writes, and is small enough, and may be seen. */
+/**
+ * What no call writes, and is small enough, and may be seen. All references of the plan share the work of one
+ * input; beyond it nothing more is known.
+ */
 function knownIn(store: VariableStore, plan: Plan): Lookup {
   const own = new Set([...OWN_NAMES, ...plan.runNames, ...writtenNames(plan)]);
   const lookup = lookupInStore(store);
+  const work = new LookupWork();
   let left = limits.maxKnownInputsChars;
   return async (reference) => {
     const { name } = reference;
     const unknown = { found: false, reason: "unknown", near: [] } as const;
     if (own.has(name) || store.glance(name)?.visibility !== "model") return unknown;
-    const found = await lookup(reference);
-    const chars = found.found ? JSON.stringify(found.value).length : Infinity;
-    if (chars > Math.min(left, limits.maxKnownInputChars)) return unknown;
+    const most = Math.min(left, limits.maxKnownInputChars);
+    const found = await lookup(reference, work);
+    const chars = found.found ? charsOf(found.value, most) : Infinity;
+    if (chars > most) return unknown;
     left -= chars;
     return found;
   };

@@ -2,15 +2,12 @@ import type { FrontEnd } from "../../plan/front-end.ts";
 import type { Hono } from "hono";
 import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
+import { openGates } from "../../plan/gates.ts";
 import { requireInput } from "../../plan/plan-input.ts";
-import {
-  planNotFound,
-  type PlanRecord,
-  type PlanStatus,
-  type PlanStore,
-  type StoredRun,
-} from "../../plan/plan-store.ts";
+import type { PlanRecord, PlanStatus, StoredRun } from "../../plan/plan-record.ts";
+import { planNotFound, type PlanStore } from "../../plan/plan-store.ts";
 import type { PlanRun } from "../../plan/plan-run.ts";
+import { isOpenRun } from "../../plan/run-record.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import { pause } from "../../turn/model/model-failure.ts";
@@ -26,7 +23,7 @@ import type { AppEnv } from "../app-env.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { Described } from "../openapi/document.ts";
 import type { Deletion } from "../deletion.ts";
-import { decidedGates, nothingWaits, runFor, waitingRuns } from "./gate-decisions.ts";
+import { decidedGates, nothingWaits } from "./gate-decisions.ts";
 import type { TurnQueue, QueuedTurn } from "../turns/turn-queue.ts";
 import { plansOf } from "./plans-of.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
@@ -180,8 +177,8 @@ export class Plans {
     await Promise.allSettled(live.flatMap(({ run, result }) => (run === undefined ? [] : result)));
     await deletion.stoppably(async (signal) => {
       const data = this.#options.data();
-      for (const record of this.#records?.openRuns() ?? []) {
-        if (record.plan !== id || data === undefined || signal.aborted) continue;
+      for (const record of this.#records?.openRuns(id) ?? []) {
+        if (data === undefined || signal.aborted) continue;
         const { store, journal } = data;
         await cancelRun({ plans: plansOf(data), store, journal }, record);
         data.events.add({ type: "run.cancelled", run: record.id, plan: id });
@@ -234,9 +231,9 @@ export class Plans {
       if (taken.includes(true)) return this.#respond(plan, live, { headers, first });
     }
     // Somebody else may have decided while this was looked at.
-    const waiting = waitingRuns(data);
-    const isLeft = decisions.some(([gate]) => runFor(waiting, gate, record.id) !== undefined);
-    if (!isLeft) throw nothingWaits();
+    const now = plansOf(data).run(record.id)?.record;
+    const open = now === undefined || !isOpenRun(now) ? undefined : openGates(plan.plan, now);
+    if (!decisions.some(([gate]) => open?.has(gate))) throw nothingWaits();
     const { conversation = "" } = turn;
     const traceparent = headers.get("traceparent");
     const about = { run: record.id, decisions, conversation };
@@ -287,7 +284,9 @@ export class Plans {
     { headers, first }: { readonly headers: Headers; readonly first?: number },
   ): Promise<Response> {
     const { store, data } = this.#options;
-    const result = live.result.then((run) => runViewOf(plan.plan, run, data()?.store ?? store()));
+    const result = live.result.then((run) =>
+      runViewOf(plan.plan, run, { store: data()?.store ?? store() }),
+    );
     const whole = (view: Awaited<typeof result>) => Response.json(view);
     const from = first === undefined ? {} : { first };
     return respond(headers.get("accept"), { log: live.log, result, whole, ...from });

@@ -4,6 +4,7 @@ import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { requireId } from "../conversation-id.ts";
+import { isObject } from "../../value/json.ts";
 import { boundedJson } from "../http/message-size.ts";
 import { pageSize, parse } from "../http/parse.ts";
 import {
@@ -13,6 +14,7 @@ import {
   idempotencyKey,
   messageBody,
   parseMessage,
+  requireFewParts,
   turnIn,
   type TurnRequest,
 } from "../turns/turn-request.ts";
@@ -29,7 +31,9 @@ export function messageRoutes() {
   });
 
   routes.post("/:id/messages", async (context) => {
-    const body = parse(messageBody, await readJson(context));
+    const given = await readJson(context);
+    requireFewParts(isObject(given) ? given.message : undefined);
+    const body = parse(messageBody, given);
     const { agent, input } = body;
     const turn = { agent, input, message: parseMessage(body.message) };
     return runTurn(context, context.req.param("id"), turn);

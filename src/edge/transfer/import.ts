@@ -1,6 +1,6 @@
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { PlanRecord, StoredRun } from "../../plan/plan-store.ts";
+import type { PlanRecord, StoredRun } from "../../plan/plan-record.ts";
 import { tombstoneOf } from "../../store/metadata.ts";
 import type { VariableRecord } from "../../store/transfer.ts";
 import type { Tombstone } from "../../store/variable.ts";

@@ -1,7 +1,8 @@
 import { joinBytes } from "../../value/bytes.ts";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { isObject } from "../../value/json.ts";
+import { isObject, type Json, parsedJson } from "../../value/json.ts";
+import { requireJson } from "../../value/require-json.ts";
 import {
   TRANSFER_VERSION,
   type TransferOf,
@@ -156,7 +157,7 @@ export class TransferReader {
   }
 }
 
-/** Throws `bad_import` or `unsupported_version`. Values are not quoted: they may be anybody's. */
+/** Throws `bad_import`, `unsupported_version` or `limit_exceeded`. Values are not quoted: they may be anybody's. */
 function recordIn(line: Uint8Array, number: number): TransferRecord {
   const given = jsonIn(line, number);
   if (number === 1) requireVersion(given);
@@ -171,9 +172,18 @@ function recordIn(line: Uint8Array, number: number): TransferRecord {
   return data;
 }
 
-function jsonIn(line: Uint8Array, number: number): unknown {
+function jsonIn(line: Uint8Array, number: number): Json {
+  const value = parsedLine(line, number);
+  requireJson(value, LEVELS_AROUND);
+  return value;
+}
+
+/** A record's own levels around the values in it, and some that a later version may have. */
+const LEVELS_AROUND = 10;
+
+function parsedLine(line: Uint8Array, number: number): Json {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(line));
+    return parsedJson(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(line));
   } catch {
     throw badImport(`Line ${number} is not JSON.`);
   }

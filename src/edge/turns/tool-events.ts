@@ -1,7 +1,12 @@
 import type { UIMessageChunk } from "ai";
 import { codeIn } from "../../errors.ts";
 import type { EvictionReason, VariableInfo } from "../../store/variable.ts";
-import { type EventLog, eventVariable, type NewEvent } from "../../turn/log/event-log.ts";
+import {
+  type EventLog,
+  eventVariable,
+  type NewEvent,
+  withShortNames,
+} from "../../turn/log/event-log.ts";
 import type { ToolCall } from "../../turn/model/model-call-options.ts";
 import type { Frame } from "../../turn/log/turn-log.ts";
 
@@ -37,7 +42,7 @@ export function recordTools(
 export function recordRemains(events: EventLog, turn: string, frames: readonly Frame[]): void {
   const known = new Set(events.recent().map(keyOf));
   const add = (event: NewEvent) => {
-    if (!known.has(keyOf(event))) events.add(event);
+    if (!known.has(keyOf(withShortNames(event)))) events.add(event);
   };
   add({ type: "turn.started", turn });
   const record = recordTools({ add }, turn, []);

@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import * as z from "zod";
-import { ByrefError } from "../../errors.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import { anyJson } from "../../tool/any-json.ts";
 import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
@@ -108,10 +108,19 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   return { agent, input, isRepeated: true, messageId: idOf(last), ...message };
 }
 
+/** Throws `limit_exceeded`; asked before each part is checked. */
+export function requireFewParts(message: unknown): void {
+  const advice = "Send several messages, or put the files into variables.";
+  requireAtMost(["maxMessageParts", limits.maxMessageParts], partsIn(message).length, advice);
+}
+
+function partsIn(message: unknown): readonly unknown[] {
+  return isObject(message) && Array.isArray(message.parts) ? message.parts : [];
+}
+
 /** Of what a client says of an answer nothing is believed but what its person has decided. */
 function approvalsIn(message: Readonly<Record<string, unknown>>): readonly ApprovalResponse[] {
-  const parts = Array.isArray(message.parts) ? (message.parts as readonly unknown[]) : [];
-  const approvals = parts.flatMap((part) => {
+  const approvals = partsIn(message).flatMap((part) => {
     if (!isObject(part) || part.state !== "approval-responded") return [];
     const decided = respondedPart.safeParse(part.approval);
     return decided.success ? [approvalOf(decided.data.id, decided.data)] : [];
@@ -132,9 +141,10 @@ function idOf(message: unknown): string | undefined {
   return isObject(message) && typeof message.id === "string" ? message.id : undefined;
 }
 
-/** Throws `bad_request` or `unsupported_part`. */
+/** Throws `bad_request`, `unsupported_part` or `limit_exceeded`. */
 export function parseMessage(message: unknown): UserMessage {
   if (typeof message === "string") return { parts: [{ type: "text", text: message }] };
+  requireFewParts(message);
   const { id, parts } = parse(userMessage, message, "message");
   const known = parts.map((part, index) => partFrom(part, `message.parts.${index}`));
   if (known.every((part) => part.type === "text" && part.text === "")) {

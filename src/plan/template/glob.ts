@@ -1,3 +1,5 @@
+import { Work } from "../../value/work.ts";
+
 const ANY_FOLDERS = "**";
 
 /** Can the pattern fit more than one path? */
@@ -18,18 +20,25 @@ function globStart(pattern: string): number {
 /**
  * Does the pattern fit the whole path? `?` is one character and `*` any number of them, within a folder or
  * file name; `**` as a whole name is any number of folders, at the end everything below. All else stands
- * for itself. Cost: at most the pattern's length times the path's.
+ * for itself. Cost: at most the pattern's length times the path's; `work` is told of each step.
  */
-export function matchesGlob(pattern: string, path: string): boolean {
+export function matchesGlob(pattern: string, path: string, work = new Work()): boolean {
   const names = pattern.split("/");
   if (names.at(-1) === ANY_FOLDERS) names.push("*");
-  return fits(names, path.split("/"), { isAny: (name) => name === ANY_FOLDERS, fitsOne: fitsName });
+  work.spend(names.length + path.length);
+  return fits(names, path.split("/"), {
+    isAny: (name) => name === ANY_FOLDERS,
+    fitsOne: (name, item) => fitsName(name, item, work),
+  });
 }
 
-function fitsName(pattern: string, name: string): boolean {
+function fitsName(pattern: string, name: string, work: Work): boolean {
   return fits([...pattern], [...name], {
     isAny: (mark) => mark === "*",
-    fitsOne: (mark, character) => mark === "?" || mark === character,
+    fitsOne: (mark, character) => {
+      work.spend(1);
+      return mark === "?" || mark === character;
+    },
   });
 }
 

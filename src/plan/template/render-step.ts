@@ -1,4 +1,4 @@
-import { ByrefError, limitExceeded, requireAtMost } from "../../errors.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Found, Missing } from "../../reference/lookup.ts";
 import type { Reference } from "../../reference/reference.ts";
@@ -6,7 +6,8 @@ import { describe, problemFrom } from "../../reference/resolve.ts";
 import { parsedJson, type Json } from "../../value/json.ts";
 import { formatPath, readPath } from "../../value/path.ts";
 import { renderText } from "../../value/render.ts";
-import { isGlob, matchesGlob, prefixOf } from "./glob.ts";
+import { FileFinder } from "./find-files.ts";
+import { isGlob } from "./glob.ts";
 import { fillTarget, type Placeholders } from "./placeholders.ts";
 import type { TemplateStep } from "./template.ts";
 import type { Input } from "./template-directives.ts";
@@ -57,9 +58,10 @@ type RenderedStep =
 export async function renderStep(step: TemplateStep, sources: StepSources): Promise<RenderedStep> {
   const blocks: string[] = [];
   const missing: string[] = [];
+  const finder = new FileFinder();
   let chars = 0;
   for (const input of step.inputs) {
-    const rendered = await renderInput(input, sources);
+    const rendered = await renderInput(input, sources, finder);
     if (!rendered.found && input.required) missing.push(rendered.why);
     blocks.push(rendered.text);
     chars += rendered.text.length;
@@ -76,10 +78,17 @@ interface Rendered {
   readonly why: string;
 }
 
-async function renderInput(input: Input, sources: StepSources): Promise<Rendered> {
+async function renderInput(
+  input: Input,
+  sources: StepSources,
+  finder: FileFinder,
+): Promise<Rendered> {
   const { target } = input;
   return target.scheme === "file"
-    ? renderFiles(input, fillTarget(target, sources), requireFiles(sources, target))
+    ? renderFiles(input, fillTarget(target, sources), {
+        files: requireFiles(sources, target),
+        finder,
+      })
     : renderVariable(input, target, sources);
 }
 
@@ -101,11 +110,12 @@ async function renderVariable(
 async function renderFiles(
   input: Input,
   target: FileTarget,
-  files: TemplateFiles,
+  { files, finder }: { readonly files: TemplateFiles; readonly finder: FileFinder },
 ): Promise<Rendered> {
   const name = `${formatTarget(target)}${formatPath(input.select)}`;
   const isListed = input.pathsOnly || isGlob(target.path);
-  const paths = isListed ? await pathsIn(target.path, files) : [target.path];
+  const list = (prefix: string) => files.list(prefix);
+  const paths = isListed ? await finder.find(target.path, list) : [target.path];
   const rendered: Rendered[] = [];
   let chars = 0;
   for (const path of paths) {
@@ -118,15 +128,6 @@ async function renderFiles(
   if (!isFound) return absent(name, isListed ? undefined : rendered[0]?.why);
   const separator = input.pathsOnly ? "\n" : "\n\n";
   return present(rendered.map(({ text }) => text).join(separator));
-}
-
-async function pathsIn(pattern: string, files: TemplateFiles): Promise<readonly string[]> {
-  const listed = await files.list(prefixOf(pattern));
-  const paths = listed.filter((path) => matchesGlob(pattern, path)).sort();
-  const maximum = limits.maxTemplateFiles;
-  if (paths.length <= maximum) return paths;
-  const advice = `file:${pattern} fits too many files: name fewer.`;
-  throw limitExceeded("maxTemplateFiles", { maximum, actual: paths.length, advice });
 }
 
 async function renderFile(

@@ -1,6 +1,7 @@
 import { ByrefError, limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { dollar } from "../../reference/dollar.ts";
+import type { LookupWork } from "../../reference/lookup.ts";
 import { type Reference, wholeView } from "../../reference/reference.ts";
 import { problemFrom } from "../../reference/resolve.ts";
 import type { Variables } from "../../store/variable-store.ts";
@@ -44,7 +45,7 @@ export async function readInputs(
       large.push([name, aboutLarge(store, { name, glance })]);
       continue;
     }
-    const text = await readText(store, { name, path: [] }, labels);
+    const text = await readText(store, { name, path: [] }, { labels });
     chars += text.length;
     requireRoom(chars, "Name fewer variables, or the large ones in another call.");
     values.push([name, text]);
@@ -52,9 +53,14 @@ export async function readInputs(
   return { values, large };
 }
 
+interface Reader extends Pick<RuntimeToolContext, "store" | "labels"> {
+  /** A part of what all reads of the run may cost. */
+  readonly work: LookupWork;
+}
+
 /** A part of a value as JSON text; the path as it is written behind a name. Throws as a reference does. */
 export async function readPart(
-  { store, labels }: Pick<RuntimeToolContext, "store" | "labels">,
+  { store, labels, work }: Reader,
   name: string,
   path: string,
 ): Promise<string> {
@@ -64,14 +70,20 @@ export async function readPart(
   if (!isWhole || match.reference.name !== name) {
     throw new ByrefError("bad_path", "A path is written as behind a name: [0].total, [10:20].");
   }
-  const text = await readText(store, match.reference, labels);
+  const text = await readText(store, match.reference, { labels, work });
+  work.spend(text.length);
   requireRoom(text.length, "Read smaller parts of it.");
   return text;
 }
 
 /** Its labels are those of the version that is read. */
-async function readText(store: Variables, reference: Reference, labels: Labels): Promise<string> {
-  const found = await lookupInStore(store, { onUsed: (name) => labels.add(name) })(reference);
+async function readText(
+  store: Variables,
+  reference: Reference,
+  { labels, work }: { readonly labels: Labels; readonly work?: LookupWork },
+): Promise<string> {
+  const lookup = lookupInStore(store, { onUsed: (name) => labels.add(name) });
+  const found = await lookup(reference, work);
   if (!found.found) throw problemFrom(`$${reference.name}`, found);
   return JSON.stringify(found.value);
 }

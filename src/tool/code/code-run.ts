@@ -1,8 +1,10 @@
 import { ByrefError, codeOf, limitExceeded, messageOf, publicMessageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { LookupWork } from "../../reference/lookup.ts";
 import type { Awaitable } from "../../store/when-ready.ts";
 import { clip } from "../../value/characters.ts";
 import { isObject, type Json, parsedJson } from "../../value/json.ts";
+import { workOfRun } from "../../value/work.ts";
 import { UrlSources } from "../composed.ts";
 import { type CodeInputs, parseResult, readPart } from "./code-inputs.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
@@ -24,6 +26,7 @@ export class CodeRun {
   readonly #names: ReadonlySet<string>;
   /** What the code was given; of very many texts, the first. */
   readonly sources = new UrlSources();
+  readonly #reads = workOfRun();
   #givenChars = 0;
   #calls = 0;
   #isOver = false;
@@ -66,7 +69,8 @@ export class CodeRun {
     if (!this.#names.has(name)) {
       throw new ByrefError("variable_unknown", `${name} is not among this call's variables.`);
     }
-    return readPart(context, name, path);
+    const work = new LookupWork(1, { whole: this.#reads });
+    return readPart({ ...context, work }, name, path);
   }
 
   async #call(name: string, inputText: string): Promise<string> {

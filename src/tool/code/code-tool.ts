@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { ByrefError, codeOf, limitExceeded, messageOf } from "../../errors.ts";
+import { ByrefError, codeOf, limitExceeded, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { requireName } from "../../store/names.ts";
 import type { AutomaticName, Variables, Write } from "../../store/variable-store.ts";
@@ -219,6 +219,8 @@ async function writesFor(finished: Finished, assigned: SandboxRun["assigned"]): 
     context: { store, labels },
   } = finished;
   requireSize([returned ?? "", ...assigned.map(([, text]) => text)]);
+  const advice = "Assign fewer names to vars; one of them may be an object of many values.";
+  requireAtMost(["maxCodeOutputs", limits.maxCodeOutputs], assigned.length, advice);
   for (const [variable] of assigned) requireOutputName(store, variable);
   const values = assigned.map(([, text]) => valueFrom(text));
   const result = returned === undefined ? undefined : valueFrom(returned);

@@ -1,5 +1,5 @@
 import * as limits from "../../limits.ts";
-import { ByrefError } from "../../errors.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
 import { parsePath } from "../../reference/grammar.ts";
 import { clip } from "../../value/characters.ts";
 import {
@@ -10,6 +10,7 @@ import {
   type Json,
   type JsonObject,
 } from "../../value/json.ts";
+import { finderOf } from "../../value/find-text.ts";
 import { type Path, readPath } from "../../value/path.ts";
 import { Work } from "../../value/work.ts";
 
@@ -89,7 +90,12 @@ const KNOWN = `use ${[...operators.keys()].join(", ")}`;
 
 /** Typed, and deep. What is missing counts as null: JSON often leaves out what is not set. */
 function sameAs(operand: Json): Test {
-  if (isScalar(operand)) return (value = null) => value === operand;
+  if (isScalar(operand)) {
+    return (value = null, work) => {
+      spendOnTexts(value, operand, work);
+      return value === operand;
+    };
+  }
   const text = canonicalJson(operand);
   return (value = null, work) => !isScalar(value) && countedJson(value, work) === text;
 }
@@ -99,6 +105,12 @@ function countedJson(value: Json, work: Work): string {
   const text = canonicalJson(value);
   work.spend(COMPARISON + text.length);
   return text;
+}
+
+/** Two texts that begin alike are compared to the end of the shorter one. */
+function spendOnTexts(value: Json, operand: Json, work: Work): void {
+  if (typeof value !== "string" || typeof operand !== "string") return;
+  work.spend(Math.min(value.length, operand.length));
 }
 
 /** Looking at an element takes about as long as reading so many characters. */
@@ -116,9 +128,10 @@ function ordered(holds: (order: number) => boolean): (operand: Json, place: stri
     if (typeof operand !== "number" && typeof operand !== "string") {
       throw wrong(place, "must be a number or a text");
     }
-    return (value) => {
+    return (value, work) => {
       if (typeof value !== "number" && typeof value !== "string") return false;
       if (typeof value !== typeof operand) return false;
+      spendOnTexts(value, operand, work);
       return holds(value < operand ? -1 : Number(value > operand));
     };
   };
@@ -138,14 +151,27 @@ function oneOf(operand: Json, place: string): Test {
 /** A piece of a text, or an element of an array. */
 function holding(operand: Json): Test {
   const isSame = sameAs(operand);
+  const isPiece = typeof operand === "string" ? pieceIn(operand) : () => false;
   return (value, work) => {
     if (typeof value === "string") {
       work.spend(value.length);
-      return typeof operand === "string" && value.includes(operand);
+      return isPiece(value);
     }
     if (value === undefined || isScalar(value) || !isJsonArray(value)) return false;
     work.spend(value.length);
     return value.some((element) => isSame(element, work));
+  };
+}
+
+/** Made when the first text is compared: an element of an array may be longer. */
+function pieceIn(piece: string): (text: string) => boolean {
+  let find: ((text: string) => boolean) | undefined;
+  return (text) => {
+    if (piece.length > text.length) return false;
+    const advice = "Look for a shorter piece, or compare with eq.";
+    requireAtMost(["maxPieceChars", limits.maxPieceChars], piece.length, advice);
+    find ??= finderOf(piece);
+    return find(text);
   };
 }
 

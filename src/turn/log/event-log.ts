@@ -1,6 +1,14 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { firstRow, numberIn, type Sql, type SqlRow, textIn } from "../../store/rows/sql.ts";
+import {
+  firstRow,
+  numberIn,
+  optionalNumberIn,
+  type Sql,
+  type SqlRow,
+  textIn,
+} from "../../store/rows/sql.ts";
+import { clip } from "../../value/characters.ts";
 import type { Change, EvictionReason, VariableInfo } from "../../store/variable.ts";
 
 /** What happened in a conversation: names, sizes, tools, times; never a value. */
@@ -62,8 +70,18 @@ export type EventVariable = Pick<
   | "expiresAt"
 >;
 
-/** Events of one row: far below what a row may hold. */
+/** Events of one row. */
 const MAX_ROW_EVENTS = 500;
+/** A row's text: what a page has read beyond its last event is less than some rows. */
+const MAX_ROW_CHARS = 65_536;
+/** Rows that are read at once. */
+const ROWS_AT_ONCE = 8;
+/** Those of a turn are some. */
+const RECENT_ROWS = 20;
+/** What a model, a server or a file has called something. */
+const MAX_NAME_CHARS = 255;
+/** A variable that is made of more than these names the first of them. */
+const MAX_SOURCES = 20;
 
 export interface EventLogOptions {
   readonly now?: () => number;
@@ -113,7 +131,7 @@ export class EventLog {
 
   /**
    * Events of another log, behind those that are here; nobody is told. They are as much use as if they had
-   * happened now. Throws `bad_value` unless their ids go on where those before them end.
+   * happened now. Throws `bad_value` unless their ids go on where those before them end, and for one of a megabyte.
    */
   restore(events: readonly ConversationEvent[]): void {
     const [first] = events;
@@ -123,8 +141,12 @@ export class EventLog {
     if (events.some((event, index) => event.id !== start + index)) {
       throw new ByrefError("bad_value", "Events have ids without a gap.");
     }
+    const short = events.map(withShortNames);
+    if (short.some((event) => JSON.stringify(event).length > limits.maxChunkBytes)) {
+      throw new ByrefError("bad_value", "An event is too long.");
+    }
     this.#newest = { id: start + events.length - 1, activeMs: this.#now() };
-    this.#waiting.push(...events);
+    this.#waiting = [...this.#waiting, ...short];
     this.#write();
   }
 
@@ -133,7 +155,7 @@ export class EventLog {
     return this.#readNewest().activeMs;
   }
 
-  /** Writes what waits, one row for up to 500 events, and tells the watchers. */
+  /** Writes what waits, one row for up to 500 events or some 64 KiB, and tells the watchers. */
   flush(): void {
     const events = this.#write();
     if (events.length === 0) return;
@@ -142,38 +164,45 @@ export class EventLog {
 
   #write(): readonly ConversationEvent[] {
     const events = this.#waiting;
-    for (let start = 0; start < events.length; start += MAX_ROW_EVENTS) {
-      const part = events.slice(start, start + MAX_ROW_EVENTS);
-      this.#sql.run(
-        `INSERT INTO event (seq, at, data) VALUES (?, ?, ?)`,
-        part[0]?.id ?? 0,
-        this.lastActiveMs,
-        JSON.stringify(part),
-      );
+    for (const { first, data } of rowsOf(events)) {
+      const insert = `INSERT INTO event (seq, at, data) VALUES (?, ?, ?)`;
+      this.#sql.run(insert, first, this.lastActiveMs, data);
     }
     this.#waiting = [];
     return events;
   }
 
-  /** Those with ids above `after`, oldest first; of what is written. */
+  /** Those with ids above `after`, oldest first; of what is written. Reads some rows more at most. */
   list({ after, limit }: { readonly after: number; readonly limit: number }): EventPage {
+    const events: ConversationEvent[] = [];
+    for (const event of this.#eventsAfter(after)) {
+      if (events.length === limit) return { events, next: events.at(-1)?.id ?? after };
+      events.push(event);
+    }
+    return { events };
+  }
+
+  *#eventsAfter(after: number): Generator<ConversationEvent> {
     // The row that holds `after` may hold some that follow it.
-    const rows = this.#sql.all(
-      `SELECT data FROM event
-       WHERE seq >= coalesce((SELECT max(seq) FROM event WHERE seq <= ?), 0)
-       ORDER BY seq LIMIT ?`,
-      after,
-      limit + 1,
-    );
-    const events = rows.flatMap(eventsIn).filter(({ id }) => id > after);
-    const shown = events.slice(0, limit);
-    const next = events.length > limit ? shown.at(-1)?.id : undefined;
-    return { events: shown, ...(next === undefined ? {} : { next }) };
+    const last = firstRow(this.#sql, `SELECT max(seq) AS seq FROM event WHERE seq <= ?`, after);
+    for (let from = optionalNumberIn(last ?? {}, "seq") ?? 0; ;) {
+      const rows = this.#sql.all(
+        `SELECT seq, data FROM event WHERE seq >= ? ORDER BY seq LIMIT ${ROWS_AT_ONCE}`,
+        from,
+      );
+      for (const row of rows) {
+        yield* eventsIn(row).filter(({ id }) => id > after);
+        from = numberIn(row, "seq") + 1;
+      }
+      if (rows.length < ROWS_AT_ONCE) return;
+    }
   }
 
   /** The newest that are written, some hundreds of them, in any order. */
   recent(): readonly ConversationEvent[] {
-    return this.#sql.all(`SELECT data FROM event ORDER BY seq DESC LIMIT 5`).flatMap(eventsIn);
+    return this.#sql
+      .all(`SELECT data FROM event ORDER BY seq DESC LIMIT ${RECENT_ROWS}`)
+      .flatMap(eventsIn);
   }
 
   /** Tells of events as they are written; returns how to stop it. */
@@ -192,7 +221,7 @@ export class EventLog {
     const newest = this.#readNewest();
     const id = newest.id + 1;
     this.#newest = { id, activeMs: Math.max(newest.activeMs, activeMs) };
-    this.#waiting.push({ id, at: new Date(this.#now()).toISOString(), ...event });
+    this.#waiting.push({ id, at: new Date(this.#now()).toISOString(), ...withShortNames(event) });
   }
 
   #readNewest(): Newest {
@@ -210,6 +239,53 @@ interface Newest {
 }
 
 const NONE: Newest = { id: 0, activeMs: 0 };
+
+interface EventRow {
+  /** The id of its first event. */
+  readonly first: number;
+  readonly data: string;
+}
+
+/** Each has one event at least. */
+function* rowsOf(events: readonly ConversationEvent[]): Generator<EventRow> {
+  let texts: string[] = [];
+  let chars = 0;
+  let first = events[0]?.id ?? 0;
+  for (const event of events) {
+    const text = JSON.stringify(event);
+    const isFull = texts.length === MAX_ROW_EVENTS || chars + text.length > MAX_ROW_CHARS;
+    if (isFull && texts.length > 0) {
+      yield { first, data: `[${texts.join(",")}]` };
+      texts = [];
+      chars = 0;
+      first = event.id;
+    }
+    texts.push(text);
+    chars += text.length + 1;
+  }
+  if (texts.length > 0) yield { first, data: `[${texts.join(",")}]` };
+}
+
+/** Names that somebody else has made up are as long as they like. */
+export function withShortNames<Event extends NewEvent>(event: Event): Event {
+  const { tool, toolCallId, variable } = event;
+  return {
+    ...event,
+    ...(tool === undefined ? {} : { tool: clip(tool, MAX_NAME_CHARS) }),
+    ...(toolCallId === undefined ? {} : { toolCallId: clip(toolCallId, MAX_NAME_CHARS) }),
+    ...(variable === undefined ? {} : { variable: shortVariable(variable) }),
+  };
+}
+
+function shortVariable(variable: EventVariable): EventVariable {
+  const { tool, toolCallId, sources } = variable;
+  return {
+    ...variable,
+    sources: sources.slice(0, MAX_SOURCES).map((source) => clip(source, MAX_NAME_CHARS)),
+    ...(tool === undefined ? {} : { tool: clip(tool, MAX_NAME_CHARS) }),
+    ...(toolCallId === undefined ? {} : { toolCallId: clip(toolCallId, MAX_NAME_CHARS) }),
+  };
+}
 
 function newestIn(sql: Sql): Newest {
   const row = firstRow(sql, `SELECT seq, at, data FROM event ORDER BY seq DESC LIMIT 1`);

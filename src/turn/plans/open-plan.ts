@@ -2,7 +2,7 @@ import { ByrefError } from "../../errors.ts";
 import { checkPlan, type CheckedPlan } from "../../plan/check-plan.ts";
 import { Findings } from "../../plan/findings.ts";
 import type { Finding, Plan } from "../../plan/plan.ts";
-import type { PlanRecord } from "../../plan/plan-store.ts";
+import type { PlanRecord } from "../../plan/plan-record.ts";
 import { OWN_NAMES } from "../../plan/run-names.ts";
 import { referencesIn } from "../../reference/references-in.ts";
 import type { VariableStore } from "../../store/variable-store.ts";

@@ -3,7 +3,8 @@ import { ByrefError, publicTextOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { closedCalls } from "../../plan/closed-calls.ts";
 import { waitsFor } from "../../plan/gates.ts";
-import type { PlanRecord, PlanStatus, PlanStore, StoredRun } from "../../plan/plan-store.ts";
+import type { PlanRecord, PlanStatus, StoredRun } from "../../plan/plan-record.ts";
+import type { PlanStore } from "../../plan/plan-store.ts";
 import { PlanRun } from "../../plan/plan-run.ts";
 import {
   type CallState,
@@ -251,8 +252,7 @@ class PlanTurn {
     const { plans } = this.#options;
     const { id, plan, status } = this.#record;
     if (plans.statusOf(plan) === "cancelled") return "cancelled";
-    const isLeft = plans.openRuns().some((other) => other.plan === plan && other.id !== id);
-    if (isLeft || isOpenRun(this.#record)) return "running";
+    if (plans.countOpen(plan, id) > 0 || isOpenRun(this.#record)) return "running";
     // A run was stopped, and not the plan: it may run again.
     return status === "done" || status === "failed" ? status : "approved";
   }

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { jsonPlan } from "../../plan/json-plan.ts";
-import type { PlanRecord } from "../../plan/plan-store.ts";
+import type { PlanRecord } from "../../plan/plan-record.ts";
 import { runtimeTool } from "../../tool/runtime-tool.ts";
 import type { Agent } from "../agent.ts";
 

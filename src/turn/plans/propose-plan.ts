@@ -2,7 +2,7 @@ import * as limits from "../../limits.ts";
 import { Findings } from "../../plan/findings.ts";
 import type { Plan, PlanFormat } from "../../plan/plan.ts";
 import { inputFindings } from "../../plan/plan-input.ts";
-import type { PlanRecord } from "../../plan/plan-store.ts";
+import type { PlanRecord } from "../../plan/plan-record.ts";
 import { limitExceeded } from "../../errors.ts";
 import { byteLength } from "../../value/utf8.ts";
 import { invalidPlan, requireValid } from "./open-plan.ts";

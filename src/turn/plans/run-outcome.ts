@@ -32,7 +32,7 @@ export class RunOutcome {
   static async prepare({ store, plan, record }: OutcomeOptions): Promise<RunOutcome> {
     const endings: Ending[] = [];
     try {
-      for (const part of await resultParts(store, plan, record.id)) {
+      for (const part of await resultParts(store, { plan, run: record.id })) {
         endings.push(await endingOf(store, part, record));
       }
     } catch (error) {

@@ -17,16 +17,22 @@ export interface ResultPart {
   readonly shown: Json | undefined;
 }
 
-/** What a run has written of its state and its outputs. All that is shown is at most `maxPlanBytes`. */
+interface ResultOptions {
+  readonly plan: Plan;
+  readonly run: string;
+  /** Default: `maxPlanBytes`. */
+  readonly mostBytes?: number;
+}
+
+/** What a run has written of its state and its outputs. All that is shown is at most `mostBytes`. */
 export async function resultParts(
   store: VariableStore,
-  plan: Plan,
-  run: string,
+  { plan, run, mostBytes = limits.maxPlanBytes }: ResultOptions,
 ): Promise<readonly ResultPart[]> {
   // A state is merged, whatever else names it.
   const outputs = [STATE, ...plan.outputs.filter(({ name }) => name !== STATE.name)];
   const parts: ResultPart[] = [];
-  let room: number = limits.maxPlanBytes;
+  let room = mostBytes;
   for (const output of outputs) {
     const info = store.info(nameInRun(run, output.name, plan.runNames));
     if (info === undefined) continue;

@@ -1,0 +1,32 @@
+import * as fc from "fast-check";
+import { expect, it } from "vitest";
+import { watch } from "../support/count-work.ts";
+import { finderOf } from "../../src/value/find-text.ts";
+
+it("finds what the platform finds, in short and long pieces", () => {
+  const text = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 700 });
+  fc.assert(
+    fc.property(text, text, fc.nat(700), (all, other, from) => {
+      const part = all.slice(from % (all.length + 1));
+      for (const piece of [part, other, `${part}${other}`]) {
+        expect(finderOf(piece)(all)).toBe(all.includes(piece));
+      }
+    }),
+  );
+});
+
+it("looks at each character some times, whatever the piece is", () => {
+  const side = "a".repeat(500);
+  const text = "a".repeat(50_000);
+  let looks = 0;
+  const end = watch(String.prototype, "charCodeAt", () => {
+    looks++;
+  });
+  try {
+    expect(finderOf(`${side}b${side}`)(text)).toBe(false);
+  } finally {
+    end();
+  }
+  expect(looks).toBeGreaterThan(text.length);
+  expect(looks).toBeLessThan(6 * text.length);
+});
