@@ -38,17 +38,29 @@ beforeAll(() => {
     store.add(planned(`p${n}`, n));
     store.addRun(waiting(`r${n}`, `p${n}`), "i".repeat(100_000));
   }
+  for (let n = 0; n < limits.maxPlanRuns; n++) store.addRun(waiting(`m${n}`, "many"), "i");
 }, 120_000);
 
 afterAll(closeAll);
 
 const SMALL = 100_000;
+/** One more than there are. */
+const OPEN_RUNS = limits.maxPlans + limits.maxPlanRuns + 1;
+const FULL = `maxOpenRuns is at most ${limits.maxOpenRuns}, this is ${OPEN_RUNS}.`;
 
 const requests: readonly (readonly [what: string, most: number, act: () => unknown])[] = [
   ["a list", limits.maxPlanViewChars + SMALL, () => store.list(limits.maxPlanViewChars)],
   ["a change of status", SMALL, () => store.setStatus("p7", "running")],
   ["a look whether anything waits", SMALL, () => store.hasWaiting()],
-  ["a count of what is open", SMALL, () => store.requireRoom("p7")],
+  ["a count of what is open", SMALL, () => expect(() => store.requireRoom("p7")).toThrow(FULL)],
+  ["a look which plans have open runs", SMALL, () => store.plansOfOpenRuns()],
+  ["a count of one plan's", SMALL, () => store.countOpen("p7", "r7")],
+  ["the open runs of one plan", 1_000_000, () => [...store.openRuns("p7")]],
+  [
+    "the runs of one plan",
+    limits.maxPlanViewChars,
+    () => store.runsOf("many", limits.maxPlanViewChars),
+  ],
   [
     "a new plan in the place of an old one",
     3 * limits.maxPlanBytes,

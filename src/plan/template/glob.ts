@@ -36,11 +36,14 @@ function fitsName(pattern: string, name: string, work: Work): boolean {
   return fits([...pattern], [...name], {
     isAny: (mark) => mark === "*",
     fitsOne: (mark, character) => {
-      work.spend(1);
+      work.spend(STEP);
       return mark === "?" || mark === character;
     },
   });
 }
+
+/** Comparing two characters takes about as long as reading so many. */
+const STEP = 10;
 
 interface Rules {
   /** Stands for any number of items. */

@@ -1,0 +1,272 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
+import { workOf } from "../support/count-work.ts";
+import { fullConversation, SMALL_VARIABLES } from "../support/full-conversation.ts";
+import { filled, listOf, MAX_INPUT_CHARS, nested } from "../support/long-inputs.ts";
+import type { NodeRuntime } from "../support/node-runtime.ts";
+import { figure } from "../support/scorecard.ts";
+
+interface Sent {
+  readonly method: string;
+  readonly path: string;
+  readonly body?: string;
+  /** Default: JSON. */
+  readonly type?: string;
+}
+
+/** Characters that are read, parsed, written, serialized or answered, or things visited: each at most so many. */
+const most = {
+  /** A body that is refused is read some times, and quoted nowhere. */
+  body: 20 * MAX_INPUT_CHARS,
+  events: 1_000_000,
+  messages: limits.maxPageChars + MAX_INPUT_CHARS,
+  variables: limits.maxVariablePageSize * (limits.maxListedInputBytes + 1_000),
+  metadata: 3 * limits.maxInputBytes,
+  files: limits.maxMessageParts * 10_000,
+  deleted: SMALL_VARIABLES * (limits.maxListedInputBytes + 4_000),
+  plan: limits.maxReadWork + limits.maxJsonBytes,
+  run: limits.maxRunReadWork + limits.maxParallelCalls * limits.maxJsonBytes,
+};
+
+const at = (path: string) => `/conversations/full${path}`;
+const get = (path: string): Sent => ({ method: "GET", path: at(path) });
+const post = (path: string, body: string, type?: string): Sent => ({
+  method: "POST",
+  path: at(path),
+  body,
+  ...(type === undefined ? {} : { type }),
+});
+const patch = (path: string, body: string): Sent => ({ method: "PATCH", path: at(path), body });
+const chat = (body: string): Sent => ({ method: "POST", path: "/conversations", body });
+const imported = (records: string): Sent => ({
+  method: "POST",
+  path: "/conversations/import",
+  body: `{"type":"byref","version":1,"id":"i","title":null,"createdAt":"${NOW}"}\n${records}\n`,
+  type: "application/x-ndjson",
+});
+const NOW = "2026-11-22T00:00:00.000Z";
+
+const message = `{"type":"message","message":{"id":"m","role":"user","parts":[…],"createdAt":"${NOW}"}}`;
+const variable = (n: number) =>
+  `{"type":"variable","info":{"name":"v${n}","visibility":"model","sources":[],"trusted":true,"version":1,"bytes":1,"mediaType":"application/json","createdAt":"${NOW}","updatedAt":"${NOW}","pinned":false}}\n{"type":"data","base64":"MQ=="}`;
+const room = "…".padEnd(500, " ");
+/** Each call refers to values of 15 MB, which take one another's place in the cache. */
+const referring = `{"calls":[${listOf(200, () => `{"_tool":"echo","x":[${listOf(25, (n) => `"†${"abc"[n % 3]}.y"`).join(",")}]}`).join(",")}]}`;
+const deepPaths = ["/messages", "/interpolate", "/plans", "/plans/x/run", "/approvals/x", "/fork"];
+
+const requests: readonly (readonly [what: string, most: number, sent: Sent])[] = [
+  ["events: the first page", most.events, get("/events")],
+  ["events: a page in the middle", most.events, get("/events?after=5000")],
+  ["events: one", most.events, get("/events?after=700&limit=1")],
+  ["messages: a page of the longest", most.messages, get("/messages?limit=200&before=m20")],
+  ["variables: a page", most.variables, get("/variables")],
+  ["variables: as Markdown", most.variables, get("/variables?last=1000")],
+  [
+    "metadata: of what came of a long input",
+    most.metadata,
+    patch("/variables/made_1", '{"pinned":true}'),
+  ],
+  [
+    "metadata: unknown keys",
+    most.body,
+    patch(
+      "/variables/a",
+      filled("{…}", (n) => `"k${n}":1`),
+    ),
+  ],
+  [
+    "metadata: a description that is too long",
+    most.body,
+    patch("/variables/a", `{"description":"${"d".repeat(60_000)}"}`),
+  ],
+  [
+    "message: parts that are none",
+    most.body,
+    post(
+      "/messages",
+      filled('{"message":{"parts":[…]}}', () => "1"),
+    ),
+  ],
+  [
+    "chat: parts that are none",
+    most.body,
+    chat(filled('{"id":"full","messages":[{"role":"user","parts":[…]}]}', () => "1")),
+  ],
+  [
+    "chat: 100 parts that are none",
+    most.body,
+    chat(
+      `{"id":"full","messages":[{"role":"user","parts":[${listOf(100, () => "1").join(",")}]}]}`,
+    ),
+  ],
+  [
+    "message: as many files as fit",
+    most.body,
+    post(
+      "/messages",
+      filled(
+        '{"message":{"parts":[…]}}',
+        (n) => `{"type":"file","mediaType":"text/plain","url":"data:,${n}"}`,
+      ),
+    ),
+  ],
+  [
+    "message: 100 files",
+    most.files,
+    post(
+      "/messages",
+      `{"message":{"parts":[${listOf(100, (n) => `{"type":"file","mediaType":"text/plain","url":"data:,${n}"}`).join(",")}]}}`,
+    ),
+  ],
+  ["message: the one after them", most.files, post("/messages", '{"message":"x"}')],
+  [
+    "approvals: of calls that do not wait",
+    most.body,
+    chat(
+      filled(
+        '{"id":"full","messages":[{"role":"assistant","parts":[…]}]}',
+        (n) =>
+          `{"type":"tool-x","state":"approval-responded","approval":{"id":"${n}","approved":true}}`,
+      ),
+    ),
+  ],
+  [
+    "import: messages",
+    most.body,
+    imported(filled(room, (n) => message.replace('"m"', `"m${n}"`).replace("…", ""), "\n")),
+  ],
+  ["import: variables", most.body, imported(filled(room, variable, "\n"))],
+  ["import: parts that are none", most.body, imported(filled(message, () => "1").trim())],
+  [
+    "import: events",
+    most.body,
+    imported(
+      filled('{"type":"events","events":[…]}', (n) => `{"id":${n + 1},"at":"${NOW}","type":"x"}`),
+    ),
+  ],
+  [
+    "import: a deep message",
+    most.body,
+    imported(nested(message.replace("…", '{"type":"data-x","data":…}'))),
+  ],
+  [
+    "import: a deep input",
+    most.body,
+    imported(
+      nested(
+        `{"type":"tombstone","tombstone":{"name":"m","version":1,"input":…,"evictedAt":"${NOW}","reason":"idle"}}`,
+      ),
+    ),
+  ],
+  ...deepPaths.map((path) => [`deep JSON: ${path}`, most.body, post(path, nested())] as const),
+  [
+    "deep JSON: chat",
+    most.body,
+    chat(nested('{"id":"full","messages":[{"role":"user","parts":[…]}]}')),
+  ],
+  ["deep JSON: metadata", most.body, patch("/variables/a", nested('{"description":…}'))],
+  ["deep JSON: a value", most.body, { method: "PUT", path: at("/variables/deep"), body: nested() }],
+  [
+    "deep JSON: records",
+    most.body,
+    { method: "PUT", path: at("/variables/deep"), body: nested(), type: "application/x-ndjson" },
+  ],
+  [
+    "plan: a deep parameter",
+    most.body,
+    post("/plans", nested('{"calls":[{"_tool":"echo","x":…}]}')),
+  ],
+  [
+    "plan: calls that are none",
+    most.body,
+    post(
+      "/plans",
+      filled('{"calls":[…]}', () => "1"),
+    ),
+  ],
+  [
+    "plan: deep XML",
+    most.body,
+    post("/plans", `${"<a>".repeat(9_000)}${"</a>".repeat(9_000)}`, "application/xml"),
+  ],
+  [
+    "plan: a tag of many attributes",
+    most.body,
+    post(
+      "/plans",
+      filled('<workflow><capability name="echo" …/></workflow>', (n) => `a${n}="1"`, " "),
+      "application/xml",
+    ),
+  ],
+  [
+    "plan: a template of directives",
+    most.body,
+    post(
+      "/plans",
+      filled("## x\n…\nprompt", () => "@input file:**", "\n"),
+      "text/markdown",
+    ),
+  ],
+  [
+    "plan: a template of headings",
+    most.body,
+    post(
+      "/plans",
+      filled("…", () => "## x\ny", "\n"),
+      "text/markdown",
+    ),
+  ],
+  ["plan: proposed, with references to what is large", most.plan, post("/plans", referring)],
+  ["plan: listed", most.body, get("/plans")],
+  ["variables: all deleted", most.deleted, { method: "DELETE", path: at("/variables") }],
+];
+
+let runtime: NodeRuntime;
+
+beforeAll(async () => {
+  runtime = await fullConversation();
+}, 120_000);
+
+/** The largest of what was counted, the answer included. */
+async function largestOf({ method, path, body, type = "application/json" }: Sent) {
+  const answer = { status: 0, text: "" };
+  const done = await workOf(runtime.counted, async () => {
+    const headers = { "content-type": type, accept: "application/json" };
+    const response = await runtime.ask(method, path, body === undefined ? {} : { headers, body });
+    answer.status = response.status;
+    answer.text = await response.text();
+  });
+  const largest = Math.max(...Object.values(done), answer.text.length);
+  return { ...answer, largest };
+}
+
+describe("a request of at most 64 KiB to a full conversation does a stated amount of work", () => {
+  let over = 0;
+
+  /** Counted before anything is expected. */
+  const hold = (largest: number, bound: number) => {
+    if (largest > bound) over++;
+    expect(largest).toBeLessThanOrEqual(bound);
+  };
+
+  it("a run of a plan that refers to what is large", async () => {
+    const { text } = await largestOf(post("/plans", referring));
+    const { id } = JSON.parse(text) as { readonly id: string };
+    const viewed = await largestOf(get(`/plans/${id}`));
+    const ran = await largestOf(post(`/plans/${id}/run`, "{}"));
+    expect([viewed.status, ran.status]).toEqual([200, 200]);
+    hold(viewed.largest, most.plan);
+    hold(ran.largest, most.run);
+  });
+
+  it.each(requests)("%s", async (_what, bound, sent) => {
+    const { status, largest } = await largestOf(sent);
+    expect(status).toBeLessThan(500);
+    hold(largest, bound);
+  });
+
+  it("and none does more", () => {
+    figure("S19", { "HTTP requests": requests.length + 2, "over their bound": over });
+    expect(over).toBe(0);
+  });
+});

@@ -1,0 +1,97 @@
+import { describe, expect, it } from "vitest";
+import { codeOf } from "../../src/errors.ts";
+import * as limits from "../../src/limits.ts";
+import { renderStep, type StepSources } from "../../src/plan/template/render-step.ts";
+import { listOf } from "../support/long-inputs.ts";
+import { figure } from "../support/scorecard.ts";
+import { watch } from "../support/count-work.ts";
+import { step } from "./template-asked.ts";
+
+/** As many as one listing finds, with paths as long as they may be. */
+const folder = listOf(
+  limits.maxListedFiles,
+  (n) => `${"a".repeat(limits.maxFilePathChars - 6)}${String(n).padStart(6, "0")}`,
+);
+
+interface Counted {
+  listed: number;
+  read: number;
+  /** Characters of paths and patterns that were taken apart. */
+  matched: number;
+}
+
+/** What a step asks of the folder, and the error that ends it. */
+async function asked(text: string, paths: readonly string[] = folder) {
+  const done: Counted = { listed: 0, read: 0, matched: 0 };
+  const sources: StepSources = {
+    today: "2026-11-22",
+    read: () => ({ found: false, reason: "unknown" }),
+    exists: () => false,
+    files: {
+      list: async (prefix) => {
+        done.listed++;
+        return paths.filter((path) => path.startsWith(prefix));
+      },
+      read: async () => {
+        done.read++;
+        return { found: true, value: "" };
+      },
+    },
+  };
+  const end = watch(String.prototype, "split", () => {
+    done.matched++;
+  });
+  try {
+    await renderStep(step(text), sources);
+    return { ...done, code: undefined };
+  } catch (error) {
+    return { ...done, code: codeOf(error) };
+  } finally {
+    end();
+  }
+}
+
+const stars = "*a".repeat(limits.maxFilePathChars / 2 - 10);
+/** As many directives as a template may have. */
+const directives = (write: (n: number) => string) =>
+  `${listOf(limits.maxTemplateDirectives, write).join("\n")}\nprompt`;
+
+const templates: readonly (readonly [string, string])[] = [
+  ["patterns that fit nothing", directives((n) => `@input file:**/x${n}`)],
+  ["patterns that nearly fit everything", directives((n) => `@input file:${stars}${n}x`)],
+  ["patterns that fit everything", directives(() => "@input file:**")],
+  ["patterns of starts of their own", directives((n) => `@input file:${"a".repeat(n % 190)}*x`)],
+  ["names of all of it", directives(() => "@input file:** (paths-only)")],
+];
+
+describe("a template of 64 KiB over a full folder does a stated amount of work", () => {
+  let over = 0;
+
+  it.each(templates)("%s", async (_what, text) => {
+    const { listed, read, matched, code } = await asked(text);
+    // A listing counts 100,000 units, and each path its characters.
+    const isWithin =
+      listed <= limits.maxTemplateDirectives &&
+      read <= limits.maxTemplateFiles + limits.maxTemplateDirectives &&
+      matched <= (2 * limits.maxReadWork) / limits.maxFilePathChars;
+    if (!isWithin) over++;
+    expect({ listed, read, matched, isWithin }).toMatchObject({ isWithin: true });
+    expect(code).toBe("limit_exceeded");
+  });
+
+  it("reads as many files as a step may have, and no more", async () => {
+    const few = listOf(limits.maxTemplateFiles, (n) => `notes/${n}.md`);
+    expect(await asked("@input file:notes/*\nprompt", few)).toMatchObject({
+      listed: 1,
+      read: limits.maxTemplateFiles,
+      code: undefined,
+    });
+    const twice = "@input file:notes/*\n@input file:notes/*.md\nprompt";
+    expect(await asked(twice, few)).toMatchObject({ listed: 1, code: "limit_exceeded" });
+  });
+
+  it("and none does more", () => {
+    figure("S19", { templates: templates.length, "over their bound": over });
+    expect(over).toBe(0);
+  });
+});

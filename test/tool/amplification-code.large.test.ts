@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
+import { SqlStore } from "../../src/store/sql-store.ts";
+import type { SandboxJob } from "../../src/tool/code/sandbox.ts";
+import { filterVariable } from "../../src/tool/variables/filter-variable.ts";
+import { searchVariable } from "../../src/tool/variables/search-variable.ts";
+import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts";
+import { workOf } from "../support/count-work.ts";
+import { listOf } from "../support/long-inputs.ts";
+import { fakeTool, runCode } from "../support/run-code.ts";
+import { outputOf } from "../support/runtime-tool-calls.ts";
+import { figure } from "../support/scorecard.ts";
+import { scriptedSandbox } from "../support/scripted-sandbox.ts";
+
+let sql: WatchedSql;
+let store: SqlStore;
+
+beforeAll(async () => {
+  sql = migratedSql();
+  store = new SqlStore(sql);
+  for (const name of ["a", "b"]) {
+    await store.save({ name, value: { x: "a".repeat(15_000_000), y: 1 } });
+  }
+  const side = "a".repeat(5_000);
+  await store.save({ name: "piece", value: `${side}b${side}` });
+  await store.save({ name: "long", value: "p".repeat(limits.maxPieceChars + 1) });
+  await store.save({ name: "one", value: [{ s: "a".repeat(15_000_000) }] });
+  await store.save({ name: "text", value: `${"ab ".repeat(15_000_000)}` });
+}, 120_000);
+
+afterAll(closeAll);
+
+/** The widest code there may be: it stands beside each variable that it makes. */
+const code = "x".repeat(limits.maxCodeChars);
+
+const inCode = (script: (job: SandboxJob) => Promise<object>, tools = [] as const) =>
+  runCode(scriptedSandbox(script), code, { store, variables: ["a", "b"], tools });
+
+const reading = (path: (n: number) => string) =>
+  inCode(async ({ read }) => {
+    for (let n = 0; n < 2_000; n++) {
+      const answer = await read("ab"[n % 2] ?? "", path(n));
+      if ("error" in answer && answer.error.includes("maxRunReadWork")) return {};
+    }
+    throw new Error("Nothing ended it.");
+  });
+
+const assigning = (names: number) =>
+  inCode(async () => ({ assigned: listOf(names, (n) => `v${n}`).map((name) => [name, "1"]) }));
+
+const calling = async () => {
+  const value = "r".repeat(1_000_000);
+  const made = fakeTool(store, { name: "make" }, () => value);
+  await runCode(
+    scriptedSandbox(async ({ call }) => {
+      for (let n = 0; n < 1_000; n++) await call("make", JSON.stringify({ n }));
+      return {};
+    }),
+    code,
+    { store, tools: [made] },
+  );
+  expect(made.inputs).toHaveLength(limits.maxCodeCalls);
+};
+
+const filter = (name: string, where: object) =>
+  outputOf(
+    filterVariable,
+    { name, saveAs: "kept", where: where as never },
+    { store, inRun: false },
+  ).catch((error: unknown) => String(error));
+const fields = ["s", '["s"]', "$.s", `$['s']`, ".s"];
+const compared = (operator: string) =>
+  filter("one", Object.fromEntries(fields.map((field) => [field, { [operator]: "$a.x" }])));
+
+const search = (query: string, pattern: boolean) =>
+  outputOf(searchVariable(), { name: "text", query, pattern }, { store, inRun: false });
+
+const inputs: readonly (readonly [what: string, most: number, act: () => Promise<unknown>])[] = [
+  [
+    "code: reads of parts in turns",
+    limits.maxRunReadWork + limits.maxJsonBytes,
+    () => reading(() => ".y"),
+  ],
+  [
+    "code: reads of long parts",
+    limits.maxRunReadWork + limits.maxJsonBytes,
+    () => reading((n) => `.x[${n}:12000000]`),
+  ],
+  [
+    "code: as many variables as it may make",
+    3 * limits.maxCodeOutputs * limits.maxCodeChars,
+    () => assigning(limits.maxCodeOutputs),
+  ],
+  ["code: 10,000 variables", 1_000_000, () => assigning(10_000)],
+  ["code: 1,000 calls of a tool", limits.maxCodeCalls * 5_000_000, calling],
+  [
+    "filter: a piece that nearly fits everywhere",
+    3 * limits.maxJsonBytes,
+    () => filter("one", { s: { contains: "$piece" } }),
+  ],
+  [
+    "filter: a piece that is too long",
+    3 * limits.maxJsonBytes,
+    () => filter("one", { s: { contains: "$long" } }),
+  ],
+  ["filter: long texts in order", 5 * limits.maxJsonBytes, () => compared("gte")],
+  ["search: a long literal", limits.maxSearchWork * 2, () => search(`b${"a".repeat(199)}`, false)],
+  [
+    "search: a pattern of counts",
+    limits.maxSearchWork * 2,
+    () => search("(?:a?){50}(?:a{1,50}){2}c", true),
+  ],
+  [
+    "search: a pattern of alternatives",
+    limits.maxSearchWork * 2,
+    () => search(`(?:${listOf(60, () => "a").join("|")})+z`, true),
+  ],
+];
+
+describe("a call of 64 KiB to a full store does a stated amount of work", () => {
+  let over = 0;
+
+  it.each(inputs)("%s", async (_what, most, act) => {
+    const done = await workOf(sql, () => act().catch((error: unknown) => String(error)));
+    const largest = Math.max(...Object.values(done));
+    if (largest > most) over++;
+    expect(largest).toBeLessThanOrEqual(most);
+  });
+
+  it("of more variables than code may make none is kept", async () => {
+    const before = store.count();
+    const outcome = await assigning(limits.maxCodeOutputs + 1);
+    expect(outcome).toMatchObject({ code: "limit_exceeded" });
+    expect(store.count()).toBe(before);
+  });
+
+  it("and none does more", () => {
+    figure("S19", { "code, filters, searches": inputs.length, "over their bound": over });
+    expect(over).toBe(0);
+  });
+});
