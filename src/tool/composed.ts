@@ -4,7 +4,7 @@ import type { Json } from "../value/json.ts";
 
 /** Longer texts are not searched: a made one counts as having an unknown URL, a used one as having none. */
 const MAX_MADE_CHARS = 1_048_576;
-const MAX_USED_CHARS = 8_388_608;
+const MAX_USED_CHARS = 2_097_152;
 
 /** The values that URLs may come from. Each is read once, and only if a made value has URLs. */
 export class UrlSources {
