@@ -31,11 +31,22 @@ interface Run {
   readonly job: Job;
 }
 
+/**
+ * Times that the supervisor has asked whether the process answers. With the second, the answer to the first has
+ * arrived: from then on it notices code that stops the process. Code that ran before could do so unnoticed.
+ */
+let timesAsked = 0;
+
 export default {
   fetch(request: Request, { LOADER, SECRET }: Env): Response {
     const { pathname } = new URL(request.url);
-    if (pathname === "/health") return new Response("ok");
+    if (pathname === "/health") {
+      timesAsked++;
+      return new Response("ok");
+    }
     if (pathname !== `/${SECRET}`) return new Response("Not found", { status: 404 });
+    // The caller tries again.
+    if (timesAsked < 2) return new Response("Not watched yet", { status: 503 });
     const { 0: client, 1: server } = new WebSocketPair();
     server.accept();
     serve(server, LOADER);

@@ -1,6 +1,5 @@
 import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { ByteBuffer } from "../../value/byte-buffer.ts";
 import { joinBytes, copyOf } from "../../value/bytes.ts";
 import { BytesMeter } from "../../value/bytes-meter.ts";
 import type { Meter } from "../../value/meter.ts";
@@ -93,19 +92,54 @@ class Incoming {
 
 /** Its text is in memory no more when the value is. */
 async function readJson(stream: ReadableStream<Uint8Array>): Promise<Json> {
-  const held = new ByteBuffer(limits.maxJsonBytes);
-  for await (const bytes of stream) {
-    held.add(bytes);
-    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], held.size, WAYS_OUT);
+  const text = new Text();
+  let bytes = 0;
+  for await (const piece of stream) {
+    bytes += piece.length;
+    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes, WAYS_OUT);
+    text.add(piece);
   }
-  return parseBody(textIn(held));
+  return parseBody(text.end());
 }
 
-function textIn(held: ByteBuffer): string {
-  try {
-    return held.text(new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }));
-  } catch {
-    throw new ByrefError("bad_json", "The body is not JSON: it is not UTF-8.");
+/** Pieces that are smaller together are decoded together: each string takes memory of its own. */
+const SMALL_BYTES = 4_096;
+
+/** Text that arrives as UTF-8. Its bytes are decoded as they come, so that they are not held beside it. */
+class Text {
+  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+  readonly #small = new Uint8Array(SMALL_BYTES);
+  #smallBytes = 0;
+  #text = "";
+
+  add(bytes: Uint8Array): void {
+    if (this.#smallBytes + bytes.length > SMALL_BYTES) this.#decodeSmall();
+    if (bytes.length > SMALL_BYTES) return this.#decode(bytes);
+    this.#small.set(bytes, this.#smallBytes);
+    this.#smallBytes += bytes.length;
+  }
+
+  /** Throws `bad_json` if it is not UTF-8. */
+  end(): string {
+    this.#decodeSmall();
+    this.#decode();
+    const text = this.#text;
+    this.#text = "";
+    return text;
+  }
+
+  #decodeSmall(): void {
+    this.#decode(this.#small.subarray(0, this.#smallBytes));
+    this.#smallBytes = 0;
+  }
+
+  /** Without bytes: what is left over. */
+  #decode(bytes?: Uint8Array): void {
+    try {
+      this.#text += this.#utf8.decode(bytes, { stream: bytes !== undefined });
+    } catch {
+      throw new ByrefError("bad_json", "The body is not JSON: it is not UTF-8.");
+    }
   }
 }
 
