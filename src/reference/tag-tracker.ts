@@ -20,7 +20,7 @@ const RAW_TAGS = wordsOf("pre textarea code kbd");
 /** What is in these may make a URL of anything. */
 const CODE_TAGS = wordsOf("script style");
 
-/** In these, and about these, raw text may be written otherwise: marked escapes a quote after a backslash or in code. */
+/** Quotes, and what makes marked escape one in raw text: a backslash before it, or backticks around it. */
 const QUOTES = `"'\\\``;
 
 /** Places in a tag, as HTML tokenizes it. A tag may be at several, so each is a bit. */

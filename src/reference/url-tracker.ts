@@ -45,9 +45,10 @@ const AFTER_HOST = "/?#:";
 
 /**
  * Tells whether the next character would be part of a URL that a Markdown or HTML renderer may make of
- * the text: a bare URL, a destination, a link definition, or a tag. Feed it everything that is put out,
- * values included, because a value may open a URL. It reads forward only, in constant memory, and its
- * four trackers are independent of each other. When in doubt, the URL is open: an expanded URL is how a
+ * the text: a bare URL, a destination, a link definition, or a tag. In a footnote, which a renderer may move
+ * into one, it counts as part of it. Feed it everything that is put out, values included, because a value may
+ * open a URL. It reads forward only, in constant memory, and its trackers are independent of each other.
+ * When in doubt, the URL is open: an expanded URL is how a
  * model is made to leak data.
  */
 export class UrlTracker {

@@ -3,7 +3,7 @@ import type { CallOptions, Prepared } from "./wrapped-tool.ts";
 
 type Prepare<Input> = (input: Input, call: CallOptions) => Promise<Prepared>;
 
-/** The same, and whoever observes the call is told when it runs, or that it is refused. */
+/** Prepares calls as `prepare` does. The observer of a call is notified when it runs or is refused. */
 export function observed<Input>(name: string, prepare: Prepare<Input>): Prepare<Input> {
   return async (input, call) => {
     const { observer, toolCallId } = call;

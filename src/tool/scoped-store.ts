@@ -131,7 +131,7 @@ function withName<Found extends { readonly name: string }>(
   return found === undefined ? undefined : { ...found, name };
 }
 
-/** Where references are looked up in the same; `onUsed` is told the names that the store has. */
+/** Looks references up as `ScopedStore` does. `onUsed` receives the names that the store has. */
 export function lookupFor(
   scope: RunScope | undefined,
   store: VariableStore,

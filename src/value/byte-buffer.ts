@@ -39,8 +39,9 @@ export class ByteBuffer {
     this.#lost = 0;
   }
 
-  /** The held bytes, decoded. By default invalid UTF-8 becomes U+FFFD. */
-  text(utf8 = new TextDecoder()): string {
+  /** The held bytes, decoded. Invalid UTF-8 becomes U+FFFD. */
+  text(): string {
+    const utf8 = new TextDecoder();
     let text = "";
     for (let at = 0; at < this.#held; at += BLOCK_BYTES) {
       text += utf8.decode(this.#blockOf(at).subarray(0, this.#held - at), { stream: true });

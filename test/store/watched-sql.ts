@@ -84,8 +84,7 @@ export function statementsOf(sql: NodeSql, work: () => void): number {
   return sql.statements - before;
 }
 
-/** Every table's columns, and whether it has row ids. */
-/** Every table with its columns, in the order of their names: a migration adds them at the end. */
+/** Every table, whether it has row ids, and its columns by name: a migration adds columns at the end. */
 export function tablesOf(sql: Sql) {
   const tables = sql.all(`SELECT name, wr FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%'`);
   return Object.fromEntries(

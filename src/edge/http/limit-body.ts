@@ -5,7 +5,7 @@ import { ClientBody, tooLarge } from "./client-body.ts";
 import { problem } from "./problem.ts";
 
 /**
- * Gives up a request whose body is too large, stops, or trickles: whoever reads it (`context.var.body`)
+ * Gives up a request whose body is too large, stops, or trickles: reading it (`context.var.body`) then
  * fails, and the answer is `body_too_large` or `body_timeout`. Only waiting for the client counts, not how
  * long it takes to do something with what came. Nothing is held here.
  */

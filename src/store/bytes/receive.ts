@@ -102,7 +102,7 @@ async function readJson(stream: ReadableStream<Uint8Array>): Promise<Json> {
   return parseBody(text.end());
 }
 
-/** Pieces that are smaller together are decoded together: each string takes memory of its own. */
+/** Pieces of at most this size are decoded together: each string takes memory of its own. */
 const SMALL_BYTES = 4_096;
 
 /** Text that arrives as UTF-8. Its bytes are decoded as they come, so that they are not held beside it. */
