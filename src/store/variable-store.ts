@@ -84,11 +84,14 @@ export interface Page {
   readonly next?: number;
 }
 
-/** A write whose waiting is done. Commit it or discard it. */
-export interface PreparedWrite {
-  /** All of it or nothing, at once. Throws `conflict` if what it extends has changed since. */
-  commit(): VariableInfo;
-  /** What was stored for it is swept. */
+/** One write, or several, ready to be saved. Commit it or discard it. */
+export interface PreparedWrite<Saved = VariableInfo> {
+  /**
+   * Saves all of it or nothing, synchronously. Throws `limit_exceeded` (the quota), or `conflict` if a value
+   * that it extends has changed since: prepare it again.
+   */
+  commit(): Saved;
+  /** Releases the bytes that were stored for it. Idempotent; does nothing after a commit. */
   discard(): void;
 }
 
@@ -105,8 +108,13 @@ export interface Variables {
   save(write: Write): Awaitable<VariableInfo>;
   /** Several writes of which all happen or none. */
   saveAll(writes: readonly Write[]): Awaitable<readonly VariableInfo[]>;
-  /** The same write in two halves, so that the second can be part of a larger transaction. */
-  prepare(write: Write): Awaitable<PreparedWrite>;
+  /**
+   * Does everything of a save that may have to wait: encodes the value, reads what it extends, stores large
+   * bytes. Rejects as `save` does. `commit` can then be part of a larger transaction.
+   */
+  prepare(write: Write): Promise<PreparedWrite>;
+  /** The same for several writes of which all happen or none; each extends what those before it wrote. */
+  prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>>;
   /** Changes metadata and counts the change; version and order stay. Undefined if there is no such variable. */
   update(name: string, changes: Changes): VariableInfo | undefined;
   /**

@@ -80,12 +80,15 @@ export class Variables implements VariableStore {
     return this.#batch(writes).save();
   }
 
-  prepare(write: Write): Awaitable<PreparedWrite> {
-    const batch = this.#batch([write]);
-    return whenReady(batch.prepare(), () => ({
-      commit: () => only(batch.commit()),
-      discard: () => batch.settle(),
-    }));
+  async prepare(write: Write): Promise<PreparedWrite> {
+    const { commit, discard } = await this.prepareAll([write]);
+    return { commit: () => only(commit()), discard };
+  }
+
+  async prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>> {
+    const batch = this.#batch(writes);
+    await batch.prepare();
+    return { commit: () => batch.commit(), discard: () => batch.settle() };
   }
 
   receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content> {

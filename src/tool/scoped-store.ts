@@ -97,8 +97,15 @@ export class ScopedStore implements Variables {
     );
   }
 
-  prepare(write: Write): Awaitable<PreparedWrite> {
-    return this.#store.prepare(this.#placed(write));
+  async prepare(write: Write): Promise<PreparedWrite> {
+    const { commit, discard } = await this.#store.prepare(this.#placed(write));
+    return { commit: () => this.#written(commit()), discard };
+  }
+
+  async prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>> {
+    const placed = writes.map((write) => this.#placed(write));
+    const { commit, discard } = await this.#store.prepareAll(placed);
+    return { commit: () => commit().map((info) => this.#written(info)), discard };
   }
 
   #stored(name: string): string | undefined {

@@ -166,12 +166,12 @@ describe.each([
     ]);
     expect(others.delete(name)).toBe(false);
     for (const write of [
-      () => others.save({ name, value: 1 }),
-      () => others.saveAll([{ name, value: 1 }]),
-      () => others.prepare({ name, value: 1 }),
-      () => targetFor("$state_r1.x", store, scope),
+      async () => others.save({ name, value: 1 }),
+      async () => others.saveAll([{ name, value: 1 }]),
+      async () => others.prepare({ name, value: 1 }),
+      async () => targetFor("$state_r1.x", store, scope),
     ]) {
-      expect(write).toThrow(expect.objectContaining({ code: "bad_name" }));
+      await expect(write()).rejects.toMatchObject({ code: "bad_name" });
     }
     const lookup = lookupFor(scope, store, {});
     expect(lookup({ name, path: [] })).toMatchObject({ found: false, reason: "unknown" });
