@@ -1,6 +1,6 @@
 import { BaseSequencer } from "vitest/node";
 import { defineConfig } from "vitest/config";
-import { instrumented } from "./scripts/mutation/instrument.ts";
+import { instrumented, testFiles } from "./scripts/mutation/instrument.ts";
 
 const { files } = await instrumented();
 const contents = new Map(files.map(({ name, content }) => [name, content]));
@@ -16,15 +16,15 @@ class QuickFirst extends BaseSequencer {
   }
 }
 
-/** The tests that are run for each mutant: quick ones, with nothing random and nothing to set up. */
 export default defineConfig({
+  resolve: {
+    alias: {
+      "cloudflare:workers": new URL("test/support/cloudflare-workers.ts", import.meta.url).pathname,
+    },
+  },
   plugins: [{ name: "mutants", enforce: "pre", load: (id) => contents.get(id) }],
   test: {
-    include: [
-      "test/reference/{cases,expand,lookup-in,places,problems,references-in}.test.ts",
-      "test/reference/{resolve,streams,syntaxes,urls}.test.ts",
-      "test/turn/{journal,log-lines,turn-log,turn-log-watchers,turn-state}.test.ts",
-    ],
+    include: testFiles(),
     runner: "./scripts/mutation/runner.ts",
     testTimeout: 3_000,
     isolate: false,

@@ -9,6 +9,9 @@ import { relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { instrumented } from "./mutation/instrument.ts";
 
+const files = process.argv.slice(2);
+if (files.length > 0) process.env["MUTATION_FILES"] = files.join(" ");
+
 const FOLDER = "mutation";
 const RESULTS = `${FOLDER}/results.jsonl`;
 /** So long without a word: the mutant that runs is a loop without an end. */

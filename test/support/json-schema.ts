@@ -1,122 +1,114 @@
 import type { JSONSchema7 } from "ai";
-import { isJsonArray, isJsonObject, type Json } from "../../src/value/json.ts";
+import { Ajv, type Options } from "ajv";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import * as fc from "fast-check";
+import type { Json } from "../../src/value/json.ts";
 
 type Definition = JSONSchema7 | boolean;
 
-/** Says nothing about which values fit. */
-const ANNOTATIONS = new Set(["$schema", "$id", "$defs", "definitions", "title", "description"]);
-const MORE_ANNOTATIONS = new Set(["default", "examples", "then", "else"]);
-
-const FORMATS: Readonly<Record<string, RegExp>> = {
-  email: /^[^@$]+@[^@]+$/u,
-  uri: /^[a-z]+:/u,
-  "date-time": /^\d{4}-\d\d-\d\dT/u,
-  uuid: /^[0-9a-f-]{36}$/u,
+/** One value of each format that the tests' schemas name, for formats are checked only where ajv knows them. */
+const FORMATS: Readonly<Record<string, readonly [RegExp, string]>> = {
+  email: [/^[^@$]+@[^@]+$/u, "a@example.com"],
+  uri: [/^[a-z]+:/u, "https://example.com/"],
+  "date-time": [/^\d{4}-\d\d-\d\dT/u, "2026-01-01T00:00:00Z"],
+  uuid: [/^[0-9a-f-]{36}$/u, "123e4567-e89b-42d3-a456-426614174000"],
 };
 
-type Check = (expected: never, value: Json, schema: JSONSchema7) => boolean;
+const OPTIONS: Options = {
+  strict: true,
+  // What widening is about: a value of its own type, or a reference.
+  allowUnionTypes: true,
+  formats: Object.fromEntries(Object.entries(FORMATS).map(([name, [shape]]) => [name, shape])),
+};
 
 /**
- * Does the value fit the schema (draft 7)? As strict as a provider's constrained decoding: formats count,
- * and a keyword that is not known here throws.
+ * A validator by the draft that the schema names, or draft 7. Throws where the schema has an unknown keyword
+ * or format, or none of the types that a keyword is about.
  */
-export function fits(root: JSONSchema7, value: Json): boolean {
-  return new Validator(root).fits(root, value);
+export function validator(schema: JSONSchema7): (value: Json) => boolean {
+  const ajv =
+    schema.$schema?.includes("2020-12") === true ? new Ajv2020(OPTIONS) : new Ajv(OPTIONS);
+  const validate = ajv.compile(schema);
+  return (value) => validate(value);
 }
 
-class Validator {
+/** Values that fit the schema. A keyword that is not generated is left to the validator. */
+export function valuesOf(schema: JSONSchema7): fc.Arbitrary<Json> {
+  return new Values(schema).of(schema, 0).filter(validator(schema));
+}
+
+/** Deeper than this, recursive schemas get the shortest lists. */
+const MAX_DEPTH = 8;
+
+class Values {
   readonly #root: JSONSchema7;
 
   constructor(root: JSONSchema7) {
     this.#root = root;
   }
 
-  fits(schema: Definition, value: Json): boolean {
-    if (typeof schema === "boolean") return schema;
-    if (schema.$ref !== undefined) return this.fits(this.#resolve(schema.$ref), value);
-    return Object.entries(schema).every(([keyword, expected]) => {
-      if (ANNOTATIONS.has(keyword) || MORE_ANNOTATIONS.has(keyword)) return true;
-      const check = this.#checks[keyword];
-      if (check === undefined) throw new Error(`The keyword ${keyword} is not known.`);
-      return check(expected as never, value, schema);
-    });
+  of(schema: Definition | undefined, depth: number): fc.Arbitrary<Json> {
+    if (typeof schema !== "object") return fc.constantFrom<Json>(1, "any", { deep: [true] });
+    const { $ref, anyOf = [], oneOf = [], allOf, enum: options, const: only } = schema;
+    const alternatives = [...anyOf, ...oneOf];
+    if ($ref !== undefined) return this.of(this.#resolve($ref), depth);
+    if (options !== undefined) return fc.constantFrom(...(options as Json[]));
+    if (only !== undefined) return fc.constant(only as Json);
+    if (alternatives.length > 0) {
+      return fc.oneof(...alternatives.map((one) => this.of(one, depth)));
+    }
+    if (allOf !== undefined) {
+      const parts = allOf.map((one: Definition) => this.of(one, depth));
+      return fc.tuple(...parts).map((values) => Object.assign({}, ...values) as Json);
+    }
+    const types = schema.type === undefined ? ["null"] : [schema.type].flat();
+    return fc.oneof(...types.map((type) => this.#ofType(type, schema, depth)));
   }
 
   #resolve(pointer: string): Definition {
-    let at: unknown = this.#root;
-    for (const key of pointer.split("/").slice(1)) at = (at as Record<string, unknown>)[key];
-    if (at === undefined) throw new Error(`${pointer} leads nowhere.`);
-    return at as Definition;
+    const keys = pointer.split("/").slice(1);
+    return keys.reduce<never>((at, key) => at[key], this.#root as never);
   }
 
-  readonly #checks: Readonly<Record<string, Check>> = {
-    type: (types: string | readonly string[], value) => {
-      const all = typeof types === "string" ? [types] : types;
-      if (new Set(all).size < all.length) throw new Error(`Types are given twice: ${all.join()}`);
-      return all.some((type) => isOfType(type, value));
-    },
-    enum: (values: readonly Json[], value) => values.some((one) => isSame(one, value)),
-    const: (one: Json, value) => isSame(one, value),
-    pattern: (pattern: string, value) => ifText(value, (text) => new RegExp(pattern).test(text)),
-    format: (format: string, value) =>
-      ifText(value, (text) => FORMATS[format]?.test(text) ?? !text.startsWith("$")),
-    minLength: (least: number, value) => ifText(value, (text) => [...text].length >= least),
-    maxLength: (most: number, value) => ifText(value, (text) => [...text].length <= most),
-    minimum: (least: number, value) => typeof value !== "number" || value >= least,
-    maximum: (most: number, value) => typeof value !== "number" || value <= most,
-    exclusiveMinimum: (least: number, value) => typeof value !== "number" || value > least,
-    exclusiveMaximum: (most: number, value) => typeof value !== "number" || value < most,
-    multipleOf: (step: number, value) => typeof value !== "number" || value % step === 0,
-    minItems: (least: number, value) => !isJsonArray(value) || value.length >= least,
-    maxItems: (most: number, value) => !isJsonArray(value) || value.length <= most,
-    items: (items: Definition | readonly Definition[], value) =>
-      !isJsonArray(value) ||
-      value.every((element, at) => {
-        const schema = Array.isArray(items) ? (items as readonly Definition[])[at] : items;
-        return schema === undefined || this.fits(schema as Definition, element);
-      }),
-    additionalItems: (rest: Definition, value, { items }) =>
-      !isJsonArray(value) ||
-      !Array.isArray(items) ||
-      value.slice(items.length).every((element) => this.fits(rest, element)),
-    required: (keys: readonly string[], value) =>
-      !isJsonObject(value) || keys.every((key) => Object.hasOwn(value, key)),
-    properties: (properties: Readonly<Record<string, Definition>>, value) =>
-      !isJsonObject(value) ||
-      Object.entries(properties).every(
-        ([key, schema]) => !Object.hasOwn(value, key) || this.fits(schema, value[key] ?? null),
-      ),
-    additionalProperties: (rest: Definition, value, { properties = {} }) =>
-      !isJsonObject(value) ||
-      Object.entries(value).every(
-        ([key, inner]) => Object.hasOwn(properties, key) || this.fits(rest, inner),
-      ),
-    propertyNames: (names: Definition, value) =>
-      !isJsonObject(value) || Object.keys(value).every((key) => this.fits(names, key)),
-    anyOf: (schemas: readonly Definition[], value) => this.#count(schemas, value) > 0,
-    oneOf: (schemas: readonly Definition[], value) => this.#count(schemas, value) === 1,
-    allOf: (schemas: readonly Definition[], value) =>
-      this.#count(schemas, value) === schemas.length,
-    not: (schema: Definition, value) => !this.fits(schema, value),
-  };
+  #ofType(type: string, schema: JSONSchema7, depth: number): fc.Arbitrary<Json> {
+    if (type === "array") return this.#list(schema, depth + 1);
+    if (type === "object") return this.#object(schema, depth + 1);
+    if (type === "boolean") return fc.boolean();
+    if (type === "string") return text(schema);
+    if (type === "null") return fc.constant(null);
+    const least = schema.minimum ?? schema.exclusiveMinimum ?? -9;
+    return fc.integer({ min: Math.ceil(least) + 1, max: Math.min(schema.maximum ?? 99, 99) });
+  }
 
-  #count(schemas: readonly Definition[], value: Json): number {
-    return schemas.filter((schema) => this.fits(schema, value)).length;
+  #list(schema: JSONSchema7 & { prefixItems?: Definition[] }, depth: number): fc.Arbitrary<Json> {
+    const { items, prefixItems = items, minItems = 0 } = schema;
+    if (Array.isArray(prefixItems)) {
+      return fc.tuple(...prefixItems.map((item) => this.of(item, depth)));
+    }
+    const maxLength = depth > MAX_DEPTH ? minItems : minItems + 2;
+    return fc.array(
+      lazily(() => this.of(items, depth)),
+      { minLength: minItems, maxLength },
+    );
+  }
+
+  #object(schema: JSONSchema7, depth: number): fc.Arbitrary<Json> {
+    const { properties = {}, additionalProperties: others, required = [] } = schema;
+    const keys = Object.keys(properties).filter(
+      (key) => depth <= MAX_DEPTH || required.includes(key),
+    );
+    const model = Object.fromEntries(keys.map((key) => [key, this.of(properties[key], depth)]));
+    if (others !== undefined && others !== false) model["other"] = this.of(others, depth);
+    return fc.record<Record<string, Json>>(model, { requiredKeys: required });
   }
 }
 
-function ifText(value: Json, check: (text: string) => boolean): boolean {
-  return typeof value !== "string" || check(value);
+function lazily(make: () => fc.Arbitrary<Json>): fc.Arbitrary<Json> {
+  return fc.constant(null).chain(make);
 }
 
-function isOfType(type: string, value: Json): boolean {
-  if (type === "null") return value === null;
-  if (type === "array") return isJsonArray(value);
-  if (type === "object") return isJsonObject(value);
-  if (type === "integer") return Number.isInteger(value);
-  return typeof value === type;
-}
-
-function isSame(one: Json, other: Json): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+function text({ pattern, format, minLength = 0, maxLength = minLength + 9 }: JSONSchema7) {
+  if (format !== undefined) return fc.constant(FORMATS[format]?.[1] ?? format);
+  if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern));
+  return fc.string({ minLength, maxLength: Math.min(maxLength, minLength + 9) });
 }
