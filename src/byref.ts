@@ -1,5 +1,4 @@
 export { createRuntime, type Runtime, type RuntimeOptions } from "./edge/create-runtime.ts";
-export { demoModel } from "./edge/models/demo-model.ts";
 export { type Door, settingsDoor } from "./edge/doors/doors.ts";
 export { jwtDoor } from "./edge/doors/jwt-door.ts";
 export { mcpTools } from "./edge/mcp-servers.ts";

@@ -1,5 +1,6 @@
-import { orders } from "./agents/orders.ts";
-import { weather } from "./agents/weather.ts";
+import { orders } from "../examples/agents/orders.ts";
+import { weather } from "../examples/agents/weather.ts";
+import { demoModels } from "../examples/demo-model/demo-model.ts";
 import {
   anthropicModels,
   capabilityTags,
@@ -19,7 +20,13 @@ import {
 
 const runtime = createRuntime({
   agents: [weather, orders],
-  model: modelFromSettings(anthropicModels, openaiModels, openaiCompatibleModels, workersAiModels),
+  model: modelFromSettings(
+    demoModels,
+    anthropicModels,
+    openaiModels,
+    openaiCompatibleModels,
+    workersAiModels,
+  ),
   mcp: mcpTools,
   code: runCode,
   plans: planSupport(capabilityWorkflows, templates),

@@ -2,7 +2,7 @@
 import { tool, ToolLoopAgent } from "ai";
 import * as z from "zod";
 import { withToolVariables } from "../../src/agent.ts"; // in an application: "byref/agent"
-import { demoModel } from "../../src/edge/models/demo-model.ts"; // or a real one: anthropic("…")
+import { demoModel } from "../demo-model/demo-model.ts"; // or a real one: anthropic("…")
 
 const places: Readonly<Record<string, { city: string; temperature: number }>> = {
   NYC: { city: "New York", temperature: 22 },

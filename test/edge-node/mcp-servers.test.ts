@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { afterEach, describe, expect, it } from "vitest";
 import * as z from "zod";
 import { chooseAgent } from "../../src/edge/turns/chosen-agent.ts";
-import { demoModel } from "../../src/edge/models/demo-model.ts";
+import { demoModel } from "../../examples/demo-model/demo-model.ts";
 import { mcpTools } from "../../src/edge/mcp-servers.ts";
 import { readSettings, type Settings } from "../../src/edge/settings.ts";
 import type { Agent } from "../../src/turn/agent.ts";

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { demoModels } from "../../examples/demo-model/demo-model.ts";
 import { type ModelProvider, modelFromSettings } from "../../src/edge/models/model.ts";
 import { modelKinds, modelNamed } from "../../src/edge/models/model-settings.ts";
 import { readSettings } from "../../src/edge/settings.ts";
@@ -18,8 +19,10 @@ function failure(work: () => unknown): { code: string; message: string } | undef
   }
 }
 
-it("gives the demo model without any provider", () => {
-  expect(modelFromSettings()(readSettings({}), env)).toMatchObject({ modelId: "demo" });
+it("gives the demo model by default, to an application that passes it", () => {
+  const model = modelFromSettings(demoModels)(readSettings({}), env);
+  expect(model).toMatchObject({ modelId: "demo" });
+  expect(failure(() => modelFromSettings()(readSettings({}), env))?.code).toBe("bad_configuration");
 });
 
 it("gives the provider that MODEL names the rest of it, the settings and the bindings", () => {
@@ -40,7 +43,7 @@ it("gives the provider that MODEL names the rest of it, the settings and the bin
 it("says which kinds of model are built in when MODEL names another", () => {
   const openai: ModelProvider = { name: "openai", model: () => scriptedModel([]) };
   const settings = readSettings({ MODEL: "anthropic:one", MODEL_API_KEY: key });
-  expect(failure(() => modelFromSettings(openai)(settings, env))).toEqual({
+  expect(failure(() => modelFromSettings(demoModels, openai)(settings, env))).toEqual({
     code: "bad_configuration",
     message: "MODEL must be one of demo, openai:<model>.",
   });
@@ -52,6 +55,7 @@ it.each([
   { MODEL: "openai-compatible:one", MODEL_API_KEY: key },
   { MODEL: "openai" },
   { MODEL: "openai:" },
+  { MODEL: "demo:one" },
   { MODEL: "gemini:one", MODEL_API_KEY: key },
   { MODEL: "openai:one", MODEL_API_KEY: key, MODEL_BASE_URL: `file:///${key}` },
 ])("does not take %j, and says so without any value", (given) => {
@@ -69,7 +73,7 @@ it.each([
   const settings = readSettings(given);
   expect(settings).toMatchObject(given);
   const [kind] = given.MODEL.split(":");
-  expect(modelNamed(settings, modelKinds)?.kind).toBe(kind);
+  expect(modelNamed(settings, modelKinds).kind.name).toBe(kind);
 });
 
 it("reads any MODEL for an application that makes its model itself", () => {

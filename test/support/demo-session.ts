@@ -8,9 +8,9 @@ import type {
   LanguageModelV4ToolCall,
 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
-import { orders } from "../../src/agents/orders.ts";
-import { createWeather } from "../../src/agents/weather.ts";
-import { demoModel } from "../../src/edge/models/demo-model.ts";
+import { orders } from "../../examples/agents/orders.ts";
+import { createWeather } from "../../examples/agents/weather.ts";
+import { demoModel } from "../../examples/demo-model/demo-model.ts";
 
 export const weather = createWeather({ now: () => new Date("2025-07-15T00:00:00Z") });
 export const everyTool: ToolSet = { ...weather.tools, ...orders.tools };

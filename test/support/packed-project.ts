@@ -18,11 +18,12 @@ const project = {
   "src/index.ts": `import { tool } from "ai";
 import { createRuntime, modelFromSettings, planSupport, templates } from "byref";
 import * as z from "zod";
+import { weatherModels } from "./model.js";
 
 const reading = z.object({ city: z.string(), temperature: z.number() });
 
 const runtime = createRuntime({
-  model: modelFromSettings(),
+  model: modelFromSettings(weatherModels),
   plans: planSupport(templates),
   spend: { tenant: { per: "day", modelCalls: 1_000 } },
   agents: [
@@ -46,6 +47,49 @@ export class Conversation extends runtime.Conversation {}
 export class Directory extends runtime.Directory {}
 
 export default runtime.worker;
+`,
+  "src/model.ts": `import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { simulateReadableStream } from "ai";
+import type { ModelProvider } from "byref";
+
+/** Asks for the weather in NYC, and refers to it. */
+const model: LanguageModelV4 = {
+  specificationVersion: "v4",
+  provider: "packed",
+  modelId: "demo",
+  supportedUrls: {},
+  doGenerate: () => Promise.reject(new Error("Byref streams.")),
+  doStream: async ({ prompt }) => {
+    const isCalled = prompt.some(({ role }) => role === "tool");
+    return { stream: simulateReadableStream({ chunks: [...(isCalled ? answer() : call())] }) };
+  },
+};
+
+function* call(): Generator<LanguageModelV4StreamPart> {
+  const input = JSON.stringify({ location: "NYC" });
+  yield { type: "tool-call", toolCallId: "call_1", toolName: "get_weather", input };
+  yield finish("tool-calls");
+}
+
+function* answer(): Generator<LanguageModelV4StreamPart> {
+  yield { type: "text-start", id: "text_1" };
+  yield { type: "text-delta", id: "text_1", delta: "In $get_weather_nyc.city." };
+  yield { type: "text-end", id: "text_1" };
+  yield finish("stop");
+}
+
+function finish(unified: "stop" | "tool-calls"): LanguageModelV4StreamPart {
+  return {
+    type: "finish",
+    finishReason: { unified, raw: unified },
+    usage: {
+      inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: 1, text: 1, reasoning: 0 },
+    },
+  };
+}
+
+export const weatherModels: ModelProvider = { name: "demo", model: () => model };
 `,
   "src/page.ts": `import { ClientError, createClient } from "byref/client";
 

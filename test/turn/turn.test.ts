@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { createWeather } from "../../src/agents/weather.ts";
+import { createWeather } from "../../examples/agents/weather.ts";
 import * as limits from "../../src/limits.ts";
 import { instructionsFor } from "../../src/turn/history/prompt.ts";
 import { finish, text, toolCall } from "../support/scripted-model.ts";

@@ -8,27 +8,40 @@ const NEEDS: Readonly<Record<string, readonly ["MODEL_API_KEY" | "MODEL_BASE_URL
   "openai-compatible": ["MODEL_BASE_URL", "an openai-compatible model needs its endpoint"],
 };
 
-/** The kinds of models whose providers ship with Byref. */
-export const modelKinds = ["anthropic", "openai", "openai-compatible", "workers-ai"] as const;
+/** The one kind that `MODEL` names without an id. */
+const DEMO = "demo";
+
+/** What `MODEL` names in front of its colon. */
+interface ModelKind {
+  readonly name: string;
+}
+
+/** The kinds of models of the deployable Worker. */
+export const modelKinds: readonly ModelKind[] = [
+  { name: DEMO },
+  { name: "anthropic" },
+  { name: "openai" },
+  { name: "openai-compatible" },
+  { name: "workers-ai" },
+];
 
 /**
- * The kind and the model id that `MODEL` names; undefined for the demo model. Throws `bad_configuration`,
- * which never contains a value. In applications with a `model` of their own `MODEL` may have any meaning.
+ * The kind and the model id that `MODEL` names; the demo model has no id. Throws `bad_configuration`, which
+ * never contains a value. In applications with a `model` of their own `MODEL` may have any meaning.
  */
-export function modelNamed(
+export function modelNamed<Kind extends ModelKind>(
   settings: Settings,
-  kinds: readonly string[],
-): { readonly kind: string; readonly id: string } | undefined {
-  const { MODEL } = settings;
-  if (MODEL === "demo") return undefined;
-  const colon = MODEL.indexOf(":");
-  const kind = MODEL.slice(0, Math.max(colon, 0));
-  const id = MODEL.slice(colon + 1);
-  if (!kinds.includes(kind) || id === "") {
-    const forms = ["demo", ...kinds.map((name) => `${name}:<model>`)].join(", ");
+  kinds: readonly Kind[],
+): { readonly kind: Kind; readonly id: string } {
+  const [name = "", ...rest] = settings.MODEL.split(":");
+  const id = rest.join(":");
+  const kind = kinds.find((kind) => kind.name === name);
+  const isComplete = name === DEMO ? settings.MODEL === DEMO : id !== "";
+  if (kind === undefined || !isComplete) {
+    const forms = kinds.map(({ name }) => (name === DEMO ? name : `${name}:<model>`)).join(", ");
     throw new ByrefError("bad_configuration", `MODEL must be one of ${forms}.`);
   }
-  const [setting, why] = NEEDS[kind] ?? [];
+  const [setting, why] = NEEDS[name] ?? [];
   if (setting !== undefined && settings[setting] === undefined) {
     throw new ByrefError("bad_configuration", `${setting} must be set: ${why}.`);
   }

@@ -1,5 +1,4 @@
 import type { LanguageModel } from "ai";
-import { demoModel } from "./demo-model.ts";
 import type { Settings } from "../settings.ts";
 import { modelNamed } from "./model-settings.ts";
 
@@ -8,7 +7,7 @@ import { modelNamed } from "./model-settings.ts";
  * whoever wants it: a provider costs up to 60 KiB of the Worker.
  */
 export interface ModelProvider {
-  /** What stands in front of the colon in `MODEL`. */
+  /** What `MODEL` names in front of its colon. `demo` alone has no colon and no id. */
   readonly name: string;
   /**
    * The model with that id. Throws `bad_configuration` if a binding is missing. The settings that the
@@ -17,15 +16,13 @@ export interface ModelProvider {
   model(id: string, settings: Settings, env: Cloudflare.Env): LanguageModel;
 }
 
-/** How to make the model that `MODEL` names: `demo`, or of one of the providers. */
+/** How to make the model that `MODEL` names, which is one of the providers'. */
 export function modelFromSettings(
   ...providers: readonly ModelProvider[]
 ): (settings: Settings, env: Cloudflare.Env) => LanguageModel {
-  const kinds = providers.map(({ name }) => name);
   return (settings, env) => {
-    const { kind, id = "" } = modelNamed(settings, kinds) ?? {};
-    const provider = providers.find(({ name }) => name === kind);
-    return provider === undefined ? demoModel() : provider.model(id, settings, env);
+    const { kind, id } = modelNamed(settings, providers);
+    return kind.model(id, settings, env);
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { weather } from "../../../src/agents/weather.ts";
+import { weather } from "../../../examples/agents/weather.ts";
 import { createRuntime } from "../../../src/byref.ts";
 import { callWith, json, keptOut, newId, ORIGIN, problemIn } from "../../support/edge.ts";
 import { base64Url, encode, hmac, newIssuer, tokenOf } from "../../support/tokens.ts";

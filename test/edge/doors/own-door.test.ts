@@ -1,7 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { weather } from "../../../src/agents/weather.ts";
+import { weather } from "../../../examples/agents/weather.ts";
 import { ByrefError } from "../../../src/errors.ts";
 import { createRuntime, type Door, settingsDoor } from "../../../src/byref.ts";
 import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";

@@ -1,7 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { weather } from "../../../src/agents/weather.ts";
+import { weather } from "../../../examples/agents/weather.ts";
 import { createRuntime } from "../../../src/byref.ts";
 import { type Call, callWith, json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
 import { ALICE, as, call, newValue, ticketFor } from "../../support/tickets.ts";

@@ -1,7 +1,7 @@
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { weather } from "../../../src/agents/weather.ts";
+import { weather } from "../../../examples/agents/weather.ts";
 import { createRuntime } from "../../../src/byref.ts";
 import { callWith, json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
 import { ALICE, as, BOB, call, KEYS, newValue, ticketFor } from "../../support/tickets.ts";

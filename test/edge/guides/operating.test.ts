@@ -1,6 +1,6 @@
 import { createRuntime } from "byref";
 import { expect, it, vi } from "vitest";
-import { weather } from "../../../src/agents/weather.ts";
+import { weather } from "../../../examples/agents/weather.ts";
 import { json } from "../../support/edge.ts";
 import { withWorker } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, toolCall } from "../../support/scripted-model.ts";

@@ -1,7 +1,7 @@
 import { type Agent, capabilityWorkflows, createRuntime, planSupport, templates } from "byref";
 import { expect, it } from "vitest";
 import guide from "../../../docs/guides/plans.md?raw";
-import { orders } from "../../../src/agents/orders.ts";
+import { orders } from "../../../examples/agents/orders.ts";
 import { clientOf } from "../../support/client.ts";
 import { blockOf } from "../../support/guide-blocks.ts";
 import { withWorker, withRuntime } from "../../support/own-runtime.ts";

@@ -1,8 +1,8 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { weather } from "../../../src/agents/weather.ts";
+import { weather } from "../../../examples/agents/weather.ts";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
-import { demoModel } from "../../../src/edge/models/demo-model.ts";
+import { demoModel, demoModels } from "../../../examples/demo-model/demo-model.ts";
 import { modelFromSettings } from "../../../src/edge/models/model.ts";
 import { workersAiModels } from "../../../src/edge/models/workers-ai.ts";
 import { json, type TurnJson } from "../../support/edge.ts";
@@ -133,7 +133,7 @@ describe("a MODEL that Byref has no provider for", () => {
     );
 
   it("is refused by modelFromSettings", async () => {
-    const response = await turn(modelFromSettings(workersAiModels));
+    const response = await turn(modelFromSettings(demoModels, workersAiModels));
     expect(response.status).toBe(500);
     expect(await response.json()).toMatchObject({
       code: "bad_configuration",

@@ -8,9 +8,10 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
-import { nextStep, type Step } from "./demo-model/next-step.ts";
-import { readConversation } from "./demo-model/read-conversation.ts";
-import { understand } from "./demo-model/understand.ts";
+import type { ModelProvider } from "../../src/byref.ts";
+import { nextStep, type Step } from "./next-step.ts";
+import { readConversation } from "./read-conversation.ts";
+import { understand } from "./understand.ts";
 
 type DemoModelOptions = {
   /** Before every word of text and every piece of a tool's input; 0 waits not at all. */
@@ -21,6 +22,9 @@ type SpokenCall = { readonly id: string; readonly toolName: string; readonly inp
 
 const charsPerToken = 4;
 const charsPerInputDelta = 12;
+
+/** `MODEL=demo`, the default. */
+export const demoModels: ModelProvider = { name: "demo", model: () => demoModel() };
 
 /**
  * Deterministic: the same prompt and tools give the same stream. It stands in for a model's words

@@ -1,5 +1,5 @@
-import { findCityMentions } from "../../../agents/climate-normals.ts";
-import { orderStatuses } from "../../../agents/orders.ts";
+import { findCityMentions } from "../agents/climate-normals.ts";
+import { orderStatuses } from "../agents/orders.ts";
 
 export type OrderGoal = "list" | "totals" | "summary" | "report" | "plan";
 type OrderStatus = (typeof orderStatuses)[number];

@@ -1,6 +1,6 @@
 import type { JSONObject, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { findCity } from "../../../agents/climate-normals.ts";
-import { runtimeToolNames } from "../../../tool/variables/variable-tools.ts";
+import { findCity } from "../agents/climate-normals.ts";
+import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
 import { type Conversation, isObject, type Outcome, type Variable } from "./read-conversation.ts";
 import type { Intent, OrderGoal } from "./understand.ts";
 

@@ -1,7 +1,7 @@
 import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
-import { orders } from "../../src/agents/orders.ts";
-import { demoModel } from "../../src/edge/models/demo-model.ts";
+import { orders } from "../../examples/agents/orders.ts";
+import { demoModel } from "../../examples/demo-model/demo-model.ts";
 import {
   asking,
   everyTool,

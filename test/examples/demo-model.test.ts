@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { demoModel } from "../../src/edge/models/demo-model.ts";
+import { demoModel } from "../../examples/demo-model/demo-model.ts";
 import { readJsonPlan } from "../../src/plan/json-plan.ts";
 import { asking, everyTool, Session, withResult } from "../support/demo-session.ts";
 

@@ -4,8 +4,8 @@ import {
   findCity,
   findCityMentions,
   nearestCityNames,
-} from "../../src/agents/climate-normals.ts";
-import { createWeather, weather, weatherReadingSchema } from "../../src/agents/weather.ts";
+} from "../../examples/agents/climate-normals.ts";
+import { createWeather, weather, weatherReadingSchema } from "../../examples/agents/weather.ts";
 
 const effects: Readonly<Record<string, "none" | "idempotent" | "once">> = weather.effects;
 const options = { toolCallId: "call_1", messages: [], context: {} };

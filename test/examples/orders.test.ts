@@ -7,7 +7,7 @@ import {
   orderSchema,
   orderStatuses,
   orderSummarySchema,
-} from "../../src/agents/orders.ts";
+} from "../../examples/agents/orders.ts";
 
 const effects: Readonly<Record<string, "none" | "idempotent" | "once">> = orders.effects;
 const options = { toolCallId: "call_1", messages: [], context: {} };
