@@ -12,17 +12,16 @@ export * as limits from "./limits.ts";
 export { MemoryStore } from "./store/memory-store.ts";
 export type { VariableStore } from "./store/variable-store.ts";
 export type { VariableInfo } from "./store/variable.ts";
-export type { Naming, WrapOptions } from "./tool/prepared-call.ts";
 export {
   allOf,
-  type Consumed,
   type Decision,
   type Policy,
   type PolicyCall,
   requireTrusted,
+  type ToolPolicy,
 } from "./tool/policy.ts";
 export { publicFetch, type PublicFetchOptions } from "./tool/public-fetch.ts";
 export { lookupInStore } from "./tool/store-lookup.ts";
-export { Taint } from "./tool/taint.ts";
-export type { ToolPolicy } from "./tool/tool-policy.ts";
+export { type Consumed, Taint } from "./store/labels.ts";
 export type { GuardedHandle, Handle, NotKept, ShownValue } from "./tool/tool-output.ts";
+export type { Naming, WrapOptions } from "./tool/wrapped-tool.ts";

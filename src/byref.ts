@@ -21,19 +21,18 @@ export * from "./references.ts";
 export type { VariableInfo } from "./store/variable.ts";
 export {
   allOf,
-  type Consumed,
   type Decision,
   type Policy,
   type PolicyCall,
   requireTrusted,
+  type ToolPolicy,
 } from "./tool/policy.ts";
 export { publicFetch, type PublicFetchOptions } from "./tool/public-fetch.ts";
-export type { ToolPolicy } from "./tool/tool-policy.ts";
 export type { Handle, ShownValue, ToolOutput } from "./tool/tool-output.ts";
-export type { Naming } from "./tool/prepared-call.ts";
-export type { Effects } from "./tool/wrapped-tool.ts";
+export type { Effects, Naming } from "./tool/wrapped-tool.ts";
 export type { Agent } from "./turn/agent.ts";
 export type { Cost } from "./turn/spend/cost.ts";
 export type { Savings } from "./turn/spend/savings.ts";
 export type { TurnMetadata } from "./turn/turn.ts";
 export type { Usage } from "./turn/spend/usage.ts";
+export type { Consumed } from "./store/labels.ts";

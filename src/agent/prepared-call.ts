@@ -1,8 +1,7 @@
 import type { ToolExecutionOptions } from "ai";
-import type { WrapOptions } from "../tool/prepared-call.ts";
 import { digestOf } from "../tool/tool-input.ts";
 import { wrapTool } from "../tool/wrap-tool.ts";
-import type { AnyTool, Prepared, WrappedTool } from "../tool/wrapped-tool.ts";
+import type { AnyTool, Prepared, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
 
 /** What the SDK passes to a tool with a call; it has no signal while it asks for an approval. */

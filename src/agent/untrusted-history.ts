@@ -1,6 +1,6 @@
 import type { ModelMessage, ToolResultPart } from "ai";
-import type { WrapOptions } from "../tool/prepared-call.ts";
 import { isObject } from "../value/json.ts";
+import type { WrapOptions } from "../tool/wrapped-tool.ts";
 
 /** Follows the name of an untrusted variable whose value a tool's own `toModelOutput` shows. */
 export const UNTRUSTED_NOTE = ", untrusted";

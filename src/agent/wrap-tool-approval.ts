@@ -1,6 +1,5 @@
 import type { ToolLoopAgentSettings, ToolSet } from "ai";
-import type { WrapOptions } from "../tool/prepared-call.ts";
-import type { AnyTool } from "../tool/wrapped-tool.ts";
+import type { AnyTool, WrapOptions } from "../tool/wrapped-tool.ts";
 import { Decisions } from "./decisions.ts";
 import { type Call, mayAsk, type OwnTool, pinOf, prepareCall, runsHere } from "./prepared-call.ts";
 

@@ -1,8 +1,7 @@
 import { asSchema, jsonSchema, type Tool, type ToolExecuteFunction, type ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
-import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { GuardedHandle, Handle, NotKept, ShownValue } from "../tool/tool-output.ts";
-import type { AnyTool, Prepared } from "../tool/wrapped-tool.ts";
+import type { AnyTool, Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
 import { Decisions, ifDecided } from "./decisions.ts";
 import { modelOutput } from "./model-output.ts";
 import {

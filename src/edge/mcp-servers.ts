@@ -1,7 +1,7 @@
 import { variableCapability } from "../plan/capability/variable-capability.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import { McpDirectory } from "../tool/mcp/mcp-tools.ts";
-import type { ToolPolicy } from "../tool/tool-policy.ts";
+import type { ToolPolicy } from "../tool/policy.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
 

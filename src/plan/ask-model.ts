@@ -1,4 +1,4 @@
-import type { ValueLabels } from "../store/value-labels.ts";
+import type { ValueLabels } from "../store/labels.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";

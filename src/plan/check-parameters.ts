@@ -1,6 +1,5 @@
 import { asSchema, type JSONSchema7, type ToolSet } from "ai";
-import { jsonSchemaOf } from "../tool/json-schema-of.ts";
-import { issuesOf } from "../tool/tool-input.ts";
+import { issuesOf, jsonSchemaOf } from "../tool/tool-input.ts";
 import { isFilledText, type ParameterText } from "./parameter-texts.ts";
 import type { Finding, PlanCall } from "./plan.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { anyJson } from "../tool/any-json.ts";
+import { anyJson } from "../tool/tool-input.ts";
 import { isObject } from "../value/json.ts";
 import { tooManyCalls } from "./findings.ts";
 import type { FrontEnd } from "./front-end.ts";

@@ -3,7 +3,7 @@ import type { Write, WriteMode } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../value/json.ts";
 import { formatPath, type Path } from "../value/path.ts";
-import { flagged, joinedLabels } from "./value-labels.ts";
+import { flagged, joinedLabels } from "./labels.ts";
 
 /**
  * What a variable holds after a write. `append` joins texts and adds elements to an array; `merge` puts

@@ -9,10 +9,9 @@ import { provenanceOf, toIso } from "./metadata.ts";
 import type { Row, Stored } from "./rows/rows.ts";
 import type { StoreState } from "./store-state.ts";
 import type { VariableRecord } from "./transfer.ts";
-import { flagged } from "./value-labels.ts";
+import { flagged, guarded } from "./labels.ts";
 import type { Write } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
-import { guarded } from "./visibility.ts";
 import { extending, isExtension, keepingMetadata, sourcesOf } from "./write-mode.ts";
 
 /** Writes variables whose content is ready. */

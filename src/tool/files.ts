@@ -1,6 +1,9 @@
-import type { ValueLabels } from "../store/value-labels.ts";
+import * as limits from "../limits.ts";
+import { ByrefError } from "../errors.ts";
+import { isJsonArray, isScalar, type Json } from "../value/json.ts";
+import { cellsOf, columnsOf, fencedJson, isTable, renderText, tableLine } from "../value/render.ts";
+import type { ValueLabels } from "../store/labels.ts";
 import type { Awaitable } from "../store/when-ready.ts";
-import type { FileContent } from "./variables/file-content.ts";
 
 /** Which call wrote what stands from this character on: made again, it takes the place of that. */
 interface FileAddition {
@@ -41,4 +44,79 @@ export interface Files extends FileWriter {
   read(path: string): Promise<StoredFile | undefined>;
   /** The paths that begin with the prefix, in any order. Throws `limit_exceeded`. */
   list(prefix: string): Promise<readonly string[]>;
+}
+
+export const fileFormats = ["json", "csv", "md", "txt"] as const;
+export type FileFormat = (typeof fileFormats)[number];
+
+/** What is written to a file. */
+export type FileContent =
+  | { readonly text: string; readonly mediaType: string }
+  | { readonly bytes: Uint8Array; readonly mediaType: string };
+
+/** A relative path that stays where it is put. Throws `bad_path`. */
+export function filePathIn(target: string): string {
+  const path = target.startsWith("file:") ? target.slice("file:".length) : target;
+  const steps = path.split("/");
+  const staysInside = steps.every((step) => step !== "" && step !== "." && step !== "..");
+  const isPlain = path.isWellFormed() && !path.includes("\\") && !hasControls(path);
+  if (staysInside && isPlain && path.length <= limits.maxFilePathChars) return path;
+  const message = `A file is named by a relative path of at most ${limits.maxFilePathChars} characters, without "..", e.g. file:reports/orders.csv.`;
+  throw new ByrefError("bad_path", message);
+}
+
+function hasControls(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code < 32 || (code >= 127 && code < 160)) return true;
+  }
+  return false;
+}
+
+/** By the file's extension; else as it is for a text, and JSON for the rest. */
+export function formatFor(path: string, value: Json): FileFormat {
+  const extension = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
+  const known = fileFormats.find((format) => format === extension);
+  if (known !== undefined) return known;
+  if (extension === "markdown") return "md";
+  return typeof value === "string" ? "txt" : "json";
+}
+
+/** The value as a file of that format. Throws `bad_value` for what is no table, as CSV. */
+export function fileContent(value: Json, format: FileFormat): FileContent {
+  if (format === "csv") return { text: csv(value), mediaType: "text/csv" };
+  if (format === "md") return { text: markdown(value), mediaType: "text/markdown" };
+  return format === "txt"
+    ? { text: renderText(value), mediaType: "text/plain" }
+    : { text: JSON.stringify(value), mediaType: "application/json" };
+}
+
+/** RFC 4180: quotes where they are needed, lines that end with CR LF, the keys as the first line. */
+function csv(value: Json): string {
+  const isEmpty = !isScalar(value) && isJsonArray(value) && value.length === 0;
+  if (isEmpty) return "";
+  if (isScalar(value) || !isJsonArray(value) || !isTable(value)) {
+    const message = "CSV is for an array of flat objects; export this as json.";
+    throw new ByrefError("bad_value", message);
+  }
+  const columns = columnsOf(value);
+  return [columns, ...value.map((row) => cellsOf(row, columns))]
+    .map((cells) => `${cells.map(csvCell).join(",")}\r\n`)
+    .join("");
+}
+
+function csvCell(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** All rows and columns, unlike what people are shown in an answer (`renderBlock`). */
+function markdown(value: Json): string {
+  if (isScalar(value)) return renderText(value);
+  const isRows = isJsonArray(value) && isTable(value);
+  if (!isRows) return `${fencedJson(JSON.stringify(value, null, 2))}\n`;
+  const columns = columnsOf(value);
+  const rows = value.map((row) => cellsOf(row, columns));
+  return [columns, columns.map(() => "---"), ...rows]
+    .map((cells) => `${tableLine(cells)}\n`)
+    .join("");
 }

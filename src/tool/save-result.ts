@@ -8,12 +8,12 @@ import type { VariableInfo } from "../store/variable.ts";
 import { type Awaitable, whenReady, whenSettled } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import { type Place, requireReplaced } from "./save-target.ts";
-import { failedWrite, failureFlags, isFailure } from "./sealed-failure.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
-import type { PlacedResult } from "./tool-result.ts";
-import type { PreparedCall, WrapOptions } from "./prepared-call.ts";
+import type { PlacedResult } from "./run-tool.ts";
+import type { PreparedCall } from "./prepared-call.ts";
 import { ownedBy, writtenName } from "./scoped-store.ts";
-import type { CallOptions, Saved } from "./wrapped-tool.ts";
+import type { CallOptions, Saved, WrapOptions } from "./wrapped-tool.ts";
+import { failedWrite, failureFlags, isFailure } from "./policy.ts";
 
 /** What is to be saved, of one value, and what is to be said of it. */
 export interface Saving {
@@ -149,7 +149,7 @@ function writeFor(prepared: PreparedCall, { value, notes, places }: PlacedResult
 
 /** May what went in be told? What code passes to a tool is told by nothing but its labels. */
 function isPlain({ call, labels }: PreparedCall): boolean {
-  return call.madeOf === undefined || (!labels.isGuarded && !labels.hasDoubted);
+  return call.madeOf === undefined || (!labels.isGuarded && !labels.hasUntrusted);
 }
 
 /** A name is for all to see: it is not made of what is guarded. */

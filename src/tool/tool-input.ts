@@ -1,7 +1,4 @@
-import { asSchema, type ToolSet } from "ai";
-import { ByrefError } from "../errors.ts";
-import type { Unresolved } from "../reference/expand.ts";
-import { clip } from "../value/characters.ts";
+import * as z from "zod";
 import {
   canonicalJson,
   isJsonObject,
@@ -10,6 +7,10 @@ import {
   type JsonArray,
   typeOfJson,
 } from "../value/json.ts";
+import { asSchema, type JSONSchema7, type ToolSet } from "ai";
+import { ByrefError, messageOf } from "../errors.ts";
+import type { Unresolved } from "../reference/expand.ts";
+import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
 
 const MAX_ISSUES = 10;
@@ -135,4 +136,48 @@ async function sha256(content: string | Uint8Array): Promise<string> {
       : (content as Uint8Array<ArrayBuffer>);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Any JSON value: one schema for all who take one, so that a description names it once. */
+// The same values; ours are read-only.
+export const anyJson = z.json() as unknown as z.ZodType<Json>;
+
+const known = new WeakMap<object, JSONSchema7>();
+
+/**
+ * The JSON Schema of a tool's input. Computed once for each schema, because it takes longer than the rest of a
+ * turn's start. Throws `invalid_tool_schema` for a schema that has no JSON Schema, such as that of a Date.
+ */
+export async function jsonSchemaOf(
+  { inputSchema }: Pick<ToolSet[string], "inputSchema">,
+  tool: string,
+): Promise<JSONSchema7> {
+  const made = known.get(inputSchema) ?? (await converted(inputSchema, tool));
+  known.set(inputSchema, made);
+  return made;
+}
+
+async function converted(schema: ToolSet[string]["inputSchema"], tool: string) {
+  try {
+    return await asSchema(schema).jsonSchema;
+  } catch (error) {
+    const at = await faultyIn(schema);
+    const where = at.length === 0 ? "" : ` at ${at.join(", ")}`;
+    const message = `The inputSchema of the tool ${tool} has no JSON Schema${where}: ${messageOf(error)}`;
+    throw new ByrefError("invalid_tool_schema", message, { tool, at });
+  }
+}
+
+/** The properties of a Zod object that have no JSON Schema. */
+async function faultyIn(schema: object): Promise<readonly string[]> {
+  const shape: unknown = "shape" in schema ? schema.shape : undefined;
+  const faulty: string[] = [];
+  for (const [name, property] of Object.entries(shape ?? {})) {
+    try {
+      await asSchema(property).jsonSchema;
+    } catch {
+      faulty.push(name);
+    }
+  }
+  return faulty;
 }

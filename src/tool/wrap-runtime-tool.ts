@@ -5,20 +5,15 @@ import { resolveReferences } from "../reference/resolve.ts";
 import type { Variables } from "../store/variable-store.ts";
 import type { Awaitable } from "../store/when-ready.ts";
 import { isJsonObject, type Json } from "../value/json.ts";
-import { decisionFor } from "./approval.ts";
-import { Labels } from "./labels.ts";
-import type { WrapOptions } from "./prepared-call.ts";
-import { failed, failedCall } from "./failure.ts";
-import { jsonSchemaOf } from "./json-schema-of.ts";
+import { Labels } from "../store/labels.ts";
+import { checkInput, digestOf, jsonSchemaOf } from "./tool-input.ts";
 import { observed } from "./observed-call.ts";
 import { runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { saveShown, writesAt } from "./save-result.ts";
 import { chosenPlaces, requireOpen, requireReplaced, type SaveTarget } from "./save-target.ts";
-import { failureFlags } from "./sealed-failure.ts";
 import { nameFor, ScopedStore } from "./scoped-store.ts";
 import { lookupInStore } from "./store-lookup.ts";
-import { checkInput, digestOf } from "./tool-input.ts";
 import { nameIn } from "./variables/variable-target.ts";
 import type {
   AnyTool,
@@ -26,8 +21,10 @@ import type {
   Prepared,
   Saved,
   ToolRun,
+  WrapOptions,
   WrappedTool,
 } from "./wrapped-tool.ts";
+import { decisionFor, failed, failedCall, failureFlags } from "./policy.ts";
 
 /** The runtime's own tools, by name, run in the same steps as an application's. */
 export async function wrapRuntimeTools(

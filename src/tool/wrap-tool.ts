@@ -4,13 +4,11 @@ import * as limits from "../limits.ts";
 import type { Found } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { deepFreeze, type Json } from "../value/json.ts";
-import { approvalFor } from "./approval.ts";
-import { Labels } from "./labels.ts";
-import type { NamedTool, PreparedCall, Resolved, WrapOptions } from "./prepared-call.ts";
-import { jsonSchemaOf } from "./json-schema-of.ts";
-import { failed, failedCall, unresolvedCall } from "./failure.ts";
+import { Labels } from "../store/labels.ts";
+import type { NamedTool, PreparedCall, Resolved } from "./prepared-call.ts";
+import { checkInput, digestOf, jsonSchemaOf } from "./tool-input.ts";
 import { observed } from "./observed-call.ts";
-import { runTool } from "./run-tool.ts";
+import { placedResultOf, runTool } from "./run-tool.ts";
 import { saveResult } from "./save-result.ts";
 import {
   chosenPlaces,
@@ -20,20 +18,28 @@ import {
   splitInput,
   withTarget,
 } from "./save-target.ts";
-import { failureReport, hidesFailure } from "./sealed-failure.ts";
 import { lookupFor, nameFor, targetFor } from "./scoped-store.ts";
-import { checkInput, digestOf } from "./tool-input.ts";
-import { placedResultOf } from "./tool-result.ts";
 import { widenSchema } from "./widen-schema.ts";
 import type {
   AnyTool,
   CallOptions,
-  Failed,
   Prepared,
   ReferenceCount,
   ToolRun,
+  WrapOptions,
   WrappedTool,
 } from "./wrapped-tool.ts";
+import {
+  type Approval,
+  approvalRequest,
+  decisionFor,
+  failed,
+  type Failed,
+  failedCall,
+  failureReport,
+  hidesFailure,
+  unresolvedCall,
+} from "./policy.ts";
 
 /** Every tool of a set by its name. Tools that the provider executes are shown as they are. */
 export async function wrapTools(
@@ -148,6 +154,32 @@ function check(
   return checkInput(tool, value, { unresolved, readonly: isReadonly });
 }
 
+/** Whether a call may run, must not, or has to be approved by a person first. Fails closed. */
+async function approvalFor(prepared: PreparedCall): Promise<Approval> {
+  const { named, input, resolution, labels } = prepared;
+  const { name, options } = named;
+  const resolved = resolution.value;
+  const call = { tool: name, input, resolved, references: labels.consumed };
+  const decided = await decisionFor(options, call);
+  if (decided.kind === "failed" || decided.approval !== undefined) return decided;
+  return (await needsApproval(prepared))
+    ? { kind: "allowed", approval: approvalRequest(call) }
+    : decided;
+}
+
+/** What the tool itself says, of its resolved input; of an input that it cannot judge, yes. */
+async function needsApproval({ named, checked, call }: PreparedCall): Promise<boolean> {
+  const { needsApproval: asks } = named.tool;
+  if (typeof asks !== "function") return asks === true;
+  try {
+    const { toolCallId, messages } = call;
+    // The SDK types it by the tool's schema.
+    const ask = asks as (input: unknown, options: unknown) => boolean | PromiseLike<boolean>;
+    return await ask(checked, { toolCallId, messages: [...messages], context: undefined });
+  } catch {
+    return true;
+  }
+}
 async function run(prepared: PreparedCall): Promise<ToolRun> {
   const { named, call, labels, checked: input, failure, places } = prepared;
   if (failure !== undefined) {

@@ -1,16 +1,41 @@
 import type { ModelMessage, ToolSet } from "ai";
-import type { ErrorCode } from "../errors.ts";
 import type { LookupWork } from "../reference/lookup.ts";
+import type { Syntax } from "../reference/reference.ts";
+import type { SyntaxName } from "../reference/syntaxes.ts";
+import type { VariableStore } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import type { Awaitable } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
-import type { Labels } from "./labels.ts";
+import type { Labels } from "../store/labels.ts";
 import type { Observer } from "./observer.ts";
+import type { ApprovalRequest, Failed, TrustOptions } from "./policy.ts";
 import type { SaveTarget } from "./save-target.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
 /** What running a tool again after a crash would do. */
 export type Effects = "none" | "idempotent" | "once";
+
+/** Names the variable that a result is saved as; its input is the resolved one. */
+export type Naming = (tool: string, input: Json, output: Json) => string;
+
+/** How tools are called by reference. */
+export interface WrapOptions extends TrustOptions {
+  readonly store: VariableStore;
+  /** How references are written. Default: dollar only. */
+  readonly syntaxes?: readonly (SyntaxName | Syntax)[];
+  /** What an unknown name in a tool input is. Default: text that stays, and is noted. */
+  readonly unknown?: "keep" | "error";
+  /** Default: the tool's name and its most telling argument, e.g. `get_weather_nyc`. */
+  readonly naming?: Naming;
+  /** The model may say where a result is saved (true), or the caller does, by tool. Default: neither. */
+  readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
+  /** Time limit of one call in milliseconds. */
+  readonly toolMs?: number;
+  /** Whoever keeps the variables that the calls use from being evicted; see `VariableStore.holds`. */
+  readonly owner?: string;
+  /** Tools that promise not to change their input: they get the shared, frozen value without a copy. */
+  readonly readonlyTools?: readonly string[];
+}
 
 /** Any tool that a set may hold. */
 export type AnyTool = ToolSet[string];
@@ -78,13 +103,6 @@ export interface Ready {
   run(): Promise<ToolRun>;
 }
 
-/** What a person is asked. */
-export interface ApprovalRequest {
-  readonly reason: string;
-  /** The resolved input as text, shortened; as the model wrote it if a secret went in. */
-  readonly input: string;
-}
-
 /** What came of a call: data, because the model is told of either. */
 export type ToolRun = Done | Failed;
 
@@ -95,13 +113,6 @@ interface Done {
    * over a limit is not kept: then there is no `info`, and the output says so.
    */
   save(): Awaitable<Saved>;
-}
-
-/** A code and a message that the model may be told. */
-export interface Failed {
-  readonly kind: "failed";
-  readonly code: ErrorCode;
-  readonly message: string;
 }
 
 export interface Saved {

@@ -2,10 +2,8 @@ import type { ToolSet } from "ai";
 import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { Plan } from "../plan/plan.ts";
-import type { Policy } from "../tool/policy.ts";
-import type { ToolPolicy } from "../tool/tool-policy.ts";
-import type { Naming } from "../tool/prepared-call.ts";
-import type { Effects } from "../tool/wrapped-tool.ts";
+import type { Policy, ToolPolicy } from "../tool/policy.ts";
+import type { Effects, Naming } from "../tool/wrapped-tool.ts";
 
 /** Who answers: instructions and tools, with the model and the variables supplied by the runtime. */
 export interface Agent {

@@ -5,15 +5,13 @@ import * as limits from "../limits.ts";
 import type { ModelAnswer } from "../plan/ask-model.ts";
 import { nameForCall } from "../store/names.ts";
 import type { Write } from "../store/variable-store.ts";
-import { flagged } from "../store/value-labels.ts";
-import { guardOf } from "../store/visibility.ts";
-import type { WrapOptions } from "../tool/prepared-call.ts";
+import { flagged, guardOf } from "../store/labels.ts";
 import { type RuntimeTool, runtimeTool } from "../tool/runtime-tool.ts";
 import { saveShown, writesAt } from "../tool/save-result.ts";
 import { chosenPlaces } from "../tool/save-target.ts";
 import { digestOf } from "../tool/tool-input.ts";
-import type { ToolPolicy } from "../tool/tool-policy.ts";
-import type { CallOptions } from "../tool/wrapped-tool.ts";
+import type { ToolPolicy } from "../tool/policy.ts";
+import type { CallOptions, WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Agent } from "./agent.ts";
 
 export const DELEGATE = "delegate";

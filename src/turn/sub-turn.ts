@@ -4,9 +4,8 @@ import * as limits from "../limits.ts";
 import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/ask-model.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { UrlSources } from "../tool/composed.ts";
-import { Labels } from "../tool/labels.ts";
+import { Labels } from "../store/labels.ts";
 import type { Observed } from "../tool/observer.ts";
-import { failed } from "../tool/failure.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
@@ -18,6 +17,7 @@ import { modelNameOf } from "./model/resolved-model.ts";
 import { Steps } from "./steps.ts";
 import type { TurnOptions } from "./turn-options.ts";
 import { TurnState } from "./log/turn-state.ts";
+import { failed } from "../tool/policy.ts";
 
 /** The turn, or the plan's run, in which an agent is asked. */
 export interface SubTurnOptions extends Pick<

@@ -4,18 +4,12 @@ import * as limits from "../limits.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import type { Awaitable } from "../store/when-ready.ts";
 import type { Observer } from "../tool/observer.ts";
-import type {
-  Failed,
-  Prepared,
-  Ready,
-  ReferenceCount,
-  Saved,
-  ToolRun,
-} from "../tool/wrapped-tool.ts";
+import type { Prepared, Ready, ReferenceCount, Saved, ToolRun } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
 import type { ToolCall } from "./model/model-call-options.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { ApprovalResponse, DecidedCall } from "./waiting-calls.ts";
+import type { Failed } from "../tool/policy.ts";
 
 interface ToolCallsOptions {
   readonly tools: Toolbox;

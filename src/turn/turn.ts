@@ -12,13 +12,12 @@ import { spentBefore } from "./spend/spend.ts";
 import { nextAttempt, whyGivenUp } from "./log/recovery.ts";
 import { Steps } from "./steps.ts";
 import { askerFor } from "./sub-turn.ts";
-import type { ApprovalResponse } from "./waiting-calls.ts";
+import { type ApprovalResponse, decidedIn } from "./waiting-calls.ts";
 import type { Remains } from "./log/log-lines.ts";
 import type { TurnEnd, TurnOptions } from "./turn-options.ts";
 import { TurnState } from "./log/turn-state.ts";
 import type { Usage } from "./spend/usage.ts";
 import { tellChanges } from "./tell-changes.ts";
-import { decidedIn } from "./waiting-calls.ts";
 
 /** What is asked, and what it stands in for. */
 export interface Question {

@@ -1,5 +1,5 @@
-import type { WrapOptions } from "../tool/prepared-call.ts";
 import type { Agent } from "./agent.ts";
+import type { WrapOptions } from "../tool/wrapped-tool.ts";
 
 /** How an agent has its tools wrapped. */
 export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {

@@ -12,7 +12,6 @@ import * as z from "zod";
 import {
   MemoryStore,
   requireTrusted,
-  Taint,
   type ToolVariablesOptions,
   withToolVariables,
   wrapToolApproval,
@@ -20,6 +19,7 @@ import {
 } from "../../src/agent.ts";
 import { agentModel, type ModelStep } from "../support/agent-model.ts";
 import { ApprovingAgent, SEND } from "../support/approving-agent.ts";
+import { Taint } from "../../src/store/labels.ts";
 
 const seen: unknown[] = [];
 const look = tool({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Taint } from "../../src/tool/taint.ts";
+import { Taint } from "../../src/store/labels.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
 import { TemplateRuns, type TemplateSetting } from "./template-run.ts";
 

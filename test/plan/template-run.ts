@@ -7,13 +7,13 @@ import { planFromTemplate } from "../../src/plan/template/template-plan.ts";
 import { promptTool } from "../../src/plan/template/prompt-tool.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import type { WrapOptions } from "../../src/tool/prepared-call.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import { RunOutcome } from "../../src/turn/plans/run-outcome.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { MemoryFiles } from "../support/memory-files.ts";
 import { checkedPlan, planRun, runRecord } from "../support/plan-runs.ts";
 import { today } from "./template-asked.ts";
+import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 
 type Answering = (question: ModelQuestion) => Json | Promise<Json>;
 

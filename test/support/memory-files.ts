@@ -1,6 +1,11 @@
 import { ByrefError } from "../../src/errors.ts";
-import { filePathIn } from "../../src/tool/variables/file-content.ts";
-import type { FileInfo, Files, FileWrite, StoredFile } from "../../src/tool/files.ts";
+import {
+  type FileInfo,
+  filePathIn,
+  type Files,
+  type FileWrite,
+  type StoredFile,
+} from "../../src/tool/files.ts";
 
 /** A conversation's folder in memory, for tests in plain Node. */
 export class MemoryFiles implements Files {

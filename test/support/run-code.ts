@@ -1,12 +1,13 @@
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
-import { type CodeToolOptions, codeTool } from "../../src/tool/code/code-tool.ts";
-import { Labels } from "../../src/tool/labels.ts";
+import { codeTool, type CodeToolOptions } from "../../src/tool/code/code-tool.ts";
+import { Labels } from "../../src/store/labels.ts";
 import type { RuntimeResult } from "../../src/tool/runtime-tool.ts";
 import type { Sandbox } from "../../src/tool/code/sandbox.ts";
-import type { ApprovalRequest, CallOptions, WrappedTool } from "../../src/tool/wrapped-tool.ts";
+import type { CallOptions, WrappedTool } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
+import type { ApprovalRequest } from "../../src/tool/policy.ts";
 
 export interface CodeCall extends Pick<CodeToolOptions, "timeMs"> {
   readonly store?: VariableStore;

@@ -1,12 +1,11 @@
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import type { WrapOptions } from "../../src/tool/prepared-call.ts";
 import { type RuntimeTool, runtimeTool } from "../../src/tool/runtime-tool.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { variableTools } from "../../src/tool/variables/variable-tools.ts";
 import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
-import type { CallOptions, RunScope } from "../../src/tool/wrapped-tool.ts";
+import type { CallOptions, RunScope, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { call, failureOf, run } from "./wrapped.ts";
 

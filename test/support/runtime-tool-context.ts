@@ -3,7 +3,7 @@ import { resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import { Labels } from "../../src/tool/labels.ts";
+import { Labels } from "../../src/store/labels.ts";
 import type { RuntimeTool } from "../../src/tool/runtime-tool.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import {

@@ -9,7 +9,6 @@ import {
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import type { Naming } from "../../src/tool/prepared-call.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { capabilityTags } from "../../src/turn/model/capability-tags.ts";
 import { History, type StoredMessage } from "../../src/turn/history/history.ts";
@@ -23,6 +22,7 @@ import type { TurnOptions } from "../../src/turn/turn-options.ts";
 import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { NodeSql } from "./node-sql.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
+import type { Naming } from "../../src/tool/wrapped-tool.ts";
 
 export const START_MS = Date.UTC(2026, 0, 1);
 

@@ -1,11 +1,11 @@
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { WrapOptions } from "../../src/tool/prepared-call.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import type {
   AnyTool,
   CallOptions,
   ReferenceCount,
   ToolRun,
+  WrapOptions,
   WrappedTool,
 } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";

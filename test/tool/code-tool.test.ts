@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
-import { Labels } from "../../src/tool/labels.ts";
+import { Labels } from "../../src/store/labels.ts";
 import type { Policy } from "../../src/tool/policy.ts";
 import type { SandboxAnswer } from "../../src/tool/code/sandbox.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";

@@ -3,7 +3,7 @@ import { jsonSchema, type ToolSet } from "ai";
 import * as z from "zod";
 import { wrapTools as wrapForAgent } from "../../src/agent/wrap-tools.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { jsonSchemaOf } from "../../src/tool/json-schema-of.ts";
+import { jsonSchemaOf } from "../../src/tool/tool-input.ts";
 import { Conversation } from "../support/turn.ts";
 
 const dated = z.object({ id: z.string(), since: z.date(), until: z.date().optional() });

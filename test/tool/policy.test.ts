@@ -3,11 +3,11 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { allOf, type Policy, type PolicyCall, requireTrusted } from "../../src/tool/policy.ts";
-import type { WrapOptions } from "../../src/tool/prepared-call.ts";
-import { Taint } from "../../src/tool/taint.ts";
+import { Taint } from "../../src/store/labels.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { call } from "../support/wrapped.ts";
+import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 
 async function store() {
   const made = new MemoryStore();

@@ -4,9 +4,9 @@ import { z } from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
-import type { WrapOptions } from "../../src/tool/prepared-call.ts";
 import type { Json } from "../../src/value/json.ts";
 import { run, runOnce, storeWith } from "../support/wrapped.ts";
+import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 
 describe("the name of a result", () => {
   const echo = tool({ inputSchema: z.any(), execute: (input: Json) => input });

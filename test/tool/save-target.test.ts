@@ -3,9 +3,8 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Json } from "../../src/value/json.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { WrapOptions } from "../../src/tool/prepared-call.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
-import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
+import type { AnyTool, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";
 
 const report = { total: 3 };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { hasListed, VARIABLES_TAG, withVariables } from "../../src/turn/history/variable-list.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { Taint } from "../../src/tool/taint.ts";
+import { Taint } from "../../src/store/labels.ts";
 import { finish, text } from "../support/scripted-model.ts";
 import { Conversation, promptOf } from "../support/turn.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type ErrorCode, errorCodes } from "../../errors.ts";
-import { anyJson } from "../../tool/any-json.ts";
+import { anyJson } from "../../tool/tool-input.ts";
 
 /**
  * What answers hold, each by its name in the document. Nothing is checked with these at run time; tests

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { anyJson as json } from "../../tool/any-json.ts";
+import { anyJson as json } from "../../tool/tool-input.ts";
 
 /** What HTTP shows of plans. Only types are taken from here where it is made; nothing is checked on its way out. */
 

@@ -1,8 +1,14 @@
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { type ValueLabels, visibilityIn, visibilityText } from "../../store/value-labels.ts";
-import { type FileContent, filePathIn } from "../../tool/variables/file-content.ts";
-import type { FileInfo, Files, FileWrite, StoredFile } from "../../tool/files.ts";
+import { type ValueLabels, visibilityIn, visibilityText } from "../../store/labels.ts";
+import {
+  type FileContent,
+  type FileInfo,
+  filePathIn,
+  type Files,
+  type FileWrite,
+  type StoredFile,
+} from "../../tool/files.ts";
 import { isObject, jsonIn } from "../../value/json.ts";
 
 /** A conversation's folder in the bucket; a file carries the guards of what is in it. */

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import * as z from "zod";
 import type { FrontEnd } from "../../plan/front-end.ts";
-import { anyJson } from "../../tool/any-json.ts";
+import { anyJson } from "../../tool/tool-input.ts";
 import type { AppEnv } from "../app-env.ts";
 import {
   mediaTypeOf,

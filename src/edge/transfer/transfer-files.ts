@@ -1,8 +1,7 @@
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { filePathIn } from "../../tool/variables/file-content.ts";
-import type { FileInfo } from "../../tool/files.ts";
-import { visibilityText } from "../../store/value-labels.ts";
+import { type FileInfo, filePathIn } from "../../tool/files.ts";
+import { visibilityText } from "../../store/labels.ts";
 import type { Bindings } from "../bindings.ts";
 import { R2Files } from "../platform/r2-files.ts";
 import type { TransferOf } from "./transfer-format.ts";

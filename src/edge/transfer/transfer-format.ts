@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { anyJson } from "../../tool/any-json.ts";
+import { anyJson } from "../../tool/tool-input.ts";
 import * as limits from "../../limits.ts";
 
 /**

@@ -1,7 +1,7 @@
 import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../errors.ts";
-import { anyJson } from "../../tool/any-json.ts";
+import { anyJson } from "../../tool/tool-input.ts";
 import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import { isObject } from "../../value/json.ts";

@@ -4,18 +4,18 @@ import { ByrefError } from "../../errors.ts";
 import { interpolate, problemFrom } from "../../reference/resolve.ts";
 import { requireName } from "../../store/names.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { fits, startWithin } from "../../tool/variables/bounded-output.ts";
-import { deleteVariable } from "../../tool/variables/delete-variable.ts";
 import {
+  fits,
   type RuntimeResult,
   type RuntimeTool,
   runtimeTool,
   type RuntimeToolContext,
+  startWithin,
 } from "../../tool/runtime-tool.ts";
+import { deleteVariable } from "../../tool/variables/delete-variable.ts";
 import { keptInput, settingOf } from "../../tool/variables/set-variable.ts";
-import { failureReport, hidesFailure } from "../../tool/sealed-failure.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
-import { partInfo, toolOutput, outputJson } from "../../tool/tool-output.ts";
+import { outputJson, partInfo, toolOutput } from "../../tool/tool-output.ts";
 import {
   readable,
   referenceTo,
@@ -25,6 +25,7 @@ import {
 } from "../../tool/variables/variable-target.ts";
 import type { Json } from "../../value/json.ts";
 import { OWN_NAMES } from "../run-names.ts";
+import { failureReport, hidesFailure } from "../../tool/policy.ts";
 
 /** Room for what is said of the rest. */
 const MAX_SHOWN_CHARS = limits.maxVariableOutputChars - 100;
@@ -87,7 +88,7 @@ const fill = runtimeTool({
     const lookup = lookupInStore(store, { onUsed: (name) => labels.add(name) });
     const filled = interpolate(content, lookup, { onComposed: () => labels.compose() });
     const result = await filled.then(
-      ({ text }) => ({ output: shownText(text), value: text, untrusted: labels.hasDoubted }),
+      ({ text }) => ({ output: shownText(text), value: text, untrusted: labels.hasUntrusted }),
       (error: unknown) => {
         if (!hidesFailure(labels, call)) throw error;
         return { output: null, value: failureReport(error), isFailure: true };

@@ -1,5 +1,5 @@
 import type { ToolSet } from "ai";
-import { jsonSchemaOf } from "../../tool/json-schema-of.ts";
+import { jsonSchemaOf } from "../../tool/tool-input.ts";
 import { coerceParameters } from "./coerce-parameters.ts";
 import { parametersIn } from "./parameter-schemas.ts";
 import type { Plan, PlanCall } from "../plan.ts";

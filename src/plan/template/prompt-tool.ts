@@ -1,6 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { joinedLabels } from "../../store/value-labels.ts";
+import { joinedLabels } from "../../store/labels.ts";
 import { type RuntimeTool, runtimeTool } from "../../tool/runtime-tool.ts";
 import type { Effects } from "../../tool/wrapped-tool.ts";
 import { countOf, type Json } from "../../value/json.ts";

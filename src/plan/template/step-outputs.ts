@@ -1,6 +1,6 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import { requireName } from "../../store/names.ts";
-import { flagged } from "../../store/value-labels.ts";
+import { flagged } from "../../store/labels.ts";
 import type { Write } from "../../store/variable-store.ts";
 import { requireOpen, type SaveTarget } from "../../tool/save-target.ts";
 import type { CallOptions } from "../../tool/wrapped-tool.ts";

@@ -1,12 +1,12 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { nearest } from "../../reference/near.ts";
-import { filePathIn } from "../../tool/variables/file-content.ts";
+import { filePathIn } from "../../tool/files.ts";
 import type { Path } from "../../value/path.ts";
 import { OWN_NAMES } from "../run-names.ts";
 import { isGlob } from "./glob.ts";
 import { unknownPlaceholder } from "./placeholders.ts";
-import { TemplateCursor, shortened } from "./template-cursor.ts";
+import { shortened, TemplateCursor } from "./template-cursor.ts";
 import { formatTarget, type Target, type VariableTarget } from "./template-target.ts";
 
 /** What a step is given. */

@@ -3,10 +3,11 @@ import {
   type FileContent,
   fileContent,
   type FileFormat,
+  type FileInfo,
+  type Files,
   formatFor,
-} from "../../tool/variables/file-content.ts";
-import type { FileInfo, Files } from "../../tool/files.ts";
-import { type ValueLabels, joinedLabels } from "../../store/value-labels.ts";
+} from "../../tool/files.ts";
+import { joinedLabels, type ValueLabels } from "../../store/labels.ts";
 import type { Json } from "../../value/json.ts";
 import { renderText } from "../../value/render.ts";
 import type { TemplateWriteMode } from "./template-directives.ts";

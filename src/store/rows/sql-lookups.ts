@@ -1,6 +1,6 @@
 import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./entry.ts";
 import { firstRow, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
-import { visibilityIn } from "../value-labels.ts";
+import { visibilityIn } from "../labels.ts";
 import type { VariableInfo } from "../variable.ts";
 
 /** What an `Entry` is made of, in the order of `EntryValues`. */

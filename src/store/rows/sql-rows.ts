@@ -19,7 +19,7 @@ import {
   type SqlValue,
   textIn,
 } from "./sql.ts";
-import { visibilityIn, visibilityText } from "../value-labels.ts";
+import { visibilityIn, visibilityText } from "../labels.ts";
 import { ENTRY_COLUMNS, SqlLookups } from "./sql-lookups.ts";
 import type { Location, Tombstone, VariableInfo } from "../variable.ts";
 

@@ -7,7 +7,7 @@ import { problemFrom } from "../../reference/resolve.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { Glance } from "../../store/variable.ts";
 import { type Json, parsedJson } from "../../value/json.ts";
-import type { Labels } from "../labels.ts";
+import type { Labels } from "../../store/labels.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import type { NamedText } from "./sandbox.ts";
 import { usable } from "../variables/variable-target.ts";

@@ -17,11 +17,11 @@ import {
   runtimeTool,
   type RuntimeToolContext,
 } from "../runtime-tool.ts";
-import { failedWrite, hidesFailure, isFailure } from "../sealed-failure.ts";
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import { digestOf } from "../tool-input.ts";
 import { notKept, outputJson, type ToolOutput, toolOutput } from "../tool-output.ts";
 import type { WrappedTool } from "../wrapped-tool.ts";
+import { failedWrite, hidesFailure, isFailure } from "../policy.ts";
 
 export interface CodeToolOptions {
   readonly sandbox: Sandbox;

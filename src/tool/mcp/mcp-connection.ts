@@ -1,4 +1,3 @@
-import * as limits from "../../limits.ts";
 import {
   type CallToolResult,
   createMCPClient,
@@ -7,12 +6,15 @@ import {
   type MCPClient,
   MCPClientError,
 } from "@ai-sdk/mcp";
+import { fromBase64 } from "../../value/base64.ts";
+import { isObject, jsonIn } from "../../value/json.ts";
+import type { BytesResult } from "../run-tool.ts";
+import * as limits from "../../limits.ts";
 import type { JSONSchema7 } from "ai";
 import { ByrefError, messageOf } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
 import { version } from "../../version.ts";
 import { mcpFetch, withTimeLimit } from "./mcp-fetch.ts";
-import { textOfResult } from "./mcp-result.ts";
 import { widenSchema } from "../widen-schema.ts";
 
 const MAX_PAGES = 20;
@@ -225,4 +227,44 @@ function secretsOf({ url, headers = {} }: McpEndpoint): readonly string[] {
   return [href, url, ...values, ...words, ...searchParams.values()]
     .filter((secret) => secret.length >= MIN_SECRET_CHARS)
     .sort((a, b) => b.length - a.length);
+}
+
+/**
+ * What an MCP tool's result is as a value: `structuredContent`; else its single text, parsed if all of it
+ * is JSON; else the bytes of its single image, sound or binary resource, as a `BytesResult`; else the list
+ * of its contents, links to resources included. Of no content null. Throws for base64 that is none.
+ */
+export function valueOfResult(result: CallToolResult): unknown {
+  if (result.structuredContent !== undefined) return result.structuredContent;
+  if (!Array.isArray(result.content)) return result.toolResult ?? null;
+  const [only, ...others]: readonly unknown[] = result.content;
+  if (only === undefined) return null;
+  if (others.length > 0 || !isObject(only)) return result.content;
+  if (only.type === "text" && typeof only.text === "string") {
+    const said = jsonIn(only.text);
+    return said === undefined ? only.text : said;
+  }
+  return bytesIn(only) ?? result.content;
+}
+
+/** The texts of a result, one to a line. */
+function textOfResult({ content }: CallToolResult): string {
+  const contents: readonly unknown[] = Array.isArray(content) ? content : [];
+  return contents
+    .flatMap((part) => (isObject(part) && typeof part.text === "string" ? [part.text] : []))
+    .join("\n");
+}
+
+function bytesIn(content: Readonly<Record<string, unknown>>): BytesResult | undefined {
+  const { type, data, mimeType, resource } = content;
+  const isMedia = type === "image" || type === "audio";
+  if (isMedia && typeof data === "string") return bytesFrom(data, mimeType);
+  const isResource = type === "resource" && isObject(resource);
+  if (!isResource || typeof resource.blob !== "string") return undefined;
+  return bytesFrom(resource.blob, resource.mimeType);
+}
+
+function bytesFrom(base64: string, type: unknown): BytesResult {
+  const mediaType = typeof type === "string" ? type : "application/octet-stream";
+  return { bytes: fromBase64(base64), mediaType };
 }

@@ -8,12 +8,11 @@ import {
   type McpDefinition,
   type McpEndpoint,
   type McpHandshake,
+  valueOfResult,
 } from "./mcp-connection.ts";
 import { withTimeLimit } from "./mcp-fetch.ts";
-import { valueOfResult } from "./mcp-result.ts";
-import { fitsName } from "../name-pattern.ts";
-import type { ToolPolicy } from "../tool-policy.ts";
 import type { Effects } from "../wrapped-tool.ts";
+import { fitsName, type ToolPolicy } from "../policy.ts";
 
 /** What providers take as a tool's name. */
 const MAX_NAME_CHARS = 64;

@@ -10,13 +10,13 @@ import {
   fileContent,
   fileFormats,
   filePathIn,
+  type FileWriter,
   formatFor,
-} from "./file-content.ts";
-import type { FileWriter } from "../files.ts";
+} from "../files.ts";
 import { runtimeTool } from "../runtime-tool.ts";
-import { failureReport, hidesFailure } from "../sealed-failure.ts";
 import { lookupInStore } from "../store-lookup.ts";
-import { referenceTo, targetIn, type Target, usable } from "./variable-target.ts";
+import { referenceTo, type Target, targetIn, usable } from "./variable-target.ts";
+import { failureReport, hidesFailure } from "../policy.ts";
 
 const NAME = "export_variable";
 

@@ -3,8 +3,7 @@ import * as limits from "../../limits.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
-import { fits } from "./bounded-output.ts";
-import { runtimeTool } from "../runtime-tool.ts";
+import { fits, runtimeTool } from "../runtime-tool.ts";
 import { guardedView } from "../tool-output.ts";
 
 /** How many characters of shapes, previews and descriptions are shown, until all of it fits. */

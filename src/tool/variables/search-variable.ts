@@ -5,11 +5,16 @@ import type { Variables } from "../../store/variable-store.ts";
 import { compact, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path, type Segment } from "../../value/path.ts";
 import { Work } from "../../value/work.ts";
-import { charsOf, MAX_COUNT } from "./bounded-output.ts";
+import { charsOf, MAX_COUNT, runtimeTool } from "../runtime-tool.ts";
 import { type Matcher, matcherFor } from "./matcher.ts";
-import { runtimeTool } from "../runtime-tool.ts";
-import { type Hit, hitsIn, hitsUnder, type JsonSearch, nearestReference } from "./search-json.ts";
-import { searchText } from "./search-text.ts";
+import {
+  type Hit,
+  hitsIn,
+  hitsUnder,
+  type JsonSearch,
+  nearestReference,
+  searchText,
+} from "./search-json.ts";
 import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequence.ts";
 import { lookedAt, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 

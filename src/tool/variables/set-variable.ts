@@ -1,15 +1,18 @@
-import * as z from "zod";
-import * as limits from "../../limits.ts";
+import { ByrefError, codeOf } from "../../errors.ts";
 import type { Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
+import { guardOf } from "../../store/labels.ts";
+import { isExtension } from "../../store/write-mode.ts";
+import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
+import { notExtended } from "../save-target.ts";
+import { targetIn, usable } from "./variable-target.ts";
+import * as z from "zod";
+import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { isComposed } from "../composed.ts";
-import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
 import { guardedView } from "../tool-output.ts";
-import { failureFlags, failureReport, hidesFailure } from "../sealed-failure.ts";
-import { requireWritable, saveGuarded } from "./save-guarded.ts";
-import { targetIn } from "./variable-target.ts";
+import { failedWrite, failureFlags, failureReport, hidesFailure } from "../policy.ts";
 
 const NAME = "set_variable";
 const MAX_NOTES = 5;
@@ -116,4 +119,52 @@ export function keptInput(input: object): { readonly input?: Json } {
 function handleOf(info: VariableInfo): Record<string, Json> {
   const { name, type, count, version } = info;
   return compact({ $var: name, ...(guardedView(info) ?? { type, count, version }) });
+}
+
+type Context = Pick<RuntimeToolContext, "store" | "call">;
+type NamedWrite = Write & { readonly name: string };
+
+/**
+ * Throws `bad_name`, `variable_secret` or `variable_sealed` for what a model may not write: a secret, or a
+ * part of a guarded variable.
+ */
+export function requireWritable(
+  { store, call }: Context,
+  write: Pick<NamedWrite, "name" | "path" | "mode">,
+): void {
+  const { name } = write;
+  if (name === "input") {
+    throw new ByrefError(
+      "bad_name",
+      "input is what was asked for: it cannot be written; choose another name.",
+    );
+  }
+  if (store.glance(name) === undefined) return;
+  const { visibility } = usable(store, name);
+  const isAdded = visibility !== "model" && isExtension({ ...write, value: null });
+  if (isAdded && call.isPlanned !== true) throw notExtended(name);
+}
+
+/**
+ * Saves a value under a name that a model has chosen. The variable keeps its guard, whatever replaces its
+ * value. If a guarded value does not fit, a variable that reports the failure to people takes its place.
+ */
+export async function saveGuarded(context: Context, write: NamedWrite): Promise<VariableInfo> {
+  const { store, call } = context;
+  const { name, mode } = write;
+  // Meanwhile it may have become secret.
+  requireWritable(context, write);
+  const guards = [store.glance(name)?.visibility, write.visibility];
+  const visibility = guardOf(guards.filter((guard) => guard !== undefined));
+  try {
+    return await store.save({ ...write, visibility });
+  } catch (error) {
+    const code = codeOf(error);
+    if (visibility === "model" || code === "internal") throw error;
+    const isOfValue = code === "limit_exceeded" || mode === "append" || mode === "merge";
+    if (isOfValue && call.isPlanned !== true) {
+      return store.save(failedWrite({ ...write, visibility }, error));
+    }
+    throw new ByrefError(code, `What was written to $${name} could not be saved, and is guarded.`);
+  }
 }

@@ -6,7 +6,7 @@ import {
   type UIMessage,
 } from "ai";
 import * as limits from "../../limits.ts";
-import { isImage, withoutImage } from "../../tool/variables/show-image.ts";
+import { isImage, withoutImage } from "../../tool/variables/read-variable.ts";
 import type { Agent } from "../agent.ts";
 import { type StoredMessage, toUIMessage } from "./history.ts";
 

@@ -2,7 +2,7 @@ import type { ModelMessage } from "ai";
 import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import type { Taint } from "../../tool/taint.ts";
+import type { Taint } from "../../store/labels.ts";
 import { guardedView } from "../../tool/tool-output.ts";
 import { clip } from "../../value/characters.ts";
 

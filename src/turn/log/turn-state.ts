@@ -1,5 +1,5 @@
 import type { VariableStore } from "../../store/variable-store.ts";
-import { Taint } from "../../tool/taint.ts";
+import { Taint } from "../../store/labels.ts";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { Account } from "../spend/account.ts";
 import type { StoredMessage } from "../history/history.ts";

@@ -1,7 +1,6 @@
 import type { LanguageModel } from "ai";
-import type { WrapOptions } from "../../tool/prepared-call.ts";
 import type { RuntimeTool } from "../../tool/runtime-tool.ts";
-import type { WrappedTool } from "../../tool/wrapped-tool.ts";
+import type { WrapOptions, WrappedTool } from "../../tool/wrapped-tool.ts";
 import type { Agent } from "../agent.ts";
 import { capabilityModel, type CapabilityOptions } from "./capability-model.ts";
 import { taggedVariables, wrapTaggedVariables } from "./tagged-variables.ts";

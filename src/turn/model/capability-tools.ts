@@ -4,7 +4,7 @@ import type { WrittenCall } from "../../plan/capability/capability-scanner.ts";
 import { coerceParameters } from "../../plan/capability/coerce-parameters.ts";
 import { type Parameter, parametersIn } from "../../plan/capability/parameter-schemas.ts";
 import { readTag } from "../../plan/capability/xml-tag.ts";
-import { jsonSchemaOf } from "../../tool/json-schema-of.ts";
+import { jsonSchemaOf } from "../../tool/tool-input.ts";
 import { OUTPUT_PATH } from "../../tool/save-target.ts";
 import { isJsonObject, jsonIn, type JsonObject } from "../../value/json.ts";
 

@@ -1,13 +1,12 @@
 import { jsonSchema } from "ai";
 import { variableCapability } from "../../plan/capability/variable-capability.ts";
-import { jsonSchemaOf } from "../../tool/json-schema-of.ts";
-import type { WrapOptions } from "../../tool/prepared-call.ts";
-import { failed } from "../../tool/failure.ts";
+import { jsonSchemaOf } from "../../tool/tool-input.ts";
 import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 import { saveTargetIn, splitInput, withTarget } from "../../tool/save-target.ts";
 import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
-import type { Prepared, WrappedTool } from "../../tool/wrapped-tool.ts";
+import type { Prepared, WrapOptions, WrappedTool } from "../../tool/wrapped-tool.ts";
 import { type Agent, isGiven } from "../agent.ts";
+import { failed } from "../../tool/policy.ts";
 
 /** The capability `variable`, to be asked for only by agents that call with tags: they expect it. */
 export function taggedVariables(agent: Agent): readonly RuntimeTool[] {

@@ -4,7 +4,7 @@ import type { Plan } from "../../plan/plan.ts";
 import { isOpenRun, type RunRecord } from "../../plan/run-record.ts";
 import type { Content } from "../../store/bytes/content.ts";
 import type { PreparedWrite, VariableStore } from "../../store/variable-store.ts";
-import { flagged } from "../../store/value-labels.ts";
+import { flagged } from "../../store/labels.ts";
 import type { Json } from "../../value/json.ts";
 import { resultOf, type ResultPart, resultParts } from "./run-result.ts";
 

@@ -1,7 +1,7 @@
 import { tool, type ToolSet } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import type { ToolPolicy } from "../../../src/tool/tool-policy.ts";
+import type { ToolPolicy } from "../../../src/tool/policy.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { chunksIn, framesIn, json, type MessagePage, problemIn } from "../../support/edge.ts";
 import { any, greedy } from "../../support/greedy-tools.ts";
