@@ -4,7 +4,7 @@ import { migrate } from "../store/rows/migrations.ts";
 import { type Sql, textIn } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { type ConversationEvent, EventLog } from "../turn/log/event-log.ts";
+import { EventLog } from "../turn/log/event-log.ts";
 import { History } from "../turn/history/history.ts";
 import { Journal } from "../turn/log/journal.ts";
 import { PostKeys } from "../turn/history/post.ts";
@@ -21,14 +21,10 @@ export interface Retention {
 }
 
 export interface DataOptions {
-  readonly sql: Sql;
   readonly bucket: Bucket | undefined;
   readonly retention: Retention;
-  /** Where the application has plans: their runs may have been cut off. */
-  readonly endRuns?: ((data: ConversationData) => void) | undefined;
+  /** Called when a variable's time of last access changes. */
   readonly onAccess: () => void;
-  /** Receives events as they are written. */
-  readonly onEvents: (events: readonly ConversationEvent[]) => void;
 }
 
 /** What a list of conversations says of one. */
@@ -60,16 +56,20 @@ export class ConversationData {
   readonly journal: Journal;
   readonly postKeys: PostKeys;
   readonly sql: Sql;
+  /** The tables were created just now. */
+  readonly isNew: boolean;
   readonly #idleMs: number;
   readonly #variableIdleMs: number;
   /** Once it was read. */
   #known: Meta | undefined;
 
-  constructor({ sql, bucket, retention, endRuns, onAccess, onEvents }: DataOptions) {
+  /** Creates the tables if there are none. */
+  constructor(sql: Sql, { bucket, retention, onAccess }: DataOptions) {
     const nowMs = Date.now();
     const isNew = migrate(sql, nowMs);
     const { quotaBytes, variableIdleMs, conversationIdleMs } = retention;
     this.sql = sql;
+    this.isNew = isNew;
     this.#idleMs = conversationIdleMs ?? limits.conversationIdleMs;
     this.#variableIdleMs = variableIdleMs ?? limits.variableIdleMs;
     this.store = new SqlStore(sql, {
@@ -83,10 +83,8 @@ export class ConversationData {
     this.journal = new Journal(sql, { isNew });
     this.postKeys = new PostKeys(sql);
     this.events = new EventLog(sql, { isNew });
-    this.events.watch(onEvents);
     this.store.observe((change) => this.events.addChange(change));
     if (isNew) this.#known = { title: undefined, created: nowMs };
-    else this.#tidyUp(endRuns);
   }
 
   get info(): ConversationInfo {
@@ -154,21 +152,12 @@ export class ConversationData {
     return this.lastActiveMs + this.#idleMs <= nowMs;
   }
 
-  /** What the end of the process has left. */
-  #tidyUp(endRuns: DataOptions["endRuns"]): void {
-    endRuns?.(this);
-    this.#sweepLeftovers();
-    this.#holdWhatWaits();
-  }
-
-  /** What a crash left goes when somebody next asks; nobody waits for it, and the alarm tries again. */
-  #sweepLeftovers(): void {
-    if (!this.store.hasGarbage()) return;
-    void this.store.sweep().catch((error: unknown) => console.error(error));
-  }
-
-  /** A call that waits for a person, for however long, finds its variables. */
-  #holdWhatWaits(): void {
+  /** Collects the garbage that a crash left, and holds the variables of a call that waits for a person. */
+  tidyUp(): void {
+    if (this.store.hasGarbage()) {
+      // No request waits for it; if it fails, the alarm tries again.
+      void this.store.sweep().catch((error: unknown) => console.error(error));
+    }
     const head = this.journal.head();
     const { id = "", needs = [] } = head?.paused ?? head ?? {};
     for (const name of needs) this.store.holds.hold(id, name);

@@ -8,9 +8,9 @@ import { ByrefError } from "../errors.ts";
 import type { PlanSupport } from "./plans/plans.ts";
 import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import { createApp } from "./app.ts";
-import { ConversationObject, type ConversationSetup } from "./conversation.ts";
+import { ConversationObject, type ConversationOptions } from "./conversation.ts";
 import { DirectoryObject } from "./directory/directory.ts";
-import { requireDirectory } from "./directory/directory-leases.ts";
+import { requireDirectory } from "./directory/directory-client.ts";
 import { type Door, doorBySettings } from "./doors/doors.ts";
 import type { Settings } from "./settings.ts";
 import type { Transfers } from "./transfer/transfer-requests.ts";
@@ -72,7 +72,7 @@ export function createRuntime({
   door = doorBySettings(jwt),
 }: RuntimeOptions): Runtime {
   requireTags(agents, tags);
-  const setup = (env: Cloudflare.Env): ConversationSetup => ({
+  const setup = (env: Cloudflare.Env): ConversationOptions => ({
     agents,
     model: (settings) => {
       // Whoever asks is told before anything streams.

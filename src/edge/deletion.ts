@@ -5,18 +5,17 @@ import { firstRow, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
 import type { AlarmClock } from "./platform/alarm-clock.ts";
 import type { DurableSql } from "./platform/durable-sql.ts";
 
-export interface DeletionOptions {
-  readonly storage: DurableObjectStorage;
+/** Where a conversation is stored. */
+export interface ConversationStorage {
   readonly sql: DurableSql;
   readonly bucket: Bucket | undefined;
   readonly alarmClock: AlarmClock;
-  /** Told when the rows are gone, before the rest is. */
-  readonly onMarked: () => void;
 }
 
-/** How a conversation ends: what runs is stopped, the rows go, then what lies in the bucket. */
+/** Deletes a conversation: stops what runs, then deletes the rows, then what the bucket holds. */
 export class Deletion {
-  readonly #options: DeletionOptions;
+  readonly #storage: ConversationStorage;
+  readonly #listeners: (() => void)[] = [];
   /** What a deletion stops, and then waits for. */
   readonly #running = new Map<AbortController, Promise<unknown>>();
   #deletion: Promise<void> | undefined;
@@ -24,13 +23,18 @@ export class Deletion {
   #isMarked = false;
   #isArriving = false;
 
-  constructor(options: DeletionOptions) {
-    this.#options = options;
+  constructor(storage: ConversationStorage) {
+    this.#storage = storage;
+  }
+
+  /** The listener is called when the rows are deleted, before the rest is. */
+  onMarked(listener: () => void): void {
+    this.#listeners.push(listener);
   }
 
   /** Is this the object of a conversation whose deletion the end of a process has cut off? */
   readMark(): boolean {
-    this.#isMarked = isMarkedDeleted(this.#options.sql);
+    this.#isMarked = isMarkedDeleted(this.#storage.sql);
     return this.#isMarked;
   }
 
@@ -73,7 +77,7 @@ export class Deletion {
   }
 
   async #arrive<Result>(work: () => Promise<Result>): Promise<Result> {
-    const { sql, alarmClock } = this.#options;
+    const { sql, alarmClock } = this.#storage;
     markArriving(sql);
     this.#isArriving = true;
     try {
@@ -100,19 +104,18 @@ export class Deletion {
   async #stopAndDelete(): Promise<void> {
     for (const stopping of this.#running.keys()) stopping.abort(wasDeleted());
     await Promise.allSettled(this.#running.values());
-    markDeleted(this.#options.sql);
+    markDeleted(this.#storage.sql);
     this.#isMarked = true;
-    this.#options.onMarked();
+    for (const listener of this.#listeners) listener();
     // Should the process end now, the alarm wakes the object, which then goes on.
-    await this.#options.alarmClock.setBy(Date.now());
+    await this.#storage.alarmClock.setBy(Date.now());
     await this.#finish();
   }
 
   async #finish(): Promise<void> {
-    const { bucket, storage, alarmClock } = this.#options;
+    const { bucket, sql, alarmClock } = this.#storage;
     if (bucket !== undefined) await bucket.blobs.delete(await bucket.blobs.list(bucket.prefix));
-    // The alarm goes with it.
-    await storage.deleteAll();
+    await sql.deleteAll();
     alarmClock.cleared();
     this.#isMarked = false;
   }

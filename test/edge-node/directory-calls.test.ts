@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import type { ConversationData } from "../../src/edge/conversation-data.ts";
-import { spendingOf } from "../../src/edge/directory/directory-leases.ts";
-import { Listing } from "../../src/edge/directory/listing.ts";
+import { ConversationIndex } from "../../src/edge/directory/conversation-index.ts";
+import { leasesOf } from "../../src/edge/directory/directory-client.ts";
 import * as limits from "../../src/limits.ts";
 import { NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 
@@ -40,7 +39,7 @@ function silent(calls: number, jurisdiction?: string) {
   const id = { name: JSON.stringify(["tenant", "c"]), jurisdiction } as DurableObjectId;
   const state = { id, waitUntil: (work: Promise<unknown>) => void waited.push(work) };
   const place = { env: { DIRECTORY }, state };
-  const { leases } = spendingOf({ ...place, spendLimits: { tenant: { modelCalls: 1 } } });
+  const leases = leasesOf(place, { tenant: { modelCalls: 1 } });
   if (leases === undefined) throw new Error("There is a limit.");
   return { asked, leases, place, places, waited };
 }
@@ -73,10 +72,10 @@ describe("a directory that never answers", () => {
     const { asked, place } = silent(1);
     const time = new Date().toISOString();
     const summary = { title: "One", createdAt: time, updatedAt: time };
-    const listing = new Listing({ ...place, data: () => ({ summary }) as ConversationData });
-    listing.tell();
+    const index = new ConversationIndex({ ...place, data: { summary } });
+    index.update();
     summary.title = "Other";
-    listing.tell();
+    index.update();
     await vi.advanceTimersByTimeAsync(limits.directoryMs);
     expect(asked).toEqual(["tell", "tell"]);
   });
@@ -99,11 +98,10 @@ it("a directory whose object broke is told by another stub: the first stays brok
   const DIRECTORY = { idFromName: (name: string) => name, get: newStub };
   const time = new Date().toISOString();
   const summary = { title: "One", createdAt: time, updatedAt: time };
-  const data = () => ({ summary }) as ConversationData;
-  const listing = new Listing({ ...place, env: { DIRECTORY }, data });
+  const index = new ConversationIndex({ ...place, env: { DIRECTORY }, data: { summary } });
   for (const title of ["Lost", "Two", "Three"]) {
     summary.title = title;
-    listing.tell();
+    index.update();
     await vi.advanceTimersByTimeAsync(0);
   }
   expect(told).toEqual(["Two", "Three"]);
@@ -120,12 +118,12 @@ describe("a conversation in a jurisdiction", () => {
     const { place, places } = silent(0, jurisdiction);
     const here = { ...place, env: { ...place.env, ...settings } };
     const spendLimits = { tenant: { modelCalls: 1 } };
-    const taken = spendingOf({ ...here, spendLimits }).leases?.take(claim);
+    const taken = leasesOf(here, spendLimits)?.take(claim);
     await vi.advanceTimersByTimeAsync(0);
     await taken;
     const time = new Date().toISOString();
     const summary = { title: "One", createdAt: time, updatedAt: time };
-    new Listing({ ...here, data: () => ({ summary }) as ConversationData }).tell();
+    new ConversationIndex({ ...here, data: { summary } }).update();
     await vi.advanceTimersByTimeAsync(0);
     expect(places).toEqual([where, where]);
   });

@@ -47,12 +47,10 @@ console.log(JSON.stringify({ measured, sums }));
 function open(folder: string): ConversationData {
   const sql = new NodeSql(join(folder, "conversation.sqlite"));
   sql.run("PRAGMA synchronous = OFF");
-  return new ConversationData({
-    sql,
+  return new ConversationData(sql, {
     bucket: { blobs: new DiskBlobs(folder), prefix: "conversation/" },
     retention: { quotaBytes: 2 ** 31, variableIdleMs: 2 ** 45 },
     onAccess: () => undefined,
-    onEvents: () => undefined,
   });
 }
 

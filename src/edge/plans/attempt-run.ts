@@ -13,7 +13,7 @@ import {
   type RunDecision,
   startRun,
 } from "../../turn/plans/plan-turn.ts";
-import type { ConversationData } from "../conversation-data.ts";
+import type { ConversationContext } from "../conversation-context.ts";
 import { plansOf } from "./plans-of.ts";
 import { attempt, type TurnStart } from "../turns/attempt.ts";
 import type { Watched } from "../telemetry/telemetry.ts";
@@ -21,81 +21,74 @@ import { recordTools } from "../turns/tool-events.ts";
 
 /** What a run begins with. */
 export interface RunStart extends TurnStart {
-  /** Told of the run when it can be decided on. */
+  /** Receives the run when it can be decided on. */
   readonly onRun: (run: PlanRun) => void;
 }
 
-/** Runs a plan in a conversation; its chunks go to the log, and what happened to the events. */
+/** Runs a plan: its chunks are written to the log, and its events are added. */
 export function attemptRun(
-  data: ConversationData,
+  context: ConversationContext,
   { conversation, ...newRun }: NewRun & { readonly conversation: string },
   start: RunStart,
 ): Promise<StoredRun> {
-  const { events } = data;
-  const about = { plan: newRun.plan.id, run: newRun.id };
-  return attemptIn(data, { ...start, conversation, run: newRun.id }, (options) =>
-    startRun(
-      {
-        ...options,
-        onBegin: () => {
-          events.add({ type: "run.started", ...about });
-          start.onBegin();
-        },
-      },
-      newRun,
-    ),
+  const run = newRun.id;
+  const onBegin = () => {
+    start.data.events.add({ type: "run.started", plan: newRun.plan.id, run });
+    context.onTurnBegin();
+  };
+  return attemptIn(context, { ...start, conversation, run }, (options) =>
+    startRun({ ...options, onBegin }, newRun),
   );
 }
 
-/** Goes on with a run that has waited for a person. */
+/** Continues a run that has waited for a person. */
 export function attemptResumed(
-  data: ConversationData,
+  context: ConversationContext,
   { conversation, ...decision }: RunDecision & { readonly conversation: string },
   start: RunStart,
 ): Promise<StoredRun> {
-  return attemptIn(data, { ...start, conversation, run: decision.run }, (options) =>
-    resumeRun({ ...options, onBegin: start.onBegin }, decision),
+  const onBegin = () => context.onTurnBegin();
+  return attemptIn(context, { ...start, conversation, run: decision.run }, (options) =>
+    resumeRun({ ...options, onBegin }, decision),
   );
 }
 
-/** Goes on with a run that a crash cut off. */
+/** Continues a run that a crash cut off. */
 export function attemptRecovered(
-  data: ConversationData,
+  context: ConversationContext,
   remains: Remains,
   start: RunStart,
 ): Promise<StoredRun> {
-  const { id = "", conversation = "", trace: traceparent } = data.journal.head() ?? {};
-  data.events.add({ type: "run.recovered", run: id });
-  return attemptIn(
-    data,
-    { ...start, conversation, traceparent, run: id, recovered: true },
-    (options) => {
-      start.onBegin();
-      return recoverRun(options, remains);
-    },
-  );
+  const { journal, events } = start.data;
+  const { id: run = "", conversation = "", trace: traceparent } = journal.head() ?? {};
+  events.add({ type: "run.recovered", run });
+  const about = { conversation, traceparent, run, recovered: true } as const;
+  return attemptIn(context, { ...start, ...about }, (options) => {
+    context.onTurnBegin();
+    return recoverRun(options, remains);
+  });
 }
 
 type AttemptedRun = RunStart &
   Pick<Watched, "conversation" | "recovered"> & { readonly run: string };
 
 function attemptIn(
-  data: ConversationData,
+  context: ConversationContext,
   { run, onRun, ...start }: AttemptedRun,
   work: (options: Omit<PlanTurnOptions, "onBegin">) => Promise<StoredRun>,
 ): Promise<StoredRun> {
-  const { events } = data;
-  const plans = plansOf(data);
+  const { events } = start.data;
+  const plans = plansOf(start.data);
   const emit = recordCalls(run, (event) => events.add(event));
   const ended = ({ record }: StoredRun): NewEvent => {
     const { id, plan, status } = record;
     return { type: ENDS[status], run: id, plan };
   };
-  // What is asked inside of a run is the run's.
+  // Events of an agent that is asked inside of the run are the run's.
   const add = ({ type, tool = "", toolCallId = "", code }: NewEvent) =>
     events.add({ type, run, tool, toolCallId, ...(code === undefined ? {} : { code }) });
   const emitInner = () => recordTools({ add }, run, []);
-  return attempt(data, { ...start, turn: run, kind: "run", emit, emitInner, ended }, (options) =>
+  return attempt(context, { ...start, turn: run, kind: "run", emit, emitInner, ended }, (options) =>
     work({ ...options, plans, onRun }),
   );
 }

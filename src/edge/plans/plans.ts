@@ -1,4 +1,3 @@
-import type { FrontEnd } from "../../plan/front-end.ts";
 import type { Hono } from "hono";
 import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
@@ -8,58 +7,34 @@ import type { PlanRecord, PlanStatus, StoredRun } from "../../plan/plan-record.t
 import { planNotFound, type PlanStore } from "../../plan/plan-store.ts";
 import type { PlanRun } from "../../plan/plan-run.ts";
 import { isOpenRun } from "../../plan/run-record.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import { unlessAborted } from "../../turn/unless-aborted.ts";
 import { cancelRun } from "../../turn/plans/cancel-run.ts";
 import { recoveryDelayMs } from "../../turn/log/recovery.ts";
 import { type Proposal, proposePlan } from "../../turn/plans/propose-plan.ts";
-import { type PlanDesk, proposePlanTool } from "../../turn/plans/propose-plan-tool.ts";
+import { proposePlanTool } from "../../turn/plans/propose-plan-tool.ts";
 import type { Agent } from "../../turn/agent.ts";
-import type { Facilities } from "../../turn/toolbox.ts";
-import { chooseAgent, chooseAgentOrStandIn, type AgentSetup } from "../turns/chosen-agent.ts";
+import { chooseAgent, chooseAgentOrStandIn } from "../turns/chosen-agent.ts";
 import type { AppEnv } from "../app-env.ts";
-import type { ConversationData } from "../conversation-data.ts";
+import type { ConversationContext, PlanParts } from "../conversation-context.ts";
 import type { Described } from "../openapi/document.ts";
-import type { Deletion } from "../deletion.ts";
 import { decidedGates, nothingWaits } from "./gate-decisions.ts";
-import type { TurnQueue, QueuedTurn } from "../turns/turn-queue.ts";
+import type { QueuedTurn } from "../turns/turn-queue.ts";
 import { plansOf } from "./plans-of.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
 import type { ProposalRequest, RunRequest } from "./plan-requests.ts";
 import type { TurnRequest } from "../turns/turn-request.ts";
-import type { Settings } from "../settings.ts";
 import { respond } from "../turns/turn-response.ts";
 
 /** What a runtime with plans carries. */
-export interface PlanSupport {
-  readonly frontEnds: readonly FrontEnd[];
-  /** When a conversation wakes. */
-  readonly endRuns: (data: ConversationData) => void;
-  /** Those of one conversation. */
-  open(options: PlansOptions): Plans;
+export interface PlanSupport extends PlanParts {
+  /** The plans of one conversation. */
+  open(context: ConversationContext): Plans;
   routes(): Hono<AppEnv>;
   readonly api: Described;
-}
-
-export interface PlansOptions {
-  readonly agentSetup: AgentSetup;
-  readonly settings: () => Settings;
-  readonly deletion: Deletion;
-  readonly queue: TurnQueue;
-  readonly facilities: Facilities;
-  /** What is read where nothing was written yet. */
-  readonly store: () => VariableStore;
-  /** Undefined until something is written. */
-  readonly data: () => ConversationData | undefined;
-  /** Makes the tables, and sets the alarm. */
-  readonly wake: () => ConversationData;
-  /** Writes what is to be known of a change. */
-  readonly settle: () => Promise<void>;
-  /** Goes on with what the end of a process has cut off. */
-  readonly recover: () => void;
 }
 
 /** A run that has its place in the queue. */
@@ -69,26 +44,26 @@ interface LiveRun extends QueuedTurn<StoredRun> {
   run?: PlanRun;
 }
 
-type RunWork = (data: ConversationData, start: RunStart) => Promise<StoredRun>;
+type RunWork = (start: RunStart) => Promise<StoredRun>;
 
 /** A conversation's plans, and their runs: asked for over HTTP, or left behind by a crash. */
 export class Plans {
-  readonly #options: PlansOptions;
+  readonly #context: ConversationContext;
   readonly #live = new Set<LiveRun>();
 
-  constructor(options: PlansOptions) {
-    this.#options = options;
+  constructor(context: ConversationContext) {
+    this.#context = context;
   }
 
   /** Is what the queue runs now a run of a plan? */
   get isRunning(): boolean {
-    const { running } = this.#options.queue;
+    const { running } = this.#context.queue;
     return running !== undefined && [...this.#live].some(({ log }) => log === running);
   }
 
   /** Undefined in a conversation in which nothing was written yet. */
   get #records(): PlanStore | undefined {
-    const data = this.#options.data();
+    const { data } = this.#context;
     return data && plansOf(data);
   }
 
@@ -115,35 +90,26 @@ export class Plans {
     return Response.json(await this.#view(this.#required(plan)));
   }
 
-  /** With what models propose plans. */
-  get facilities(): Pick<Facilities, "planTool"> {
-    const desk: PlanDesk = {
-      propose: (agent, proposal) => this.#propose(agent, proposal),
-      keep: (record) => this.#keepPlan(record),
-    };
-    return { planTool: (agent) => proposePlanTool(agent, desk) };
-  }
-
   /** Throws `invalid_plan` with all findings; then nothing is kept. */
   async propose({ format, text, agent }: ProposalRequest): Promise<PlanView> {
-    const { agentSetup, settings, settle, deletion } = this.#options;
-    const chosen = chooseAgent(agentSetup, settings(), agent);
+    const { setup, settings, deletion } = this.#context;
+    const chosen = chooseAgent(setup, settings, agent);
     try {
       return await deletion.stoppably(async (signal) => {
         const equipped = await chosen.equip(signal);
         try {
-          const proposing = this.#propose(equipped.agent, { format, text });
+          const proposing = propose(this.#context, equipped.agent, { format, text });
           // An application's rule may take its time.
           const proposed = await unlessAborted(proposing, signal);
           signal.throwIfAborted();
-          this.#keepPlan(proposed);
+          keep(this.#context, proposed);
           return await this.#view(proposed);
         } finally {
           void equipped.close();
         }
       });
     } finally {
-      await settle();
+      await this.#context.settle();
     }
   }
 
@@ -165,7 +131,7 @@ export class Plans {
 
   /** Ends what goes on or waits; of a plan that has ended there is nothing to cancel. */
   async cancel(id: string): Promise<PlanView> {
-    const { queue, deletion } = this.#options;
+    const { queue, deletion } = this.#context;
     const live = [...this.#live].filter(({ plan }) => plan === id);
     const status = this.#statusOf(id);
     if ((status === "done" || status === "failed") && live.length === 0) {
@@ -176,7 +142,7 @@ export class Plans {
     for (const { log } of live) queue.stopOne(log);
     await Promise.allSettled(live.flatMap(({ run, result }) => (run === undefined ? [] : result)));
     await deletion.stoppably(async (signal) => {
-      const data = this.#options.data();
+      const { data } = this.#context;
       for (const record of this.#records?.openRuns(id) ?? []) {
         if (data === undefined || signal.aborted) continue;
         const { store, journal } = data;
@@ -184,7 +150,7 @@ export class Plans {
         data.events.add({ type: "run.cancelled", run: record.id, plan: id });
       }
     });
-    await this.#options.settle();
+    await this.#context.settle();
     return this.#view(this.#required(id));
   }
 
@@ -194,7 +160,7 @@ export class Plans {
     { input = {}, keep = true, conversation }: RunRequest,
     headers: Headers,
   ): Promise<Response> {
-    await this.#options.deletion.whenDone();
+    await this.#context.deletion.whenDone();
     const plan = this.#required(id);
     requireApproved(plan);
     requireInput(plan.plan, input);
@@ -203,12 +169,12 @@ export class Plans {
       .randomUUID()
       .replaceAll("-", "")
       .slice(0, limits.runIdChars - 1)}`;
-    const live = this.#start(plan, (data, start) => {
+    const live = this.#start(plan, (start) => {
       // It has waited for others: somebody may have cancelled it.
-      requireApproved({ id, status: plansOf(data).statusOf(id) });
+      requireApproved({ id, status: plansOf(start.data).statusOf(id) });
       const traceparent = headers.get("traceparent");
       const newRun = { plan, id: run, input, keep, conversation };
-      return attemptRun(data, newRun, { ...start, traceparent });
+      return attemptRun(this.#context, newRun, { ...start, traceparent });
     });
     return this.#respond(plan, live, { headers });
   }
@@ -218,7 +184,7 @@ export class Plans {
    * which of several runs is meant, and `approval_not_found` for whoever comes second.
    */
   async decide(turn: TurnRequest, headers: Headers): Promise<Response | undefined> {
-    const data = this.#options.data();
+    const { data } = this.#context;
     const decided = data === undefined ? undefined : decidedGates(data, turn);
     if (decided === undefined || data === undefined) return undefined;
     const { record, decisions } = decided;
@@ -237,30 +203,28 @@ export class Plans {
     const { conversation = "" } = turn;
     const traceparent = headers.get("traceparent");
     const about = { run: record.id, decisions, conversation };
-    const resumed = this.#start(plan, (data, start) =>
-      attemptResumed(data, about, { ...start, traceparent }),
+    const resumed = this.#start(plan, (start) =>
+      attemptResumed(this.#context, about, { ...start, traceparent }),
     );
     return this.#respond(plan, resumed, { headers });
   }
 
   /** Goes on with the run that the end of a process has cut off. */
   recover({ id, agent }: TurnHead): void {
-    const { agentSetup, settings } = this.#options;
+    const { setup } = this.#context;
     const plan = this.#records?.run(id)?.record.plan ?? "";
-    const chooseNow = () => chooseAgentOrStandIn(agentSetup, settings, agent);
-    const live = this.#take(plan, chooseNow, async (data, start) => {
-      const remains = start.log.recover(data.journal);
+    const chooseNow = () => chooseAgentOrStandIn(setup, () => this.#context.settings, agent);
+    const live = this.#take(plan, chooseNow, async (start) => {
+      const remains = start.log.recover(start.data.journal);
       await pause(recoveryDelayMs(remains, Date.now()), start.signal);
-      return attemptRecovered(data, remains, start);
+      return attemptRecovered(this.#context, remains, start);
     });
     live.result.catch((error: unknown) => console.error(error));
   }
 
   #start({ id, agent }: PlanRecord, work: RunWork): LiveRun {
-    const { agentSetup, settings, recover } = this.#options;
-    // What could not be written to its end, for want of room, comes first.
-    recover();
-    return this.#take(id, () => chooseAgent(agentSetup, settings(), agent), work);
+    const { setup } = this.#context;
+    return this.#take(id, () => chooseAgent(setup, this.#context.settings, agent), work);
   }
 
   /** Known for as long as it runs, or waits for others. */
@@ -268,9 +232,7 @@ export class Plans {
     const onRun = (run: PlanRun) => {
       live.run = run;
     };
-    const queued = this.#options.queue.take((data, context) =>
-      work(data, { ...context, chooseNow, onRun }),
-    );
+    const queued = this.#context.enqueue((slot) => work({ ...slot, chooseNow, onRun }));
     const live: LiveRun = { ...queued, plan };
     this.#live.add(live);
     const forget = () => void this.#live.delete(live);
@@ -283,24 +245,12 @@ export class Plans {
     live: LiveRun,
     { headers, first }: { readonly headers: Headers; readonly first?: number },
   ): Promise<Response> {
-    const { store, data } = this.#options;
     const result = live.result.then((run) =>
-      runViewOf(plan.plan, run, { store: data()?.store ?? store() }),
+      runViewOf(plan.plan, run, { store: this.#context.store }),
     );
     const whole = (view: Awaited<typeof result>) => Response.json(view);
     const from = first === undefined ? {} : { first };
     return respond(headers.get("accept"), { log: live.log, result, whole, ...from });
-  }
-
-  #propose(agent: Agent, proposal: Proposal): Promise<PlanRecord> {
-    const { data, store, facilities } = this.#options;
-    return proposePlan({ agent, store: data()?.store ?? store(), facilities }, proposal);
-  }
-
-  #keepPlan(record: PlanRecord): void {
-    const data = this.#options.wake();
-    plansOf(data).add(record);
-    data.events.add({ type: "plan.proposed", plan: record.id });
   }
 
   #required(id: string): PlanRecord {
@@ -316,17 +266,38 @@ export class Plans {
   }
 
   #view(record: PlanRecord): Promise<PlanView> {
-    const data = this.#options.data();
+    const { data } = this.#context;
     if (data === undefined) throw planNotFound(record.id);
     return viewOf(record, plansOf(data), data.store);
   }
 
   async #note(id: string, type: "plan.approved" | "plan.cancelled"): Promise<void> {
-    const { data, settle } = this.#options;
     this.#records?.setStatus(id, type === "plan.approved" ? "approved" : "cancelled");
-    data()?.events.add({ type, plan: id });
-    await settle();
+    this.#context.data?.events.add({ type, plan: id });
+    await this.#context.settle();
   }
+}
+
+/** The tool with which an agent proposes plans. */
+export function planTool(context: ConversationContext, agent: Agent): RuntimeTool {
+  return proposePlanTool(agent, {
+    propose: (proposer, proposal) => propose(context, proposer, proposal),
+    keep: (record) => keep(context, record),
+  });
+}
+
+function propose(
+  { store, services }: ConversationContext,
+  agent: Agent,
+  proposal: Proposal,
+): Promise<PlanRecord> {
+  return proposePlan({ agent, store, facilities: services }, proposal);
+}
+
+function keep(context: ConversationContext, record: PlanRecord): void {
+  const data = context.wake();
+  plansOf(data).add(record);
+  data.events.add({ type: "plan.proposed", plan: record.id });
 }
 
 function requireApproved({ id, status }: Pick<PlanRecord, "id" | "status">): void {

@@ -9,13 +9,11 @@ import type { DurableSql } from "./durable-sql.ts";
  * a row.
  */
 export class AlarmClock {
-  readonly #storage: DurableObjectStorage;
   readonly #sql: DurableSql;
   /** When the platform calls the handler next, also after a crash. -Infinity while it watches; Infinity: never. */
   #setForMs = Infinity;
 
-  constructor(storage: DurableObjectStorage, sql: DurableSql) {
-    this.#storage = storage;
+  constructor(sql: DurableSql) {
     this.#sql = sql;
   }
 
@@ -28,7 +26,7 @@ export class AlarmClock {
    * commit, because nothing is waited for between them.
    */
   async read(): Promise<void> {
-    this.#setForMs = (await this.#storage.getAlarm()) ?? Infinity;
+    this.#setForMs = (await this.#sql.getAlarm()) ?? Infinity;
   }
 
   /** It has been removed: none is set any more. */
@@ -36,13 +34,13 @@ export class AlarmClock {
     this.#setForMs = Infinity;
   }
 
-  /** The handler begins. It must end with `rang`. */
-  rings(): void {
+  /** The handler begins. It must end with `handlerEnds`. */
+  handlerBegins(): void {
     this.#setForMs = -Infinity;
   }
 
   /** The handler's last act. Moves the alarm to `dueMs`, unless the end of a turn has set it since. */
-  rang(dueMs: number): Promise<void> {
+  handlerEnds(dueMs: number): Promise<void> {
     return this.#setForMs === -Infinity ? this.rearm(dueMs) : this.setBy(dueMs);
   }
 

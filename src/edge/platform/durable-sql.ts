@@ -57,6 +57,16 @@ export class DurableSql implements Sql {
     return this.#storage.sync();
   }
 
+  /** Deletes every table and the alarm. */
+  deleteAll(): Promise<void> {
+    return this.#storage.deleteAll();
+  }
+
+  /** When the object's one alarm goes off; null if none is set or its handler runs. */
+  getAlarm(): Promise<number | null> {
+    return this.#storage.getAlarm();
+  }
+
   /** Sets the object's one alarm; billed as a row written. */
   async setAlarm(timeMs: number): Promise<void> {
     this.#alarms++;

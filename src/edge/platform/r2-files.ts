@@ -9,6 +9,7 @@ import {
   type FileWrite,
   type StoredFile,
 } from "../../tool/files.ts";
+import type { Bindings } from "../bindings.ts";
 import { isObject, jsonIn } from "../../value/json.ts";
 
 /** A conversation's folder in the bucket; a file carries the guards of what is in it. */
@@ -141,4 +142,10 @@ function textOf(path: string, bytes: ArrayBuffer): string {
   } catch {
     throw new ByrefError("bad_value", `file:${path} is not text (UTF-8): it cannot be shown.`);
   }
+}
+
+/** The conversation's files; undefined where no bucket is bound. */
+export function filesIn(env: Cloudflare.Env, prefix: string): Files | undefined {
+  const { BLOBS }: Partial<Bindings> = env;
+  return BLOBS && new R2Files(BLOBS, prefix);
 }

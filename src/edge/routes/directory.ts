@@ -4,7 +4,7 @@ import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
-import { directoryOf } from "../directory/directory-of.ts";
+import { directoryOf } from "../directory/directory-client.ts";
 import { pageSize } from "../http/parse.ts";
 
 /** The list of a tenant's conversations. */

@@ -1,8 +1,8 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
+import type { ConversationContext } from "../conversation-context.ts";
 import { framesOf } from "../http/frame-stream.ts";
-import type { TurnQueue } from "../turns/turn-queue.ts";
 import {
   closeSocket,
   newNote,
@@ -12,15 +12,6 @@ import {
 } from "./socket-connection.ts";
 import { type ClientFrame, readFrame, type ResumeFrame, turnOf } from "./socket-frames.ts";
 import type { Turns } from "../turns/turns.ts";
-
-export interface SocketsOptions {
-  readonly state: Pick<
-    DurableObjectState,
-    "acceptWebSocket" | "getWebSockets" | "setWebSocketAutoResponse"
-  >;
-  readonly turns: Pick<Turns, "begin">;
-  readonly queue: Pick<TurnQueue, "running" | "stopOne">;
-}
 
 /** Requests that one socket may have open: as many turns as can wait, and those who watch them. */
 const MAX_OPEN_REQUESTS = 2 * limits.maxQueuedTurns;
@@ -37,13 +28,16 @@ const RESUMES_WITHIN_MS = 250;
  * what is kept here is only of turns that it watches. A socket that goes stops no turn.
  */
 export class Sockets {
-  readonly #options: SocketsOptions;
+  readonly #context: ConversationContext;
+  readonly #turns: Turns;
   readonly #connections = new Map<WebSocket, SocketConnection>();
   readonly #stops = new WeakMap<WebSocket, ReturnType<typeof setTimeout>>();
 
-  constructor(options: SocketsOptions) {
-    this.#options = options;
-    for (const socket of options.state.getWebSockets()) {
+  constructor(context: ConversationContext, turns: Turns) {
+    this.#context = context;
+    this.#turns = turns;
+    context.deletion.onMarked(() => this.#end());
+    for (const socket of context.state.getWebSockets()) {
       // The object that it watched a turn in has ended before the turn, and nobody knows what it has had.
       if (noteOf(socket).isBusy) closeSocket(socket, 1012, "The turn was interrupted: resume it.");
     }
@@ -51,7 +45,7 @@ export class Sockets {
 
   /** A socket to this conversation, which need not be there yet: nothing is written. */
   open(conversation: string): Response {
-    const { state } = this.#options;
+    const { state } = this.#context;
     if (state.getWebSockets().length >= limits.maxSockets) {
       const message = `A conversation has at most ${limits.maxSockets} sockets; close one of them.`;
       throw new ByrefError("too_many_sockets", message);
@@ -91,9 +85,8 @@ export class Sockets {
     closeSocket(socket, 1000, "");
   }
 
-  /** There is nothing any more to talk about. */
-  end(): void {
-    for (const socket of this.#options.state.getWebSockets()) {
+  #end(): void {
+    for (const socket of this.#context.state.getWebSockets()) {
       this.#hangUp(socket);
       closeSocket(socket, 1000, "The conversation was deleted.");
     }
@@ -103,7 +96,7 @@ export class Sockets {
   #abort(socket: WebSocket, request: SocketRequest | undefined): void {
     if (request?.log === undefined) return;
     const { log, isResumed } = request;
-    const stop = () => this.#options.queue.stopOne(log);
+    const stop = () => this.#context.queue.stopOne(log);
     if (isResumed) this.#stops.set(socket, setTimeout(stop, RESUMES_WITHIN_MS));
     else stop();
   }
@@ -139,18 +132,17 @@ export class Sockets {
   }
 
   async #ask(request: SocketRequest, turn: ReturnType<typeof turnOf>): Promise<Span> {
-    const { turns, queue } = this.#options;
-    const { log, result, first } = await turns.begin(turn);
+    const { log, result, first } = await this.#turns.begin(turn);
     // It has said so in its log.
     result.catch((error: unknown) => console.error(error));
     request.log = log;
-    if (request.state === "aborted") queue.stopOne(log);
+    if (request.state === "aborted") this.#context.queue.stopOne(log);
     return { log, first, lastSequence: -1 };
   }
 
   /** The running turn from its first part, or from where the client says. */
   #find({ lastSequence = -1 }: ResumeFrame): Span | undefined {
-    const log = this.#options.queue.running;
+    const log = this.#context.queue.running;
     if (log === undefined) return undefined;
     if (lastSequence < log.count) return { log, first: 0, lastSequence };
     throw new ByrefError("bad_request", "There is no such chunk; resume without lastSequence.");

@@ -5,34 +5,19 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { hasSchema, migrate } from "../../store/rows/migrations.ts";
 import { firstRow, hasTable, type Sql, textIn } from "../../store/rows/sql.ts";
+import type { ConversationContext, TransferParts } from "../conversation-context.ts";
 import type { ConversationData, Retention } from "../conversation-data.ts";
-import type { Deletion } from "../deletion.ts";
+import { VariableRequests } from "../variables/variable-requests.ts";
 import { exportOf } from "./export.ts";
 import { importInto } from "./import.ts";
 import { type TransferFiles, transferFilesOf } from "./transfer-files.ts";
 import { badImport, streamOf, TransferReader } from "./transfer-lines.ts";
 
 /** What lets conversations be moved: what the Worker serves, and what a conversation does. */
-export interface Transfers {
+export interface Transfers extends TransferParts {
   routes(): Hono<AppEnv>;
   readonly api: Described;
-  requests(options: TransferOptions): TransferRequests;
-}
-
-export interface TransferOptions {
-  readonly env: Cloudflare.Env;
-  /** What all keys of the conversation in the bucket begin with. */
-  readonly prefix: string;
-  readonly sql: Sql;
-  readonly deletion: Deletion;
-  /** Undefined until something is written. */
-  readonly data: () => ConversationData | undefined;
-  /** Data that nobody else sees. */
-  readonly fresh: () => ConversationData;
-  /** From now on everybody sees it. */
-  readonly wake: () => ConversationData;
-  readonly settle: () => Promise<void>;
-  readonly putVariable: (name: string, request: Request) => Promise<Response>;
+  requests(context: ConversationContext): TransferRequests;
 }
 
 /**
@@ -41,15 +26,10 @@ export interface TransferOptions {
  * (`/transfer/parts`). The Worker has checked what it asks for.
  */
 export class TransferRequests {
-  readonly #options: TransferOptions;
+  readonly #context: ConversationContext;
 
-  constructor(options: TransferOptions) {
-    this.#options = options;
-  }
-
-  /** What is kept of a file's parts goes when no more of them come; of a conversation, when `given` says. */
-  retention(given: Retention): Retention {
-    return partsIn(this.#options.sql) === undefined ? given : PARTS_RETENTION;
+  constructor(context: ConversationContext) {
+    this.#context = context;
   }
 
   async fetch(request: Request): Promise<Response> {
@@ -66,33 +46,34 @@ export class TransferRequests {
   }
 
   get #files(): TransferFiles | undefined {
-    return transferFilesOf(this.#options.env, this.#options.prefix);
+    return transferFilesOf(this.#context.env, this.#context.prefix);
   }
 
   #export(id: string): Response {
-    const { data } = this.#options;
-    if (data() === undefined) {
-      throw new ByrefError("conversation_not_found", "There is no such conversation.");
-    }
-    return ndjson(exportOf({ data, files: this.#files, id }));
+    const context = this.#context;
+    context.requireExisting();
+    return ndjson(exportOf({ data: () => context.data, files: this.#files, id }));
   }
 
   async #import(id: string, { body }: Request): Promise<Response> {
-    const { sql, deletion, fresh, wake, settle } = this.#options;
+    const context = this.#context;
     const incoming = body ?? new Blob().stream();
-    if (hasSchema(sql)) {
+    if (hasSchema(context.sql)) {
       await incoming.cancel();
       throw new ByrefError("conversation_exists", `There is a conversation ${id} already.`);
     }
-    await deletion.arrive(() => importInto({ data: fresh(), files: this.#files, id }, incoming));
-    wake();
-    await settle();
+    const files = this.#files;
+    await context.deletion.arrive(() =>
+      importInto({ data: context.newData(), files, id }, incoming),
+    );
+    context.wake();
+    await context.settle();
     return Response.json({ id }, { status: 201 });
   }
 
   /** In order; one that is sent again takes the place of the first. */
   #takePart(part: number, of: number, request: Request): Promise<Response> {
-    const { sql, data, putVariable } = this.#options;
+    const { sql, data } = this.#context;
     const known = partsIn(sql);
     if (known === undefined && part > 1) throw noSuchImport();
     if (known !== undefined && known !== of) {
@@ -101,23 +82,22 @@ export class TransferRequests {
         `The first part was one of ${known}, this is one of ${of}.`,
       );
     }
-    const next = 1 + (data()?.store.count() ?? 0);
+    const next = 1 + (data?.store.count() ?? 0);
     if (part > next) throw new ByrefError("conflict", `Part ${next} comes next.`, { next });
     if (known === undefined) markParts(sql, of);
-    return putVariable(nameOf(part), request);
+    return new VariableRequests(this.#context).put(nameOf(part), request);
   }
 
   /** All of them as one file; the id of its conversation in a header. */
   async #parts(): Promise<Response> {
-    const { sql, data } = this.#options;
+    const { sql, data } = this.#context;
     const of = partsIn(sql) ?? 0;
-    const found = data();
-    if (found === undefined || found.store.count() < of) throw noSuchImport();
-    const reader = new TransferReader(streamOf(bytesOf(found, of)));
+    if (data === undefined || data.store.count() < of) throw noSuchImport();
+    const reader = new TransferReader(streamOf(bytesOf(data, of)));
     const header = await reader.next();
     await reader.close();
     if (header.type !== "byref") throw badImport("Line 1 is no header.");
-    return ndjson(streamOf(bytesOf(found, of)), header.id);
+    return ndjson(streamOf(bytesOf(data, of)), header.id);
   }
 }
 
@@ -128,6 +108,11 @@ const PARTS_RETENTION: Retention = {
   variableIdleMs: limits.transferIdleMs,
   conversationIdleMs: limits.transferIdleMs,
 };
+
+/** The retention of an object that stores the parts of an import. */
+export function retentionIn(sql: Sql): Retention | undefined {
+  return partsIn(sql) === undefined ? undefined : PARTS_RETENTION;
+}
 
 /** Of how many parts the file has that is kept here; undefined for a conversation. */
 function partsIn(sql: Sql): number | undefined {

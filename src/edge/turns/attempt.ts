@@ -1,48 +1,47 @@
 import type { UIMessageChunk } from "ai";
 import { codeOf, publicTextOf } from "../../errors.ts";
-import type { Cost } from "../../turn/spend/cost.ts";
-import type { NewEvent } from "../../turn/log/event-log.ts";
 import type { Post } from "../../turn/history/post.ts";
+import type { NewEvent } from "../../turn/log/event-log.ts";
 import type { Facilities } from "../../turn/toolbox.ts";
+import type { Cost } from "../../turn/spend/cost.ts";
 import type { TurnOptions } from "../../turn/turn-options.ts";
-import type { ConversationData } from "../conversation-data.ts";
+import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
 import type { Watched } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/turn-record.ts";
 import type { ChosenAgent, Equipped } from "./chosen-agent.ts";
-import type { TurnContext } from "./turn-queue.ts";
 
 /** What a turn, or a run of a plan, begins with. */
-export interface TurnStart extends TurnContext {
-  /** Who answers; throws where the request is found wrong only now. */
+export interface TurnStart extends QueueSlot {
+  /** The agent that answers; throws where the request turns out to be wrong only now. */
   readonly chooseNow: () => ChosenAgent;
   /** The header of the request that has led to it. */
   readonly traceparent?: Watched["traceparent"];
-  /** What has led to it. */
+  /** The request that has led to it. */
   readonly post?: Post;
 }
 
-/** What `attempt` works with: the start of it, and who is told. */
+/** A start, and what is recorded of the attempt. */
 export interface AttemptOptions<Result> extends TurnStart, Watched {
-  /** Told of each chunk of the stream. */
+  /** Receives each chunk of the stream. */
   readonly emit: (chunk: UIMessageChunk) => void;
-  /** Notes what happens to the calls of agents that are asked inside of this. */
+  /** Returns what receives the chunks of an agent that is asked inside of the attempt. */
   readonly emitInner: () => (chunk: UIMessageChunk) => void;
-  /** What is noted of the end. */
+  /** The event that records the end. */
   readonly ended: (result: Result) => NewEvent;
 }
 
 /**
- * Does the work with all that it needs. Rejects, and says so in the log, for what is wrong outside of the
- * work's own doing.
+ * Runs a turn, or a run of a plan, between two crashes. Rejects, and writes the error to the log, for what
+ * is wrong outside of the work.
  */
 export async function attempt<Result>(
-  { store, history, events, journal }: ConversationData,
-  { chooseNow, ended, emitInner, telemetry, ...start }: AttemptOptions<Result>,
+  context: ConversationContext,
+  { data, chooseNow, emitInner, ended, ...start }: AttemptOptions<Result>,
   work: (options: TurnOptions) => Promise<Result>,
 ): Promise<Result> {
   const { log, signal, cost } = start;
   const { conversation, turn, kind, recovered, traceparent } = start;
-  const watch = telemetry.watch({ conversation, turn, kind, recovered, traceparent });
+  const watch = context.telemetry.watch({ conversation, turn, kind, recovered, traceparent });
   let equipped: Equipped | undefined;
   let end: RecordedEnd | undefined;
   try {
@@ -52,21 +51,24 @@ export async function attempt<Result>(
     const result = await work({
       ...start,
       ...chosen,
-      facilities: noted(start.facilities, emitInner),
       agent: equipped.agent,
-      store,
-      history,
-      journal,
+      store: data.store,
+      history: data.history,
+      journal: data.journal,
+      facilities: recordedServices(context.services, emitInner),
+      spendLimits: context.setup.spendLimits,
+      leases: context.leases,
+      keyPrefix: String(context.state.id),
       now: Date.now,
       newId: () => crypto.randomUUID(),
       trace: watch.trace,
       cost: () => withEventRow(cost()),
       observer: watch.observer,
-      onEnd: (told) => {
-        end = told;
+      onEnd: (reached) => {
+        end = reached;
       },
     });
-    events.add(ended(result));
+    data.events.add(ended(result));
     return result;
   } catch (error) {
     const code = codeOf(error);
@@ -80,19 +82,19 @@ export async function attempt<Result>(
   }
 }
 
-function noted(
-  facilities: Facilities,
+function recordedServices(
+  services: Facilities,
   emitInner: AttemptOptions<unknown>["emitInner"],
 ): Facilities {
-  const { colleague } = facilities;
-  if (colleague === undefined) return facilities;
+  const { colleague } = services;
+  if (colleague === undefined) return services;
   return {
-    ...facilities,
+    ...services,
     colleague: (name) => ({ ...colleague(name), onChunk: emitInner() }),
   };
 }
 
-/** The row in which a turn's events are kept counts in, though it is written later. */
+/** Counts the row of the turn's events, though it is written later. */
 function withEventRow(cost: Cost): Cost {
   return { ...cost, rowsWritten: cost.rowsWritten + 1 };
 }

@@ -4,7 +4,9 @@ import type { TurnResult } from "../../turn/turn.ts";
 import { problemOf } from "../http/problem.ts";
 import { messageStream, textStream } from "../http/frame-stream.ts";
 import { preferred } from "../http/preferred.ts";
-import type { QueuedTurn } from "./turn-queue.ts";
+import { TurnLog } from "../../turn/log/turn-log.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import type { QueuedTurn, TurnQueue } from "./turn-queue.ts";
 
 /** Compressed, the text would be held back until there is enough of it. */
 const PLAIN_TEXT_HEADERS = {
@@ -49,4 +51,27 @@ function stream(
 ): Response {
   result.catch((error: unknown) => console.error(error));
   return new Response(body, { headers: { ...headers, "cache-control": "no-cache" } });
+}
+
+/**
+ * The running turn's frames from the first, or the last turn's behind the frame `after`, and what is still to
+ * come; 204 if there is nothing to watch.
+ */
+export function watchTurn({ queue, data }: WatchedConversation, after?: number): Response {
+  const log = queue.running ?? (after === undefined ? undefined : lastLog(data));
+  if (log === undefined) return new Response(null, { status: 204 });
+  const first = after === undefined ? 0 : log.indexAfter(after);
+  const headers = { ...UI_MESSAGE_STREAM_HEADERS, "cache-control": "no-cache" };
+  return new Response(messageStream(log, first), { headers });
+}
+
+interface WatchedConversation {
+  readonly queue: TurnQueue;
+  readonly data: ConversationData | undefined;
+}
+
+/** As it was written down, if there was a turn. */
+function lastLog(data: ConversationData | undefined): TurnLog | undefined {
+  const journal = data?.journal;
+  return journal?.head()?.isOpen === false ? TurnLog.ended(journal) : undefined;
 }

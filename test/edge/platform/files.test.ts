@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { filesOf } from "../../../src/edge/facilities.ts";
+import { filesIn } from "../../../src/edge/platform/r2-files.ts";
 import { R2Files } from "../../../src/edge/platform/r2-files.ts";
 import * as limits from "../../../src/limits.ts";
 import { writeFile, type Writing } from "../../../src/plan/template/write-file.ts";
@@ -9,7 +9,7 @@ import type { Files } from "../../../src/tool/files.ts";
 /** A folder of a conversation's own. */
 function folder(): { readonly prefix: string; readonly files: Files } {
   const prefix = `${crypto.randomUUID()}/`;
-  const files = filesOf(env, prefix);
+  const files = filesIn(env, prefix);
   if (files === undefined) throw new Error("There is no bucket.");
   return { prefix, files };
 }

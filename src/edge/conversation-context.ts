@@ -1,0 +1,230 @@
+import { ByrefError } from "../errors.ts";
+import * as limits from "../limits.ts";
+import type { FrontEnd } from "../plan/front-end.ts";
+import type { Bucket } from "../store/bytes/bodies.ts";
+import type { Sql } from "../store/rows/sql.ts";
+import { SqlStore } from "../store/sql-store.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { MakeCodeTool } from "../tool/code/code-tool.ts";
+import type { RuntimeTool } from "../tool/runtime-tool.ts";
+import type { Agent } from "../turn/agent.ts";
+import type { TurnLog } from "../turn/log/turn-log.ts";
+import type { CapabilityTags } from "../turn/model/capability-tags.ts";
+import { type Cost, costSince } from "../turn/spend/cost.ts";
+import type { LeaseOffice } from "../turn/spend/lease-office.ts";
+import type { SpendLimits } from "../turn/spend/spend.ts";
+import type { Facilities } from "../turn/toolbox.ts";
+import type { Bindings } from "./bindings.ts";
+import { ConversationData, type Retention } from "./conversation-data.ts";
+import { Deletion } from "./deletion.ts";
+import { ConversationIndex } from "./directory/conversation-index.ts";
+import { leasesOf } from "./directory/directory-client.ts";
+import { EventStreams } from "./http/event-streams.ts";
+import { AlarmClock } from "./platform/alarm-clock.ts";
+import { DurableSql } from "./platform/durable-sql.ts";
+import { R2Blobs } from "./platform/r2-blobs.ts";
+import { filesIn } from "./platform/r2-files.ts";
+import { type Settings, settingsOf } from "./settings.ts";
+import { Telemetry } from "./telemetry/telemetry.ts";
+import { throttled } from "./throttled.ts";
+import { type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
+import { type QueuedTurn, TurnQueue } from "./turns/turn-queue.ts";
+
+/** What an application gives a conversation to work with. */
+export interface ConversationSetup extends AgentSetup {
+  readonly retention: Retention;
+  readonly spendLimits: SpendLimits;
+  /** Without it there is no `run_code`. */
+  readonly code?: MakeCodeTool | undefined;
+  /** Without it there are no plans. */
+  readonly plans?: PlanParts | undefined;
+  readonly tags?: CapabilityTags | undefined;
+  readonly transfer?: TransferParts | undefined;
+}
+
+/** The parts of plan support that every conversation uses. */
+export interface PlanParts {
+  readonly frontEnds: readonly FrontEnd[];
+  /** Ends the runs that the end of a process has cut off for good. */
+  readonly endRuns: (data: ConversationData) => void;
+  /** The tool with which an agent proposes plans. */
+  readonly planTool: (context: ConversationContext, agent: Agent) => RuntimeTool;
+}
+
+/** The part of transfers that every conversation uses. */
+export interface TransferParts {
+  /** The retention of an object that stores the parts of an import; undefined for a conversation. */
+  readonly retentionIn: (sql: Sql) => Retention | undefined;
+}
+
+/** What a turn, or a run of a plan, gets when the queue reaches it. */
+export interface QueueSlot {
+  readonly data: ConversationData;
+  readonly log: TurnLog;
+  /** Aborted when the turn is stopped or the conversation is deleted. */
+  readonly signal: AbortSignal;
+  /** Rows and alarms of the turn so far. */
+  readonly cost: () => Cost;
+}
+
+/**
+ * One conversation's storage, queue and services. Every part of the conversation takes the context, and
+ * reaches through it what it shares with the others.
+ */
+export class ConversationContext {
+  readonly state: DurableObjectState;
+  readonly env: Cloudflare.Env;
+  readonly setup: ConversationSetup;
+  /** The prefix of the conversation's keys in the bucket. */
+  readonly prefix: string;
+  readonly sql: DurableSql;
+  readonly alarmClock: AlarmClock;
+  /** Undefined where no bucket is bound: large values are stored in SQLite. */
+  readonly bucket: Bucket | undefined;
+  readonly deletion: Deletion;
+  readonly queue: TurnQueue;
+  readonly index: ConversationIndex;
+  readonly eventStreams = new EventStreams();
+  readonly telemetry: Telemetry;
+  /** Undefined where the tenant's spend is not limited. */
+  readonly leases: LeaseOffice | undefined;
+  /** What the runtime's own tools need. */
+  readonly services: Facilities;
+  #data: ConversationData | undefined;
+  /** Access times are written in batches. */
+  readonly #flushAccessSoon = throttled(limits.accessFlushMs, () =>
+    this.#data?.store.flushAccess(),
+  );
+
+  constructor(state: DurableObjectState, env: Cloudflare.Env, setup: ConversationSetup) {
+    const { BLOBS }: Partial<Bindings> = env;
+    this.state = state;
+    this.env = env;
+    this.setup = setup;
+    this.prefix = `${state.id}/`;
+    this.sql = new DurableSql(state.storage);
+    this.alarmClock = new AlarmClock(this.sql);
+    this.bucket = BLOBS && { blobs: new R2Blobs(BLOBS), prefix: this.prefix };
+    this.deletion = new Deletion(this);
+    this.queue = new TurnQueue(this);
+    this.index = new ConversationIndex(this);
+    this.telemetry = new Telemetry(this);
+    this.leases = leasesOf(this, setup.spendLimits);
+    this.services = servicesOf(this);
+    this.deletion.onMarked(() => {
+      this.#data = undefined;
+      this.index.remove();
+      this.eventStreams.end();
+    });
+  }
+
+  /** Throws `bad_configuration`. */
+  get settings(): Settings {
+    return settingsOf(this.env);
+  }
+
+  /** Undefined until something is written: reading creates no conversation. */
+  get data(): ConversationData | undefined {
+    return this.#data;
+  }
+
+  /** Throws `conversation_not_found`. */
+  requireExisting(): ConversationData {
+    if (this.#data !== undefined) return this.#data;
+    throw new ByrefError("conversation_not_found", "There is no such conversation.");
+  }
+
+  /** Empty, and free of cost, until something is written. */
+  get store(): VariableStore {
+    return this.#data?.store ?? EMPTY_STORE;
+  }
+
+  /** Creates the conversation if it does not exist: tables and alarm. Throws `conflict` during an import. */
+  wake(dueMs?: number): ConversationData {
+    if (this.#data !== undefined) return this.#data;
+    this.deletion.requireArrived();
+    this.#data = this.newData();
+    // In one commit with the tables: whatever happens to the conversation, it ends some day. What is saved
+    // in its first moments is due by then too, so that saving it sets no second alarm.
+    const firstMs = dueMs ?? Date.now() + this.#data.shortestIdleMs;
+    if (!this.alarmClock.isSet) void this.alarmClock.setBy(firstMs);
+    return this.#data;
+  }
+
+  /** Data that no other part can see. */
+  newData(): ConversationData {
+    const { sql, bucket, setup } = this;
+    const retention = setup.transfer?.retentionIn(sql) ?? setup.retention;
+    const data = new ConversationData(sql, { bucket, retention, onAccess: this.#flushAccessSoon });
+    data.events.watch((events) => this.eventStreams.show(events));
+    if (!data.isNew) {
+      setup.plans?.endRuns(data);
+      data.tidyUp();
+    }
+    return data;
+  }
+
+  /** Runs the work after all that the queue holds. Throws `too_many_turns` at once if the queue is full. */
+  enqueue<Result>(work: (slot: QueueSlot) => Promise<Result>): QueuedTurn<Result> {
+    return this.queue.take(async (running) => {
+      // Creating the tables is the conversation's cost, not the turn's.
+      const data = this.wake(Date.now());
+      const before = this.sql.cost;
+      const cost = () => this.alarmClock.withAlarm(costSince(before, this.sql.cost));
+      try {
+        return await work({ ...running, data, cost });
+      } finally {
+        await this.settle({ endsQueue: this.queue.isLast });
+      }
+    });
+  }
+
+  /** To call in the commit that first writes a turn, by its id, or a run of a plan. */
+  onTurnBegin(turn?: string): void {
+    // The alarm's handler watches over it. If the handler runs already, this does nothing.
+    void this.alarmClock.setBy(Date.now());
+    this.index.updateSoon();
+    if (turn !== undefined) this.eventStreams.begin(turn);
+  }
+
+  /**
+   * To call after a change: writes its events, collects its garbage, and sets the alarm. `endsQueue`: the last
+   * turn in the queue has ended, and its response waits for the alarm instead of the next one's.
+   */
+  async settle({ endsQueue = false } = {}): Promise<void> {
+    const { alarmClock, index, state } = this;
+    const data = this.#data;
+    if (data === undefined) return;
+    data.events.flush();
+    index.update();
+    // No response waits for garbage collection; if it fails, the alarm tries again.
+    if (data.store.hasGarbage()) {
+      state.waitUntil(data.store.sweep().catch((error: unknown) => console.error(error)));
+    }
+    const isOver = endsQueue && data.journal.head()?.isOpen !== true;
+    await (isOver ? alarmClock.rearm(data.dueMs) : alarmClock.setBy(data.dueMs));
+  }
+}
+
+function servicesOf(context: ConversationContext): Facilities {
+  const { env, prefix, setup } = context;
+  const { code, plans, tags } = setup;
+  const files = filesIn(env, prefix);
+  return {
+    code,
+    ...(plans && {
+      frontEnds: plans.frontEnds,
+      planTool: (agent) => plans.planTool(context, agent),
+    }),
+    ...(tags && { tags }),
+    colleague: (name) => chooseAgent(setup, context.settings, name),
+    ...(files && { files }),
+  };
+}
+
+/** The store of a conversation in which nothing was written yet. */
+const EMPTY_STORE = new SqlStore({
+  run: () => undefined,
+  all: () => [],
+  transaction: (work) => work(),
+});

@@ -1,0 +1,84 @@
+import { pause } from "../turn/model/model-failure.ts";
+import type { ConversationContext } from "./conversation-context.ts";
+import type { Turns } from "./turns/turns.ts";
+
+/** The work of a conversation's alarm: it watches what runs, evicts, sweeps, and deletes the conversation when it is idle. */
+export class Maintenance {
+  readonly #context: ConversationContext;
+  readonly #turns: Turns;
+
+  constructor(context: ConversationContext, turns: Turns) {
+    this.#context = context;
+    this.#turns = turns;
+  }
+
+  /**
+   * The alarm's handler. It lasts as long as the running turn, so that the platform calls it again if the
+   * process dies. Idempotent. Does not throw, because the platform gives up a handler that does.
+   */
+  async onAlarm(): Promise<void> {
+    const { alarmClock, deletion, queue } = this.#context;
+    // A turn that began meanwhile, or outlasts the handler's time limit, needs the handler again at once.
+    const arm = (dueMs: number) => alarmClock.handlerEnds(queue.isRunning ? Date.now() : dueMs);
+    alarmClock.handlerBegins();
+    try {
+      await deletion.whenDone();
+      await this.#watchTurns();
+      const pauseMs = await this.#sweepDue();
+      // Work that is due already waits for a running turn.
+      await arm(Math.max(this.#context.data?.dueMs ?? Infinity, Date.now() + pauseMs));
+    } catch (error) {
+      console.error(error);
+      await arm(Date.now() + ALARM_RETRY_MS).catch(console.error);
+    }
+  }
+
+  /** Waits for what runs: the platform then keeps the object, and wakes it if its process ends. */
+  async #watchTurns(): Promise<void> {
+    const { queue } = this.#context;
+    this.#turns.recover();
+    const untilMs = Date.now() + MAX_WATCH_MS;
+    while (queue.isRunning && Date.now() < untilMs) {
+      const done = new AbortController();
+      await Promise.race([queue.idle(), pause(TICK_MS, done.signal)]);
+      done.abort();
+      this.#evictDue();
+    }
+  }
+
+  /** False if there may be more. */
+  #evictDue(): boolean {
+    const evicted = this.#context.data?.store.evictDue(Date.now(), EVICTIONS_PER_ALARM) ?? [];
+    return evicted.length < EVICTIONS_PER_ALARM;
+  }
+
+  /** Sweeps what is due; returns how long the next pass has to wait, in milliseconds. */
+  async #sweepDue(): Promise<number> {
+    const { data, deletion, index } = this.#context;
+    if (data === undefined) return 0;
+    data.store.flushAccess();
+    if (deletion.isIdle && data.isIdle(Date.now())) {
+      await deletion.start();
+      return 0;
+    }
+    const isDone = this.#evictDue();
+    data.events.prune();
+    data.events.flush();
+    index.update();
+    if (data.store.hasGarbage()) await data.store.sweep();
+    return isDone ? ALARM_PAUSE_MS : 0;
+  }
+}
+
+/** The platform ends an alarm after 15 minutes. */
+const MAX_WATCH_MS = 840_000;
+const TICK_MS = 20_000;
+
+/** Evictions in one pass of the alarm; the next pass follows at once and evicts the rest. */
+const EVICTIONS_PER_ALARM = 500;
+
+/** Between two passes of the alarm, at least. */
+const ALARM_PAUSE_MS = 1_000;
+
+/** After a pass that failed. */
+const ALARM_RETRY_MS = 60_000;
