@@ -118,15 +118,15 @@ export interface Variables {
   /** Changes metadata and counts the change; version and order stay. Undefined if there is no such variable. */
   update(name: string, changes: Changes): VariableInfo | undefined;
   /**
-   * The value, frozen; undefined for what does not exist (any more). Throws, or rejects with,
+   * The value, frozen; undefined for what does not exist (any more). Rejects with
    * `limit_exceeded` (more than `maxJsonBytes`: read a part) or `bad_value` (bytes: open it).
    */
-  read(name: string): Awaitable<Json | undefined>;
+  read(name: string): Promise<Json | undefined>;
   /**
-   * What the path leads to. Of a large array or text only the part that is asked for is loaded. Throws, or
-   * rejects with, `limit_exceeded` also when `work` is used up.
+   * What the path leads to. Of a large array or text only the part that is asked for is loaded. Rejects
+   * with `limit_exceeded` also when `work` is used up.
    */
-  readPath(name: string, path: Path, work?: Work): Awaitable<Reading | undefined>;
+  readPath(name: string, path: Path, work?: Work): Promise<Reading | undefined>;
   /** The stored bytes of a value. Close it. */
   open(name: string): OpenValue | undefined;
   /** From memory; the first time at the cost of reading one row. */

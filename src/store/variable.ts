@@ -1,5 +1,4 @@
 import type { Json, JsonType } from "../value/json.ts";
-import type { Awaitable } from "./when-ready.ts";
 
 /**
  * Who may see a value (`docs/architecture.md` has the table). `sealed`: the model knows name, type and
@@ -101,6 +100,6 @@ export type Change =
 export interface OpenValue {
   readonly info: VariableInfo;
   /** The bytes from `from` to before `to`. */
-  read(from: number, to: number): Awaitable<Uint8Array>;
+  read(from: number, to: number): Promise<Uint8Array>;
   close(): void;
 }

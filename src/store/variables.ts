@@ -103,11 +103,11 @@ export class Variables implements VariableStore {
     return info;
   }
 
-  read(name: string): Awaitable<Json | undefined> {
-    return whenReady(this.readPath(name, []), valueIn);
+  async read(name: string): Promise<Json | undefined> {
+    return valueIn(await this.readPath(name, []));
   }
 
-  readPath(name: string, path: Path, work?: Work): Awaitable<Reading | undefined> {
+  async readPath(name: string, path: Path, work?: Work): Promise<Reading | undefined> {
     const entry = this.#state.alive(name);
     if (entry === undefined) return undefined;
     this.#access(entry);

@@ -66,11 +66,11 @@ export class ScopedStore implements Variables {
     return this.#find(name, (stored) => withName(this.#store.tombstone(stored), name));
   }
 
-  read(name: string): Awaitable<Json | undefined> {
+  async read(name: string): Promise<Json | undefined> {
     return this.#find(name, (stored) => this.#store.read(stored));
   }
 
-  readPath(name: string, path: Path, work?: Work): Awaitable<Reading | undefined> {
+  async readPath(name: string, path: Path, work?: Work): Promise<Reading | undefined> {
     return this.#find(name, (stored) => this.#store.readPath(stored, path, work));
   }
 

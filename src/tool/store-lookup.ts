@@ -5,7 +5,6 @@ import { LookupWork, type Found, type Lookup, type Missing } from "../reference/
 import type { Reference } from "../reference/reference.ts";
 import type { Variables } from "../store/variable-store.ts";
 import type { Glance, Tombstone } from "../store/variable.ts";
-import { whenSettled } from "../store/when-ready.ts";
 import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
 import { formatPath, type Reading } from "../value/path.ts";
@@ -45,21 +44,22 @@ export function lookupInStore(store: Variables, options: LookupOptions = {}): Lo
     const key = `${name} ${version} ${chars} ${formatPath(path)}`;
     const missed = work.missed.get(key);
     if (missed !== undefined) return missed;
-    return whenSettled<Reading | undefined, Found | Missing>(
-      () => store.readPath(name, path, work),
-      (reading) => {
-        const found = answer(reference, reading, { ...options, store, work, glance });
-        const isRoom = work.missed.size < limits.maxExplainedMisses;
-        if (!found.found && isRoom) work.missed.set(key, found);
-        return found;
-      },
-      // A guarded value has one error, whatever is wrong with the reference.
-      (error) => {
-        const missing = unreadable(error);
-        return glance.visibility === "model" ? missing : NOWHERE;
-      },
-    );
+    return read(reference, { ...options, store, work, glance, key });
   };
+}
+
+async function read(reference: Reference, options: Answering): Promise<Found | Missing> {
+  const { store, work, glance, key } = options;
+  try {
+    const reading = await store.readPath(reference.name, reference.path, work);
+    const found = answer(reference, reading, options);
+    const isRoom = work.missed.size < limits.maxExplainedMisses;
+    if (!found.found && isRoom) work.missed.set(key, found);
+    return found;
+  } catch (error) {
+    // A guarded value has one error, whatever is wrong with the reference.
+    return glance.visibility === "model" ? unreadable(error) : NOWHERE;
+  }
 }
 
 interface Answering extends LookupOptions {
@@ -67,6 +67,8 @@ interface Answering extends LookupOptions {
   readonly work: LookupWork;
   /** The variable as it was when it was read: another may have its name by now. */
   readonly glance: Glance;
+  /** Of the reference among the misses of the work. */
+  readonly key: string;
 }
 
 function answer(

@@ -118,13 +118,13 @@ describe("outputPath", () => {
     expect(model.prompts[0]?.tools?.[0]).toMatchObject({
       inputSchema: { properties: { _outputPath: {}, _description: {} } },
     });
-    expect([seen, store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
+    expect([seen, await store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
     expect(store.info("state")?.description).toBe("The user");
   });
 
   it("of a tool saves there, whatever the model says", async () => {
     const { store, model } = await run([call(1), "Done."], { outputPath: { look: "$report" } });
-    expect(store.read("report")).toEqual({ found: 1 });
+    expect(await store.read("report")).toEqual({ found: 1 });
     expect(JSON.stringify(model.prompts[0]?.tools)).not.toContain("_outputPath");
   });
 });

@@ -20,7 +20,7 @@ export function idleVariables(at: Testing): void {
     after(DAY_MS - 1);
     expect([at.store.count(), evict()]).toEqual([1, []]);
     after(DAY_MS);
-    expect([at.store.read("a"), at.store.glance("a"), at.store.list()]).toEqual([
+    expect([await at.store.read("a"), at.store.glance("a"), at.store.list()]).toEqual([
       undefined,
       undefined,
       [],
@@ -97,32 +97,32 @@ export function idleVariables(at: Testing): void {
     at.fresh({ idleMs: DAY_MS, onAccess: () => told++ });
     for (const name of ["a", "b", "c"]) await at.store.save({ name, value: 1 });
     const { sql } = at.ground;
-    const rowsWritten = (work: () => void) => {
+    const rowsWritten = async (work: () => unknown) => {
       const before = sql?.writes.length ?? 0;
-      work();
+      await work();
       return (sql?.writes.length ?? 0) - before;
     };
     const readAll = (names: readonly string[]) =>
-      rowsWritten(() => {
-        for (const name of names) for (let times = 0; times < 3; times++) void at.store.read(name);
+      rowsWritten(async () => {
+        for (const name of names) for (let times = 0; times < 3; times++) await at.store.read(name);
       });
     after(HOUR_MS - 1);
-    expect([readAll(["a", "b"]), told]).toEqual([0, 0]);
-    expect(rowsWritten(() => at.store.flushAccess())).toBe(0);
+    expect([await readAll(["a", "b"]), told]).toEqual([0, 0]);
+    expect(await rowsWritten(() => at.store.flushAccess())).toBe(0);
     expect(at.store.info("a")?.accessedAt).toBe(iso(at.ground.nowMs));
     after(HOUR_MS);
-    expect([readAll(["a", "b"]), told]).toEqual([0, 2]);
+    expect([await readAll(["a", "b"]), told]).toEqual([0, 2]);
     const one = sql === undefined ? 0 : 1;
-    expect(rowsWritten(() => at.store.flushAccess())).toBe(2 * one);
-    expect(rowsWritten(() => at.store.flushAccess())).toBe(0);
+    expect(await rowsWritten(() => at.store.flushAccess())).toBe(2 * one);
+    expect(await rowsWritten(() => at.store.flushAccess())).toBe(0);
     after(HOUR_MS + 5);
-    expect([readAll(["a", "c"]), told]).toEqual([0, 3]);
+    expect([await readAll(["a", "c"]), told]).toEqual([0, 3]);
     after(2 * HOUR_MS);
-    expect([readAll(["a"]), told]).toEqual([0, 4]);
+    expect([await readAll(["a"]), told]).toEqual([0, 4]);
     // What was written or is gone meanwhile costs nothing more.
     await at.store.save({ name: "a", value: 2 });
     at.store.delete("c");
-    expect(rowsWritten(() => at.store.flushAccess())).toBe(0);
+    expect(await rowsWritten(() => at.store.flushAccess())).toBe(0);
     if (sql === undefined) return;
     at.fresh({ idleMs: DAY_MS });
     expect(at.store.list().map(({ name, accessedAt }) => [name, accessedAt])).toEqual([

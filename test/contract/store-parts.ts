@@ -135,7 +135,7 @@ function loading(at: Testing): void {
       ["v", []],
     ];
     for (const [name, path] of paths)
-      expect(at.store.readPath(name, path)).toMatchObject({ found: true });
+      expect(await at.store.readPath(name, path)).toMatchObject({ found: true });
   });
 }
 

@@ -87,7 +87,7 @@ export function writeModes(at: Fixture): void {
     const info = await at.store.save({ name: "v", value: 2, mode: "append", run: "run_1" });
     expect(info.scope).toBe("conversation");
     expect(at.store.endRun("run_1")).toEqual([]);
-    expect(at.store.read("v")).toEqual([1, 2]);
+    expect(await at.store.read("v")).toEqual([1, 2]);
   });
 
   it("an extension keeps the guard, and joins the sources", async () => {

@@ -224,9 +224,9 @@ describe("the alarm", () => {
     const id = newId();
     await put(id, "z?ttl=3600", 1);
     const names = Array.from({ length: 1_100 }, (_, index) => `v_${index}`);
-    await inStorage(id, (storage) => {
+    await inStorage(id, async (storage) => {
       const store = new SqlStore(new DurableSql(storage));
-      for (const name of names) store.save({ name, value: 1, ttlMs: HOUR_MS });
+      for (const name of names) await store.save({ name, value: 1, ttlMs: HOUR_MS });
     });
     await expire(id, ...names);
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);

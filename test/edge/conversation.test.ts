@@ -217,10 +217,10 @@ describe("ten thousand variables", () => {
   it("are listed in pages of any size, without one of their values", async () => {
     const id = newId();
     await put(id, "first", 1);
-    await inStorage(id, (storage) => {
+    await inStorage(id, async (storage) => {
       const store = new SqlStore(new DurableSql(storage));
       for (let index = 1; index < 10_000; index++) {
-        store.save({ name: `v${index}`, value: `VALUE ${"x".repeat(400)} END` });
+        await store.save({ name: `v${index}`, value: `VALUE ${"x".repeat(400)} END` });
       }
     });
     await evictDurableObject(objectOf(id));

@@ -86,14 +86,14 @@ describe("what is written", () => {
       await storage.deleteAll();
       const sql = new DurableSql(storage);
       const rows: number[] = [];
-      const count = (step: () => unknown) => {
+      const count = async (step: () => unknown) => {
         const before = sql.cost.rowsWritten;
-        step();
+        await step();
         rows.push(sql.cost.rowsWritten - before);
       };
-      count(() => migrate(sql));
-      for (const step of steps(new SqlStore(sql))) count(step);
-      count(() => migrate(sql));
+      await count(() => migrate(sql));
+      for (const step of steps(new SqlStore(sql))) await count(step);
+      await count(() => migrate(sql));
       return rows;
     });
   }

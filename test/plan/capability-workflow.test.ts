@@ -42,7 +42,7 @@ describe("the seed's own workflow", () => {
       ["variable:summary"],
       [],
     ]);
-    expect(conversation.ownOf(record)).toEqual({
+    expect(await conversation.ownOf(record)).toEqual({
       experience: memory["professional experience"],
       skills: "listening",
       prompt,
@@ -55,7 +55,7 @@ describe("the seed's own workflow", () => {
     const conversation = workflows();
     const records = await Promise.all([1, 2, 3].map(() => conversation.run(summary)));
     for (const record of records) {
-      expect(conversation.ownOf(record)).toMatchObject({ summary: `# ${prompt}` });
+      expect(await conversation.ownOf(record)).toMatchObject({ summary: `# ${prompt}` });
       conversation.store.endRun(record.id);
     }
     expect(conversation.store.list()).toEqual([]);
@@ -65,7 +65,7 @@ describe("the seed's own workflow", () => {
 describe("a workflow", () => {
   it("keeps for the conversation what says so, and the rest for its run", async () => {
     const { store, run, ownOf } = new Workflows({ echo });
-    store.save({ name: "note", value: "the conversation's" });
+    await store.save({ name: "note", value: "the conversation's" });
     const record = await run(`
       <capability name="echo" output_var="kept" scope="conversation">1</capability>
       <capability name="variable" action="set" key="set" value="{{kept}}!" scope="conversation" />
@@ -73,13 +73,13 @@ describe("a workflow", () => {
       <capability name="variable" action="interpolate" output_var="all">{{kept}} {{set}} {{note}}</capability>
       <capability name="variable" action="list" output_var="names" />`);
     expect(record.status).toBe("done");
-    expect(ownOf(record)).toEqual({
+    expect(await ownOf(record)).toEqual({
       note: "the run's",
       all: "1 1! the run's",
       names: ["note", "all"],
     });
     store.endRun(record.id);
-    expect([store.read("kept"), store.read("set"), store.read("note")]).toEqual([
+    expect([await store.read("kept"), await store.read("set"), await store.read("note")]).toEqual([
       "1",
       "1!",
       "the conversation's",
@@ -88,8 +88,8 @@ describe("a workflow", () => {
 
   it("reads the conversation's variables, but under no name that it writes itself", async () => {
     const { store, run, called } = new Workflows({ echo });
-    store.save({ name: "there", value: { a: [1] } });
-    store.save({ name: "written", value: "before" });
+    await store.save({ name: "there", value: { a: [1] } });
+    await store.save({ name: "written", value: "before" });
     await run(`
       <capability name="echo">{{there}}</capability>
       <capability name="echo">{{there.a[0]}} {{written}}</capability>
@@ -216,12 +216,12 @@ describe("a workflow", () => {
       <capability name="variable" action="set" key="a" value="{{a}}3" />
       <capability name="echo" output_var="b">{{a}}</capability>`);
     expect(called.at(-1)).toEqual(["echo", { content: "123" }]);
-    expect(ownOf(record)).toEqual({ a: "123", b: "123" });
+    expect(await ownOf(record)).toEqual({ a: "123", b: "123" });
   });
 
   it("clears what it has itself, and nothing else", async () => {
     const { store, run, ownOf } = new Workflows({ echo });
-    store.save({ name: "outside", value: 1 });
+    await store.save({ name: "outside", value: 1 });
     const record = await run(`
       <capability name="echo" output_var="a">1</capability>
       <capability name="echo" output_var="b">2</capability>
@@ -230,8 +230,8 @@ describe("a workflow", () => {
       <capability name="variable" action="clear_all" />
       <capability name="variable" action="interpolate" output_var="seen_2">{{seen}}{{b}}{{outside}}</capability>`);
     expect(statusesOf(record)).not.toContain("failed");
-    expect(ownOf(record)).toEqual({ seen_2: "{{seen}}{{b}}1" });
-    expect(store.read("outside")).toBe(1);
+    expect(await ownOf(record)).toEqual({ seen_2: "{{seen}}{{b}}1" });
+    expect(await store.read("outside")).toBe(1);
   });
 
   it("stops where it is cancelled", async () => {

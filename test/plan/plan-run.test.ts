@@ -52,7 +52,7 @@ class Runs {
   async run(plan: Plan, input: Json = {}): Promise<RunRecord> {
     const id = `run_${++this.#count}`;
     this.records.set(id, runRecord(id));
-    this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
+    await this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
     return this.goOn(plan, id);
   }
 
@@ -80,8 +80,8 @@ class Runs {
     this.records.set(id, { ...record, gates: { [gate]: { approved: true } } });
   }
 
-  stateOf(id: string): Json {
-    return (this.store.read(nameInRun(id, "state", [])) ?? {}) as Json;
+  async stateOf(id: string): Promise<Json> {
+    return ((await this.store.read(nameInRun(id, "state", []))) ?? {}) as Json;
   }
 }
 
@@ -100,7 +100,7 @@ describe("a plan of the law", () => {
     const plan = planOf(one.calls);
     for (const wanted of one.runs ?? [one as PlanRun]) {
       const { id, calls, status } = await runs.run(plan, wanted.input ?? {});
-      expect(runs.stateOf(id)).toEqual(wanted.state);
+      expect(await runs.stateOf(id)).toEqual(wanted.state);
       const toolsOf = (kind: CallState["status"]) =>
         plan.calls.filter((one) => calls[one.id]?.status === kind).map(({ tool }) => tool);
       expect(toolsOf("skipped")).toEqual(wanted.skipped ?? []);
@@ -146,7 +146,7 @@ describe("a run", () => {
     for (let turn = 0; turn < calls.length; turn++) {
       const runs = new Runs();
       const { id } = await runs.run(planWith([...calls.slice(turn), ...calls.slice(0, turn)]));
-      states.push(runs.stateOf(id));
+      states.push(await runs.stateOf(id));
     }
     expect(new Set(states.map((state) => JSON.stringify(sorted(state)))).size).toBe(1);
     expect(states[0]).toMatchObject({ a: 1, f: 16 });
@@ -192,16 +192,16 @@ describe("a run", () => {
 
   it("keeps its own names apart from the conversation's and from another run's", async () => {
     const runs = new Runs();
-    runs.store.save({ name: "state", value: { mine: 1 } });
-    runs.store.save({ name: "orders", value: [{ id: 7 }] });
+    await runs.store.save({ name: "state", value: { mine: 1 } });
+    await runs.store.save({ name: "orders", value: [{ id: 7 }] });
     const plan = planOf([
       { _tool: "echo", value: "†orders[0].id", _outputPath: "†state.first" },
       { _tool: "echo", value: "†state.first", _outputPath: "†report" },
     ]);
     const { id } = await runs.run(plan);
-    expect(runs.stateOf(id)).toEqual({ first: 7 });
-    expect(runs.store.read("state")).toEqual({ mine: 1 });
-    expect(runs.store.read("report")).toBe(7);
+    expect(await runs.stateOf(id)).toEqual({ first: 7 });
+    expect(await runs.store.read("state")).toEqual({ mine: 1 });
+    expect(await runs.store.read("report")).toBe(7);
     expect(runs.store.info(nameInRun(id, "state", []))?.scope).toBe("run");
     expect(runs.store.info("report")?.scope).toBe("conversation");
   });
@@ -257,7 +257,7 @@ describe("a run that a crash cuts off", () => {
       const { keys, runs, record } = await cutOff(effects);
       expect(keys).toEqual(["c/run_1/a", "c/run_1/b", "c/run_1/b", "c/run_1/c"]);
       expect(record.status).toBe("done");
-      expect(runs.stateOf("run_1")).toEqual({ a: 1, b: 1, c: 1 });
+      expect(await runs.stateOf("run_1")).toEqual({ a: 1, b: 1, c: 1 });
     },
   );
 
@@ -284,7 +284,7 @@ describe("a run that a crash cuts off", () => {
     });
     const harmless = await cutOff("none", replace);
     expect(harmless.record.status).toBe("done");
-    expect(harmless.runs.stateOf("run_1")).toEqual({ a: 1, b: 2, c: 2 });
+    expect(await harmless.runs.stateOf("run_1")).toEqual({ a: 1, b: 2, c: 2 });
   });
 });
 

@@ -18,12 +18,12 @@ describe("the directives of the proposal", () => {
     expect(status).toBe("done");
     expect(calls["step_1"]).toMatchObject({ status: "done", places: ["variable:summary"] });
     expect(runs.prompts).toEqual(["Summarise."]);
-    expect(runs.store.read("summary")).toBe("The summary.");
+    expect(await runs.store.read("summary")).toBe("The summary.");
   });
 
   it("@input variable: its value stands in front of the prompt", async () => {
     const runs = new TemplateRuns();
-    runs.store.save({ name: "summary", value: "So far." });
+    await runs.store.save({ name: "summary", value: "So far." });
     await runs.run("@input variable:summary\nGo on.");
     expect(runs.prompts).toEqual([`${summaryOf("So far.")}\n\nGo on.`]);
   });
@@ -70,7 +70,7 @@ describe("the directives of the proposal", () => {
   it("(select=…): a part is given", async () => {
     const runs = new TemplateRuns();
     const rows = Array.from({ length: 9 }, (_, id) => ({ id, title: `T${id}` }));
-    runs.store.save({ name: "results", value: rows });
+    await runs.store.save({ name: "results", value: rows });
     await runs.run("@input variable:results (select=[0:2][*].title)\nRank.");
     expect(runs.prompts).toEqual([
       'variable:results[0:2][*].title\n```json\n["T0","T1"]\n```\n\nRank.',
@@ -81,7 +81,7 @@ describe("the directives of the proposal", () => {
     const files = new MemoryFiles();
     files.put("notes/a.md", "A");
     const runs = new TemplateRuns({ files });
-    runs.store.save({ name: "long", value: "x".repeat(2 * limits.maxEmbeddedChars) });
+    await runs.store.save({ name: "long", value: "x".repeat(2 * limits.maxEmbeddedChars) });
     await runs.run("@input variable:long (paths-only)\n@input file:notes/* (paths-only)\nLook.");
     expect(runs.prompts).toEqual(["variable:long\n\nfile:notes/a.md\n\nLook."]);
   });
@@ -91,7 +91,7 @@ describe("the directives of the proposal", () => {
     const runs = new TemplateRuns({ files, answer: () => ["one", "two"] });
     await runs.run("@output variable:a\n@output file:a.md\n@header Report for {today}\nReport.");
     const written = `Report for ${today}\n\n["one","two"]`;
-    expect(runs.store.read("a")).toBe(written);
+    expect(await runs.store.read("a")).toBe(written);
     expect(files.textOf("a.md")).toBe(written);
   });
 
@@ -99,7 +99,7 @@ describe("the directives of the proposal", () => {
     const files = new MemoryFiles();
     const runs = new TemplateRuns({ files, answer: () => [{ a: 1, b: "x,y" }] });
     await runs.run("@write-mode replace\n@output variable:a\n@output file:a.csv\nList.");
-    expect(runs.store.read("a")).toEqual([{ a: 1, b: "x,y" }]);
+    expect(await runs.store.read("a")).toEqual([{ a: 1, b: "x,y" }]);
     expect(files.textOf("a.csv")).toBe('a,b\r\n1,"x,y"\r\n');
   });
 
@@ -112,9 +112,9 @@ describe("the directives of the proposal", () => {
 
   it("an answer that nobody says where to write is what the run comes to", async () => {
     const runs = new TemplateRuns();
-    runs.store.save({ name: "state", value: { greet: "Before." } });
+    await runs.store.save({ name: "state", value: { greet: "Before." } });
     const { calls } = await runs.run("## Greet\nSay hello.\n## Leave\nSay bye.");
-    expect(runs.store.read("state")).toEqual({ greet: "A", leave: "B" });
+    expect(await runs.store.read("state")).toEqual({ greet: "A", leave: "B" });
     expect(calls["greet"]?.places).toEqual(["variable:state.greet"]);
   });
 });
@@ -128,8 +128,8 @@ describe("an input that is missing", () => {
     expect(calls["step_1"]).toEqual({ status: "skipped", reason: "variable:gone is missing." });
     expect(status).toBe("done");
     expect(runs.prompts).toEqual(["Second."]);
-    expect(runs.store.read("a")).toBeUndefined();
-    expect(runs.store.read("b")).toBe("A");
+    expect(await runs.store.read("a")).toBeUndefined();
+    expect(await runs.store.read("b")).toBe("A");
   });
 
   it("and not: there is a mark", async () => {
@@ -156,7 +156,7 @@ describe("steps", () => {
 
   it("read what an earlier one wrote in this run, before the conversation's", async () => {
     const runs = new TemplateRuns({ answer: ({ prompt }) => `(${prompt.length})` });
-    runs.store.save({ name: "summary", value: "Old." });
+    await runs.store.save({ name: "summary", value: "Old." });
     const text = `@input variable:summary
 @output variable:summary
 @write-mode replace
@@ -167,14 +167,14 @@ Check it.`;
     await runs.run(text);
     expect(runs.prompts[0]).toBe(`${summaryOf("Old.")}\n\nUpdate it.\n`);
     expect(runs.prompts[1]).toBe(`${summaryOf(`(${runs.prompts[0]?.length})`)}\n\nCheck it.`);
-    expect(runs.store.read("summary")).toBe(`(${runs.prompts[0]?.length})`);
+    expect(await runs.store.read("summary")).toBe(`(${runs.prompts[0]?.length})`);
   });
 
   it("of one run do not see what another run has, nor does the conversation before the end", async () => {
     const runs = new TemplateRuns();
     const text = "@input variable:x\n@output variable:x\nWrite.";
     await runs.runOnly(text);
-    expect(runs.store.read("x")).toBeUndefined();
+    expect(await runs.store.read("x")).toBeUndefined();
     await runs.runOnly(text);
     expect(runs.prompts[1]).toBe("[missing: variable:x]\n\nWrite.");
   });
@@ -195,7 +195,7 @@ Check it.`;
     const { status, calls } = await runs.run("First.\n## Two\n@output variable:b\nSecond.");
     expect(status).toBe("failed");
     expect(calls["step_1"]?.reason).toContain("no model");
-    expect(runs.store.read("b")).toBe("B");
+    expect(await runs.store.read("b")).toBe("B");
   });
 
   it("that were done before a crash are not asked again", async () => {
@@ -249,7 +249,7 @@ describe("a step that lacks a required input", () => {
 describe("bounds", () => {
   it("an input that is too long for a prompt fails the step, and says what to do", async () => {
     const runs = new TemplateRuns();
-    runs.store.save({ name: "long", value: "x".repeat(limits.maxEmbeddedChars + 1) });
+    await runs.store.save({ name: "long", value: "x".repeat(limits.maxEmbeddedChars + 1) });
     const { calls } = await runs.run("@input variable:long\nRead.");
     expect(calls["step_1"]).toMatchObject({
       status: "failed",

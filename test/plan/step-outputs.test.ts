@@ -11,42 +11,42 @@ const writing = (mode: string, output = "variable:x") =>
 describe("a variable is written", () => {
   it("at its end: append", async () => {
     const runs = new TemplateRuns();
-    runs.store.save({ name: "list", value: ["old"] });
+    await runs.store.save({ name: "list", value: ["old"] });
     await runs.run("@output variable:list\nWrite.\n## Two\n@output variable:fresh\nWrite.");
-    expect(runs.store.read("list")).toEqual(["old", "A"]);
-    expect(runs.store.read("fresh")).toBe("B");
+    expect(await runs.store.read("list")).toEqual(["old", "A"]);
+    expect(await runs.store.read("fresh")).toBe("B");
   });
 
   it("by two steps: both are in it, a paragraph each", async () => {
     const runs = new TemplateRuns();
     const text = `@output variable:x\nWrite.\n## Two\n@output variable:x\nWrite.`;
     await runs.run(text);
-    expect(runs.store.read("x")).toBe("A\n\nB");
+    expect(await runs.store.read("x")).toBe("A\n\nB");
   });
 
   it("in the place of what was there: replace", async () => {
     const runs = new TemplateRuns();
-    runs.store.save({ name: "x", value: "old" });
+    await runs.store.save({ name: "x", value: "old" });
     await runs.run(`${writing("replace")}\n## Two\n${writing("replace")}`);
-    expect(runs.store.read("x")).toBe("B");
+    expect(await runs.store.read("x")).toBe("B");
   });
 
   it("under a name of its own: new", async () => {
     const runs = new TemplateRuns();
-    runs.store.save({ name: "x", value: "old" });
+    await runs.store.save({ name: "x", value: "old" });
     const text = `${writing("new")}\n## Two\n@input variable:x\nRead.`;
     await runs.run(text);
     await runs.run(writing("new"));
-    expect(runs.store.read("x")).toBe("old");
-    expect(runs.store.read("x_000")).toBe("A");
-    expect(runs.store.read("x_001")).toBe("C");
+    expect(await runs.store.read("x")).toBe("old");
+    expect(await runs.store.read("x_000")).toBe("A");
+    expect(await runs.store.read("x_001")).toBe("C");
     // The run has it under the name that it is called by.
     expect(runs.prompts[1]).toContain("A");
   });
 
   it("in a part, the rest as it was, with each mode", async () => {
     const runs = new TemplateRuns();
-    runs.store.save({ name: "x", value: { intro: "old", rows: [{ id: 1 }], other: true } });
+    await runs.store.save({ name: "x", value: { intro: "old", rows: [{ id: 1 }], other: true } });
     const text = `@output variable:x.intro\nWrite.\n## Two
 @write-mode replace\n@output variable:x.rows[0].note\n@output variable:x.new\nWrite.`;
     await runs.run(`${text}\n## Three\n@input variable:x\nRead.`);
@@ -56,29 +56,29 @@ describe("a variable is written", () => {
       other: true,
       new: "B",
     };
-    expect(runs.store.read("x")).toEqual(value);
+    expect(await runs.store.read("x")).toEqual(value);
     expect(runs.prompts[2]).toContain(JSON.stringify(value));
     await runs.run(writing("new", "variable:x.intro"));
-    expect(runs.store.read("x_000")).toEqual({ ...value, intro: "D" });
-    expect(runs.store.read("x")).toEqual(value);
+    expect(await runs.store.read("x_000")).toEqual({ ...value, intro: "D" });
+    expect(await runs.store.read("x")).toEqual(value);
   });
 
   it("in a part of what is not there yet", async () => {
     const runs = new TemplateRuns();
     await runs.run("@output variable:x.a.b\n@output variable:x.c\nWrite.");
-    expect(runs.store.read("x")).toEqual({ a: { b: "A" }, c: "A" });
+    expect(await runs.store.read("x")).toEqual({ a: { b: "A" }, c: "A" });
   });
 
   it("together with others, or none of them", async () => {
     const runs = new TemplateRuns();
-    runs.store.save({ name: "y", value: { a: 1 } });
+    await runs.store.save({ name: "y", value: { a: 1 } });
     const { calls } = await runs.run("@output variable:x\n@output variable:y.a.b\nWrite.");
     expect(calls["step_1"]).toMatchObject({
       status: "failed",
       reason: expect.stringMatching(/^bad_value: Cannot write to .*number is in the way/),
     });
-    expect(runs.store.read("x")).toBeUndefined();
-    expect(runs.store.read("y")).toEqual({ a: 1 });
+    expect(await runs.store.read("x")).toBeUndefined();
+    expect(await runs.store.read("y")).toEqual({ a: 1 });
   });
 
   it("whose name is as long as names are, too", async () => {
@@ -86,7 +86,7 @@ describe("a variable is written", () => {
     const name = "x".repeat(limits.maxNameChars);
     const read = `@output variable:${name}\nWrite.\n## Read\n@input variable:${name}\nRead.`;
     const { status } = await runs.run(read);
-    expect([status, runs.store.read(name)]).toEqual(["done", "A"]);
+    expect([status, await runs.store.read(name)]).toEqual(["done", "A"]);
     expect(runs.prompts[1]).toContain("A");
   });
 });
@@ -102,15 +102,15 @@ describe("what a tool of a step gives", () => {
 
   it("goes into a part of what is there", async () => {
     const runs = new TemplateRuns({
-      answer: ({ tools }) => {
+      answer: async ({ tools }) => {
         const [place] = tools.get("fetch")?.places ?? [];
-        if (place !== undefined) runs.store.save({ ...place, value: "page" });
+        if (place !== undefined) await runs.store.save({ ...place, value: "page" });
         return "A";
       },
     });
-    runs.store.save({ name: "x", value: { old: 1 } });
+    await runs.store.save({ name: "x", value: { old: 1 } });
     await runs.run("@tools fetch(variable=x.page)\n@output variable:x.note\nFetch.");
-    expect(runs.store.read("x")).toEqual({ old: 1, page: "page", note: "A" });
+    expect(await runs.store.read("x")).toEqual({ old: 1, page: "page", note: "A" });
   });
 });
 

@@ -34,7 +34,7 @@ Write.`,
     expect(runs.prompts[1]).toBe("variable:page.title\n```\nBees\n```\n\nWrite.");
     expect(textsOf(model.calls[2])).toContain(runs.prompts[1]);
     expect(runs.store.tombstone("page_run1")?.reason).toBe("run_ended");
-    expect(runs.store.read("report")).toBe("A report.");
+    expect(await runs.store.read("report")).toBe("A report.");
   });
 
   it("whose tools write what the run has of its own", async () => {
@@ -42,11 +42,11 @@ Write.`,
     const text = `@tools fetch(variable=page.raw)
 @output variable:page.first
 Fetch it.`;
-    runs.store.save({ name: "page", value: { old: true } });
+    await runs.store.save({ name: "page", value: { old: true } });
     await runs.runOnly(text);
     // The model knows it by the name that the template calls it by.
-    expect(runs.store.read("page")).toEqual({ old: true });
-    expect(runs.store.read("page_run1")).toEqual({
+    expect(await runs.store.read("page")).toEqual({ old: true });
+    expect(await runs.store.read("page_run1")).toEqual({
       old: true,
       raw: { title: "Bees", pages: [1, 2, 3] },
       first: 1,
@@ -57,16 +57,16 @@ Fetch it.`;
     const { runs } = runsWith([fetching, saying("$page.pages")]);
     const text = `@tools fetch(variable=page)\n@output variable:pages\nFetch it.`;
     await runs.run(text);
-    expect(runs.store.read("pages")).toEqual([1, 2, 3]);
+    expect(await runs.store.read("pages")).toEqual([1, 2, 3]);
   });
 
   it("whose answer is guarded by what it refers to", async () => {
     const { runs } = runsWith([saying("They are $patients[0].ssn.")]);
-    runs.store.save({ name: "patients", value: [{ ssn: "078" }], visibility: "sealed" });
+    await runs.store.save({ name: "patients", value: [{ ssn: "078" }], visibility: "sealed" });
     await runs.run("@input variable:patients\n@output variable:list\nList them.");
     expect(runs.prompts[0]).not.toContain("078");
     expect(runs.store.info("list")).toMatchObject({ visibility: "sealed" });
-    expect(runs.store.read("list")).toBe("They are 078.");
+    expect(await runs.store.read("list")).toBe("They are 078.");
   });
 
   it("which knows nothing of the steps before but what it is given", async () => {

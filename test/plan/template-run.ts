@@ -61,7 +61,7 @@ export class TemplateRuns {
   /** Without anything being handed on. */
   async runOnly(text: string, input: Json = {}): Promise<RunRecord> {
     const id = `run${++this.#runs}`;
-    this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
+    await this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
     return this.goOn(text, runRecord(id));
   }
 

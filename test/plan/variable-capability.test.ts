@@ -143,7 +143,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     const session = new Session(scope, new MemoryStore({ now: () => ++nowMs }));
     for (const key of ["b", "a", "c", "b"]) await session.call("set", { key, value: 1 });
     for (const name of ["input", "state", "approvals"]) {
-      session.store.save({ name: scope?.nameOf(name) ?? name, value: 1 });
+      await session.store.save({ name: scope?.nameOf(name) ?? name, value: 1 });
     }
     expect(await session.call("list", {})).toEqual(["b", "a", "c"]);
     expect(await session.call("clear_all", {})).toEqual({ deleted: 3 });
@@ -172,7 +172,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     for (const key of ["input", "state", "approvals", "", "my key", "1st", "a.b"]) {
       expect(await session.codeOf("set", { key, value: 1 })).toBe("bad_name");
     }
-    session.store.save({ name: scope?.nameOf("state") ?? "state", value: 1 });
+    await session.store.save({ name: scope?.nameOf("state") ?? "state", value: 1 });
     expect(await session.codeOf("clear", { key: "state" })).toBe("bad_name");
   });
 
@@ -192,9 +192,9 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     await session.save("interpolate", { content: "{{a}}" }, "$kept_text");
     await session.save("list", {}, "$kept_list");
     const { store } = session;
-    expect([store.read("kept_set"), store.read("kept_get")]).toEqual([long, long]);
-    expect(store.read("kept_text")).toBe(JSON.stringify(long));
-    expect(store.read("kept_list")).toContain("a");
+    expect([await store.read("kept_set"), await store.read("kept_get")]).toEqual([long, long]);
+    expect(await store.read("kept_text")).toBe(JSON.stringify(long));
+    expect(await store.read("kept_list")).toContain("a");
   });
 
   it("saves what it says of what it does not find", async () => {
@@ -203,7 +203,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     const { output, places } = await session.save("get", { key: "nobody" }, "$kept && $kept_too");
     expect(output).toMatchObject({ value: "Variable not found: nobody" });
     expect(places).toEqual(["$kept", "$kept_too"]);
-    expect(session.store.read("kept")).toBe("Variable not found: nobody");
+    expect(await session.store.read("kept")).toBe("Variable not found: nobody");
   });
 
   it("shows of what is large what stands for it", async () => {
@@ -228,7 +228,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(text.length).toBeLessThan(8_000);
     for (let count = 0; count < 1_000; count++) {
       const name = `a_rather_long_name_${count}`;
-      session.store.save({ name: scope?.nameOf(name) ?? name, value: count });
+      await session.store.save({ name: scope?.nameOf(name) ?? name, value: count });
     }
     const names = (await session.call("list", {})) as readonly string[];
     expect(names.slice(0, 2)).toEqual(["list", "text"]);
@@ -239,12 +239,12 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
   it("shows no sealed value, and lets it be passed on as sealed", async () => {
     const session = new Session(scope);
     const name = scope?.nameOf("seal") ?? "seal";
-    session.store.save({ name, value: { in: "s3al3d" }, visibility: "sealed" });
+    await session.store.save({ name, value: { in: "s3al3d" }, visibility: "sealed" });
     expect(await session.codeOf("get", { key: "seal" })).toBe("variable_sealed");
     expect(await session.codeOf("interpolate", { content: "{{seal.in}}" })).toBe("variable_sealed");
     await session.save("get", { key: "seal.in" }, "$kept");
     await session.save("interpolate", { content: "It is {{seal.in}}" }, "$kept_text");
-    expect([session.store.read("kept"), session.store.read("kept_text")]).toEqual([
+    expect([await session.store.read("kept"), await session.store.read("kept_text")]).toEqual([
       "s3al3d",
       "It is s3al3d",
     ]);
@@ -256,7 +256,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
   it("does not read, write, copy or clear a secret", async () => {
     const session = new Session(scope);
     const name = scope?.nameOf("secret") ?? "secret";
-    session.store.save({ name, value: "s3cr3t", visibility: "secret" });
+    await session.store.save({ name, value: "s3cr3t", visibility: "secret" });
     for (const [action, input] of [
       ["get", {}],
       ["set", { value: 1 }],
@@ -272,7 +272,11 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
 
   it("marks what is not trusted, and what is made of it", async () => {
     const session = new Session(scope);
-    session.store.save({ name: scope?.nameOf("mail") ?? "mail", value: "Do it!", trusted: false });
+    await session.store.save({
+      name: scope?.nameOf("mail") ?? "mail",
+      value: "Do it!",
+      trusted: false,
+    });
     const shown = { shown: "Do it!", untrusted: true };
     expect(await session.call("get", { key: "mail" })).toEqual(shown);
     expect(await session.call("interpolate", { content: "{{mail}}" })).toEqual(shown);
@@ -333,7 +337,7 @@ it("an input that was kept is what makes it again", async () => {
 
 it("what the caller pinned stays", async () => {
   const session = new Session();
-  session.store.save({ name: "pinned", value: 1, pinned: true });
+  await session.store.save({ name: "pinned", value: 1, pinned: true });
   await session.call("set", { key: "a", value: 1 });
   expect(await session.call("clear_all", {})).toEqual({ deleted: 1 });
   expect(await session.codeOf("clear", { key: "pinned" })).toBe("bad_request");

@@ -19,9 +19,9 @@ describe("what is read of two thousand variables", () => {
   const FEW_UNITS = 20_000;
   const call = { tool: "look_up", name: { base: "v", numbered: true, inputDigest: "c" } };
 
-  function filled(value = "one"): WatchedSql {
+  async function filled(value = "one"): Promise<WatchedSql> {
     const sql = migratedSql();
-    new SqlStore(sql, { now }).save({ name: "v_1", value });
+    await new SqlStore(sql, { now }).save({ name: "v_1", value });
     const columns = sql
       .all(`SELECT name FROM pragma_table_info('variable')`)
       .map(({ name }) => String(name));
@@ -38,20 +38,11 @@ describe("what is read of two thousand variables", () => {
     return sql;
   }
 
-  /** What it comes to in a store that knows all; nothing stays of it. */
-  function expected(sql: WatchedSql, work: (store: VariableStore) => unknown): unknown {
-    const found: unknown[] = [];
-    const undone = new Error("Undone.");
-    const attempt = () =>
-      sql.transaction(() => {
-        const store = new SqlStore(sql, { now });
-        store.list();
-        found.push(work(store), store.count(), store.bytes(), store.nextDueMs());
-        throw undone;
-      });
-    expect(attempt).toThrow(undone);
-    sql.unitsRead = 0;
-    return found;
+  /** What it comes to in a store that knows all. */
+  async function expected(work: (store: VariableStore) => unknown): Promise<unknown> {
+    const store = new SqlStore(await filled(), { now });
+    store.list();
+    return [await work(store), store.count(), store.bytes(), store.nextDueMs()];
   }
 
   const calls: Readonly<Record<string, (store: VariableStore) => unknown>> = {
@@ -59,12 +50,16 @@ describe("what is read of two thousand variables", () => {
     "the oldest": (store) => store.page({ limit: 20 }).variables[0]?.name,
     "some by name": (store) => store.list({ names: ["v_5", "v_6", "w"] }).length,
     "how many": (store) => [store.count(), store.bytes()],
-    "one of them": (store) => [store.read("v_77"), store.glance("v_78")?.version, store.info("w")],
+    "one of them": async (store) => [
+      await store.read("v_77"),
+      store.glance("v_78")?.version,
+      store.info("w"),
+    ],
     "what could begin": (store) => [store.couldBegin("v_19"), store.couldBegin("v_19x")],
     "runs that are none": (store) => [store.runs(), store.ofRun("r"), store.endRun("r")],
     times: (store) => [store.nextDueMs(), store.lastAccessMs()],
     "what is due": (store) => store.evictDue(START_MS, 10),
-    "an access": (store) => [store.read("v_3"), store.flushAccess()],
+    "an access": async (store) => [await store.read("v_3"), store.flushAccess()],
     "a save": (store) => store.save({ name: "w", value: 1 }),
     "another version": (store) => store.save({ name: "v_9", value: "s", mode: "append" }),
     "a save that needs a number": (store) => store.save({ ...call, value: 1 }),
@@ -77,12 +72,12 @@ describe("what is read of two thousand variables", () => {
     "a delete": (store) => store.delete("v_4"),
   };
 
-  it.each(Object.keys(calls))("few: %s", (title) => {
-    const sql = filled();
+  it.each(Object.keys(calls))("few: %s", async (title) => {
+    const sql = await filled();
     const work = calls[title] ?? (() => undefined);
-    const wanted = expected(sql, work);
+    const wanted = await expected(work);
     const store = new SqlStore(sql, { now });
-    const found = work(store);
+    const found = await work(store);
     expect(sql.unitsRead).toBeLessThan(FEW_UNITS);
     expect([found, store.count(), store.bytes(), store.nextDueMs()]).toEqual(wanted);
     expect(sql.unitsRead).toBeLessThan(2 * FEW_UNITS);
@@ -92,17 +87,17 @@ describe("what is read of two thousand variables", () => {
     expect(sql.statements).toBe(statements);
   });
 
-  it("no value, where all of them are gone through", () => {
-    const sql = filled("x".repeat(3_000));
+  it("no value, where all of them are gone through", async () => {
+    const sql = await filled("x".repeat(3_000));
     const store = new SqlStore(sql, { now });
     expect([store.count(), store.list({ last: 20 }).length, store.runs()]).toEqual([COUNT, 20, []]);
     expect(sql.unitsRead).toBeLessThan(FEW_UNITS);
   });
 
-  it("a run's variables, and not the others", () => {
-    const sql = filled();
+  it("a run's variables, and not the others", async () => {
+    const sql = await filled();
     for (const name of ["w_2", "w_1"])
-      new SqlStore(sql, { now }).save({ name, value: 1, run: "r" });
+      await new SqlStore(sql, { now }).save({ name, value: 1, run: "r" });
     const store = new SqlStore(sql, { now });
     sql.unitsRead = 0;
     expect([store.runs(), store.ofRun("r")]).toEqual([["r"], ["w_2", "w_1"]]);
@@ -127,8 +122,8 @@ class Pair {
   }
 
   /** Does the same to both, with the same outcome. */
-  same(work: (store: VariableStore) => unknown): void {
-    expect(outcomeOf(() => work(this.lazy))).toEqual(outcomeOf(() => work(this.whole)));
+  async same(work: (store: VariableStore) => unknown): Promise<void> {
+    expect(await outcomeOf(() => work(this.lazy))).toEqual(await outcomeOf(() => work(this.whole)));
   }
 
   /** What is in memory is what the rows have, and what no rollback undoes. */
@@ -153,15 +148,15 @@ class Pair {
   }
 }
 
-function outcomeOf(work: () => unknown): unknown {
+async function outcomeOf(work: () => unknown): Promise<unknown> {
   try {
-    return work();
+    return await work();
   } catch (error) {
     return error instanceof Error ? error.message : error;
   }
 }
 
-type Step = (pair: Pair) => void;
+type Step = (pair: Pair) => void | Promise<void>;
 
 const anyName = fc
   .tuple(fc.constantFrom("v", "w", "v_r"), fc.integer({ min: 1, max: 9 }))
@@ -237,7 +232,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   },
   fc
     .array(anyName, { minLength: 1, maxLength: 4 })
-    .map((names) => same((store) => names.map((name) => store.read(name)))),
+    .map((names) => same((store) => Promise.all(names.map((name) => store.read(name))))),
   anyName.map((name) => same((store) => store.delete(name))),
   fc
     .tuple(anyName, anyTimes)
@@ -245,12 +240,15 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
       same((store) => store.update(name, { ttlMs, pinned })),
     ),
   fc.tuple(anyWrite, anyName).map(([write, name]) =>
-    same((store) => {
+    same(async (store) => {
       const stop = store.observe(() => {
         throw new Error("No.");
       });
       try {
-        return [outcomeOf(() => store.save(write)), outcomeOf(() => store.delete(name))];
+        return [
+          await outcomeOf(() => store.save(write)),
+          await outcomeOf(() => store.delete(name)),
+        ];
       } finally {
         stop();
       }
@@ -278,26 +276,29 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 it(
   "a store that reads what it is asked for answers as one that knows all",
   { timeout: 120_000 },
-  () => {
-    fc.assert(
-      fc.property(fc.array(anyStep, { minLength: 20, maxLength: 60, size: "max" }), (steps) => {
-        const pair = new Pair();
-        try {
-          for (let index = 0; index < 120; index++) {
-            // Those that the steps are about are neither the newest nor the oldest.
-            const name =
-              index < 50 || index >= 70 ? `f_${index}` : `${"vw"[index % 2]}_${index % 9}`;
-            pair.nowMs += 1;
-            const times = index % 4 === 0 ? { ttlMs: 60_000 * index } : {};
-            pair.same((store) => store.save({ name, value: index, ...times }));
+  async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(anyStep, { minLength: 20, maxLength: 60, size: "max" }),
+        async (steps) => {
+          const pair = new Pair();
+          try {
+            for (let index = 0; index < 120; index++) {
+              // Those that the steps are about are neither the newest nor the oldest.
+              const name =
+                index < 50 || index >= 70 ? `f_${index}` : `${"vw"[index % 2]}_${index % 9}`;
+              pair.nowMs += 1;
+              const times = index % 4 === 0 ? { ttlMs: 60_000 * index } : {};
+              await pair.same((store) => store.save({ name, value: index, ...times }));
+            }
+            pair.forget();
+            for (const step of steps) await step(pair);
+            await pair.same((store) => store.list());
+          } finally {
+            pair.close();
           }
-          pair.forget();
-          for (const step of steps) step(pair);
-          pair.same((store) => store.list());
-        } finally {
-          pair.close();
-        }
-      }),
+        },
+      ),
       { numRuns: 60 },
     );
   },

@@ -8,7 +8,6 @@ import { History, toUIMessage } from "../../src/turn/history/history.ts";
 import type { Json } from "../../src/value/json.ts";
 import { infoOf, type OldMessage, type OldVariable, storedText, Version1 } from "./version-1.ts";
 import {
-  atOnce,
   closeAll,
   dumpOf,
   emptySql,
@@ -128,7 +127,7 @@ function migrated() {
 }
 
 describe("a database of version 1, brought to version 2", { timeout: 60_000 }, () => {
-  it("has every variable: in order, values and all that is known of them", () => {
+  it("has every variable: in order, values and all that is known of them", async () => {
     const { store } = migrated();
     expect(store.list()).toEqual(alive.map(known));
     expect([store.count(), store.page({ limit: 5 }).variables]).toEqual([
@@ -139,11 +138,11 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
       const { name, value } = variable;
       expect(store.info(name)).toEqual(known(variable));
       // Compared as a whole: the difference of two texts of megabytes is slow to print.
-      expect([name, isSame(store.read(name), value)]).toEqual([name, true]);
+      expect([name, isSame(await store.read(name), value)]).toEqual([name, true]);
     }
   });
 
-  it("reads every range of bytes, also over the places where chunks met", () => {
+  it("reads every range of bytes, also over the places where chunks met", async () => {
     const { store } = migrated();
     for (const { name, value } of alive) {
       const bytes = Buffer.from(storedText(value));
@@ -154,7 +153,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
       for (const from of within) {
         for (const to of [from, from + 1, from + 5, from + 1_048_577, bytes.length]) {
           if (to > bytes.length) continue;
-          const read = atOnce(open?.read(from, to) ?? new Uint8Array());
+          const read = (await open?.read(from, to)) ?? new Uint8Array();
           expect([name, from, to, bytes.subarray(from, to).equals(read)]).toContain(true);
         }
       }
@@ -162,7 +161,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     }
   });
 
-  it("reads every slice of a text and of an array", () => {
+  it("reads every slice of a text and of an array", async () => {
     const { store } = migrated();
     const rows = values.rows as readonly Json[];
     const points = [...mixed];
@@ -174,15 +173,15 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     ] as const) {
       const path = [{ from, ...(to !== undefined && { to }) }];
       const text = { found: true, value: points.slice(from, to).join("") };
-      expect(isSame(atOnce(store.readPath("mixed", path)), text)).toBe(true);
+      expect(isSame(await store.readPath("mixed", path), text)).toBe(true);
       const list = { found: true, value: rows.slice(from, to) };
-      expect(atOnce(store.readPath("rows", path))).toEqual(list);
+      expect(await store.readPath("rows", path)).toEqual(list);
     }
-    const each = atOnce(store.readPath("rows", [{ each: true }, { key: "id" }]));
+    const each = await store.readPath("rows", [{ each: true }, { key: "id" }]);
     expect(each).toEqual({ found: true, value: rows.map((_, id) => id) });
-    const last = atOnce(store.readPath("rows", [{ index: -1 }, { key: "name" }]));
+    const last = await store.readPath("rows", [{ index: -1 }, { key: "name" }]);
     expect(last).toEqual({ found: true, value: "Zoë 😀 39999 €" });
-    const nobody = atOnce(store.readPath("rows", [{ index: 40_000 }]));
+    const nobody = await store.readPath("rows", [{ index: 40_000 }]);
     expect(nobody).toEqual({ found: false, nearest: [], length: 40_000 });
   });
 
@@ -199,23 +198,22 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     expect(store.nextDueMs()).toBe(START_MS + 7_200_000);
   });
 
-  it("goes on: names, numbers, versions and order", () => {
+  it("goes on: names, numbers, versions and order", async () => {
     const { sql, store } = migrated();
-    const save = (base: string, tool: string, inputDigest: string) =>
-      atOnce(store.save({ value: 1, tool, name: { base, numbered: false, inputDigest } }));
-    expect(save("result", "get_weather", "digest 1")).toMatchObject({
-      name: "result_3",
-      version: 8,
-    });
-    expect(save("result", "get_weather", "another")).toMatchObject({ name: "result", version: 1 });
-    expect(save("result", "get_weather", "a third")).toMatchObject({ name: "result_5" });
-    expect(save("load_x", "load", "digest x")).toMatchObject({ name: "load_x", version: 3 });
-    expect(atOnce(store.save({ value: 1 }))).toMatchObject({ name: "variable_10", version: 1 });
+    const save = async (base: string, tool: string, inputDigest: string) =>
+      store.save({ value: 1, tool, name: { base, numbered: false, inputDigest } });
+    const again = await save("result", "get_weather", "digest 1");
+    expect(again).toMatchObject({ name: "result_3", version: 8 });
+    const another = await save("result", "get_weather", "another");
+    expect(another).toMatchObject({ name: "result", version: 1 });
+    expect(await save("result", "get_weather", "a third")).toMatchObject({ name: "result_5" });
+    expect(await save("load_x", "load", "digest x")).toMatchObject({ name: "load_x", version: 3 });
+    expect(await store.save({ value: 1 })).toMatchObject({ name: "variable_10", version: 1 });
     const last = store.list({ last: 5 }).map(({ name }) => name);
     expect(last).toEqual(["result_3", "result", "result_5", "load_x", "variable_10"]);
     for (const name of Object.keys(values)) {
       const before = store.info(name);
-      const after = atOnce(store.save({ name, value: [name] }));
+      const after = await store.save({ name, value: [name] });
       expect(after).toMatchObject({ version: 2, createdAt: before?.createdAt });
     }
     store.reset(0);
@@ -252,7 +250,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     ).not.toContain("idle");
   });
 
-  it("takes what a small conversation has, without the tables that it never needed", () => {
+  it("takes what a small conversation has, without the tables that it never needed", async () => {
     const sql = emptySql();
     const old = new Version1(sql);
     const small = variables.find(({ name }) => name === "text");
@@ -261,15 +259,15 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     expect(tablesOf(sql)).toEqual(tablesOf(migratedSql()));
     const store = new SqlStore(sql, { now });
     expect(store.list()).toEqual([small].map((variable) => variable && known(variable)));
-    expect(atOnce(store.save({ name: "large", value: mixed })).location).toBe("chunks");
-    expect(isSame(new SqlStore(sql, { now }).read("large"), mixed)).toBe(true);
+    expect((await store.save({ name: "large", value: mixed })).location).toBe("chunks");
+    expect(isSame(await new SqlStore(sql, { now }).read("large"), mixed)).toBe(true);
   });
 
-  it("has the tables that a new one has, to the column", () => {
+  it("has the tables that a new one has, to the column", async () => {
     const { sql } = migrated();
     const fresh = migratedSql();
     const store = new SqlStore(fresh, { now });
-    store.save({ name: "a", value: mixed, ttlMs: 0 });
+    await store.save({ name: "a", value: mixed, ttlMs: 0 });
     store.evictDue(now(), 1);
     expect(Object.keys(tablesOf(sql))).toContain("tombstone");
     expect(tablesOf(sql)).toEqual(tablesOf(fresh));
@@ -298,7 +296,7 @@ describe("migrations", { timeout: 30_000 }, () => {
   const schemaOf = (sql: Sql) =>
     sql.all(`SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name`);
 
-  it("make an empty database ready for a store, and write down when that was", () => {
+  it("make an empty database ready for a store, and write down when that was", async () => {
     const sql = emptySql();
     expect(hasSchema(sql)).toBe(false);
     migrate(sql, START_MS);
@@ -309,15 +307,15 @@ describe("migrations", { timeout: 30_000 }, () => {
       { key: "created", value: String(START_MS) },
       { key: "schema", value: "4" },
     ]);
-    expect(atOnce(new SqlStore(sql, { now }).save({ value: 1 })).name).toBe("variable_1");
+    expect((await new SqlStore(sql, { now }).save({ value: 1 })).name).toBe("variable_1");
   });
 
-  it("change nothing the second time, and cost two reads", () => {
+  it("change nothing the second time, and cost two reads", async () => {
     for (const sql of [migratedSql(), migrated().sql]) {
-      new SqlStore(sql, { now }).save({ name: "large", value: mixed });
+      await new SqlStore(sql, { now }).save({ name: "large", value: mixed });
       const before = { schema: schemaOf(sql), rows: dumpOf(sql) };
-      expect(rowsWritten(sql, () => migrate(sql))).toBe(0);
-      expect(statementsOf(sql, () => migrate(sql))).toBe(2);
+      expect(await rowsWritten(sql, () => migrate(sql))).toBe(0);
+      expect(await statementsOf(sql, () => migrate(sql))).toBe(2);
       expect(isSame({ schema: schemaOf(sql), rows: dumpOf(sql) }, before)).toBe(true);
     }
   });

@@ -2,14 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { NodeSql } from "../support/node-sql.ts";
-import {
-  atOnce,
-  closeAll,
-  everything as everythingOf,
-  fails,
-  migratedSql,
-  one,
-} from "./watched-sql.ts";
+import { closeAll, everything as everythingOf, fails, migratedSql, one } from "./watched-sql.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);
 const now = () => START_MS;
@@ -21,16 +14,16 @@ const everything = (store: VariableStore) => everythingOf(store, ["gone", "due",
 afterEach(closeAll);
 
 /** A store with something of every kind: chunks, a number that was used, a tombstone, one that is due. */
-function filled(sql: NodeSql): SqlStore {
+async function filled(sql: NodeSql): Promise<SqlStore> {
   const store = new SqlStore(sql, { now });
-  store.save({ value: 1 });
+  await store.save({ value: 1 });
   store.delete("variable_1");
-  store.save({ name: "gone", value: 1, ttlMs: 0 });
+  await store.save({ name: "gone", value: 1, ttlMs: 0 });
   store.evictDue(START_MS, 1);
-  store.save({ name: "large", value: large("x"), tool: "t" });
-  store.save({ name: "kept", value: { a: [1] }, pinned: true });
-  store.save({ name: "w_4", value: 1 });
-  store.save({ name: "due", value: large("d"), ttlMs: 0 });
+  await store.save({ name: "large", value: large("x"), tool: "t" });
+  await store.save({ name: "kept", value: { a: [1] }, pinned: true });
+  await store.save({ name: "w_4", value: 1 });
+  await store.save({ name: "due", value: large("d"), ttlMs: 0 });
   return store;
 }
 
@@ -60,15 +53,15 @@ describe("a statement that fails", { timeout: 30_000 }, () => {
     "undoes $what as a whole, $state, and the store goes on",
     async ({ call, awake }) => {
       const expectedSql = migratedSql();
-      const expectedStore = filled(expectedSql);
+      const expectedStore = await filled(expectedSql);
       const before = await everything(expectedStore);
-      const result = call(expectedStore);
+      const result = await call(expectedStore);
       const after = await everything(expectedStore);
-      const nextName = atOnce(expectedStore.save({ value: 0 })).name;
+      const nextName = (await expectedStore.save({ value: 0 })).name;
       const chunks = one(expectedSql, chunkRows);
       for (let statements = 0; ; statements++) {
         const sql = migratedSql();
-        const writer = filled(sql);
+        const writer = await filled(sql);
         const store = awake ? writer : new SqlStore(sql, { now });
         sql.statementsLeft = statements;
         if (!(await fails(() => call(store)))) {
@@ -77,10 +70,10 @@ describe("a statement that fails", { timeout: 30_000 }, () => {
         }
         expect(await everything(store), `failed after ${statements} statements`).toEqual(before);
         expect(await everything(new SqlStore(sql, { now }))).toEqual(before);
-        expect(call(store)).toEqual(result);
+        expect(await call(store)).toEqual(result);
         expect(await everything(store)).toEqual(after);
         expect(await everything(new SqlStore(sql, { now }))).toEqual(after);
-        expect(atOnce(store.save({ value: 0 })).name).toBe(nextName);
+        expect((await store.save({ value: 0 })).name).toBe(nextName);
         expect(one(sql, chunkRows)).toBe(chunks);
       }
     },
@@ -92,12 +85,12 @@ describe("a first large save that fails", () => {
     for (let statements = 0; ; statements++) {
       const sql = migratedSql();
       const store = new SqlStore(sql, { now });
-      store.save({ name: "a", value: 1 });
+      await store.save({ name: "a", value: 1 });
       sql.statementsLeft = statements;
       if (!(await fails(() => store.save({ name: "a", value: large("x") })))) break;
       expect(one(sql, "(SELECT count(*) FROM sqlite_master WHERE name = 'chunk')")).toBe(0);
-      expect(atOnce(store.save({ name: "a", value: large("y") })).version).toBe(2);
-      expect(new SqlStore(sql, { now }).read("a") === large("y")).toBe(true);
+      expect((await store.save({ name: "a", value: large("y") })).version).toBe(2);
+      expect((await new SqlStore(sql, { now }).read("a")) === large("y")).toBe(true);
     }
   });
 });

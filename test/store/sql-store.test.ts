@@ -15,79 +15,79 @@ afterEach(closeAll);
 it("a store of tables that were just made reads nothing, and all that is there after a failure", async () => {
   const sql = migratedSql();
   const store = new SqlStore(sql, { now, isNew: true });
-  expect(statementsOf(sql, () => [store.list(), store.count(), store.runs()])).toBe(0);
-  store.save({ name: "a", value: 1 });
+  expect(await statementsOf(sql, () => [store.list(), store.count(), store.runs()])).toBe(0);
+  await store.save({ name: "a", value: 1 });
   sql.statementsLeft = 0;
   expect(await fails(() => store.save({ name: "b", value: 1 }))).toBe(true);
   expect(store.list().map(({ name }) => name)).toEqual(["a"]);
 });
 
 describe("what a call costs", () => {
-  it("a save of a small value writes one row, new or not, named or not", () => {
+  it("a save of a small value writes one row, new or not, named or not", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     const saveOf = (name: string) => rowsWritten(sql, () => store.save({ name, value: [1] }));
-    expect([saveOf("a"), saveOf("a"), saveOf("b_7")]).toEqual([1, 1, 1]);
-    expect(rowsWritten(sql, () => store.save({ value: 1, ttlMs: 5 }))).toBe(1);
+    expect([await saveOf("a"), await saveOf("a"), await saveOf("b_7")]).toEqual([1, 1, 1]);
+    expect(await rowsWritten(sql, () => store.save({ value: 1, ttlMs: 5 }))).toBe(1);
     expect(one(sql, "(SELECT count(*) FROM variable)")).toBe(3);
     expect(one(sql, "(SELECT count(*) FROM sqlite_master WHERE name = 'chunk')")).toBe(0);
   });
 
-  it("a save of a value of 64 KiB writes one row, and a row more for each chunk above", () => {
+  it("a save of a value of 64 KiB writes one row, and a row more for each chunk above", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     const saveOf = (value: string) => rowsWritten(sql, () => store.save({ name: "a", value }));
-    expect(saveOf("x".repeat(limits.maxRowBytes))).toBe(1);
-    expect(saveOf("x".repeat(limits.maxRowBytes + 1))).toBe(2);
+    expect(await saveOf("x".repeat(limits.maxRowBytes))).toBe(1);
+    expect(await saveOf("x".repeat(limits.maxRowBytes + 1))).toBe(2);
     expect(one(sql, chunkRows)).toBe(1);
   });
 
-  it("a save to a store that is awake runs one statement, two for a name that is taken", () => {
+  it("a save to a store that is awake runs one statement, two for a name that is taken", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
-    store.save({ value: 1 });
+    await store.save({ value: 1 });
     const saveOf = (write: Write) => statementsOf(sql, () => store.save(write));
-    expect([saveOf({ name: "a", value: 1 }), saveOf({ value: 1 })]).toEqual([1, 1]);
-    expect(saveOf({ name: "a", value: 1 })).toBe(2);
+    expect([await saveOf({ name: "a", value: 1 }), await saveOf({ value: 1 })]).toEqual([1, 1]);
+    expect(await saveOf({ name: "a", value: 1 })).toBe(2);
     const name = { base: "w", numbered: false, inputDigest: "a" };
-    expect(saveOf({ name, value: 1, tool: "t" })).toBe(1);
-    expect(saveOf({ name, value: 1, tool: "t" })).toBe(2);
+    expect(await saveOf({ name, value: 1, tool: "t" })).toBe(1);
+    expect(await saveOf({ name, value: 1, tool: "t" })).toBe(2);
   });
 
-  it("reads a value once, a large one too, and what was just saved not at all", () => {
+  it("reads a value once, a large one too, and what was just saved not at all", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
-    store.save({ name: "a", value: { text: large("x") } });
-    expect(statementsOf(sql, () => store.read("a"))).toBe(0);
+    await store.save({ name: "a", value: { text: large("x") } });
+    expect(await statementsOf(sql, () => store.read("a"))).toBe(0);
     const woken = new SqlStore(sql, { now });
     // Which variables there are, where this one lies, and its chunks.
-    expect(statementsOf(sql, () => woken.read("a"))).toBe(3);
-    expect(statementsOf(sql, () => woken.read("a"))).toBe(0);
-    expect(woken.read("a")).toBe(woken.read("a"));
+    expect(await statementsOf(sql, () => woken.read("a"))).toBe(3);
+    expect(await statementsOf(sql, () => woken.read("a"))).toBe(0);
+    expect(await woken.read("a")).toBe(await woken.read("a"));
   });
 
-  it("reads of a large text or array the chunks that a slice lies in", () => {
+  it("reads of a large text or array the chunks that a slice lies in", async () => {
     const sql = migratedSql();
     const writer = new SqlStore(sql, { now });
-    writer.save({ name: "text", value: "x".repeat(5_000_000) });
+    await writer.save({ name: "text", value: "x".repeat(5_000_000) });
     const row = { text: "x".repeat(990) };
-    writer.save({ name: "rows", value: Array.from({ length: 5_000 }, () => row) });
+    await writer.save({ name: "rows", value: Array.from({ length: 5_000 }, () => row) });
     const store = new SqlStore(sql, { now });
     const wanted = { text: "x".repeat(10), rows: Array.from({ length: 10 }, () => row) };
     for (const [name, value] of Object.entries(wanted)) {
       store.glance(name);
       sql.unitsRead = 0;
       const path = [{ from: 2_500, to: 2_510 }];
-      expect(store.readPath(name, path)).toEqual({ found: true, value });
+      expect(await store.readPath(name, path)).toEqual({ found: true, value });
       expect(sql.unitsRead).toBeLessThan(2 * limits.maxChunkBytes + 1_000);
     }
   });
 
-  it("a glance, a count or the bytes of all cost nothing once the store is awake", () => {
+  it("a glance, a count or the bytes of all cost nothing once the store is awake", async () => {
     const sql = migratedSql();
-    new SqlStore(sql, { now }).save({ name: "a", value: 1 });
+    await new SqlStore(sql, { now }).save({ name: "a", value: 1 });
     const store = new SqlStore(sql, { now });
-    expect(statementsOf(sql, () => store.count())).toBe(1);
+    expect(await statementsOf(sql, () => store.count())).toBe(1);
     const looks = [
       () => store.glance("a"),
       () => store.glance("b"),
@@ -96,60 +96,60 @@ describe("what a call costs", () => {
       () => store.nextDueMs(),
       () => store.runs(),
     ];
-    for (const look of looks) expect(statementsOf(sql, look)).toBe(0);
+    for (const look of looks) expect(await statementsOf(sql, look)).toBe(0);
   });
 
-  it("access times are written back together, and not more often than a 24th of the idle time", () => {
+  it("access times are written back together, and not more often than a 24th of the idle time", async () => {
     const sql = migratedSql();
     let nowMs = START_MS;
     let told = 0;
     const onAccess = () => told++;
     const store = new SqlStore(sql, { now: () => nowMs, idleMs: 24_000, onAccess });
-    for (const name of ["a", "b"]) store.save({ name, value: 1 });
-    const reads = () => ["a", "a", "b"].forEach((name) => store.read(name));
+    for (const name of ["a", "b"]) await store.save({ name, value: 1 });
+    const reads = () => Promise.all(["a", "a", "b"].map((name) => store.read(name)));
     nowMs += 999;
-    expect([rowsWritten(sql, reads), told]).toEqual([0, 0]);
-    expect(rowsWritten(sql, () => store.flushAccess())).toBe(0);
+    expect([await rowsWritten(sql, reads), told]).toEqual([0, 0]);
+    expect(await rowsWritten(sql, () => store.flushAccess())).toBe(0);
     nowMs += 1;
-    expect([rowsWritten(sql, reads), told]).toEqual([0, 2]);
-    expect(rowsWritten(sql, () => store.flushAccess())).toBe(2);
-    expect(rowsWritten(sql, () => store.flushAccess())).toBe(0);
+    expect([await rowsWritten(sql, reads), told]).toEqual([0, 2]);
+    expect(await rowsWritten(sql, () => store.flushAccess())).toBe(2);
+    expect(await rowsWritten(sql, () => store.flushAccess())).toBe(0);
     const woken = new SqlStore(sql, { now: () => nowMs, idleMs: 24_000 });
     expect(woken.nextDueMs()).toBe(START_MS + 25_000);
   });
 
-  it("keeps no more values in memory than fit, the least recently read go first", () => {
+  it("keeps no more values in memory than fit, the least recently read go first", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     const names = ["a", "b", "c", "d", "e", "f", "g"];
-    for (const name of names) store.save({ name, value: name.repeat(2_500_000) });
-    const isKept = (name: string) => statementsOf(sql, () => store.read(name)) === 0;
+    for (const name of names) await store.save({ name, value: name.repeat(2_500_000) });
+    const isKept = async (name: string) => (await statementsOf(sql, () => store.read(name))) === 0;
     // Six of 2.5 MB fit into 16 MiB.
-    expect(isKept("b")).toBe(true);
-    expect(isKept("a")).toBe(false);
-    expect([isKept("b"), isKept("c")]).toEqual([true, false]);
+    expect(await isKept("b")).toBe(true);
+    expect(await isKept("a")).toBe(false);
+    expect([await isKept("b"), await isKept("c")]).toEqual([true, false]);
   });
 
-  it("counts a value that was replaced once against what fits in memory", () => {
+  it("counts a value that was replaced once against what fits in memory", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
-    store.save({ name: "small", value: [1] });
+    await store.save({ name: "small", value: [1] });
     for (let times = 0; times < 10; times++)
-      store.save({ name: "a", value: "x".repeat(2_500_000) });
-    expect(statementsOf(sql, () => store.read("small"))).toBe(0);
+      await store.save({ name: "a", value: "x".repeat(2_500_000) });
+    expect(await statementsOf(sql, () => store.read("small"))).toBe(0);
   });
 
-  it("wakes without a statement, however much is stored", () => {
+  it("wakes without a statement, however much is stored", async () => {
     const sql = migratedSql();
-    new SqlStore(sql, { now }).save({ name: "a", value: large("x") });
-    expect(statementsOf(sql, () => new SqlStore(sql, { now }))).toBe(0);
+    await new SqlStore(sql, { now }).save({ name: "a", value: large("x") });
+    expect(await statementsOf(sql, () => new SqlStore(sql, { now }))).toBe(0);
   });
 
-  it("reads no value to tell about variables", () => {
+  it("reads no value to tell about variables", async () => {
     const sql = migratedSql();
     const writer = new SqlStore(sql, { now });
-    for (const name of ["a", "b", "c"]) writer.save({ name, value: large(name), ttlMs: 5 });
-    writer.save({ name: "small", value: "x".repeat(limits.maxRowBytes) });
+    for (const name of ["a", "b", "c"]) await writer.save({ name, value: large(name), ttlMs: 5 });
+    await writer.save({ name: "small", value: "x".repeat(limits.maxRowBytes) });
     sql.unitsRead = 0;
     sql.seen.length = 0;
     const store = new SqlStore(sql, { now });
@@ -165,15 +165,15 @@ describe("what a call costs", () => {
 });
 
 describe("chunks", () => {
-  it("are at most a mebibyte each, whatever the characters", () => {
+  it("are at most a mebibyte each, whatever the characters", async () => {
     for (const character of ["x", "é", "€", "😀"]) {
       const sql = migratedSql();
       const value = character.repeat(900_000);
-      new SqlStore(sql, { now }).save({ name: "a", value });
+      await new SqlStore(sql, { now }).save({ name: "a", value });
       const longest = one(sql, "(SELECT max(length(bytes)) FROM chunk)");
       expect(longest).toBeLessThanOrEqual(limits.maxChunkBytes);
       expect(longest).toBeGreaterThan(limits.maxRowBytes);
-      expect(new SqlStore(sql, { now }).read("a") === value).toBe(true);
+      expect((await new SqlStore(sql, { now }).read("a")) === value).toBe(true);
     }
   });
 
@@ -182,26 +182,29 @@ describe("chunks", () => {
     ["deleted", (store) => store.delete("a")],
     ["reset", (store) => store.reset(0)],
     ["evicted", (store) => store.evictDue(START_MS + 5, 1)],
-  ])("go when the variable is %s", (_, remove) => {
+  ])("go when the variable is %s", async (_, remove) => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
-    store.save({ name: "a", value: large("x"), ttlMs: 5 });
-    store.save({ name: "a", value: large("y"), ttlMs: 5 });
+    await store.save({ name: "a", value: large("x"), ttlMs: 5 });
+    await store.save({ name: "a", value: large("y"), ttlMs: 5 });
     const chunks = one(sql, chunkRows);
     expect(chunks).toBeGreaterThan(0);
-    store.save({ name: "b", value: large("z"), pinned: true });
-    remove(new SqlStore(sql, { now }));
+    await store.save({ name: "b", value: large("z"), pinned: true });
+    await remove(new SqlStore(sql, { now }));
     expect(one(sql, chunkRows)).toBe(chunks);
-    expect(new SqlStore(sql, { now }).read("b") === large("z")).toBe(true);
+    expect((await new SqlStore(sql, { now }).read("b")) === large("z")).toBe(true);
   });
 
-  it("of a new variable are not those of one that was deleted before the store woke", () => {
+  it("of a new variable are not those of one that was deleted before the store woke", async () => {
     const sql = migratedSql();
-    new SqlStore(sql, { now }).save({ name: "a", value: large("a") });
-    new SqlStore(sql, { now }).save({ name: "b", value: large("b") });
+    await new SqlStore(sql, { now }).save({ name: "a", value: large("a") });
+    await new SqlStore(sql, { now }).save({ name: "b", value: large("b") });
     new SqlStore(sql, { now }).delete("b");
-    new SqlStore(sql, { now }).save({ name: "c", value: large("c") });
+    await new SqlStore(sql, { now }).save({ name: "c", value: large("c") });
     const store = new SqlStore(sql, { now });
-    expect([store.read("a") === large("a"), store.read("c") === large("c")]).toEqual([true, true]);
+    expect([
+      (await store.read("a")) === large("a"),
+      (await store.read("c")) === large("c"),
+    ]).toEqual([true, true]);
   });
 });

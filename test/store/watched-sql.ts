@@ -8,7 +8,6 @@ import {
   type SqlValue,
 } from "../../src/store/rows/sql.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import type { Awaitable } from "../../src/store/when-ready.ts";
 import { NodeSql } from "../support/node-sql.ts";
 
 /** Fails before the statement after the next `statementsLeft`, once; counts what it hands out. */
@@ -72,15 +71,15 @@ export function one(sql: NodeSql, expression: string): number {
 }
 
 /** Rows that were inserted, updated or deleted by `work`. */
-export function rowsWritten(sql: NodeSql, work: () => void): number {
+export async function rowsWritten(sql: NodeSql, work: () => unknown): Promise<number> {
   const before = one(sql, "total_changes()");
-  work();
+  await work();
   return one(sql, "total_changes()") - before;
 }
 
-export function statementsOf(sql: NodeSql, work: () => void): number {
+export async function statementsOf(sql: NodeSql, work: () => unknown): Promise<number> {
   const before = sql.statements;
-  work();
+  await work();
   return sql.statements - before;
 }
 
@@ -109,12 +108,6 @@ export function dumpOf(sql: Sql) {
     name,
     JSON.stringify(sql.all(`SELECT * FROM ${name}`), shown),
   ]);
-}
-
-/** Without a bucket nothing is waited for. */
-export function atOnce<Result>(result: Awaitable<Result>): Result {
-  if (result instanceof Promise) throw new Error("It has to be waited for.");
-  return result;
 }
 
 /** True if the disk was full. */

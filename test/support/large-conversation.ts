@@ -102,9 +102,9 @@ export function* fillingSteps(
 
 export const DUE_VARIABLES = 1_000;
 
-function saveSmall(store: VariableStore, count: number): void {
+async function saveSmall(store: VariableStore, count: number): Promise<void> {
   for (let id = 0; id < count; id++) {
-    void store.save({
+    await store.save({
       name: `small_${id}`,
       value: { id, rows: array(2 * KIB - 30) },
       tool: "look_up",

@@ -57,10 +57,10 @@ export async function outputOf(...args: Parameters<typeof callTool>) {
 }
 
 /** A conversation in which a run has variables of its own. */
-export function conversation(): MemoryStore {
+export async function conversation(): Promise<MemoryStore> {
   const store = new MemoryStore();
-  store.save({ name: "state", value: { x: "the conversation's" } });
-  store.save({ name: "rows", value: [{ id: 7 }] });
-  store.save({ name: "state_r1", value: { x: "the run's" }, run: "r1" });
+  await store.save({ name: "state", value: { x: "the conversation's" } });
+  await store.save({ name: "rows", value: [{ id: 7 }] });
+  await store.save({ name: "state_r1", value: { x: "the run's" }, run: "r1" });
   return store;
 }

@@ -60,10 +60,12 @@ export class Workflows {
   };
 
   /** What the run has of its own, by the names that the workflow knows. */
-  readonly ownOf = ({ id }: RunRecord): Record<string, Json> => {
+  readonly ownOf = async ({ id }: RunRecord): Promise<Record<string, Json>> => {
     const own = this.store.list().filter(({ name }) => name.endsWith(`_${id}`));
-    return Object.fromEntries(
-      own.map(({ name }) => [name.slice(0, -id.length - 1), this.store.read(name) as Json]),
-    );
+    const values: Record<string, Json> = {};
+    for (const { name } of own) {
+      values[name.slice(0, -id.length - 1)] = (await this.store.read(name)) as Json;
+    }
+    return values;
   };
 }

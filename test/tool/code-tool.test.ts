@@ -282,7 +282,7 @@ describe("where a guarded value went in", () => {
       call,
     );
     expect(outcome).toMatchObject({ output: { vars: [{ $var: "kept", visibility: "sealed" }] } });
-    expect(store.read("kept")).toEqual({ error: "tool_timeout", message: "late" });
+    expect(await store.read("kept")).toEqual({ error: "tool_timeout", message: "late" });
     expect(await lookupInStore(store)({ name: "kept", path: [] })).toMatchObject({
       reason: "path",
     });

@@ -234,7 +234,7 @@ describe("a call of filter_variable", () => {
     const ready = await prepared(store, input, saveTargetIn("$other"));
     const done = ready.kind === "ready" ? await ready.run() : ready;
     if (done.kind === "done") await done.save();
-    expect(store.read("other")).toEqual([2, 3]);
+    expect(await store.read("other")).toEqual([2, 3]);
     expect(store.info("other")).toMatchObject({ trusted: false, input });
   });
 

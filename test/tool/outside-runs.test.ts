@@ -27,19 +27,23 @@ describe("what a run has of its own, to a model outside of it", () => {
     ["filter_variable", { name: "state_r1", where: { x: "run" }, saveAs: "found" }],
     ["delete_variable", { name: "state_r1" }],
   ])("is unknown to %s", async (name, input) => {
-    const store = conversation();
+    const store = await conversation();
     const { ran } = await callTool(name, input, { store, ...outside });
     expect(failureOf(ran)?.code).toBe("variable_unknown");
-    expect(store.read("state_r1")).toEqual({ x: "the run's" });
+    expect(await store.read("state_r1")).toEqual({ x: "the run's" });
   });
 
   it("is in no list", async () => {
-    const listed = await outputOf("list_variables", {}, { store: conversation(), ...outside });
+    const listed = await outputOf(
+      "list_variables",
+      {},
+      { store: await conversation(), ...outside },
+    );
     expect(listed).toMatchObject({ variables: [{ name: "state" }, { name: "rows" }] });
   });
 
   it("is no place to save to", async () => {
-    const store = conversation();
+    const store = await conversation();
     for (const name of ["state_r1", "state_r1.x"]) {
       const input = { name, value: "mallory" };
       await expect(callTool("set_variable", input, { store, ...outside })).rejects.toMatchObject({
@@ -56,11 +60,11 @@ describe("what a run has of its own, to a model outside of it", () => {
     await expect(callTool(code, { code: "…" }, { store, ...outside })).rejects.toMatchObject({
       code: "bad_name",
     });
-    expect(store.read("state_r1")).toEqual({ x: "the run's" });
+    expect(await store.read("state_r1")).toEqual({ x: "the run's" });
   });
 
   it("is text where it is referred to, in whatever run", async () => {
-    const store = conversation();
+    const store = await conversation();
     const tools = await wrapTools({ echo }, { store });
     const other: RunScope = { run: "r2", nameOf: (name) => name };
     for (const scope of [{}, { scope: other }]) {
@@ -71,7 +75,7 @@ describe("what a run has of its own, to a model outside of it", () => {
   });
 
   it("is not given to code", async () => {
-    const store = conversation();
+    const store = await conversation();
     const code = codeTool({ sandbox: scriptedSandbox(() => ({})), tools: () => new Map() });
     const input = { code: "…", variables: ["state_r1"] };
     const { ran } = await callTool(code, input, { store, ...outside });
@@ -84,7 +88,7 @@ describe("a result without a name, of a run that owns it", () => {
   const calling: CallOptions = { ...call, scope: owning };
 
   it("is the run's, and goes by its name in it", async () => {
-    const store = conversation();
+    const store = await conversation();
     const tools = await wrapTools({ echo }, { store });
     const ran = await run(required(tools.get("echo")), { value: [1, 2] }, calling);
     const saved = ran.kind === "done" ? await ran.save() : undefined;

@@ -15,7 +15,7 @@ describe("a name in a run", () => {
   it.each(["state", "$state", "${state}", "†state", "variable:state"])(
     "is the run's own, written %s",
     async (name) => {
-      const store = conversation();
+      const store = await conversation();
       const read = { reference: "$state.x", type: "string", count: 9, value: "the run's" };
       expect(await outputOf("read_variable", { name, path: ".x" }, { store })).toEqual(read);
       const outside = await outputOf("read_variable", { name }, { store, inRun: false });
@@ -24,13 +24,13 @@ describe("a name in a run", () => {
   );
 
   it("is the conversation's, if the run has none of its own", async () => {
-    const store = conversation();
+    const store = await conversation();
     const output = await outputOf("read_variable", { name: "$rows[0].id" }, { store });
     expect(output).toMatchObject({ reference: "$rows[0].id", value: 7 });
   });
 
   it("is the run's in references, written in what syntax ever", async () => {
-    const store = conversation();
+    const store = await conversation();
     for (const [value, syntax] of [
       ["$state.x", "dollar"],
       ["†state.x", "dagger"],
@@ -48,42 +48,42 @@ describe("a name in a run", () => {
   it("is what an approval is about: of another version it is another call", async () => {
     let nowMs = 0;
     const store = new MemoryStore({ now: () => ++nowMs });
-    store.save({ name: "state_r1", value: 1, run: "r1" });
+    await store.save({ name: "state_r1", value: 1, run: "r1" });
     const tool = await wrapRuntimeTool(give, { store });
     const pin = async () => {
       const ready = await tool.prepare({ value: "$state" }, { ...call, scope });
       return ready.kind === "ready" ? ready.pin : undefined;
     };
     const before = await pin();
-    store.save({ name: "state", value: "another" });
+    await store.save({ name: "state", value: "another" });
     expect(await pin()).toBe(before);
-    store.save({ name: "state_r1", value: "another", run: "r1" });
+    await store.save({ name: "state_r1", value: "another", run: "r1" });
     expect(await pin()).not.toBe(before);
   });
 
   it("is unknown to the run, as long as it has not written it", async () => {
     const store = new MemoryStore();
-    store.save({ name: "state", value: 1 });
+    await store.save({ name: "state", value: 1 });
     const { ran } = await callTool("read_variable", { name: "state" }, { store });
     expect(failureOf(ran)?.code).toBe("variable_unknown");
     expect(await outputOf(give, { value: "$state" }, { store })).toBe("$state");
   });
 
   it("ends with the run, whatever tool writes it", async () => {
-    const store = conversation();
+    const store = await conversation();
     await outputOf("set_variable", { name: "mine.a", value: ["$rows[0].id"] }, { store });
     await outputOf("set_variable", { name: "kept", value: 1 }, { store });
-    expect(store.read("mine_r1")).toEqual({ a: [7] });
+    expect(await store.read("mine_r1")).toEqual({ a: [7] });
     expect(store.info("mine_r1")?.scope).toBe("run");
     const filtered = { name: "mine", path: ".a", where: { $: { gt: 6 } }, saveAs: "state" };
     await outputOf("filter_variable", filtered, { store });
     store.endRun("r1");
     expect(store.list().map(({ name }) => name)).toEqual(["state", "rows", "kept"]);
-    expect(store.read("state")).toEqual({ x: "the conversation's" });
+    expect(await store.read("state")).toEqual({ x: "the conversation's" });
   });
 
   it("is listed, searched and deleted as the plan has it", async () => {
-    const store = conversation();
+    const store = await conversation();
     const listed = await outputOf("list_variables", {}, { store });
     expect(listed).toMatchObject({ variables: [{ name: "rows" }, { name: "state" }] });
     const hits = await outputOf("search_variable", { name: "state", query: "run" }, { store });
@@ -96,7 +96,7 @@ describe("a name in a run", () => {
   });
 
   it("is what code calls it, and its calls of tools write where they would otherwise", async () => {
-    const store = conversation();
+    const store = await conversation();
     const sandbox = scriptedSandbox(async ({ values, call: callBack }) => {
       const answer = await callBack("act", '{"text":"in code"}');
       return {
@@ -110,16 +110,16 @@ describe("a name in a run", () => {
     const input = { code: "…", variables: ["$state"] };
     await outputOf(code, input, { store, saveTo: "$report" });
     expect(sandbox.jobs[0]?.values).toEqual([["state", '{"x":"the run\'s"}']]);
-    expect(store.read("mine_r1")).toEqual({ x: "the run's" });
+    expect(await store.read("mine_r1")).toEqual({ x: "the run's" });
     expect(store.info("mine_r1")?.scope).toBe("run");
-    expect(store.read("act_in_code")).toBe("in code");
-    expect(store.read("report")).toBe("in code");
+    expect(await store.read("act_in_code")).toBe("in code");
+    expect(await store.read("report")).toBe("in code");
     expect(store.glance("run_code_1")).toBeUndefined();
   });
 
   it("is where code may give its result, or nothing; code that fails has no result", async () => {
-    const store = conversation();
-    store.save({ name: "mail", value: "x", trusted: false });
+    const store = await conversation();
+    await store.save({ name: "mail", value: "x", trusted: false });
     const code = (script: Parameters<typeof scriptedSandbox>[0]) =>
       codeTool({ sandbox: scriptedSandbox(script), tools: () => new Map() });
     const input = { code: "…", variables: ["mail"] };
@@ -128,7 +128,7 @@ describe("a name in a run", () => {
       input,
       { store, saveTo: "$a" },
     );
-    expect([none.saved?.places, store.read("a")]).toEqual([["$a"], null]);
+    expect([none.saved?.places, await store.read("a")]).toEqual([["$a"], null]);
     expect(store.info("a")?.trusted).toBe(false);
     const nothing = await callTool(
       code(() => ({})),
@@ -142,14 +142,14 @@ describe("a name in a run", () => {
   });
 
   it("is held for as long as the run needs it", async () => {
-    const store = conversation();
+    const store = await conversation();
     await outputOf(give, { value: "$state.x and $rows" }, { store, owner: "r1" });
     expect(store.holds.names("r1")).toEqual(["state_r1", "rows"]);
   });
 
   it("is what the policy is asked about", async () => {
-    const store = conversation();
-    store.save({ name: "state_r1", value: 1, trusted: false, sources: ["caller"] });
+    const store = await conversation();
+    await store.save({ name: "state_r1", value: 1, trusted: false, sources: ["caller"] });
     const asked: PolicyCall[] = [];
     const policy = (call: PolicyCall) => {
       asked.push(call);

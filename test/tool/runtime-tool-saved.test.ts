@@ -11,9 +11,9 @@ import { call, failureOf, run } from "../support/wrapped.ts";
 
 describe("what a tool of the runtime gives", () => {
   it("is saved in the place that the call says", async () => {
-    const store = conversation();
+    const store = await conversation();
     const { saved } = await callTool(give, { value: "$rows" }, { store, saveTo: "$report.rows" });
-    expect(store.read("report")).toEqual({ rows: [{ id: 7 }] });
+    expect(await store.read("report")).toEqual({ rows: [{ id: 7 }] });
     expect(saved).toMatchObject({
       places: ["$report.rows"],
       info: { name: "report", tool: "give", toolCallId: "call_1", scope: "conversation" },
@@ -26,32 +26,39 @@ describe("what a tool of the runtime gives", () => {
   it("is saved in all of several places, or in the first of several to choose from", async () => {
     const store = new MemoryStore();
     const both = await callTool(give, { value: 1 }, { store, saveTo: "$a && $b.c" });
-    expect([both.saved?.places, store.read("a"), store.read("b")]).toEqual([
+    expect([both.saved?.places, await store.read("a"), await store.read("b")]).toEqual([
       ["$a", "$b.c"],
       1,
       { c: 1 },
     ]);
     const one = await callTool(give, { value: 2 }, { store, saveTo: "$d || $e" });
-    expect([one.saved?.places, store.read("d"), store.glance("e")]).toEqual([["$d"], 2, undefined]);
+    expect([one.saved?.places, await store.read("d"), store.glance("e")]).toEqual([
+      ["$d"],
+      2,
+      undefined,
+    ]);
   });
 
   it("is saved nowhere, if one of the places does not fit", async () => {
     const store = new MemoryStore();
-    store.save({ name: "text", value: "a text" });
+    await store.save({ name: "text", value: "a text" });
     const saving = callTool(give, { value: 1 }, { store, saveTo: "$a && $text.b" });
     await expect(saving).rejects.toMatchObject({ code: "bad_value" });
     expect(store.glance("a")).toBeUndefined();
   });
 
   it("ends with the run where the place does", async () => {
-    const store = conversation();
+    const store = await conversation();
     const [place] = saveTargetIn("$mine").places;
     if (place === undefined) throw new Error("There is a place.");
     const saveTo = { operator: "all", places: [{ ...place, name: "mine_r1", run: "r1" }] } as const;
     const wrapped = await wrapRuntimeTool(give, { store });
     const ran = await run(wrapped, { value: "$state.x" }, { ...call, scope, saveTo });
     if (ran.kind === "done") await ran.save();
-    expect([store.read("mine_r1"), store.info("mine_r1")?.scope]).toEqual(["the run's", "run"]);
+    expect([await store.read("mine_r1"), store.info("mine_r1")?.scope]).toEqual([
+      "the run's",
+      "run",
+    ]);
   });
 
   it.each([
@@ -60,7 +67,7 @@ describe("what a tool of the runtime gives", () => {
     ["model", true],
   ] as const)("inherits what it is made of: %s, trusted %s", async (visibility, trusted) => {
     const store = new MemoryStore();
-    store.save({ name: "source", value: "v", visibility, trusted, sources: ["mail"] });
+    await store.save({ name: "source", value: "v", visibility, trusted, sources: ["mail"] });
     await callTool(give, { value: "$source" }, { store, saveTo: "$copy" });
     const labels = {
       visibility: visibility as Visibility,
@@ -76,13 +83,13 @@ describe("what a tool of the runtime gives", () => {
       [false, true],
     ]) {
       const store = new MemoryStore();
-      store.save({ name: "source", value: "first", trusted: before === true });
+      await store.save({ name: "source", value: "first", trusted: before === true });
       const slow = runtimeTool({
         ...give,
         name: "slow",
         inputSchema: z.object({ name: z.string() }),
         execute: async () => {
-          store.save({ name: "source", value: "second", trusted: after === true });
+          await store.save({ name: "source", value: "second", trusted: after === true });
           return { output: 1 };
         },
       });
@@ -93,7 +100,7 @@ describe("what a tool of the runtime gives", () => {
 
   it("is not trusted, if the tool says so or has read what is not; nor if it was while it ran", async () => {
     const store = new MemoryStore();
-    store.save({ name: "mail", value: "x", trusted: false });
+    await store.save({ name: "mail", value: "x", trusted: false });
     const says = runtimeTool({ ...give, execute: () => ({ output: 1, untrusted: true }) });
     await callTool(says, { value: 1 }, { store, saveTo: "$says" });
     const reads = runtimeTool({
@@ -104,18 +111,18 @@ describe("what a tool of the runtime gives", () => {
       },
     });
     await callTool(reads, { value: 1 }, { store, saveTo: "$reads" });
-    store.save({ name: "a", value: 1 });
+    await store.save({ name: "a", value: 1 });
     const meanwhile = runtimeTool({
       ...give,
-      execute: () => {
-        store.save({ name: "a", value: 3, trusted: true, sources: ["caller"] });
+      execute: async () => {
+        await store.save({ name: "a", value: 3, trusted: true, sources: ["caller"] });
         return { output: 1 };
       },
     });
     const ready = await (
       await wrapRuntimeTool(meanwhile, { store })
     ).prepare({ value: "$a" }, { ...call, saveTo: saveTargetIn("$meanwhile") });
-    store.save({ name: "a", value: 2, trusted: false });
+    await store.save({ name: "a", value: 2, trusted: false });
     const ran = ready.kind === "ready" ? await ready.run() : ready;
     if (ran.kind === "done") await ran.save();
     const trusted = ["says", "reads", "meanwhile"].map((name) => store.info(name)?.trusted);
@@ -124,7 +131,7 @@ describe("what a tool of the runtime gives", () => {
 
   it("is shown as any result is, and taints whoever it is shown to", async () => {
     const store = new MemoryStore();
-    store.save({ name: "mail", value: "Do as I say.", trusted: false });
+    await store.save({ name: "mail", value: "Do as I say.", trusted: false });
     const taint = new Taint();
     const read = { name: "mail" };
     const output = await outputOf("read_variable", read, { store, taint, saveTo: "$copy" });
@@ -142,8 +149,8 @@ describe("what a tool of the runtime gives", () => {
 
   it("does not replace a secret, and an error tells nothing of a sealed value", async () => {
     const store = new MemoryStore();
-    store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
-    store.save({ name: "seal", value: "s3al3d", visibility: "sealed" });
+    await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
+    await store.save({ name: "seal", value: "s3al3d", visibility: "sealed" });
     const { ran } = await callTool(give, { value: 1 }, { store, saveTo: "$key" });
     expect(failureOf(ran)?.code).toBe("variable_secret");
     const { ran: inside } = await callTool(give, { value: 1 }, { store, saveTo: "$seal.a" });

@@ -11,17 +11,17 @@ const scope: RunScope = {
 };
 
 /** A conversation in which a run has variables of its own. */
-function conversation(): MemoryStore {
+async function conversation(): Promise<MemoryStore> {
   const store = new MemoryStore();
-  store.save({ name: "state", value: { x: "the conversation's" } });
-  store.save({ name: "rows", value: [{ id: 7 }] });
-  store.save({ name: "state_r1", value: { x: "the run's" }, run: "r1" });
+  await store.save({ name: "state", value: { x: "the conversation's" } });
+  await store.save({ name: "rows", value: [{ id: 7 }] });
+  await store.save({ name: "state_r1", value: { x: "the run's" }, run: "r1" });
   return store;
 }
 
 describe("the variables as a run has them", () => {
   it("leave out what the run cannot name, and offer nothing of the store as a whole", async () => {
-    const store = conversation();
+    const store = await conversation();
     const own = new ScopedStore(store, scope);
     expect(own.couldBegin("ro")).toBe(true);
     const wholes = ["endRun", "holds", "observe", "ofRun", "page", "reset", "runs", "transfer"];
@@ -33,7 +33,7 @@ describe("the variables as a run has them", () => {
   });
 
   it("are read and changed under the written name", async () => {
-    const store = conversation();
+    const store = await conversation();
     const own = new ScopedStore(store, scope);
     expect(await own.save({ name: "mine", value: 1 })).toMatchObject({
       name: "mine",
@@ -45,9 +45,11 @@ describe("the variables as a run has them", () => {
     ]);
     const prepared = await own.prepare({ name: "mine", value: 4 });
     prepared.commit();
-    expect([store.read("mine_r1"), own.read("mine"), own.glance("mine")?.version]).toEqual([
-      4, 4, 3,
-    ]);
+    expect([
+      await store.read("mine_r1"),
+      await own.read("mine"),
+      own.glance("mine")?.version,
+    ]).toEqual([4, 4, 3]);
     const open = own.open("mine");
     expect(new TextDecoder().decode(await open?.read(0, 1))).toBe("4");
     open?.close();
@@ -81,9 +83,9 @@ describe("the variables as a run has them", () => {
     expect(store.list()).toMatchObject([{ name: "mine_r1" }]);
   });
 
-  it("may end as a run's own do, and be the conversation's", () => {
+  it("may end as a run's own do, and be the conversation's", async () => {
     const store = new MemoryStore();
-    store.save({ name: "rows_r1", value: 1 });
+    await store.save({ name: "rows_r1", value: 1 });
     expect(new ScopedStore(store, scope).list()).toMatchObject([{ name: "rows_r1" }]);
   });
 });
@@ -100,7 +102,7 @@ describe("the variables as a run has them that owns its results", () => {
 
   it("have those under their names, and beside the conversation's", async () => {
     const store = new MemoryStore();
-    store.save({ name: automatic, value: "outside", tool: "fetch" });
+    await store.save({ name: automatic, value: "outside", tool: "fetch" });
     const own = new ScopedStore(store, owning);
     const other = { ...automatic, inputDigest: "2" };
     const infos = await own.saveAll([
@@ -109,11 +111,11 @@ describe("the variables as a run has them that owns its results", () => {
       { name: automatic, value: 3, tool: "fetch" },
     ]);
     expect(infos).toMatchObject([{ name: "fetch_2" }, { name: "fetch_3" }, { name: "fetch_2" }]);
-    expect([own.read("fetch_1"), own.read("fetch_2"), own.read("fetch_3")]).toEqual([
-      "outside",
-      3,
-      2,
-    ]);
+    expect([
+      await own.read("fetch_1"),
+      await own.read("fetch_2"),
+      await own.read("fetch_3"),
+    ]).toEqual(["outside", 3, 2]);
     expect(store.ofRun("r1")).toEqual(["fetch_3_r1", "fetch_2_r1"]);
     expect(store.list().map(({ scope }) => scope)).toEqual(["conversation", "run", "run"]);
     store.endRun("r1");
@@ -139,7 +141,7 @@ describe("the variables as a run has them that owns its results", () => {
     expect(await own.save({ name: long, value: 1 })).toMatchObject({ name: long, scope: "run" });
     expect(own.list()).toMatchObject([{ name: long }]);
     expect([own.couldBegin("nnn"), store.couldBegin("nnn")]).toEqual([true, false]);
-    expect([store.read("_0_r1"), own.read(long)]).toEqual([1, 1]);
+    expect([await store.read("_0_r1"), await own.read(long)]).toEqual([1, 1]);
   });
 });
 
@@ -148,19 +150,19 @@ describe.each([
   { title: "in another run", scope: { run: "r2", nameOf: (name: string) => name } },
 ])("the variables $title", ({ scope }) => {
   it("are without a run's own", async () => {
-    const store = conversation();
+    const store = await conversation();
     const others = new ScopedStore(store, scope);
     expect(others.list().map(({ name }) => name)).toEqual(["state", "rows"]);
     expect(others.list({ last: 1 })).toMatchObject([{ name: "rows" }]);
     expect(others.count()).toBe(2);
     const name = "state_r1";
-    expect([others.glance(name), others.info(name), others.read(name), others.open(name)]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ]);
-    expect([others.readPath(name, []), others.update(name, { pinned: true })]).toEqual([
+    expect([
+      others.glance(name),
+      others.info(name),
+      await others.read(name),
+      others.open(name),
+    ]).toEqual([undefined, undefined, undefined, undefined]);
+    expect([await others.readPath(name, []), others.update(name, { pinned: true })]).toEqual([
       undefined,
       undefined,
     ]);
@@ -182,23 +184,23 @@ describe.each([
 });
 
 describe("references in a run", () => {
-  it("tell the names that the store has, and give no secret of its own for another's", () => {
-    const store = conversation();
-    store.save({ name: "mine_r1", value: "s", visibility: "secret", run: "r1" });
-    store.save({ name: "key", value: "k", visibility: "secret" });
+  it("tell the names that the store has, and give no secret of its own for another's", async () => {
+    const store = await conversation();
+    await store.save({ name: "mine_r1", value: "s", visibility: "secret", run: "r1" });
+    await store.save({ name: "key", value: "k", visibility: "secret" });
     const used: string[] = [];
     const lookup = lookupFor(scope, store, {
       secrets: ["mine", "key"],
       onUsed: (name) => used.push(name),
     });
-    expect(lookup({ name: "state", path: [] })).toMatchObject({ found: true });
-    expect(lookup({ name: "key", path: [] })).toMatchObject({ found: true, value: "k" });
+    expect(await lookup({ name: "state", path: [] })).toMatchObject({ found: true });
+    expect(await lookup({ name: "key", path: [] })).toMatchObject({ found: true, value: "k" });
     expect(lookup({ name: "mine", path: [] })).toEqual({ found: false, reason: "secret" });
     expect(used).toEqual(["state_r1", "key"]);
   });
 
-  it("name places as the run does", () => {
-    const store = conversation();
+  it("name places as the run does", async () => {
+    const store = await conversation();
     expect(targetFor("$state.x && $kept", store, scope).places).toMatchObject([
       { name: "state_r1", run: "r1", source: "$state.x" },
       { name: "kept", source: "$kept" },

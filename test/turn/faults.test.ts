@@ -172,10 +172,10 @@ describe("a clock that jumps", () => {
         .list()
         .map(({ name }) => name),
     ).toEqual([...names, "fresh"]);
-    expect(open().save({ name: "last", value: 1 })).toMatchObject({ name: "last" });
+    expect(await open().save({ name: "last", value: 1 })).toMatchObject({ name: "last" });
     expect(open().list().at(-1)?.name).toBe("last");
     chat.nowMs = START_MS + 30 * MINUTE_MS;
-    expect(chat.store.read("short")).toBeUndefined();
+    expect(await chat.store.read("short")).toBeUndefined();
     const next = await chat.say({ question: "And now?", steps: [said] });
     expect(shownText(next.chunks)).toBe("Hello.");
   });
@@ -183,23 +183,23 @@ describe("a clock that jumps", () => {
   it("an hour ahead, then three hours back brings nothing back that had expired", async () => {
     const { chat } = await started();
     chat.nowMs += HOUR_MS;
-    expect(chat.store.read("short")).toBeUndefined();
+    expect(await chat.store.read("short")).toBeUndefined();
     chat.nowMs -= 3 * HOUR_MS;
-    expect(chat.store.read("short")).toBeUndefined();
+    expect(await chat.store.read("short")).toBeUndefined();
     expect(chat.store.list().map(({ name }) => name)).toEqual(["act_1", "long"]);
     expect(chat.store.tombstone("short")).toMatchObject({ reason: "expired" });
   });
 
-  it("nor does it when it is written down, later, that somebody had read it", () => {
+  it("nor does it when it is written down, later, that somebody had read it", async () => {
     let nowMs = START_MS;
     const store = new SqlStore(sql(), { now: () => nowMs });
-    void store.save({ name: "used", value: 1, ttlMs: 3 * HOUR_MS });
+    await store.save({ name: "used", value: 1, ttlMs: 3 * HOUR_MS });
     nowMs += 2 * HOUR_MS;
-    expect(store.read("used")).toBe(1);
+    expect(await store.read("used")).toBe(1);
     nowMs += HOUR_MS;
-    expect(store.read("used")).toBeUndefined();
+    expect(await store.read("used")).toBeUndefined();
     store.flushAccess();
     nowMs -= 3 * HOUR_MS;
-    expect(store.read("used")).toBeUndefined();
+    expect(await store.read("used")).toBeUndefined();
   });
 });

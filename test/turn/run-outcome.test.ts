@@ -41,7 +41,7 @@ describe("what a run came to", () => {
       const store = await written({ state: { a: 1 }, report: "Done." });
       const { state } = await outcomeOf(store, { record: ended({ keep }) });
       expect(state).toEqual({ a: 1, report: "Done." });
-      expect(store.read("report")).toBe(keep ? "Done." : undefined);
+      expect(await store.read("report")).toBe(keep ? "Done." : undefined);
       expect(store.list().map(({ name }) => name)).toEqual(keep ? ["state", "report"] : []);
     }
   });
@@ -62,14 +62,14 @@ describe("what a run came to", () => {
     const outputs = [report, { name: "notes", mode: "replace" }] as const;
     const { state } = await outcomeOf(store, { plan: planFor(outputs) });
     expect(state).toEqual({ a: "b", report: { $var: "report" }, notes: { $var: "notes" } });
-    expect(store.read("report")).toBe(long);
+    expect(await store.read("report")).toBe(long);
   });
 
   it("is merged into the conversation's state, whatever else names that", async () => {
     const store = await written({ state: { b: 2 } });
     await store.save({ name: "state", value: { a: 1 } });
     await outcomeOf(store, { plan: planFor([{ name: "state", mode: "replace" }]) });
-    expect(store.read("state")).toEqual({ a: 1, b: 2 });
+    expect(await store.read("state")).toEqual({ a: 1, b: 2 });
   });
 });
 
@@ -96,8 +96,8 @@ describe("what the conversation cannot take", () => {
     const { state } = await outcomeOf(store);
     const { $var = "" } = state as { $var?: string };
     expect($var).toMatch(/^state_\d+$/);
-    expect(store.read($var)).toHaveProperty("big");
-    expect(store.read("state")).toBe("a text");
+    expect(await store.read($var)).toHaveProperty("big");
+    expect(await store.read("state")).toBe("a text");
   });
 
   it("stays what it was where both together are too much", async () => {
@@ -107,7 +107,7 @@ describe("what the conversation cannot take", () => {
     const { state } = await outcomeOf(store);
     expect(state).toEqual({ $var: "state_r1" });
     expect(store.info("state_r1")).toMatchObject({ scope: "conversation", type: "object" });
-    expect(store.read("state")).not.toHaveProperty("b");
+    expect(await store.read("state")).not.toHaveProperty("b");
   });
 
   it("has room where the run's own variables were", async () => {
@@ -117,7 +117,7 @@ describe("what the conversation cannot take", () => {
     );
     store.holds.hold("r1", "state_r1");
     await outcomeOf(store);
-    expect(store.read("state")).toHaveProperty("b");
+    expect(await store.read("state")).toHaveProperty("b");
   });
 });
 
