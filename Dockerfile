@@ -3,6 +3,7 @@
 FROM node:24-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
+COPY page/package.json page/
 RUN npm ci
 COPY . .
 RUN node scripts/workerd-bundle.ts /app

@@ -42,7 +42,7 @@ export default defineConfig({
         resolve: IN_NODE,
         test: {
           name: "node",
-          include: ["test/**/*.test.{ts,tsx}"],
+          include: ["test/**/*.test.ts", "page/test/**/*.test.{ts,tsx}"],
           exclude: ["test/edge/**", "test/process/**", "test/browser/**", LARGE],
           testTimeout: PATIENT_MS,
           ...SHARED,

@@ -30,7 +30,7 @@ const checks = [
   { name: "lint and layers", command: ["oxlint"] },
   { name: "nothing unused", command: ["knip", "--no-progress"] },
   { name: "types", command: ["tsc", "-p", "tsconfig.json"] },
-  { name: "types of the page", command: ["tsc", "-p", "src/web/tsconfig.json"] },
+  { name: "types of the page", command: ["tsc", "-p", "page/tsconfig.json"] },
   {
     name: "generated types are fresh",
     command: ["wrangler", "types", "--include-runtime=false", "--check"],

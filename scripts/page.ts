@@ -10,7 +10,7 @@ const built = join(root, "dist/web");
 const HEADERS = "_headers";
 
 /** What the page is made of. */
-const sources = ["src", "scripts/api-page.ts", "vite.config.ts", "package-lock.json"];
+const sources = ["src", "page", "package-lock.json"];
 
 /** Throws what Vite says if it cannot be made. Replaces the page as a whole: a server may be reading it. */
 export function buildPage(): void {
@@ -18,7 +18,7 @@ export function buildPage(): void {
   const vite = join(root, "node_modules/vite/bin/vite.js");
   const parameters = ["build", `--outDir=${made}`, "--emptyOutDir"];
   const { status, stdout, stderr } = spawnSync(process.execPath, [vite, ...parameters], {
-    cwd: root,
+    cwd: join(root, "page"),
     encoding: "utf8",
     // Whoever asks may be a test, and a page for tests is larger and slower.
     env: { ...process.env, NODE_ENV: "production" },

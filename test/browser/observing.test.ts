@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
-import { tokensOf } from "../../src/web/meter/turn-costs.ts";
+import { tokensOf } from "../../page/src/meter/turn-costs.ts";
 import { ask, eventually, idIn, it } from "../support/page-test.ts";
 import { variablesPage } from "../support/variables-page.ts";
 

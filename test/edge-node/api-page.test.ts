@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import { apiPage, openApi } from "../../scripts/api-page.ts";
+import { apiPage, openApi } from "../../page/api-page.ts";
 
 describe("the page that describes the HTTP interface", () => {
   const html = "<body><!-- calls --></body>";

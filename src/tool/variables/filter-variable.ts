@@ -148,10 +148,7 @@ type Test = (value: Json | undefined, work: Work) => boolean;
  * compare with in the same with its references resolved: a value is never taken for a condition. Throws
  * `invalid_tool_input`; the filter throws `limit_exceeded` after `maxReadWork` of comparing.
  */
-function elementFilter(
-  written: JsonObject,
-  resolved: JsonObject,
-): (element: Json) => boolean {
+function elementFilter(written: JsonObject, resolved: JsonObject): (element: Json) => boolean {
   const work = new Work();
   const fields = Object.entries(written);
   if (fields.length > limits.maxFilterConditions) {

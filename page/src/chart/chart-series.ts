@@ -1,0 +1,138 @@
+import type { Json } from "../../../src/value/json.ts";
+import { cellOf, type Column, type Row } from "../variables/records.ts";
+
+/** A line, or the bars of one colour: a value for each place along x; null where there is none. */
+export interface Series {
+  readonly name: string;
+  readonly values: readonly (number | null)[];
+}
+
+export interface ChartChoice {
+  /** Undefined: the rows' numbers. */
+  readonly x: string | undefined;
+  readonly y: readonly string[];
+  readonly form: "bar" | "line";
+}
+
+const MAX_SERIES = 4;
+/** With more places than these bars are hairs. */
+const MAX_BARS = 60;
+/** Series of very different sizes in one chart make all but the largest flat. */
+const MAX_RATIO = 20;
+
+/** Columns that may stand along x, those with dates first. */
+export function xColumns(columns: readonly Column[], rows: readonly Row[]): readonly string[] {
+  const texts = columns.filter(({ isNumeric }) => !isNumeric).map(({ name }) => name);
+  const plain = texts.filter((name) => rows.every((row) => typeof cellOf(row, name) !== "object"));
+  const dates = plain.filter((name) => areTimes(rows.slice(0, LOOKED_AT), name));
+  return [...dates, ...plain.filter((name) => !dates.includes(name))];
+}
+
+const LOOKED_AT = 200;
+
+export function yColumns(columns: readonly Column[]): readonly string[] {
+  return columns.filter(({ isNumeric }) => isNumeric).map(({ name }) => name);
+}
+
+/** What is drawn before anybody has chosen. */
+export function firstChoice(columns: readonly Column[], rows: readonly Row[]): ChartChoice {
+  const names = yColumns(columns);
+  const telling = names.filter((name) => !isCounter(rows, name));
+  const sizes = (telling.length > 0 ? telling : names).map((name) => {
+    return { name, size: sizeOf(rows.map((row) => numberIn(cellOf(row, name)))) };
+  });
+  const largest = sizes.reduce((most, { size }) => Math.max(most, size), 0);
+  const y = sizes.filter(({ size }) => size * MAX_RATIO >= largest).map(({ name }) => name);
+  const form = rows.length > MAX_BARS ? "line" : "bar";
+  return { x: xColumns(columns, rows)[0], y: y.slice(0, MAX_SERIES), form };
+}
+
+/** Numbers that count the rows say nothing of them. */
+function isCounter(rows: readonly Row[], name: string): boolean {
+  const first = cellOf(rows[0] ?? { index: 0, value: null }, name);
+  return rows.every((row, at) => cellOf(row, name) === Number(first) + at);
+}
+
+/** Chosen if it was not, and the other way about; at most so many, the oldest choice gives way. */
+export function toggled(chosen: readonly string[], name: string): readonly string[] {
+  if (!chosen.includes(name)) return [...chosen, name].slice(-MAX_SERIES);
+  return chosen.length === 1 ? chosen : chosen.filter((other) => other !== name);
+}
+
+export function seriesOf(rows: readonly Row[], y: readonly string[]): readonly Series[] {
+  return y.map((name) => ({ name, values: rows.map((row) => numberIn(cellOf(row, name))) }));
+}
+
+/** Series that can be seen in one chart, the largest first: those of very different sizes are apart. */
+export function comparable(series: readonly Series[]): readonly (readonly Series[])[] {
+  const sizes = new Map(series.map((one) => [one, sizeOf(one.values)]));
+  const bySize = series.toSorted((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0));
+  const groups: Series[][] = [];
+  for (const one of bySize) {
+    const group = groups.at(-1);
+    const largest = group?.[0] === undefined ? 0 : (sizes.get(group[0]) ?? 0);
+    if (group !== undefined && (sizes.get(one) ?? 0) * MAX_RATIO >= largest) group.push(one);
+    else groups.push([one]);
+  }
+  return groups;
+}
+
+function sizeOf(values: Series["values"]): number {
+  return values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
+}
+
+/** What stands along x: texts, or times in milliseconds if all are. */
+export function placesOf(
+  rows: readonly Row[],
+  x: string | undefined,
+): { readonly labels: readonly string[]; readonly times?: readonly number[] } {
+  if (x === undefined) return { labels: rows.map(({ index }) => String(index)) };
+  const labels = rows.map((row) => String(cellOf(row, x) ?? ""));
+  if (!areTimes(rows, x)) return { labels };
+  return { labels, times: labels.map((label) => Date.parse(label)) };
+}
+
+const TIME = /^\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?)?$/;
+
+function areTimes(rows: readonly Row[], name: string): boolean {
+  if (rows.length === 0) return false;
+  return rows.every((row) => {
+    const cell = cellOf(row, name);
+    return typeof cell === "string" && TIME.test(cell) && !Number.isNaN(Date.parse(cell));
+  });
+}
+
+function numberIn(cell: Json | undefined): number | null {
+  return typeof cell === "number" && Number.isFinite(cell) ? cell : null;
+}
+
+export interface Summary {
+  readonly name: string;
+  readonly count: number;
+  readonly min: number;
+  readonly max: number;
+  readonly mean: number;
+}
+
+/** What a person who does not see the chart is told of it; without series that have no value. */
+export function summariesOf(series: readonly Series[]): readonly Summary[] {
+  return series.flatMap(({ name, values }) => {
+    const known = values.filter((value) => value !== null);
+    if (known.length === 0) return [];
+    const sum = known.reduce((total, value) => total + value, 0);
+    const min = known.reduce((least, value) => Math.min(least, value), Infinity);
+    const max = known.reduce((most, value) => Math.max(most, value), -Infinity);
+    return [{ name, count: known.length, min, max, mean: sum / known.length }];
+  });
+}
+
+const number = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 6 });
+
+export function valueWords(value: number): string {
+  return number.format(value);
+}
+
+export function summaryWords({ name, min, max, mean, count }: Summary): string {
+  const said = [min, max, mean].map(valueWords);
+  return `${name}: ${count} values from ${said[0]} to ${said[1]}, ${said[2]} on average`;
+}

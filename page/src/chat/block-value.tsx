@@ -1,0 +1,63 @@
+import { lazy, type ReactNode, Suspense, useState } from "react";
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import { isDrawable } from "../chart/drawable.ts";
+import { useConversation } from "../conversation-context.ts";
+import type { Span } from "../references/align.ts";
+import { endOf, versionAt } from "../references/versions.ts";
+import { Segments } from "../segments.tsx";
+import { Problem } from "../variables/problem.tsx";
+import { useRecords } from "../variables/use-records.ts";
+
+const RecordsChart = lazy(() => import("../chart/records-chart.tsx"));
+
+const FORMS = ["Table", "Chart"] as const;
+
+interface BlockValueProps {
+  readonly span: Span;
+  /** The message that it stands in. */
+  readonly turn: string;
+  /** As it stands there. */
+  readonly children: ReactNode;
+}
+
+/** A value that stands alone in an answer; what can be drawn is, when somebody asks for it. */
+export function BlockValue({ span: { name, path }, turn, children }: BlockValueProps) {
+  const { variables, events } = useConversation();
+  const [form, setForm] = useState<(typeof FORMS)[number]>("Table");
+  const info = variables.get(name);
+  if (info === undefined || path !== "" || !isDrawable(info)) return children;
+  const then = versionAt(events, name, endOf(turn));
+  const hasChanged = then !== undefined && then !== info.version;
+  return (
+    <>
+      <Segments
+        className="reference-forms"
+        label={`$${name} shown as`}
+        values={FORMS}
+        value={form}
+        onChoose={setForm}
+      />
+      {form === "Table" ? (
+        children
+      ) : (
+        <div className="reference-chart">
+          {hasChanged && (
+            <p className="reference-note">It has changed since, and is drawn as it is now.</p>
+          )}
+          <ValueChart key={info.version} info={info} />
+        </div>
+      )}
+    </>
+  );
+}
+
+function ValueChart({ info }: { readonly info: VariableInfo }) {
+  const { session } = useConversation();
+  const records = useRecords(session, info);
+  if (records.error !== undefined) return <Problem error={records.error} />;
+  return (
+    <Suspense fallback={<p className="variables-wait">Loading…</p>}>
+      <RecordsChart records={records} name={info.name} />
+    </Suspense>
+  );
+}

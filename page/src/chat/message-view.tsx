@@ -1,0 +1,270 @@
+import type { UIMessage } from "ai";
+import { memo, type ReactNode, useState } from "react";
+import type { TurnMetadata } from "../../../src/turn/turn.ts";
+import { Icon, type IconName } from "../icon.tsx";
+import { figure, titleFor } from "../words.ts";
+import { AnswerText } from "./answer-text.tsx";
+import type { Decide } from "./approval-form.tsx";
+import { ToolCard } from "./tool-card.tsx";
+import { isToolPart } from "./tool-part.ts";
+import { textsOf } from "./use-written.ts";
+import "./message-view.css";
+
+export interface MessageActions {
+  readonly decide: Decide;
+  readonly edit: (messageId: string, text: string) => void;
+  readonly regenerate: (messageId: string) => void;
+}
+
+interface MessageViewProps {
+  readonly message: UIMessage;
+  /** The texts as the model wrote them, when they are known. */
+  readonly written: readonly string[] | undefined;
+  /** It is still being written. */
+  readonly isLive: boolean;
+  /** What has gone wrong is said elsewhere already. */
+  readonly isTroubled: boolean;
+  /** Nothing can be asked now. */
+  readonly isBusy: boolean;
+  readonly actions: MessageActions;
+}
+
+export const MessageView = memo(function MessageView(props: MessageViewProps) {
+  // The run of a plan streams like a turn; its panel shows it.
+  if (props.message.parts.some(({ type }) => type === "data-call" || type === "data-run"))
+    return null;
+  return props.message.role === "user" ? <Question {...props} /> : <Answer {...props} />;
+});
+
+function Question({ message, isBusy, actions }: MessageViewProps) {
+  const [isEdited, setEdited] = useState(false);
+  const text = textsOf(message.parts).join("\n\n");
+  if (isEdited) {
+    return (
+      <QuestionForm
+        text={text}
+        cancel={() => setEdited(false)}
+        send={(next) => {
+          setEdited(false);
+          actions.edit(message.id, next);
+        }}
+      />
+    );
+  }
+  return (
+    <article className="message message-user" aria-label="You">
+      <p className="message-question">{text}</p>
+      <div className="message-actions">
+        <Action icon="edit" word="Edit" isOff={isBusy} act={() => setEdited(true)} />
+        <CopyAction text={text} />
+      </div>
+    </article>
+  );
+}
+
+interface QuestionFormProps {
+  readonly text: string;
+  readonly send: (text: string) => void;
+  readonly cancel: () => void;
+}
+
+function QuestionForm({ text, send, cancel }: QuestionFormProps) {
+  const [draft, setDraft] = useState(text);
+  return (
+    <form
+      className="message message-edit"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (draft.trim() !== "") send(draft.trim());
+      }}
+      onKeyDown={({ key }) => key === "Escape" && cancel()}
+    >
+      <textarea
+        className="field"
+        aria-label="Your message"
+        value={draft}
+        rows={3}
+        // Whoever pressed Edit wants to write.
+        ref={(field) => field?.focus()}
+        onChange={({ target }) => setDraft(target.value)}
+      />
+      <p className="message-note">It is answered anew, and what came after it goes.</p>
+      <div className="message-buttons">
+        <button type="submit" className="button button-main">
+          Send
+        </button>
+        <button type="button" className="button" onClick={cancel}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function Answer(props: MessageViewProps) {
+  const { message, written, isLive, actions } = props;
+  const [showsWritten, setShowsWritten] = useState(false);
+  const texts = textsOf(message.parts);
+  const hasReferences = written?.some((text, index) => text !== texts[index]) === true;
+  const isWaiting = message.parts.some(
+    (part) => isToolPart(part) && part.state === "approval-requested",
+  );
+  let at = 0;
+  return (
+    <article className="message message-answer" aria-label="Answer">
+      {message.parts.map((part, key) => {
+        if (isToolPart(part)) {
+          const { decide } = actions;
+          return (
+            <ToolCard key={key} part={part} turn={message.id} isLive={isLive} decide={decide} />
+          );
+        }
+        if (part.type === "reasoning") return <Reasoning key={key} text={part.text} />;
+        if (part.type !== "text") return null;
+        const own = isLive ? undefined : written?.[at];
+        at++;
+        return (
+          <AnswerText
+            key={key}
+            text={part.text}
+            written={own}
+            showsWritten={showsWritten}
+            turn={message.id}
+          />
+        );
+      })}
+      {!isLive && <End {...props} />}
+      {!isLive && !isWaiting && (
+        <AnswerActions {...props} text={texts.join("\n\n")}>
+          {hasReferences && (
+            <button
+              type="button"
+              role="switch"
+              className="message-switch"
+              aria-checked={showsWritten}
+              onClick={() => setShowsWritten(!showsWritten)}
+            >
+              <span className="message-knob" aria-hidden="true" />
+              As the model wrote it
+            </button>
+          )}
+        </AnswerActions>
+      )}
+    </article>
+  );
+}
+
+interface AnswerActionsProps extends MessageViewProps {
+  readonly text: string;
+  readonly children: ReactNode;
+}
+
+function AnswerActions(props: AnswerActionsProps) {
+  const { message, isBusy, isTroubled, actions, text, children } = props;
+  // The note of what has gone wrong offers the same.
+  if (isTroubled && text === "") return null;
+  return (
+    <div className="message-actions">
+      {text !== "" && <CopyAction text={text} />}
+      <Action
+        icon="retry"
+        word="Answer again"
+        isOff={isBusy}
+        act={() => actions.regenerate(message.id)}
+      />
+      {children}
+      <Savings message={message} />
+    </div>
+  );
+}
+
+/** How the answer ended, if not by itself. */
+function End({ message, isTroubled }: MessageViewProps): ReactNode {
+  const { error, stopped } = { ...(message.metadata as Ended | undefined) };
+  if (stopped === true) return <p className="message-note">Stopped</p>;
+  if (error === undefined || isTroubled) return null;
+  return (
+    <p className="message-note">
+      {titleFor(error)} <code>{error}</code>
+    </p>
+  );
+}
+
+/** What the server adds to the metadata of an answer that did not end by itself. */
+interface Ended {
+  /** A code. */
+  readonly error?: string;
+  readonly stopped?: boolean;
+}
+
+function Reasoning({ text }: { readonly text: string }): ReactNode {
+  if (text.trim() === "") return null;
+  return (
+    <details className="message-reasoning">
+      <summary>Reasoning</summary>
+      <p>{text}</p>
+    </details>
+  );
+}
+
+/** What passing by reference has saved in this turn, where it has. */
+function Savings({ message }: { readonly message: UIMessage }): ReactNode {
+  const { savings } = { ...(message.metadata as Partial<TurnMetadata> | undefined) };
+  if (savings === undefined) return null;
+  const { promptChars, inlinePromptChars, authoredChars, resolvedChars } = savings;
+  if (inlinePromptChars > promptChars * 1.1) {
+    return (
+      <p className="message-savings">
+        Sent <b>{figure(promptChars)}</b> characters, not {figure(inlinePromptChars)}
+      </p>
+    );
+  }
+  if (resolvedChars <= authoredChars) return null;
+  return (
+    <p className="message-savings">
+      Wrote <b>{figure(authoredChars)}</b> characters for {figure(resolvedChars)}
+    </p>
+  );
+}
+
+const COPIED_MS = 1_500;
+
+function CopyAction({ text }: { readonly text: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), COPIED_MS);
+  };
+  return (
+    <Action
+      icon={isCopied ? "check" : "copy"}
+      word={isCopied ? "Copied" : "Copy"}
+      act={() => {
+        copy().catch((error: unknown) => console.warn(error));
+      }}
+    />
+  );
+}
+
+interface ActionProps {
+  readonly icon: IconName;
+  readonly word: string;
+  readonly isOff?: boolean;
+  readonly act: () => void;
+}
+
+function Action({ icon, word, isOff = false, act }: ActionProps) {
+  return (
+    <button
+      type="button"
+      className="message-action"
+      aria-label={word}
+      title={word}
+      disabled={isOff}
+      onClick={act}
+    >
+      <Icon name={icon} size={16} />
+    </button>
+  );
+}

@@ -1,0 +1,208 @@
+import type { ToolPart } from "./tool-part.ts";
+import { getToolName } from "ai";
+import { type ReactNode, useEffect, useId, useState } from "react";
+import type { Json } from "../../../src/references.ts";
+import { useConversation } from "../conversation-context.ts";
+import { referencesIn } from "../references/received.ts";
+import { callOf, versionAt } from "../references/versions.ts";
+import { Icon } from "../icon.tsx";
+import { bytesInWords, figure } from "../words.ts";
+import { ApprovalForm, type Decide } from "./approval-form.tsx";
+import { Highlighted } from "./highlighted.tsx";
+import { PlanLine, PlanLink, PROPOSE_PLAN } from "./proposed-plan.tsx";
+import { ToolInput } from "./tool-input.tsx";
+import "./tool-card.css";
+
+interface ToolCardProps {
+  readonly part: ToolPart;
+  /** The message that it stands in. */
+  readonly turn: string;
+  readonly isLive: boolean;
+  readonly decide: Decide;
+}
+
+/** A call in a line; opened, what the model wrote beside what the tool received, and what came of it. */
+export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
+  const [isOpen, setOpen] = useState(false);
+  const body = useId();
+  const sources = useSources(part);
+  const name = getToolName(part);
+  const state = stateOf(part, isLive);
+  const result = resultOf(part);
+  return (
+    <section className={`tool-card tool-${state.kind}`} aria-label={`Call of ${name}`}>
+      <button
+        type="button"
+        className="tool-head"
+        aria-expanded={isOpen}
+        aria-controls={body}
+        onClick={() => setOpen(!isOpen)}
+      >
+        <span className="tool-state" aria-hidden="true" />
+        <span className="tool-line">
+          <span className="tool-name">{name}</span>
+          {name === PROPOSE_PLAN ? (
+            <PlanLine input={part.input} />
+          ) : (
+            <span className="tool-input-line">
+              (
+              <Highlighted
+                text={lineOf(part.input)}
+                sources={sources.map(({ source }) => source)}
+              />
+              )
+            </span>
+          )}
+          {result !== undefined && <span className="tool-result-name"> → ${result.name}</span>}
+        </span>
+        <span className={state.kind === "done" ? "unseen" : "tool-word"}>{state.word}</span>
+        <Icon name="chevron" size={16} />
+      </button>
+      {name === PROPOSE_PLAN && <PlanLink part={part} />}
+      {part.state === "approval-requested" && <ApprovalForm part={part} decide={decide} />}
+      {isOpen && (
+        <div id={body} className="tool-body">
+          <ToolInput
+            input={part.input as Json | undefined}
+            turn={turn}
+            part={part}
+            sources={sources}
+          />
+          <Changed
+            turn={turn}
+            toolCallId={part.toolCallId}
+            names={sources.map(({ name }) => name)}
+          />
+          <ToolResult part={part} />
+        </div>
+      )}
+    </section>
+  );
+}
+
+type Source = Awaited<ReturnType<typeof referencesIn>>[number];
+
+function useSources({ input, state }: ToolPart): readonly Source[] {
+  const [sources, setSources] = useState<readonly Source[]>([]);
+  const isWhole = state !== "input-streaming" && input !== undefined;
+  const text = isWhole ? JSON.stringify(input) : undefined;
+  useEffect(() => {
+    if (text === undefined) return undefined;
+    let isCurrent = true;
+    referencesIn(JSON.parse(text) as Json)
+      .then((found) => isCurrent && setSources(found))
+      .catch((error: unknown) => console.warn(error));
+    return () => {
+      isCurrent = false;
+    };
+  }, [text]);
+  return sources;
+}
+
+interface ChangedProps {
+  readonly turn: string;
+  readonly toolCallId: string;
+  readonly names: readonly string[];
+}
+
+/** Says of which variables the tool received another version than the one that is shown. */
+function Changed({ turn, toolCallId, names }: ChangedProps) {
+  const { events, variables } = useConversation();
+  const changed = [...new Set(names)].filter((name) => {
+    const then = versionAt(events, name, callOf(turn, toolCallId));
+    const now = variables.get(name)?.version;
+    return then !== undefined && now !== undefined && then !== now;
+  });
+  if (changed.length === 0) return null;
+  const list = changed.map((name) => `$${name}`).join(", ");
+  return (
+    <p className="tool-note">
+      {list} has changed since this call; what is shown is its value now, not the one the tool
+      received.
+    </p>
+  );
+}
+
+function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
+  const { openVariable } = useConversation();
+  if (part.state === "output-error") return <Said title="Error">{part.errorText}</Said>;
+  if (part.state === "output-denied") {
+    return (
+      <Said title="Not allowed">{part.approval.reason ?? "A person did not allow this call."}</Said>
+    );
+  }
+  if (part.state !== "output-available") return null;
+  const result = resultOf(part);
+  const value = shownValue(part.output);
+  return (
+    <div className="tool-part">
+      <h2 className="tool-title">The model was shown</h2>
+      {result !== undefined && (
+        <p className="tool-handle">
+          <button type="button" className="tool-open" onClick={() => openVariable(result.name)}>
+            ${result.name}
+          </button>
+          <span>{result.about}</span>
+        </p>
+      )}
+      <pre className="tool-json" role="group" tabIndex={0} aria-label="Result">
+        {value}
+      </pre>
+    </div>
+  );
+}
+
+function Said({ title, children }: { readonly title: string; readonly children: ReactNode }) {
+  return (
+    <div className="tool-part">
+      <h2 className="tool-title">{title}</h2>
+      <p className="tool-said">{children}</p>
+    </div>
+  );
+}
+
+interface State {
+  readonly kind: "running" | "waiting" | "done" | "failed";
+  readonly word: string;
+}
+
+function stateOf({ state }: ToolPart, isLive: boolean): State {
+  switch (state) {
+    case "approval-requested":
+      return { kind: "waiting", word: "waits for you" };
+    case "output-available":
+      return { kind: "done", word: "done" };
+    case "output-error":
+      return { kind: "failed", word: "failed" };
+    case "output-denied":
+      return { kind: "failed", word: "not allowed" };
+    default:
+      if (!isLive) return { kind: "failed", word: "did not run" };
+      return { kind: "running", word: state === "input-streaming" ? "is written" : "runs" };
+  }
+}
+
+/** The parameters as in a line of code. */
+function lineOf(input: unknown): string {
+  if (typeof input !== "object" || input === null) return "";
+  return Object.entries(input)
+    .map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");
+}
+
+function resultOf(part: ToolPart): { readonly name: string; readonly about: string } | undefined {
+  const output: unknown = part.state === "output-available" ? part.output : undefined;
+  if (typeof output !== "object" || output === null || !("$var" in output)) return undefined;
+  const { $var: name, type, count, bytes } = output as Readonly<Record<string, unknown>>;
+  const known = typeof count === "number" && typeof bytes === "number";
+  const about = known
+    ? `${String(type)} of ${figure(count)}, ${bytesInWords(bytes)}: a handle, not the value`
+    : "small, so with its value";
+  return { name: String(name), about };
+}
+
+function shownValue(output: unknown): string {
+  const value =
+    typeof output === "object" && output !== null && "value" in output ? output.value : output;
+  return JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,102 @@
+import { useEffect, useState } from "react";
+import type { Json } from "../../../src/references.ts";
+import { useConversation } from "../conversation-context.ts";
+import { type Received, received } from "../references/received.ts";
+import { figure, messageOf } from "../words.ts";
+import { Highlighted } from "./highlighted.tsx";
+import type { ToolPart } from "./tool-part.ts";
+
+interface ToolInputProps {
+  readonly input: Json | undefined;
+  readonly turn: string;
+  readonly part: ToolPart;
+  readonly sources: readonly { readonly source: string }[];
+}
+
+/** Each parameter as the model wrote it, and as the tool received it. */
+export function ToolInput({ input, sources }: ToolInputProps) {
+  const isObject = typeof input === "object" && input !== null && !Array.isArray(input);
+  const parameters: readonly (readonly [string, Json])[] = isObject
+    ? Object.entries(input)
+    : [["", input ?? null]];
+  if (parameters.length === 0) return <p className="tool-note">Called without parameters.</p>;
+  return (
+    <div className="tool-inputs">
+      <div className="tool-columns" aria-hidden="true">
+        <span className="tool-title">The model wrote</span>
+        <span className="tool-title">The tool received</span>
+      </div>
+      {parameters.map(([name, value]) => (
+        <Parameter key={name} name={name} value={value} sources={sources} />
+      ))}
+    </div>
+  );
+}
+
+interface ParameterProps {
+  readonly name: string;
+  readonly value: Json;
+  readonly sources: readonly { readonly source: string }[];
+}
+
+function Parameter({ name, value, sources }: ParameterProps) {
+  const text = JSON.stringify(value, null, 2);
+  const own = sources.filter(({ source }) => text.includes(JSON.stringify(source).slice(1, -1)));
+  return (
+    <div className="tool-parameter">
+      {name !== "" && <code className="tool-key">{name}</code>}
+      <div className="tool-columns">
+        <pre
+          className="tool-json"
+          role="group"
+          tabIndex={0}
+          aria-label={`${name}, as the model wrote it`}
+        >
+          <Highlighted text={text} sources={own.map(({ source }) => source)} />
+        </pre>
+        {own.length === 0 ? (
+          <pre className="tool-json tool-same">the same</pre>
+        ) : (
+          <ReceivedValue name={name} text={text} />
+        )}
+      </div>
+    </div>
+  );
+}
+
+function ReceivedValue({ name, text }: { readonly name: string; readonly text: string }) {
+  const { session, variables } = useConversation();
+  const [value, setValue] = useState<Received>();
+  const [problem, setProblem] = useState<string>();
+  useEffect(() => {
+    let isCurrent = true;
+    received(session, variables, JSON.parse(text) as Json)
+      .then((found) => isCurrent && setValue(found))
+      .catch((error: unknown) => isCurrent && setProblem(messageOf(error)));
+    return () => {
+      isCurrent = false;
+    };
+  }, [session, variables, text]);
+  if (problem !== undefined) return <p className="tool-note">{problem}</p>;
+  if (value === undefined) return <pre className="tool-json tool-same">…</pre>;
+  return (
+    <div>
+      <pre
+        className="tool-json"
+        role="group"
+        tabIndex={0}
+        aria-label={`${name}, as the tool received it`}
+      >
+        {value.text}
+      </pre>
+      {value.moreChars > 0 && (
+        <p className="tool-note">and {figure(value.moreChars)} characters more</p>
+      )}
+      {value.problems.map((said) => (
+        <p key={said} className="tool-note">
+          {said}
+        </p>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,112 @@
+import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
+import { bytesInWords } from "../words.ts";
+import type { Events } from "./use-events.ts";
+import "./events-panel.css";
+
+const MAX_SHOWN = 400;
+
+const times = new Intl.DateTimeFormat("en", {
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  hour12: false,
+});
+
+const words: Readonly<Record<ConversationEvent["type"], string>> = {
+  "variable.saved": "saved",
+  "variable.updated": "changed",
+  "variable.deleted": "deleted",
+  "variable.evicted": "went",
+  "tool.called": "called",
+  "tool.done": "done",
+  "tool.failed": "failed",
+  "turn.started": "Turn begins",
+  "turn.recovered": "Turn goes on after a crash",
+  "turn.done": "Turn is done",
+  "turn.failed": "Turn failed",
+  "plan.proposed": "Plan proposed",
+  "plan.approved": "Plan approved",
+  "plan.cancelled": "Plan cancelled",
+  "run.started": "Run begins",
+  "run.waiting": "Run waits for you",
+  "run.recovered": "Run goes on after a crash",
+  "run.done": "Run is done",
+  "run.failed": "Run failed",
+  "run.cancelled": "Run cancelled",
+};
+
+const reasons: Readonly<Record<string, string>> = {
+  expired: "its time was over",
+  idle: "nobody used it",
+  quota: "to make room",
+  run_ended: "its run ended",
+  left_out: "left out of a copy",
+};
+
+interface EventsPanelProps {
+  readonly events: Events;
+  readonly openVariable: (name: string) => void;
+}
+
+/** What happened, newest first. */
+export function EventsPanel({ events: { events, isCut, isLive }, openVariable }: EventsPanelProps) {
+  const shown = events.slice(-MAX_SHOWN).toReversed();
+  const isMore = isCut || events.length > shown.length;
+  return (
+    <section className="events" aria-label="Events">
+      <p className="events-state">
+        <span className={isLive ? "events-lamp events-live" : "events-lamp"} aria-hidden="true" />
+        {isLive ? "Live" : "Nothing has happened yet"}
+      </p>
+      <ol className="events-list">
+        {shown.map((event) => (
+          <li key={event.id} className={`events-row events-${event.type.split(".")[0]}`}>
+            <time dateTime={event.at}>{times.format(new Date(event.at))}</time>
+            <span className="events-mark" aria-hidden="true" />
+            <span className="events-said">
+              <Said event={event} openVariable={openVariable} />
+            </span>
+          </li>
+        ))}
+      </ol>
+      {isMore && <p className="events-state">Older ones are not shown.</p>}
+    </section>
+  );
+}
+
+interface SaidProps {
+  readonly event: ConversationEvent;
+  readonly openVariable: (name: string) => void;
+}
+
+function Said({ event, openVariable }: SaidProps) {
+  const { type, variable, tool, code, reason } = event;
+  const word = words[type] ?? type;
+  if (variable !== undefined) {
+    const { name, version, bytes } = variable;
+    return (
+      <>
+        <button
+          type="button"
+          className="link-button events-name"
+          onClick={() => openVariable(name)}
+        >
+          ${name}
+        </button>{" "}
+        {word}{" "}
+        <span className="events-more">
+          {reason === undefined
+            ? `v${version}, ${bytesInWords(bytes)}`
+            : (reasons[reason] ?? reason)}
+        </span>
+      </>
+    );
+  }
+  return (
+    <>
+      {tool !== undefined && <code className="events-name">{tool}</code>} {word}
+      {code !== undefined && " "}
+      {code !== undefined && <span className="events-more events-bad">{code}</span>}
+    </>
+  );
+}

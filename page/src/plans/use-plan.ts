@@ -1,0 +1,109 @@
+import { useEffect, useRef, useState } from "react";
+import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
+import type { Chunk, RunData } from "../../../src/client.ts";
+import type { Session } from "../session.ts";
+import { problemWords } from "../variables/problem-words.ts";
+import { useLoaded } from "../variables/use-loaded.ts";
+import type { CallState, Gate } from "./call-state.ts";
+import type { RunRequest } from "./run-form.tsx";
+
+export interface OpenPlan {
+  readonly plan?: PlanView;
+  readonly error?: unknown;
+  /** What the stream of a run that was begun here has told of its calls. */
+  readonly told: ReadonlyMap<string, CallState> | undefined;
+  readonly isBusy: boolean;
+  /** Of what was asked for last. */
+  readonly problem: string | undefined;
+  readonly approve: () => void;
+  readonly cancel: () => void;
+  readonly run: (request: RunRequest) => void;
+  readonly decide: (gate: Gate, decision: { approved: boolean; reason?: string }) => void;
+}
+
+/** A run that somebody else began is looked at so often. */
+const LOOK_MS = 1_500;
+
+/** A plan as it is now, and what can be done with it. */
+export function usePlan(session: Session, id: string, revision: number): OpenPlan {
+  const conversation = session.client.conversation(session.conversation);
+  const { plans, approvals } = conversation;
+  const [told, setTold] = useState<ReadonlyMap<string, CallState>>();
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string>();
+  const { value: plan, error, reload, replace } = useLoaded(() => plans.get(id), revision);
+  const isElsewhere = plan?.runs.some(({ status }) => status === "running") === true;
+  useLooks(told === undefined && isElsewhere, reload);
+  const signal = useSignals();
+
+  const attempt = async (work: () => Promise<unknown>) => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await work();
+      replace(await plans.get(id));
+    } catch (failure) {
+      setProblem(problemWords(failure));
+      reload();
+    }
+    setTold(undefined);
+    setBusy(false);
+  };
+  /** Reads a run's stream to its end, and shows each of its calls as it goes. */
+  const follow = async (chunks: AsyncIterable<Chunk<RunData>>, from: readonly CallState[]) => {
+    let all = new Map(from.map((call) => [call._id, call]));
+    let hasBegun = false;
+    setTold(all);
+    for await (const chunk of chunks) {
+      if (chunk.type === "error") throw new Error(chunk.errorText);
+      if (chunk.type !== "data-call") continue;
+      // It has begun: whoever waits beside it may be answered.
+      if (!hasBegun) reload();
+      hasBegun = true;
+      setBusy(false);
+      const { call, tool, ...state } = chunk.data;
+      all = new Map(all).set(call, { ...state, _id: call, _tool: tool });
+      setTold(all);
+    }
+  };
+  return {
+    ...(plan === undefined ? {} : { plan }),
+    ...(error === undefined ? {} : { error }),
+    told,
+    isBusy,
+    problem,
+    approve: () => void attempt(() => plans.approve(id)),
+    cancel: () => void attempt(() => plans.cancel(id)),
+    run: (request) =>
+      void attempt(() => follow(plans.run(id, { ...request, signal: signal() }), [])),
+    decide: ({ name, run }, decision) => {
+      const calls = plan?.runs.find((other) => other.id === run)?.calls ?? [];
+      const decided = { ...decision, run };
+      void attempt(() => follow(approvals.decide(name, decided, { signal: signal() }), calls));
+    },
+  };
+}
+
+function useLooks(isOn: boolean, look: () => void): void {
+  useEffect(() => {
+    if (!isOn) return undefined;
+    const timer = setInterval(look, LOOK_MS);
+    return () => clearInterval(timer);
+  }, [isOn, look]);
+}
+
+/** Signals for what is read: who goes away ends the reading, not the run. */
+function useSignals(): () => AbortSignal {
+  const controllers = useRef(new Set<AbortController>());
+  useEffect(() => {
+    const all = controllers.current;
+    return () => {
+      for (const controller of all) controller.abort();
+    };
+  }, []);
+  return () => {
+    const controller = new AbortController();
+    controllers.current.add(controller);
+    return controller.signal;
+  };
+}

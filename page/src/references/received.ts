@@ -1,0 +1,87 @@
+import { formatPath, type Json, type Lookup, resolveReferences } from "../../../src/references.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import { messageOf } from "../words.ts";
+import type { Session } from "../session.ts";
+
+const MAX_READ_CHARS = 20_000;
+const MAX_SHOWN_CHARS = 700;
+const FIRST_ELEMENTS = 3;
+
+/** What a reference was put in for, as far as it is there still. */
+export interface Received {
+  /** JSON over several lines, or its beginning. */
+  readonly text: string;
+  /** What is not shown of it. */
+  readonly moreChars: number;
+  /** Why some of it is not shown, in words. */
+  readonly problems: readonly string[];
+}
+
+/** The references in a tool's input: as they are written, and the names of their variables. */
+export async function referencesIn(
+  input: Json,
+): Promise<readonly { readonly source: string; readonly name: string }[]> {
+  const names: string[] = [];
+  const sources: string[] = [];
+  const lookup: Lookup = ({ name }) => {
+    names.push(name);
+    return { found: true, value: "" };
+  };
+  const onResolved = (source: string) => sources.push(source);
+  await resolveReferences(input, lookup, { onResolved }).catch(ignoreBadOnes);
+  return sources.map((source, index) => ({ source, name: names[index] ?? "" }));
+}
+
+function ignoreBadOnes(): void {
+  // What cannot be read as references is shown as it is written.
+}
+
+/** A part of a tool's input with the values that its references stand for now. */
+export async function received(
+  { client, conversation }: Session,
+  variables: ReadonlyMap<string, VariableInfo>,
+  input: Json,
+): Promise<Received> {
+  const problems: string[] = [];
+  let moreChars = 0;
+  const lookup: Lookup = async ({ name, path }) => {
+    const info = variables.get(name);
+    if (info?.type === "bytes") return { found: true, value: `[${info.bytes} bytes]` };
+    try {
+      const at = formatPath(path);
+      // The first elements of a long array read better than the beginning of all of it.
+      const isLong = info?.type === "array" && info.bytes > MAX_READ_CHARS && at === "";
+      const whole = at === "" ? {} : { path: at };
+      const part = isLong ? { limit: FIRST_ELEMENTS } : whole;
+      const response = await client.conversation(conversation).variables.open(name, part);
+      const isText = response.headers.get("content-type")?.startsWith("text/plain") === true;
+      const { text, isWhole } = await beginningOf(response);
+      if (isLong) moreChars += info.chars - text.length;
+      if (isWhole) return { found: true, value: isText ? text : (JSON.parse(text) as Json) };
+      moreChars += Math.max(0, (at === "" ? (info?.chars ?? 0) : 0) - text.length);
+      return { found: true, value: `${text}…` };
+    } catch (error) {
+      problems.push(messageOf(error));
+      return { found: false, reason: "unknown" };
+    }
+  };
+  const { value } = await resolveReferences(input, lookup);
+  const isCut = moreChars > 0 && typeof value === "string";
+  const whole = isCut ? value : JSON.stringify(value, null, 2);
+  const text = whole.slice(0, MAX_SHOWN_CHARS);
+  return { text, moreChars: moreChars + whole.length - text.length, problems };
+}
+
+/** A value may be megabytes, of which nobody reads more. */
+async function beginningOf({ body }: Response) {
+  let text = "";
+  if (body === null) return { text, isWhole: true };
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  while (text.length <= MAX_READ_CHARS) {
+    const { done, value } = await reader.read();
+    if (done) return { text, isWhole: true };
+    text += value;
+  }
+  await reader.cancel();
+  return { text: text.slice(0, MAX_READ_CHARS), isWhole: false };
+}

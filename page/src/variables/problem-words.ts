@@ -1,0 +1,11 @@
+import { ClientError } from "../../../src/client.ts";
+import { isLost, messageOf, troubleOf } from "../words.ts";
+
+/** What has gone wrong, in a sentence. */
+export function problemWords(error: unknown): string {
+  return isLost(error) ? troubleOf(error).title : messageOf(error);
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof ClientError ? error.code : undefined;
+}

@@ -1,0 +1,121 @@
+import type { Json } from "../../../src/value/json.ts";
+
+/** Of a table: a record, or whatever stands in its place. */
+export type Row = { readonly index: number; readonly value: Json };
+
+export interface Column {
+  readonly name: string;
+  readonly isNumeric: boolean;
+  /** Characters of the longest of what was looked at. */
+  readonly width: number;
+}
+
+export interface Sorting {
+  readonly column: string;
+  readonly isDescending: boolean;
+}
+
+/** The column of what is no record. */
+const VALUE = "value";
+
+const MAX_COLUMNS = 60;
+const LOOKED_AT = 200;
+
+export function isRecord(value: Json | undefined): value is Readonly<Record<string, Json>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export function cellOf({ value }: Row, column: string): Json | undefined {
+  if (!isRecord(value)) return column === VALUE ? value : undefined;
+  return Object.hasOwn(value, column) ? value[column] : undefined;
+}
+
+/** The columns of the first rows, in the order in which they come. */
+export function columnsOf(rows: readonly Row[]): readonly Column[] {
+  const looked = rows.slice(0, LOOKED_AT);
+  const names = new Set<string>();
+  for (const { value } of looked) {
+    for (const name of isRecord(value) ? Object.keys(value) : [VALUE]) {
+      if (names.size < MAX_COLUMNS) names.add(name);
+    }
+  }
+  return [...names].map((name) => {
+    const cells = looked.map((row) => cellOf(row, name)).filter(isFilled);
+    const longest = cells.reduce<number>((most, cell) => Math.max(most, textOf(cell).length), 0);
+    const isNumeric = cells.length > 0 && cells.every((cell) => typeof cell === "number");
+    return { name, isNumeric, width: Math.max(name.length, longest) };
+  });
+}
+
+function isFilled(cell: Json | undefined): cell is Json {
+  return cell !== undefined && cell !== null;
+}
+
+/** A cell, in one line. */
+export function textOf(cell: Json | undefined): string {
+  if (cell === undefined || cell === null) return "";
+  return typeof cell === "object" ? JSON.stringify(cell) : String(cell);
+}
+
+/** Sorted: numbers in front of texts, what is empty last, equal ones as they were. */
+export function sorted(rows: readonly Row[], { column, isDescending }: Sorting): readonly Row[] {
+  const keyed = rows.map((row) => ({ row, key: cellOf(row, column) }));
+  keyed.sort((a, b) => {
+    if (!isFilled(a.key) || !isFilled(b.key))
+      return Number(isFilled(b.key)) - Number(isFilled(a.key));
+    const order = compare(a.key, b.key);
+    return isDescending ? -order : order;
+  });
+  return keyed.map(({ row }) => row);
+}
+
+const collator = new Intl.Collator("en", { numeric: true });
+
+function compare(a: Json, b: Json): number {
+  if (typeof a === "number" && typeof b === "number") return a - b;
+  if (typeof a === "number") return -1;
+  if (typeof b === "number") return 1;
+  return collator.compare(textOf(a), textOf(b));
+}
+
+/** Those in which a cell contains the text, in whatever case; every word of it somewhere. */
+export function filtered(rows: readonly Row[], text: string): readonly Row[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return rows;
+  return rows.filter(({ value }) => {
+    const cells = isRecord(value) ? Object.values(value) : [value];
+    const all = cells.map((cell) => textOf(cell).toLowerCase());
+    return words.every((word) => all.some((cell) => cell.includes(word)));
+  });
+}
+
+/** What of a long list is shown. */
+export interface Stretch {
+  readonly from: number;
+  readonly to: number;
+  /** Where the first of them lies, in pixels from the top of the list. */
+  readonly top: number;
+  /** Of the whole list, in pixels. */
+  readonly height: number;
+}
+
+/** Browsers lose count above some 17 million pixels. */
+const MAX_HEIGHT = 8_000_000;
+const BEYOND = 8;
+
+/** The rows that a window of this height shows of a list, at this position. */
+export function stretchAt(
+  scrollTop: number,
+  list: { readonly count: number; readonly rowHeight: number; readonly windowHeight: number },
+): Stretch {
+  const { count, rowHeight, windowHeight } = list;
+  const full = count * rowHeight;
+  const height = Math.min(full, MAX_HEIGHT);
+  // Of a list that is too long for the browser, a pixel of scrolling is more than one.
+  const scale = height > windowHeight ? (full - windowHeight) / (height - windowHeight) : 1;
+  const position = Math.max(0, Math.min(scrollTop * scale, full - windowHeight));
+  const first = Math.floor(position / rowHeight);
+  const from = Math.max(0, first - BEYOND);
+  const to = Math.min(count, first + Math.ceil(windowHeight / rowHeight) + BEYOND + 1);
+  return { from, to, top: scrollTop - position + from * rowHeight, height };
+}

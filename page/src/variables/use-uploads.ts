@@ -1,0 +1,78 @@
+import { useState } from "react";
+import type { PutOptions } from "../../../src/client.ts";
+import type { Session } from "../session.ts";
+import { codeOf, problemWords } from "./problem-words.ts";
+import { type Upload, uploadOf } from "./upload.ts";
+import { bytesInWords } from "../words.ts";
+
+/** A file on its way to being a variable. */
+interface Uploading {
+  readonly id: number;
+  readonly file: string;
+  readonly stage: "busy" | "exists" | "kept" | "failed";
+  readonly words: string;
+  /** There once the file has been read. */
+  readonly upload?: Upload;
+}
+
+/** What is done with a name that is taken. */
+type Choice = "replace" | "both";
+
+export interface Uploads {
+  readonly uploads: readonly Uploading[];
+  readonly add: (files: Iterable<File>) => void;
+  readonly choose: (uploading: Uploading, choice: Choice) => void;
+  readonly dismiss: (id: number) => void;
+}
+
+const KEPT_SHOWN_MS = 4_000;
+
+let lastId = 0;
+
+export function useUploads(session: Session, onKept: () => void): Uploads {
+  const [uploads, setUploads] = useState<readonly Uploading[]>([]);
+  const { variables } = session.client.conversation(session.conversation);
+  const dismiss = (id: number) => setUploads((all) => all.filter((one) => one.id !== id));
+  const tell = (id: number, change: Partial<Uploading>) =>
+    setUploads((all) => all.map((one) => (one.id === id ? { ...one, ...change } : one)));
+
+  const send = async (id: number, upload: Upload, options: PutOptions) => {
+    const { name, contentType, body } = upload;
+    tell(id, { stage: "busy", words: `Sending ${bytesInWords(body.size)}…`, upload });
+    try {
+      const info = await variables.put(name, body, { contentType, ...options });
+      tell(id, { stage: "kept", words: `Kept as $${info.name}` });
+      setTimeout(() => dismiss(id), KEPT_SHOWN_MS);
+      onKept();
+    } catch (error) {
+      if (codeOf(error) === "precondition_failed") {
+        return tell(id, { stage: "exists", words: `There is a $${name} already.` });
+      }
+      tell(id, { stage: "failed", words: problemWords(error) });
+    }
+    return undefined;
+  };
+
+  const begin = async (file: File) => {
+    const id = ++lastId;
+    const begun = { id, file: file.name, stage: "busy", words: "Reading…" } as const;
+    setUploads((all) => [...all, begun]);
+    try {
+      await send(id, await uploadOf(file), { ifNoneMatch: "*" });
+    } catch (error) {
+      tell(id, { stage: "failed", words: problemWords(error) });
+    }
+  };
+
+  return {
+    uploads,
+    add: (files) => {
+      for (const file of files) void begin(file);
+    },
+    choose: ({ id, upload }, choice) => {
+      if (upload === undefined) return;
+      void send(id, upload, choice === "both" ? { mode: "new" } : {});
+    },
+    dismiss,
+  };
+}

@@ -1,0 +1,30 @@
+import type { VariableInfo } from "../../../src/store/variable.ts";
+
+/** Where the server has a variable's value. */
+export function pathOf(conversation: string, name: string): string {
+  return `/conversations/${encodeURIComponent(conversation)}/variables/${encodeURIComponent(name)}`;
+}
+
+const ENDINGS: Readonly<Record<string, string>> = {
+  "application/json": "json",
+  // It is served as an array.
+  "application/x-ndjson": "json",
+  "text/plain": "txt",
+  "image/jpeg": "jpg",
+  "image/svg+xml": "svg",
+  "application/octet-stream": "bin",
+};
+
+/** What a download of it is called. */
+export function fileName({ name, mediaType }: Pick<VariableInfo, "name" | "mediaType">): string {
+  const type = mediaType.split(";")[0]?.trim().toLowerCase() ?? "";
+  const last = /([a-z0-9]+)$/.exec(type)?.[1] ?? "bin";
+  return `${name}.${Object.hasOwn(ENDINGS, type) ? ENDINGS[type] : last}`;
+}
+
+const SHOWN_IMAGES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
+
+/** Is it an image that the server lets a page show? */
+export function isShownImage(mediaType: string): boolean {
+  return SHOWN_IMAGES.has(mediaType.split(";")[0]?.trim().toLowerCase() ?? "");
+}

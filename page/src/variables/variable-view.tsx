@@ -1,0 +1,114 @@
+import { useState } from "react";
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import type { Session } from "../session.ts";
+import { Icon } from "../icon.tsx";
+import { codeOf, problemWords } from "./problem-words.ts";
+import { useLoaded } from "./use-loaded.ts";
+import { ValueEditor, whyNotEdited } from "./value-editor.tsx";
+import { ValueView } from "./value-view.tsx";
+import { type Doing, VariableActions } from "./variable-actions.tsx";
+import { VariableFacts } from "./variable-facts.tsx";
+import { VariableName } from "./variable-list.tsx";
+import { VariableSettings } from "./variable-settings.tsx";
+import { CopyButton } from "./copy-button.tsx";
+import "./variable-view.css";
+
+export interface VariableViewProps {
+  readonly session: Session;
+  readonly name: string;
+  readonly revision: number;
+  readonly takesFocus: boolean;
+  readonly onClose: () => void;
+  /** It has been changed here. */
+  readonly onChange: () => void;
+}
+
+/** One variable: what is known of it, its value, and what can be done with it. */
+export function VariableView(props: VariableViewProps) {
+  const { session, name, revision, takesFocus, onClose, onChange } = props;
+  const { variables } = session.client.conversation(session.conversation);
+  const { value: info, error, reload } = useLoaded(() => variables.info(name), revision);
+  const changed = () => {
+    reload();
+    onChange();
+  };
+  return (
+    <article className="variables-one" aria-label={`Variable ${name}`}>
+      <header className="variables-title">
+        <button
+          type="button"
+          className="variables-action"
+          aria-label="All variables"
+          autoFocus={takesFocus}
+          onClick={onClose}
+        >
+          <Icon name="back" size={16} />
+        </button>
+        <h2>
+          <VariableName name={name} />
+        </h2>
+        <CopyButton text={`$${name}`} />
+      </header>
+      {error === undefined ? null : <Gone error={error} />}
+      {info === undefined || isGone(error) ? null : (
+        <VariableBody {...{ session, info }} onChange={changed} onClose={onClose} />
+      )}
+    </article>
+  );
+}
+
+function isGone(error: unknown): boolean {
+  return ["variable_not_found", "variable_evicted"].includes(codeOf(error) ?? "");
+}
+
+function Gone({ error }: { readonly error: unknown }) {
+  return (
+    <p className={isGone(error) ? "variables-empty" : "variables-problem"} role="alert">
+      {problemWords(error)}
+    </p>
+  );
+}
+
+interface VariableBodyProps {
+  readonly session: Session;
+  readonly info: VariableInfo;
+  readonly onChange: () => void;
+  readonly onClose: () => void;
+}
+
+function VariableBody({ session, info, onChange, onClose }: VariableBodyProps) {
+  const [doing, setDoing] = useState<Doing>("view");
+  const done = () => {
+    setDoing("view");
+    onChange();
+  };
+  return (
+    <>
+      <VariableFacts info={info} />
+      <VariableActions
+        {...{ session, info, doing, onChange, onClose }}
+        canEdit={whyNotEdited(info) === undefined}
+        onDo={setDoing}
+      />
+      {doing === "settings" ? (
+        <VariableSettings
+          session={session}
+          info={info}
+          onDone={done}
+          onCancel={() => setDoing("view")}
+        />
+      ) : null}
+      {doing === "edit" ? (
+        <ValueEditor
+          session={session}
+          info={info}
+          onDone={done}
+          onCancel={() => setDoing("view")}
+        />
+      ) : (
+        // Another value is another view.
+        <ValueView key={`${info.version}/${info.updatedAt}`} session={session} info={info} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,103 @@
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import { plural } from "../words.ts";
+
+const COUNTED: Readonly<Record<string, string>> = {
+  array: "element",
+  object: "key",
+  string: "character",
+};
+
+/** `5,000 elements`; of bytes their media type, of what is not counted the type alone. */
+export function countWords({
+  type,
+  count,
+  mediaType,
+}: Pick<VariableInfo, "type" | "count" | "mediaType">): string {
+  if (type === "bytes") return mediaType;
+  const one = COUNTED[type];
+  return one === undefined ? type : plural(count, one);
+}
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** `3 min`, in the largest unit that fits; what is under a second is one. */
+export function durationWords(ms: number): string {
+  if (ms < MINUTE) return `${Math.max(1, Math.floor(ms / SECOND))} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
+  return ms < DAY ? `${Math.floor(ms / HOUR)} h` : `${Math.floor(ms / DAY)} d`;
+}
+
+export function ageWords(time: string, now: number): string {
+  const age = now - Date.parse(time);
+  return age < 10 * SECOND ? "now" : durationWords(age);
+}
+
+/** How long a variable has still to live. */
+export interface Life {
+  /** From 1, fresh, to 0. */
+  readonly left: number;
+  readonly words: string;
+}
+
+/** Undefined for what has no time to live, or is pinned: it stays. */
+export function lifeOf(
+  { expiresAt, updatedAt, pinned }: Pick<VariableInfo, "expiresAt" | "updatedAt" | "pinned">,
+  now: number,
+): Life | undefined {
+  if (expiresAt === undefined || pinned) return undefined;
+  const end = Date.parse(expiresAt);
+  const whole = end - Date.parse(updatedAt);
+  const ms = end - now;
+  if (ms <= 0) return { left: 0, words: "about to be evicted" };
+  return {
+    left: whole <= 0 ? 0 : Math.min(1, ms / whole),
+    words: `evicted in ${durationWords(ms)}`,
+  };
+}
+
+const VISIBILITIES: Readonly<Record<string, string>> = {
+  sealed: "The model knows its name, type and count; you see the value",
+  secret: "Nobody can read it; only tools that list it are given it",
+};
+
+export interface Label {
+  readonly name: string;
+  readonly meaning: string;
+  readonly isWarning: boolean;
+}
+
+/** What is to be known of it at a glance, beyond its size. */
+export function labelsOf({
+  visibility,
+  trusted,
+  scope,
+}: Pick<VariableInfo, "visibility" | "trusted" | "scope">): readonly Label[] {
+  const meaning = VISIBILITIES[visibility];
+  return [
+    ...(meaning === undefined ? [] : [{ name: visibility, meaning, isWarning: false }]),
+    ...(trusted
+      ? []
+      : [{ name: "untrusted", meaning: "Made of what somebody else wrote", isWarning: true }]),
+    ...(scope === "run" ? [{ name: "run", meaning: "Ends with its run", isWarning: false }] : []),
+  ];
+}
+
+/** Seconds, of what a person writes: `90`, `15 min`, `2 h`; null for nothing: it stays. */
+export function secondsIn(text: string): number | null | undefined {
+  const written = text.trim().toLowerCase();
+  if (written === "") return null;
+  const [, amount = "", unit = "s"] = /^(\d+(?:\.\d+)?)\s*(s|min|m|h|d)?$/.exec(written) ?? [];
+  const seconds = Math.round((Number(amount) * (SECONDS[unit] ?? 0)) / SECOND);
+  return amount !== "" && seconds >= 1 ? seconds : undefined;
+}
+
+const SECONDS: Readonly<Record<string, number>> = {
+  s: SECOND,
+  m: MINUTE,
+  min: MINUTE,
+  h: HOUR,
+  d: DAY,
+};

@@ -1,0 +1,70 @@
+import { ClientError } from "../../src/client.ts";
+
+const figures = new Intl.NumberFormat("en");
+const times = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
+const days = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
+
+export function figure(value: number): string {
+  return figures.format(value);
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${figure(count)} ${count === 1 ? one : many}`;
+}
+
+export function bytesInWords(bytes: number): string {
+  if (bytes < 1_000) return plural(bytes, "byte");
+  const [value, unit] = bytes < 1_000_000 ? [bytes / 1_000, "KB"] : [bytes / 1_000_000, "MB"];
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
+}
+
+/** The time today, the day before. */
+export function whenInWords(iso: string, now = new Date()): string {
+  const date = new Date(iso);
+  return date.toDateString() === now.toDateString() ? times.format(date) : days.format(date);
+}
+
+const said: Readonly<Record<string, string>> = {
+  unreachable: "The server cannot be reached.",
+  unavailable: "The server is being restarted.",
+  turn_gone: "The conversation has gone on elsewhere.",
+  unauthorized: "The key does not open the door any more.",
+  internal: "Something went wrong on the server.",
+  model_failed: "The model failed.",
+  rate_limited: "Too many requests for now.",
+};
+
+/** What has gone wrong: for a person, and the stable code of it if there is one. */
+export interface Trouble {
+  readonly title: string;
+  readonly detail: string;
+  readonly code: string | undefined;
+}
+
+export function troubleOf(error: unknown): Trouble {
+  const { code, message } = codedOf(error);
+  return { title: titleFor(code), detail: message, code };
+}
+
+export function titleFor(code: string | undefined): string {
+  return said[code ?? ""] ?? "That did not work.";
+}
+
+/** Was there no answer, or not all of it? What became of it the server knows. */
+export function isLost(error: unknown): boolean {
+  const { code } = codedOf(error);
+  return code === "unreachable" || code === "unavailable" || code === "turn_gone";
+}
+
+export function messageOf(error: unknown): string {
+  return codedOf(error).message;
+}
+
+function codedOf(error: unknown): { readonly code: string | undefined; readonly message: string } {
+  if (error instanceof ClientError) return { code: error.code, message: error.message };
+  const text = error instanceof Error ? error.message : String(error);
+  // A stream's own error part: `code: message`. Browsers each have words of their own for no network.
+  const [, code, message] = /^([a-z]+(?:_[a-z]+)*): (.*)$/s.exec(text) ?? [];
+  if (code !== undefined && message !== undefined) return { code, message };
+  return { code: error instanceof TypeError ? "unreachable" : undefined, message: text };
+}

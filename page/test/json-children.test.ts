@@ -1,0 +1,47 @@
+import { describe, expect, it } from "vitest";
+import { formatPath } from "../../src/references.ts";
+import { childrenOf, summaryOf } from "../src/variables/json-children.ts";
+import { fileName, isShownImage } from "../src/variables/value-path.ts";
+
+describe("the children of a value", () => {
+  it("are the first of them, with the path that a reference has", () => {
+    const { entries, count } = childrenOf([5, 6, 7], 2);
+    expect(count).toBe(3);
+    expect(entries.map(({ segment }) => formatPath([segment]))).toEqual(["[0]", "[1]"]);
+    const keys = childrenOf({ id: 1, "any key": 2 }, 9).entries;
+    expect(keys.map(({ segment }) => formatPath([segment]))).toEqual([".id", '["any key"]']);
+  });
+
+  it("are none of a scalar", () => {
+    expect(childrenOf("text", 9)).toEqual({ entries: [], count: 0 });
+    expect(childrenOf(null, 9).count).toBe(0);
+  });
+});
+
+describe("the summary of a closed branch", () => {
+  it("is how many, or how it begins", () => {
+    expect(summaryOf([1])).toBe("1 element");
+    expect(summaryOf({ id: "a", rows: [1, 2] })).toBe('id: "a", rows');
+    expect(summaryOf({})).toBe("no keys");
+    expect(summaryOf({ a: 1, b: 2, c: 3, d: 4, e: 5 })).toBe("a: 1, b: 2, c: 3, d: 4…");
+    expect(summaryOf({ text: "x".repeat(500) }).length).toBe(61);
+  });
+});
+
+describe("a download", () => {
+  it.each([
+    ["application/json", "v.json"],
+    ["application/x-ndjson", "v.json"],
+    ["text/plain; charset=utf-8", "v.txt"],
+    ["image/JPEG", "v.jpg"],
+    ["application/pdf", "v.pdf"],
+    ["nonsense/", "v.bin"],
+  ])("of %s is called %s", (mediaType, name) => {
+    expect(fileName({ name: "v", mediaType })).toBe(name);
+  });
+
+  it("is shown where the server lets a page show it", () => {
+    expect(isShownImage("image/png; x=1")).toBe(true);
+    expect(isShownImage("image/svg+xml")).toBe(false);
+  });
+});

@@ -1,0 +1,185 @@
+import { describe, expect, it } from "vitest";
+import type { PlanView, RunView } from "../../src/edge/plans/plan-view.ts";
+import {
+  callsIn,
+  gatesOf,
+  markOfCall,
+  markOfPlan,
+  planName,
+  runsNow,
+} from "../src/plans/call-state.ts";
+import { type FlowNode, layoutOf } from "../src/plans/graph-layout.ts";
+import { inputFields, inputTemplate } from "../src/plans/plan-input.ts";
+
+const shape = { nodeWidth: 100, nodeHeight: 40, gap: 50, space: 10 };
+const right = { ...shape, direction: "right" } as const;
+const flow = (edges: Readonly<Record<string, readonly string[]>>): readonly FlowNode[] =>
+  Object.entries(edges).map(([id, after]) => ({ id, after }));
+const placed = (nodes: readonly FlowNode[], options: Parameters<typeof layoutOf>[1] = right) => {
+  const layout = layoutOf(nodes, options);
+  return { ...layout, at: new Map(layout.nodes.map((node) => [node.id, node])) };
+};
+
+describe("the graph of a plan", () => {
+  it("has each call behind all those before it", () => {
+    const { at, width, height } = placed(flow({ c: ["a", "b"], a: [], b: ["a"] }));
+    expect(["a", "b", "c"].map((id) => at.get(id)?.x)).toEqual([0, 150, 300]);
+    expect(width).toBe(400);
+    // Past the layer of b an edge has to have a place of its own.
+    expect(height).toBeGreaterThan(40);
+  });
+
+  it("puts what feeds one call on both sides of it", () => {
+    const { at, height } = placed(flow({ a: [], b: [], c: ["a", "b"] }));
+    expect([at.get("a")?.y, at.get("b")?.y]).toEqual([0, 50]);
+    expect(at.get("c")?.y).toBe(25);
+    expect(height).toBe(90);
+  });
+
+  it("runs from top to bottom where it is narrow", () => {
+    const { at, width, height } = placed(flow({ a: [], b: ["a"] }), {
+      ...shape,
+      direction: "down",
+    });
+    expect([at.get("a")?.y, at.get("b")?.y]).toEqual([0, 90]);
+    expect([width, height]).toEqual([100, 130]);
+  });
+
+  it("has few crossings: what belongs together lies side by side", () => {
+    const nodes = flow({ a: [], b: [], c: [], x: ["c"], y: ["b"], z: ["a"] });
+    const { at } = placed(nodes);
+    for (const [from, to] of ["az", "by", "cx"]) {
+      expect(at.get(from ?? "")?.y).toBe(at.get(to ?? "")?.y);
+    }
+  });
+
+  it("lays no call upon another, however they are tied", () => {
+    let seed = 7;
+    const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
+    const nodes = Array.from({ length: 60 }, (_, index) => ({
+      id: `n${index}`,
+      after: Array.from({ length: Math.min(index, 2) }, () => `n${Math.floor(random() * index)}`),
+    }));
+    const { nodes: places, edges, width, height } = placed(nodes);
+    expect(edges.length).toBe(nodes.reduce((sum, { after }) => sum + new Set(after).size, 0));
+    for (const one of places) {
+      expect(one.x).toBeGreaterThanOrEqual(0);
+      expect(one.y).toBeGreaterThanOrEqual(-1e-6);
+      expect(one.x + 100).toBeLessThanOrEqual(width);
+      expect(one.y + 40).toBeLessThanOrEqual(height + 1e-6);
+      for (const other of places) {
+        const isApart = one.x !== other.x || Math.abs(one.y - other.y) >= 40 + 10 - 1e-6;
+        expect(one === other || isApart).toBe(true);
+      }
+    }
+  });
+
+  it("survives what no plan has: cycles, strangers, nothing at all", () => {
+    expect(placed(flow({ a: ["b"], b: ["a"], c: ["gone", "c"] })).nodes).toHaveLength(3);
+    expect(placed([])).toMatchObject({ nodes: [], edges: [], width: 0, height: 0 });
+  });
+});
+
+const call = (id: string, more = {}) =>
+  ({ _id: id, _tool: "echo", status: "waiting", ...more }) as const;
+const plan = (more = {}) =>
+  ({
+    status: "running",
+    format: "json",
+    calls: [
+      { ...call("a"), after: [], input: "†input.x" },
+      { ...call("b"), after: ["a"], input: 1, _outputPath: "†state.b" },
+    ],
+    runs: [],
+    ...more,
+  }) as unknown as PlanView;
+const run = (id: string, more = {}) =>
+  ({ id, status: "waiting", input: null, state: {}, calls: [], createdAt: "", ...more }) as RunView;
+
+describe("what a plan says of itself", () => {
+  it("asks the person where a call waits at a gate", () => {
+    expect(markOfCall(call("a", { gate: "legal" }))).toBe("asks");
+    expect(markOfCall(call("a", { gate: "legal", status: "done" }))).toBe("done");
+    expect(markOfPlan({ status: "running", calls: [call("a", { gate: "g" })] })).toBe("asks");
+    expect(markOfPlan({ status: "done", calls: [call("a", { gate: "g" })] })).toBe("done");
+  });
+
+  it("is called by its tools if it has no name", () => {
+    expect(planName({ calls: [call("a")] })).toBe("echo");
+    expect(planName({ calls: [call("a"), call("b")] })).toBe("echo, 2 times");
+    const tools = ["x", "y", "z"].map((_tool) => ({ _tool }));
+    expect(planName({ calls: tools })).toBe("x, y and more");
+  });
+
+  it("has one question for all calls of a run that wait for the same", () => {
+    const waiting = [call("a", { gate: "legal" }), call("b", { gate: "legal" }), call("c")];
+    const gates = gatesOf([
+      run("old", { status: "done", calls: waiting }),
+      run("r1", { calls: waiting }),
+      run("r2", {
+        calls: [call("a", { gate: "pay" }), call("b", { gate: "legal", status: "done" })],
+      }),
+    ]);
+    expect(gates.map(({ name, run, calls }) => [name, run, calls.length])).toEqual([
+      ["legal", "r1", 2],
+      ["pay", "r2", 1],
+    ]);
+  });
+
+  it("shows its calls as they stand in a run, or as a stream tells", () => {
+    const newest = run("r", { calls: [call("a", { status: "failed", reason: "no" })] });
+    expect(callsIn(plan(), newest, undefined)[0]).toMatchObject({ status: "failed", reason: "no" });
+    expect(callsIn(plan(), undefined, undefined)[1]).toEqual({
+      ...call("b"),
+      _outputPath: "†state.b",
+      after: ["a"],
+      input: 1,
+    });
+    const told = callsIn(plan(), newest, new Map([["b", call("b", { status: "running" })]]));
+    expect(told.map(({ status, reason }) => [status, reason])).toEqual([
+      ["waiting", undefined],
+      ["running", undefined],
+    ]);
+  });
+});
+
+describe("the order of a plan's calls", () => {
+  const afterIn = (format: string) =>
+    callsIn(
+      plan({ format, calls: [0, 1, 2].map((n) => ({ ...call(`c${n}`), after: ["c0"] })) }),
+      undefined,
+      undefined,
+    ).map(({ after }) => after);
+
+  it("is that of its data, or for a workflow and a template the written one", () => {
+    expect(afterIn("json")).toEqual([["c0"], ["c0"], ["c0"]]);
+    expect(afterIn("template")).toEqual([[], ["c0"], ["c1"]]);
+    expect(afterIn("capability-xml")).toEqual([[], ["c0"], ["c1"]]);
+  });
+});
+
+describe("runs that are told of", () => {
+  it("are those that go on; who waits for a person stands as it was", () => {
+    const calls = [call("a", { gate: "legal" })];
+    const runs = [run("w", { calls }), run("r", { status: "running", calls })];
+    const told = new Map([["a", call("a", { status: "done" })]]);
+    expect(runsNow(runs, told).map(({ calls: [one] }) => one?.status)).toEqual(["waiting", "done"]);
+    expect(runsNow(runs, undefined)).toBe(runs);
+  });
+});
+
+describe("the input of a run", () => {
+  it("has the fields that the calls read, in whatever syntax", () => {
+    const calls = [
+      { input: { a: "†input.here", b: ["to {{ input.there }}", 3, null] } },
+      { input: { text: "$input.here and variable:input.last.x; †state.input.no" } },
+    ];
+    expect(inputFields(calls)).toEqual(["here", "there", "last"]);
+  });
+
+  it("is as the last run had it, or to be filled in", () => {
+    expect(JSON.parse(inputTemplate(["a"], undefined))).toEqual({ a: "" });
+    expect(JSON.parse(inputTemplate(["a"], {}))).toEqual({ a: "" });
+    expect(JSON.parse(inputTemplate(["a"], { a: 5 }))).toEqual({ a: 5 });
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import type { Json } from "../../src/value/json.ts";
+import {
+  cellOf,
+  columnsOf,
+  filtered,
+  sorted,
+  stretchAt,
+  textOf,
+} from "../src/variables/records.ts";
+
+const rowsOf = (...values: Json[]) => values.map((value, index) => ({ index, value }));
+const indices = (rows: readonly { index: number }[]) => rows.map(({ index }) => index);
+
+describe("the columns of a table", () => {
+  it("are those of all rows that are looked at, in their order", () => {
+    const columns = columnsOf(rowsOf({ a: 1, b: "xy" }, { b: null, c: 2 }, { a: null }));
+    expect(columns).toEqual([
+      { name: "a", isNumeric: true, width: 1 },
+      { name: "b", isNumeric: false, width: 2 },
+      { name: "c", isNumeric: true, width: 1 },
+    ]);
+  });
+
+  it("are one for what is no record", () => {
+    const rows = rowsOf(7, 1_000);
+    expect(columnsOf(rows)).toEqual([{ name: "value", isNumeric: true, width: 5 }]);
+    expect(cellOf({ index: 0, value: 7 }, "value")).toBe(7);
+    expect(cellOf({ index: 0, value: {} }, "constructor")).toBeUndefined();
+    expect(textOf({ a: [1] })).toBe('{"a":[1]}');
+  });
+});
+
+describe("sorting", () => {
+  const rows = rowsOf({ n: 10 }, { n: null }, { n: 9 }, { n: "x2" }, {}, { n: "x10" }, { n: 9 });
+
+  it("puts numbers before texts, and what is empty last, either way", () => {
+    expect(indices(sorted(rows, { column: "n", isDescending: false }))).toEqual([
+      2, 6, 0, 3, 5, 1, 4,
+    ]);
+    expect(indices(sorted(rows, { column: "n", isDescending: true }))).toEqual([
+      5, 3, 0, 2, 6, 1, 4,
+    ]);
+  });
+
+  it("leaves the rows that it is given alone", () => {
+    sorted(rows, { column: "n", isDescending: true });
+    expect(indices(rows)).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  });
+});
+
+describe("filtering", () => {
+  it("keeps rows that have every word somewhere, in any case", () => {
+    const rows = rowsOf({ who: "Ada Ito", state: "paid" }, { who: "Ada Abara", n: 12 }, "Ada 12");
+    expect(indices(filtered(rows, "ADA 12"))).toEqual([1, 2]);
+    expect(indices(filtered(rows, "ito paid"))).toEqual([0]);
+    expect(filtered(rows, "  ")).toBe(rows);
+  });
+});
+
+describe("the rows in sight", () => {
+  const list = { count: 1_000, rowHeight: 32, windowHeight: 320 };
+
+  it("are those of the window and a few beyond", () => {
+    expect(stretchAt(0, list)).toEqual({ from: 0, to: 19, top: 0, height: 32_000 });
+    const { from, to, top } = stretchAt(3_200, list);
+    expect([from, to, top]).toEqual([92, 119, 92 * 32]);
+    expect(stretchAt(31_680, list).to).toBe(1_000);
+  });
+
+  it("reach the last row of a list that is longer than a browser can scroll", () => {
+    const long = { ...list, count: 5_000_000 };
+    const { height } = stretchAt(0, long);
+    expect(height).toBeLessThan(17_000_000);
+    const end = stretchAt(height - 320, long);
+    expect(end.to).toBe(5_000_000);
+    // The last row's lower edge is the list's.
+    expect(end.top + (end.to - end.from) * 32).toBeCloseTo(height, 3);
+    const middle = stretchAt(height / 2, long);
+    expect(middle.from).toBeGreaterThan(2_499_800);
+    expect(middle.to).toBeLessThan(2_500_200);
+  });
+
+  it("are none of an empty list, and all of a short one", () => {
+    expect(stretchAt(0, { ...list, count: 0 })).toMatchObject({ from: 0, to: 0, height: 0 });
+    expect(stretchAt(0, { ...list, count: 3 })).toMatchObject({ from: 0, to: 3, top: 0 });
+  });
+});

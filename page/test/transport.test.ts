@@ -1,0 +1,155 @@
+import type { UIMessageChunk } from "ai";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { ClientError, createClient } from "../../src/client.ts";
+import { transportFor } from "../src/chat/transport.ts";
+
+type Answer = (path: string) => Response | Error;
+
+const chunks: readonly UIMessageChunk[] = [
+  { type: "start", messageId: "answer" },
+  { type: "text-start", id: "1" },
+  { type: "text-delta", id: "1", delta: "The first half," },
+  { type: "text-delta", id: "1", delta: " the second." },
+  { type: "text-end", id: "1" },
+  { type: "finish" },
+];
+
+/** Frames from one number to before another; then the end of the stream, or of the connection. */
+function streamed(from: number, to: number): Response {
+  const frames = chunks.slice(from, to).map((chunk, at) => {
+    return `id: ${from + at + 1}\ndata: ${JSON.stringify(chunk)}\n\n`;
+  });
+  const isWhole = to === chunks.length;
+  const pieces = [...frames, ...(isWhole ? ["data: [DONE]\n\n"] : [])];
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const piece = pieces.shift();
+      if (piece !== undefined) controller.enqueue(new TextEncoder().encode(piece));
+      else if (isWhole) controller.close();
+      else controller.error(new TypeError("network error"));
+    },
+  });
+  return new Response(body, { headers: { "content-type": "text/event-stream" } });
+}
+
+/** A transport whose server answers so, one after the other, and in the end always as it did last. */
+function transportTo(answers: readonly Answer[]) {
+  const asked: string[] = [];
+  const lost: boolean[] = [];
+  const firsts: string[] = [];
+  const joined: string[] = [];
+  const transport = transportFor({
+    session: {
+      client: createClient(""),
+      conversation: "one",
+      link: (path) => Promise.resolve(path),
+      fetch: async (path, init) => {
+        asked.push(`${init?.method ?? "GET"} ${path}`);
+        const answer = answers[Math.min(asked.length, answers.length) - 1]?.(path);
+        if (answer instanceof Response) return answer;
+        throw answer;
+      },
+    },
+    agent: () => undefined,
+    onFirstPart: (id) => firsts.push(id),
+    onJoined: async () => {
+      joined.push(`after ${asked.length}`);
+    },
+    onLost: (isLost) => {
+      if (lost.at(-1) !== isLost) lost.push(isLost);
+    },
+  });
+  const send = async () => {
+    const stream = await transport.sendMessages({
+      chatId: "one",
+      messages: [],
+      trigger: "submit-message",
+      messageId: undefined,
+      abortSignal: undefined,
+    });
+    return allOf(stream);
+  };
+  return { transport, send, asked, lost, firsts, joined };
+}
+
+/** What `session.fetch` throws for an answer that is no success. */
+const refusal = (status: number) => new ClientError("bad_answer", "No.", { status });
+const cut = () => new TypeError("Failed to fetch");
+async function allOf(stream: ReadableStream<UIMessageChunk> | null) {
+  const all: UIMessageChunk[] = [];
+  for await (const chunk of stream ?? []) all.push(chunk);
+  return all;
+}
+
+const PATH = "/conversations/one/stream";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe("the page's transport", () => {
+  it("goes on behind the last frame when the connection breaks, and says so", async () => {
+    const { send, asked, lost, firsts, joined } = transportTo([
+      () => streamed(0, 3),
+      cut,
+      () => refusal(502),
+      () => streamed(3, 4),
+      () => streamed(4, 6),
+    ]);
+    const answer = send();
+    await vi.runAllTimersAsync();
+    expect(await answer).toEqual(chunks);
+    expect(asked).toEqual([
+      "POST /conversations",
+      ...[3, 3, 3, 4].map((last) => `GET ${PATH}?after=${last}`),
+    ]);
+    expect(lost).toEqual([true, false, true, false]);
+    expect(firsts).toEqual(["answer"]);
+    expect(joined).toEqual([]);
+  });
+
+  it("gives up after six tries, with growing pauses", async () => {
+    const { send, asked, lost } = transportTo([() => streamed(0, 3), cut]);
+    const answer = send();
+    const refused = expect(answer).rejects.toMatchObject({ code: "unreachable" });
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(lost).toEqual([true]);
+    await vi.runAllTimersAsync();
+    await refused;
+    expect(asked).toHaveLength(7);
+    expect(lost).toEqual([true, false]);
+  });
+
+  it("does not try again what does not pass, nor takes the next turn for the rest of this one", async () => {
+    const shut = transportTo([() => streamed(0, 3), () => refusal(401)]);
+    const next = transportTo([() => streamed(0, 3), () => streamed(0, 6)]);
+    const gone = transportTo([() => streamed(0, 3), () => new Response(null, { status: 204 })]);
+    const refused = [
+      expect(shut.send()).rejects.toMatchObject({ status: 401 }),
+      expect(next.send()).rejects.toMatchObject({ code: "turn_gone" }),
+      expect(gone.send()).rejects.toMatchObject({ code: "turn_gone" }),
+    ];
+    await vi.runAllTimersAsync();
+    await Promise.all(refused);
+    expect([shut, next, gone].map(({ asked }) => asked.length)).toEqual([2, 2, 2]);
+  });
+
+  it("resumes an answer, of which there may be none", async () => {
+    const { transport, asked, joined } = transportTo([
+      () => new Response(null, { status: 204 }),
+      () => streamed(0, 0),
+      () => streamed(0, 6),
+    ]);
+    expect(await transport.reconnectToStream({ chatId: "one" })).toBeNull();
+    const stream = await transport.reconnectToStream({ chatId: "one" });
+    const answer = allOf(stream);
+    await vi.runAllTimersAsync();
+    expect(await answer).toEqual(chunks);
+    expect(asked).toEqual([`GET ${PATH}`, `GET ${PATH}`, `GET ${PATH}`]);
+    expect(joined).toEqual(["after 2"]);
+  });
+});

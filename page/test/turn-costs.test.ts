@@ -1,0 +1,44 @@
+import type { UIMessage } from "ai";
+import { describe, expect, it } from "vitest";
+import { tokensOf, totalsOf, turnCosts } from "../src/meter/turn-costs.ts";
+
+const savings = { promptChars: 100, inlinePromptChars: 900, authoredChars: 7, resolvedChars: 300 };
+
+function turn(id: string, metadata: unknown): readonly UIMessage[] {
+  return [
+    { id: `q-${id}`, role: "user", parts: [{ type: "text", text: `Question ${id}` }] },
+    { id, role: "assistant", parts: [{ type: "step-start" }], metadata },
+  ];
+}
+
+const messages = [
+  ...turn("a", { savings, usage: { totalTokens: 40 }, cost: { rowsWritten: 5 } }),
+  ...turn("b", undefined),
+  ...turn("c", { savings }),
+];
+
+describe("what turns have cost", () => {
+  it("is what their answers say, with the questions; nothing for those that say nothing", () => {
+    const turns = turnCosts(messages, new Map([["a", 12.4]]));
+    expect(turns.map(({ id, question }) => [id, question])).toEqual([
+      ["a", "Question a"],
+      ["c", "Question c"],
+    ]);
+    expect(turns[0]).toMatchObject({ ...savings, rowsWritten: 5, firstPartMs: 12.4 });
+    expect(turns[1]).toMatchObject({ rowsWritten: undefined, firstPartMs: undefined });
+  });
+
+  it("is added up", () => {
+    expect(totalsOf(turnCosts(messages, new Map()))).toEqual({
+      promptChars: 200,
+      inlinePromptChars: 1_800,
+      authoredChars: 14,
+      resolvedChars: 600,
+      rowsWritten: 5,
+    });
+  });
+
+  it("is estimated in tokens", () => {
+    expect(tokensOf(1_562)).toBe(391);
+  });
+});

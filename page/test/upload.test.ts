@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import { requireName } from "../../src/store/names.ts";
+import { kindOfFile, uploadOf, variableName } from "../src/variables/upload.ts";
+
+describe("the name that a file gives a variable", () => {
+  it.each([
+    ["orders.csv", "orders"],
+    ["Sales Q1 (final).csv", "Sales_Q1_final"],
+    ["Übersicht – März.json", "Ubersicht_Marz"],
+    ["2024-01.csv", "file_2024_01"],
+    ["input.json", "file_input"],
+    [".env", "env"],
+    ["日本.txt", "file"],
+    ["archive.tar.gz", "archive_tar"],
+  ])("of %s is %s", (file, name) => {
+    expect(variableName(file)).toBe(name);
+  });
+
+  it("is one that the server takes, however long", () => {
+    for (const file of [`${"9".repeat(200)}.csv`, `${"a b".repeat(90)}.json`, "", "…", "__.x"]) {
+      expect(requireName(variableName(file))).toBe(variableName(file));
+    }
+  });
+});
+
+describe("what a file is sent as", () => {
+  it.each([
+    ["a.CSV", "application/vnd.ms-excel", "csv"],
+    ["a", "text/csv", "csv"],
+    ["a.jsonl", "", "records"],
+    ["a.geojson", "", "json"],
+    ["a", "application/ld+json", "json"],
+    ["a.md", "", "text"],
+    ["a.rs", "text/plain", "text"],
+    ["a.png", "image/png", "bytes"],
+    ["a.constructor", "", "bytes"],
+  ])("%s of type %s is %s", (name, type, kind) => {
+    expect(kindOfFile({ name, type })).toBe(kind);
+  });
+
+  it("is records for a CSV, also for one that is no UTF-8", async () => {
+    const bytes = new Uint8Array([0x61, 0x0a, 0xe9, 0x0a]);
+    const upload = await uploadOf(new File([bytes], "old.csv"));
+    expect([upload.name, upload.contentType]).toEqual(["old", "application/x-ndjson"]);
+    expect(await upload.body.text()).toBe('{"a":"é"}\n');
+  });
+
+  it("is the bytes with their type for what is neither text nor JSON", async () => {
+    const upload = await uploadOf(new File(["x"], "a.zip", { type: "application/zip" }));
+    expect(upload.contentType).toBe("application/zip");
+    expect((await uploadOf(new File(["x"], "a.qqq"))).contentType).toBe("application/octet-stream");
+  });
+});

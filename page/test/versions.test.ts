@@ -1,0 +1,45 @@
+import { describe, expect, it } from "vitest";
+import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
+import { callOf, endOf, versionAt } from "../src/references/versions.ts";
+
+const variable = {
+  name: "rows",
+  type: "array",
+  bytes: 2,
+  scope: "conversation",
+  visibility: "model",
+  sources: [],
+  trusted: true,
+  pinned: false,
+} as const;
+
+const events = (
+  [
+    { type: "turn.started", turn: "t1" },
+    { type: "variable.saved", variable: { ...variable, version: 1 } },
+    { type: "tool.called", turn: "t1", toolCallId: "c1", tool: "count" },
+    { type: "variable.updated", variable: { ...variable, version: 2 } },
+    { type: "tool.called", turn: "t1", toolCallId: "c2", tool: "count" },
+    { type: "turn.done", turn: "t1" },
+    { type: "variable.updated", variable: { ...variable, version: 3 } },
+    { type: "tool.called", turn: "t2", toolCallId: "c1", tool: "count" },
+  ] as const
+).map((event, index): ConversationEvent => ({ id: index + 1, at: "", ...event }));
+
+describe("the version that a variable had", () => {
+  it.each([
+    [callOf("t1", "c1"), 1],
+    [callOf("t1", "c2"), 2],
+    [endOf("t1"), 2],
+    // Models number their calls anew in each turn.
+    [callOf("t2", "c1"), 3],
+  ])("at a moment is the one that was written last before (%#)", (moment, version) => {
+    expect(versionAt(events, "rows", moment)).toBe(version);
+  });
+
+  it("is not known of what the events do not tell", () => {
+    expect(versionAt(events, "other", callOf("t1", "c1"))).toBeUndefined();
+    expect(versionAt(events, "rows", endOf("t2"))).toBeUndefined();
+    expect(versionAt(events.slice(2), "rows", callOf("t1", "c1"))).toBeUndefined();
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from "vitest";
+import {
+  ageWords,
+  countWords,
+  durationWords,
+  labelsOf,
+  lifeOf,
+  secondsIn,
+} from "../src/variables/words.ts";
+
+const START = "2026-01-01T00:00:00.000Z";
+const now = Date.parse(START);
+const later = (seconds: number) => new Date(now + seconds * 1_000).toISOString();
+
+describe("counts in words", () => {
+  it("say what there is of it", () => {
+    const mediaType = "image/png";
+    expect(countWords({ type: "array", count: 5_000, mediaType })).toBe("5,000 elements");
+    expect(countWords({ type: "object", count: 1, mediaType })).toBe("1 key");
+    expect(countWords({ type: "bytes", count: 9, mediaType })).toBe("image/png");
+    expect(countWords({ type: "boolean", count: 1, mediaType })).toBe("boolean");
+  });
+});
+
+describe("time in words", () => {
+  it("is in the largest unit that fits", () => {
+    const words = [0, 59, 60, 3_599, 3_600, 86_399, 86_400].map((s) => durationWords(s * 1_000));
+    expect(words).toEqual(["1 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d"]);
+    expect(ageWords(START, now + 9_000)).toBe("now");
+    expect(ageWords(START, now + 10_000)).toBe("10 s");
+  });
+
+  it("tells how long a variable has to live, and how much of it is left", () => {
+    const info = { updatedAt: START, expiresAt: later(240), pinned: false };
+    expect(lifeOf(info, now + 60_000)).toEqual({ left: 0.75, words: "evicted in 3 min" });
+    expect(lifeOf(info, now + 300_000)).toEqual({ left: 0, words: "about to be evicted" });
+    // Its time was set anew after it had been written.
+    expect(lifeOf({ ...info, updatedAt: later(200) }, now)?.left).toBe(1);
+    expect(lifeOf({ ...info, pinned: true }, now)).toBeUndefined();
+    expect(lifeOf({ updatedAt: START, pinned: false }, now)).toBeUndefined();
+  });
+
+  it.each([
+    ["", null],
+    ["90", 90],
+    ["1.5 min", 90],
+    ["2h", 7_200],
+    ["3 D", 259_200],
+    ["0", undefined],
+    ["soon", undefined],
+    ["-1 h", undefined],
+  ])("is read from %j", (text, seconds) => {
+    expect(secondsIn(text)).toBe(seconds);
+  });
+});
+
+describe("labels", () => {
+  it("say what is special, and nothing of the rest", () => {
+    expect(labelsOf({ visibility: "model", trusted: true, scope: "conversation" })).toEqual([]);
+    const labels = labelsOf({ visibility: "sealed", trusted: false, scope: "run" });
+    expect(labels.map(({ name, isWarning }) => [name, isWarning])).toEqual([
+      ["sealed", false],
+      ["untrusted", true],
+      ["run", false],
+    ]);
+  });
+});
