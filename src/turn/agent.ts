@@ -3,7 +3,7 @@ import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { Policy, ToolPolicy } from "../tool/policy.ts";
-import type { Effects, Naming } from "../tool/wrapped-tool.ts";
+import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
 
 /** Who answers: instructions and tools, with the model and the variables supplied by the runtime. */
 export interface Agent {
@@ -68,4 +68,27 @@ export interface Agent {
 /** Is the model given this one of the runtime's own tools? */
 export function isGiven(name: string, { variableTools = true }: Agent): boolean {
   return typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
+}
+
+/** How an agent has its tools wrapped. */
+export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
+  const { naming, readonlyTools, policies, policy, untrusted } = agent;
+  const { outputPath, references: { syntaxes, unknown } = {} } = taggedAgent(agent);
+  return {
+    ...(policies === undefined ? {} : { policies }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(untrusted === undefined ? {} : { untrusted }),
+    ...(outputPath === undefined ? {} : { outputPath }),
+    ...(naming === undefined ? {} : { naming }),
+    ...(readonlyTools === undefined ? {} : { readonlyTools }),
+    ...(syntaxes === undefined ? {} : { syntaxes }),
+    ...(unknown === undefined ? {} : { unknown }),
+  };
+}
+
+/** Defaults of an agent that calls tools with tags: results go where a tag says, and tags hold `{{name}}`. */
+function taggedAgent(agent: Agent): Agent {
+  if (agent.toolCalls !== "capability-xml") return agent;
+  const { outputPath = true, references } = agent;
+  return { ...agent, outputPath, references: { syntaxes: ["dollar", "mustache"], ...references } };
 }

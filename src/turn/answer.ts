@@ -7,23 +7,15 @@ import type { VariableStore } from "../store/variable-store.ts";
 import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import { slicesOf } from "../value/characters.ts";
-import type { Agent } from "./agent.ts";
 import type { TurnState } from "./log/turn-state.ts";
+import type { TurnContext } from "./turn-context.ts";
 
-/** Who answers, and with which variables. */
-interface AnswerOptions extends AnswerVariables {
-  readonly agent: Agent;
-  /** Receives every chunk as the client sees it. */
-  readonly emit: (chunk: UIMessageChunk) => void;
-}
-
-interface AnswerVariables {
-  readonly store: VariableStore;
+interface AnswerOptions {
   readonly state: TurnState;
   /** The run whose names the answer uses; without: the conversation's. */
   readonly scope?: RunScope | undefined;
-  /** Told of each variable that the answer refers to. */
-  readonly onUsed?: (name: string) => void;
+  /** Called for each variable that the answer refers to. */
+  readonly onUsed?: ((name: string) => void) | undefined;
 }
 
 /**
@@ -32,8 +24,9 @@ interface AnswerVariables {
  * into the history or a prompt.
  */
 export class Answer {
-  readonly #lookup: Lookup;
+  readonly #context: TurnContext;
   readonly #options: AnswerOptions;
+  readonly #lookup: Lookup;
   readonly #budget: ExpansionBudget = {
     leftChars: limits.maxExpansionChars,
     work: new LookupWork(),
@@ -43,16 +36,17 @@ export class Answer {
   /** One for each text part that is open. */
   readonly #expanders = new Map<string, Expander>();
 
-  constructor(options: AnswerOptions) {
-    this.#lookup = lookupOf(options);
+  constructor(context: TurnContext, options: AnswerOptions) {
+    this.#context = context;
     this.#options = options;
+    this.#lookup = lookupOf(context.store, options);
   }
 
   /** Await what is returned, if anything, before the next call. */
   write(chunk: UIMessageChunk): void | Promise<void> {
     if (chunk.type === "text-delta") return this.#writeText(chunk);
     if (chunk.type === "text-start") this.#expanders.set(chunk.id, this.#expander());
-    if (this.#expanders.size === 0) return this.#options.emit(chunk);
+    if (this.#expanders.size === 0) return this.#context.emit(chunk);
     return this.#writeOther(chunk);
   }
 
@@ -76,20 +70,20 @@ export class Answer {
 
   #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {
     const { id, delta, providerMetadata } = chunk;
-    if (providerMetadata !== undefined) this.#options.emit({ ...chunk, delta: "" });
+    if (providerMetadata !== undefined) this.#context.emit({ ...chunk, delta: "" });
     return this.#expanders.get(id)?.write(delta, this.#emitText(id));
   }
 
   async #writeOther(chunk: UIMessageChunk): Promise<void> {
     await this.flush();
-    this.#options.emit(chunk);
+    this.#context.emit(chunk);
     if (chunk.type === "text-end") this.#expanders.delete(chunk.id);
   }
 
   #expander(): Expander {
-    const { agent, state, emit, scope } = this.#options;
+    const { agent, account, emit } = this.#context;
     const { unknown: _unknown, ...references } = agent.references ?? {};
-    const store = new ScopedStore(this.#options.store, scope);
+    const store = new ScopedStore(this.#context.store, this.#options.scope);
     return new Expander(this.#lookup, {
       ...references,
       budget: this.#budget,
@@ -97,7 +91,7 @@ export class Answer {
       couldBegin: (prefix) => store.couldBegin(prefix),
       isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
       onResolved: (source, text) =>
-        state.account.savings.addReferences({
+        account.savings.addReferences({
           authoredChars: source.length,
           resolvedChars: text.length,
         }),
@@ -110,14 +104,14 @@ export class Answer {
     return (text: string) => {
       this.#options.state.parts.show(id, text);
       for (const delta of slicesOf(text, limits.maxSliceChars)) {
-        this.#options.emit({ type: "text-delta", id, delta });
+        this.#context.emit({ type: "text-delta", id, delta });
       }
     };
   }
 }
 
 /** Where an answer's references are looked up. What it refers to is held until its turn ends. */
-export function lookupOf({ store, state, scope, onUsed }: AnswerVariables): Lookup {
+export function lookupOf(store: VariableStore, { state, scope, onUsed }: AnswerOptions): Lookup {
   return lookupFor(scope, store, {
     failures: "show",
     onUsed: (name) => {

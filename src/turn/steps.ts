@@ -2,39 +2,31 @@ import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
+import { wrapOptionsFor } from "./agent.ts";
 import { Answer } from "./answer.ts";
 import type { StoredMessage } from "./history/history.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { instructionsFor, toModelMessages, toOwnMessages } from "./history/prompt.ts";
 import { withVariables } from "./history/variable-list.ts";
 import { callModel } from "./model/call-model.ts";
-import type { CallModelOptions, CallModelResult } from "./model/model-call-options.ts";
+import type { CallModelResult } from "./model/model-try.ts";
 import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
 import type { Remains } from "./log/log-lines.ts";
-import type { TurnLog } from "./log/turn-log.ts";
-import type { TurnOptions } from "./turn-options.ts";
+import type { TurnContext } from "./turn-context.ts";
 import type { TurnState } from "./log/turn-state.ts";
-import { wrapOptionsFor } from "./wrap-options.ts";
 import type { DecidedCall } from "./waiting-calls.ts";
 
-interface StepsOptions extends Pick<
-  TurnOptions,
-  "agent" | "model" | "store" | "newId" | "redact" | "signal" | "facilities" | "sleep" | "observer"
-> {
+interface StepsOptions {
   readonly state: TurnState;
-  readonly log: Pick<TurnLog, "commit" | "note">;
-  /** What the keys of the calls begin with. */
-  readonly key: string;
   /** The messages of the past, as far as they fit into the prompt. */
   readonly window: readonly StoredMessage[];
   /** Tells the texts of an attempt from those of the one before; empty for the first. */
   readonly idSuffix: string;
-  readonly emit: (chunk: UIMessageChunk) => void;
-  readonly toolbox?: ToolboxOptions;
+  readonly toolbox: ToolboxOptions;
   /** The run whose names the answer uses; without: the conversation's. */
   readonly scope?: RunScope | undefined;
-  /** Told of each variable that the answer refers to. */
+  /** Called for each variable that the answer refers to. */
   readonly onUsed?: (name: string) => void;
 }
 
@@ -43,7 +35,7 @@ interface StepsOptions extends Pick<
  * them is written down, the model is called again.
  */
 export class Steps {
-  readonly emit: (chunk: UIMessageChunk) => void;
+  readonly #context: TurnContext;
   readonly #options: StepsOptions;
   readonly #state: TurnState;
   readonly #answer: Answer;
@@ -57,46 +49,37 @@ export class Steps {
   /** Is there a step that ends when its calls do? There is none where a person was waited for. */
   #hasStep = false;
 
-  constructor(options: StepsOptions) {
-    const { emit, state } = options;
+  constructor(context: TurnContext, options: StepsOptions) {
+    const { state } = options;
+    this.#context = context;
     this.#options = options;
     this.#state = state;
-    this.emit = emit;
-    this.#answer = new Answer(options);
+    this.#answer = new Answer(context, options);
     // What was said before a person was waited for may have left a URL open.
     this.#answer.restart(state.parts.display);
   }
 
-  /** Makes ready what the steps need: the tools, and the messages of the past. */
+  /** Prepares what the steps need: the tools, and the messages of the past. */
   async open(): Promise<void> {
-    const { agent, window, store, facilities, signal, newId, toolbox, observer } = this.#options;
-    const { id, taint, account, waiting } = this.#state;
+    const { agent, store, facilities, account } = this.#context;
+    const { window, toolbox } = this.#options;
+    const { id, taint } = this.#state;
     const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
     const onCall = () => account.spend.add("toolCalls", 1);
     const tools = await Toolbox.open(agent, wrap, { ...facilities, ...toolbox, onCall });
     const past = await toModelMessages(window, tools.all);
-    const calls = new ToolCalls({
-      tools,
-      signal,
-      newId,
-      observer,
-      idempotencyKey: (toolCallId) => this.#keyOf(toolCallId),
-      onWaiting: (approvalId, pin) => {
-        waiting[approvalId] = pin;
-      },
-      onReferences: (references) => account.savings.addReferences(references),
-      write: (chunk) => {
-        this.#unnoted.push(chunk);
-        void this.#write(chunk);
-      },
-    });
+    const write = (chunk: UIMessageChunk) => {
+      this.#unnoted.push(chunk);
+      void this.#write(chunk);
+    };
+    const calls = new ToolCalls(this.#context, { tools, state: this.#state, write });
     this.#opened = { tools, past, calls };
   }
 
   /** Calls the model until it asks for no more tools. */
   async run(): Promise<FinishReason> {
     for (;;) {
-      this.#options.signal.throwIfAborted();
+      this.#context.signal.throwIfAborted();
       const messages = await this.#messages();
       const result = await this.#callModel(messages);
       // An answer that was cut off or filtered may hold half a call: as in the SDK, nothing runs.
@@ -142,7 +125,7 @@ export class Steps {
   resetStep(): void {
     this.#state.parts.add({ type: "reset-step" });
     this.#answer.restart(this.#state.parts.display);
-    this.emit({ type: "reset-step" });
+    this.#context.emit({ type: "reset-step" });
   }
 
   /** Goes on with what is in the state; `isOpen`: in the middle of a step that is not. */
@@ -177,29 +160,21 @@ export class Steps {
   }
 
   async #callModel(messages: readonly ModelMessage[]): Promise<CallModelResult> {
-    const { agent, model, store, newId, signal, redact = (text) => text, sleep } = this.#options;
-    const { account, taint } = this.#state;
-    const prompt = withVariables(messages, {
-      store,
-      taint,
-      hidesUntrusted: agent.untrusted === "hide",
-    });
-    const context: CallModelOptions = {
-      model: this.#required.tools.modelFor(model, newId),
+    const { agent, model, store, newId } = this.#context;
+    const { tools } = this.#required;
+    const { taint } = this.#state;
+    const hidesUntrusted = agent.untrusted === "hide";
+    const request = {
+      model: tools.modelFor(model, newId),
       instructions: instructionsFor(agent),
-      tools: this.#required.tools.shown,
-      savings: account.savings,
-      observer: this.#options.observer,
-      signal,
-      redact,
+      messages: withVariables(messages, { store, taint, hidesUntrusted }),
+      tools: tools.shown,
+    };
+    return callModel(this.#context, request, {
       write: (chunk) => this.#write(chunk),
       reset: () => this.resetStep(),
-      onTry: () => account.spend.add("modelCalls", 1),
-      onUsage: (usage) => account.addCall(usage),
-      ...(sleep === undefined ? {} : { sleep }),
-      ...(this.#options.idSuffix === "" ? {} : { idSuffix: this.#options.idSuffix }),
-    };
-    return callModel(context, prompt);
+      idSuffix: this.#options.idSuffix,
+    });
   }
 
   /** Writes down what is going to happen, and then what came of it. */
@@ -208,11 +183,10 @@ export class Steps {
     achieved: () => Pick<JournalEntry, "step" | "chunks">,
     begun: readonly JournalCall[] = [],
   ): Promise<FinishReason | undefined> {
-    const { log, signal } = this.#options;
+    const { log, signal, account } = this.#context;
     const known = new Set(begun.map(({ toolCallId }) => toolCallId));
     const calls = planned.flatMap(({ call }) => (known.has(call.toolCallId) ? [] : [call]));
-    const allowed = this.#state.account.spend.add("toolCalls", calls.length);
-    if (allowed !== undefined) await allowed;
+    await account.spend.add("toolCalls", calls.length);
     signal.throwIfAborted();
     const isNews = begun.length === 0 || this.#unnoted.length > 0;
     if (isNews) {
@@ -243,7 +217,7 @@ export class Steps {
   }
 
   #note(entry: Omit<JournalEntry, "state">): void {
-    this.#options.log.note({ ...entry, state: this.#state.counts });
+    this.#context.log.note({ ...entry, state: this.#state.counts });
     this.#unnoted = [];
   }
 
@@ -275,13 +249,7 @@ export class Steps {
     if (chunk.type !== "tool-output-available" && chunk.type !== "tool-output-error") return false;
     if (chunk.providerExecuted !== true) return false;
     const name = this.#state.parts.toolOf(chunk.toolCallId);
-    return this.#options.agent.policies?.[name]?.trusted !== true;
-  }
-
-  /** Conversation, turn, step and call: our indices, for a model may use its ids again. */
-  #keyOf(toolCallId: string): string {
-    const { step, call } = this.#state.parts.placeOf(toolCallId);
-    return `${this.#options.key}/${step}/${call}`;
+    return this.#context.agent.policies?.[name]?.trusted !== true;
   }
 
   get #required(): Opened {

@@ -9,40 +9,28 @@ import type { Observed } from "../tool/observer.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
-import type { Account } from "./spend/account.ts";
 import { type Agent, isGiven } from "./agent.ts";
 import { lookupOf } from "./answer.ts";
 import { type AskColleague, type Colleague, DELEGATE } from "./delegate-tool.ts";
-import { modelNameOf } from "./model/resolved-model.ts";
+import { modelNameOf } from "./model/prepare-model-call.ts";
 import { Steps } from "./steps.ts";
-import type { TurnOptions } from "./turn-options.ts";
 import { TurnState } from "./log/turn-state.ts";
 import { failed } from "../tool/policy.ts";
-
-/** The turn, or the plan's run, in which an agent is asked. */
-export interface SubTurnOptions extends Pick<
-  TurnOptions,
-  "store" | "newId" | "now" | "facilities" | "sleep"
-> {
-  /** What the question costs counts in here. */
-  readonly account: Account;
-  /** Agents that wait for this one. Default: 0. */
-  readonly depth?: number;
-}
+import type { TurnContext } from "./turn-context.ts";
 
 /** Without `tools`: all that the agent has. */
 type Question = Pick<ModelQuestion, "prompt" | "call" | "texts"> &
   Partial<Pick<ModelQuestion, "tools">>;
 
 /** How an agent of this turn asks another one. */
-export function askerFor(options: SubTurnOptions): AskColleague {
-  const depth = (options.depth ?? 0) + 1;
-  return (colleague, question) => askAgent({ ...options, depth }, colleague, question);
+export function askerFor(context: TurnContext): AskColleague {
+  const depth = (context.depth ?? 0) + 1;
+  return (colleague, question) => askAgent({ ...context, depth }, colleague, question);
 }
 
 /** How a step of a plan asks an agent's model. */
-export function askModelOf(options: SubTurnOptions, colleague: Colleague): AskModel {
-  return (question) => askAgent(options, colleague, question);
+export function askModelOf(context: TurnContext, colleague: Colleague): AskModel {
+  return (question) => askAgent(context, colleague, question);
 }
 
 /**
@@ -52,15 +40,15 @@ export function askModelOf(options: SubTurnOptions, colleague: Colleague): AskMo
  * `limit_exceeded` and their like, or the reason of the call's signal.
  */
 async function askAgent(
-  options: SubTurnOptions,
+  context: TurnContext,
   colleague: Colleague,
   question: Question,
 ): Promise<ModelAnswer> {
-  requireDepth(options.depth ?? 0);
+  requireDepth(context.depth ?? 0);
   const equipped = await colleague.equip?.(question.call.signal);
   try {
     const agent = withTools(equipped?.agent ?? colleague.agent, question.tools);
-    return await new SubTurn(options, { ...colleague, agent }, question).run();
+    return await new SubTurn(context, { ...colleague, agent }, question).run();
   } finally {
     // Nobody waits for sessions to be ended.
     void equipped?.close();
@@ -68,59 +56,57 @@ async function askAgent(
 }
 
 class SubTurn {
-  readonly #options: SubTurnOptions;
-  readonly #agent: Agent;
+  readonly #context: TurnContext;
   readonly #state: TurnState;
   readonly #labels: Labels;
   readonly #question: Question;
   readonly #observed: Observed | undefined;
   readonly #steps: Steps;
 
-  constructor(options: SubTurnOptions, colleague: Colleague, question: Question) {
-    const { store, account, newId } = options;
-    const { agent, model, onChunk } = colleague;
+  constructor(asker: TurnContext, colleague: Colleague, question: Question) {
+    const { store, newId } = asker;
+    const { agent, model, redact, onChunk } = colleague;
     const { call } = question;
     const id = call.idempotencyKey ?? newId();
-    this.#options = options;
-    this.#agent = agent;
     this.#question = question;
     const activity = { kind: "agent", name: agent.name, ...modelNameOf(model) } as const;
     this.#observed = call.observer?.begin(activity);
-    this.#state = new TurnState({
-      id,
-      agent: agent.name,
-      store,
-      resumed: undefined,
-      isTainted: call.madeOf?.isTrusted === false,
-      account,
-    });
-    this.#labels = new Labels(store, this.#state.taint, call.madeOf);
-    this.#steps = new Steps({
-      ...options,
-      ...colleague,
+    this.#context = {
+      ...asker,
+      agent,
+      model,
+      redact,
       signal: call.signal,
       observer: this.#observed,
-      state: this.#state,
       log: NOT_KEPT,
-      key: id,
-      window: [this.#asked(id)],
-      idSuffix: "",
       emit: (chunk) => {
         if (chunk.type.startsWith("tool-")) onChunk?.(chunk);
       },
+    };
+    const isTainted = call.madeOf?.isTrusted === false;
+    this.#state = new TurnState(this.#context, { id, key: id, isTainted });
+    this.#labels = new Labels(store, this.#state.taint, call.madeOf);
+    this.#steps = new Steps(this.#context, {
+      ...this.#answered,
+      window: [this.#asked(id)],
+      idSuffix: "",
       toolbox: {
-        ask: askerFor(options),
+        ask: askerFor(asker),
         adapt: (tool) => unattended(tool, question),
         // Those that are there were named; and what a run has of its own is in no list.
         showsAll: question.tools !== undefined || call.scope?.ownsResults === true,
       },
-      scope: call.scope,
-      onUsed: (name) => this.#labels.add(name),
     });
   }
 
+  /** How references in the answer are looked up. */
+  get #answered() {
+    const { scope } = this.#question.call;
+    return { state: this.#state, scope, onUsed: (name: string) => this.#labels.add(name) };
+  }
+
   async run(): Promise<ModelAnswer> {
-    const { store } = this.#options;
+    const { store } = this.#context;
     try {
       this.#steps.startStep();
       await this.#steps.open();
@@ -139,7 +125,7 @@ class SubTurn {
   }
 
   #asked(id: string) {
-    const { now } = this.#options;
+    const { now } = this.#context;
     const createdAt = new Date(now()).toISOString();
     const parts = [{ type: "text" as const, text: this.#question.prompt }];
     return { id, role: "user" as const, parts, createdAt };
@@ -156,13 +142,8 @@ class SubTurn {
   /** The value that the text stands for, if it is one reference and nothing else. */
   async #referred(text: string): Promise<Json | undefined> {
     if (text.length > limits.maxHeldChars) return undefined;
-    const { syntaxes } = this.#agent.references ?? {};
-    const lookup = lookupOf({
-      ...this.#options,
-      state: this.#state,
-      scope: this.#question.call.scope,
-      onUsed: (name) => this.#labels.add(name),
-    });
+    const { syntaxes } = this.#context.agent.references ?? {};
+    const lookup = lookupOf(this.#context.store, this.#answered);
     let whole: Json | undefined;
     await resolveReferences(text, lookup, {
       ...(syntaxes === undefined ? {} : { syntaxes }),
@@ -176,7 +157,7 @@ class SubTurn {
 
   /** The values that its URLs may come from; large ones are not read, and yield null. */
   #sources(held: readonly string[]): UrlSources {
-    const { store } = this.#options;
+    const { store } = this.#context;
     const sources = new UrlSources();
     for (const text of this.#question.texts ?? []) sources.add(() => text);
     for (const name of new Set([...held, ...this.#labels.consumed.map((used) => used.name)])) {
@@ -191,8 +172,8 @@ class SubTurn {
 
   /** It is guarded by what it says, and comes from all that it was made with. */
   async #resultLabels(value: Json): Promise<ModelAnswer["labels"]> {
-    const { store } = this.#options;
-    const { name } = this.#agent;
+    const { store } = this.#context;
+    const { name } = this.#context.agent;
     const used = store.holds.names(this.#state.id);
     if (await this.#sources(used).lack(value)) this.#labels.compose();
     const labels = this.#labels.ofResult(name, { source: `agent:${name}` });

@@ -3,26 +3,18 @@ import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import type { Awaitable } from "../store/when-ready.ts";
-import type { Observer } from "../tool/observer.ts";
-import type { Prepared, Ready, ReferenceCount, Saved, ToolRun } from "../tool/wrapped-tool.ts";
+import type { Prepared, Ready, Saved, ToolRun } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
-import type { ToolCall } from "./model/model-call-options.ts";
+import type { TurnState } from "./log/turn-state.ts";
+import type { ToolCall } from "./model/model-try.ts";
 import type { Toolbox } from "./toolbox.ts";
+import type { TurnContext } from "./turn-context.ts";
 import type { ApprovalResponse, DecidedCall } from "./waiting-calls.ts";
 import type { Failed } from "../tool/policy.ts";
 
 interface ToolCallsOptions {
   readonly tools: Toolbox;
-  readonly signal: AbortSignal;
-  readonly newId: () => string;
-  /** Told of the calls. */
-  readonly observer: Observer | undefined;
-  /** The same in each attempt, and another for each call. */
-  readonly idempotencyKey: (toolCallId: string) => string;
-  /** Told that a call waits for a person, and of the input that it waits with. */
-  readonly onWaiting: (approvalId: string, pin: string) => void;
-  /** Told of what a call's references stood for, when its result is saved. */
-  readonly onReferences: (references: ReferenceCount) => void;
+  readonly state: TurnState;
   /** Receives each chunk; what it changes is done at once. */
   readonly write: (chunk: UIMessageChunk) => void;
 }
@@ -38,9 +30,11 @@ export interface Planned {
  * writes down what is about to happen.
  */
 export class ToolCalls {
+  readonly #context: TurnContext;
   readonly #options: ToolCallsOptions;
 
-  constructor(options: ToolCallsOptions) {
+  constructor(context: TurnContext, options: ToolCallsOptions) {
+    this.#context = context;
     this.#options = options;
   }
 
@@ -110,7 +104,7 @@ export class ToolCalls {
    * are there together are one commit. Throws what `signal` was aborted with.
    */
   async run(planned: readonly Planned[], commit: CommitResults): Promise<void> {
-    const { signal } = this.#options;
+    const { signal } = this.#context;
     const running = planned.map(({ call, ready }) => new Running(call, ready));
     let late: Promise<UIMessageChunk> | undefined;
     for (let next = 0; next < running.length || late !== undefined;) {
@@ -140,7 +134,7 @@ export class ToolCalls {
     const { toolCallId } = call;
     if (run.kind === "failed") return errorOf(toolCallId, run);
     const saved = ({ output }: Saved): UIMessageChunk => {
-      this.#options.onReferences(ready.references);
+      this.#context.account.savings.addReferences(ready.references);
       return { type: "tool-output-available", toolCallId, output };
     };
     const unsaved = (error: unknown) =>
@@ -157,11 +151,12 @@ export class ToolCalls {
     calls: readonly Call[],
     messages: readonly ModelMessage[],
   ): Promise<readonly { call: Call & { idempotencyKey: string }; ready: Prepared }[]> {
-    const { tools, signal, idempotencyKey, observer } = this.#options;
+    const { signal, observer } = this.#context;
+    const { tools, state } = this.#options;
     const prepared = await Promise.all(
       calls.map(async (call, index) => {
         const { toolName, toolCallId, input } = call;
-        const key = call.idempotencyKey ?? idempotencyKey(toolCallId);
+        const key = call.idempotencyKey ?? state.keyOf(toolCallId);
         // Shares, not one pool: what one call reads of a sealed value must not show in another.
         const work = new LookupWork(calls.length);
         const options = { toolCallId, messages, signal, idempotencyKey: key, observer, work };
@@ -197,9 +192,9 @@ export class ToolCalls {
   }
 
   #ask({ toolCallId }: ToolCall, { approval, pin }: Ready): readonly Planned[] {
-    const { newId, onWaiting, write } = this.#options;
-    const approvalId = newId();
-    onWaiting(approvalId, pin);
+    const { state, write } = this.#options;
+    const approvalId = this.#context.newId();
+    state.waiting[approvalId] = pin;
     const asked = { approvalId, approvalDescriptor: approval };
     write({ type: "tool-approval-request", toolCallId, ...asked });
     return [];

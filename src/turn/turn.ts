@@ -1,23 +1,18 @@
 import type { FinishReason, UIMessage } from "ai";
-import { ByrefError, type PublicError, publicErrorOf } from "../errors.ts";
-import * as limits from "../limits.ts";
-import { Account } from "./spend/account.ts";
-import type { Cost } from "./spend/cost.ts";
+import { type PublicError, publicErrorOf } from "../errors.ts";
+import { Attempt, headFor } from "./attempt.ts";
 import { type StoredMessage, toUIMessage } from "./history/history.ts";
-import type { TurnHead } from "./log/journal.ts";
-import { leaseOf, spendFor } from "./spend/lease.ts";
 import type { Post } from "./history/post.ts";
+import type { TurnHead } from "./log/journal.ts";
+import type { Remains } from "./log/log-lines.ts";
+import { whyGivenUp } from "./log/recovery.ts";
+import { TurnState } from "./log/turn-state.ts";
 import type { Savings } from "./spend/savings.ts";
-import { spentBefore } from "./spend/spend.ts";
-import { nextAttempt, whyGivenUp } from "./log/recovery.ts";
+import type { Cost, Usage } from "./spend/spend.ts";
 import { Steps } from "./steps.ts";
 import { askerFor } from "./sub-turn.ts";
+import type { TurnEnd, TurnOptions } from "./turn-context.ts";
 import { type ApprovalResponse, decidedIn } from "./waiting-calls.ts";
-import type { Remains } from "./log/log-lines.ts";
-import type { TurnEnd, TurnOptions } from "./turn-options.ts";
-import { TurnState } from "./log/turn-state.ts";
-import type { Usage } from "./spend/usage.ts";
-import { tellChanges } from "./tell-changes.ts";
 
 /** What is asked, and what it stands in for. */
 export interface Question {
@@ -51,34 +46,23 @@ export interface TurnResult {
  */
 export async function runTurn(
   options: TurnOptions,
-  { id, message, replace }: Question = {},
+  { id = options.newId(), message, replace }: Question = {},
 ): Promise<TurnResult> {
-  const { agent, conversation, history, journal, log, newId, post, trace } = options;
+  const { history, journal, store, post } = options;
   const last = journal.head();
-  const { attempt = 0 } = last ?? {};
-  const head: TurnHead = {
-    id: id ?? newId(),
-    attempt: attempt + 1,
-    isOpen: true,
-    agent: agent.name,
-    conversation,
-    spent: spentBefore(last),
-    ...(post === undefined ? {} : { post }),
-    ...(trace === undefined ? {} : { trace }),
-  };
-  let turn: Turn | undefined;
-  const begin = () => {
+  const attempt = new Attempt(options, { ...headFor(options, id), ...(post && { post }) });
+  const turn = attempt.begin(() => {
     replace?.();
-    // What waited for a person waits no more.
+    // A turn that waited for a person cannot go on any more.
     const waited = last?.paused ?? last;
-    if (waited?.needs !== undefined) options.store.holds.release(waited.id);
+    if (waited?.needs !== undefined) store.holds.release(waited.id);
     if (message !== undefined) history.add(message);
-    turn = new Turn(options, head);
+    const turn = new Turn(options, attempt);
     turn.start();
     turn.startStep();
-  };
-  undoable(options, () => log.begin(journal, head, begin));
-  return required(turn).run();
+    return turn;
+  });
+  return turn.run();
 }
 
 /**
@@ -89,33 +73,22 @@ export async function resumeTurn(
   options: TurnOptions,
   approvals: readonly ApprovalResponse[],
 ): Promise<TurnResult> {
-  const { agent, conversation, history, journal, log, post, trace } = options;
+  const { history, journal, post } = options;
   const message = history.newest();
   const decided = decidedIn(message, approvals);
-  const last = journal.head();
-  const { attempt = 0 } = last ?? {};
   const id = message?.id ?? "";
-  const isKept = last?.id === id;
-  const waited = isKept ? last : last?.paused?.id === id ? last.paused : undefined;
-  const head: TurnHead = {
-    id,
-    attempt: attempt + 1,
-    isOpen: true,
-    agent: agent.name,
-    conversation,
+  const last = journal.head();
+  const waited = [last, last?.paused].find((head) => head?.id === id);
+  const attempt = new Attempt(options, {
+    ...headFor(options, id),
     approvals: decided.map(({ approval }) => approval),
-    spent: isKept ? last.spent : spentBefore(last),
     // Other calls of it may still wait when this attempt ends.
-    ...(waited?.needs === undefined ? {} : { needs: waited.needs }),
-    ...(waited?.counts === undefined ? {} : { counts: waited.counts }),
+    ...(waited?.needs && { needs: waited.needs }),
+    ...(waited?.counts && { counts: waited.counts }),
     ...postOf(waited?.post, post),
-    ...(trace === undefined ? {} : { trace }),
-  };
-  const turn = new Turn(options, head, { resumed: message });
-  const start = () => turn.start();
-  undoable(options, () =>
-    isKept ? log.resume(journal, head, start) : log.begin(journal, head, start),
-  );
+  });
+  const turn = new Turn(options, attempt, message);
+  attempt.resume(() => turn.start());
   return turn.run((steps) => steps.decide(decided));
 }
 
@@ -124,16 +97,13 @@ export async function resumeTurn(
  * anew if the model had not finished it, else its tools are. Rejects only if the storage fails.
  */
 export async function recoverTurn(options: TurnOptions, remains: Remains): Promise<TurnResult> {
-  const { history, journal, log } = options;
-  const last = journal.head();
-  if (last === undefined) throw new ByrefError("internal", "There is no turn to go on with.");
-  const head = nextAttempt(last);
-  const { approvals } = head;
-  const newest = approvals === undefined ? undefined : history.newest();
-  const message = newest?.id === head.id ? newest : undefined;
-  const turn = new Turn(options, head, { resumed: message, isRetry: true });
+  const attempt = Attempt.next(options);
+  const { id, approvals } = attempt.head;
+  const newest = approvals === undefined ? undefined : options.history.newest();
+  const message = newest?.id === id ? newest : undefined;
+  const turn = new Turn(options, attempt, message);
   const isOpenStep = turn.restore(remains);
-  log.retry(journal, head, () => {
+  attempt.retry(() => {
     if (isOpenStep) turn.resetStep();
   });
   const hopeless = whyGivenUp(remains);
@@ -145,17 +115,6 @@ export async function recoverTurn(options: TurnOptions, remains: Remains): Promi
   return turn.run((steps) => steps.goOn(remains.calls));
 }
 
-/** Where there is no room for all of it nothing is kept, and nothing of it is remembered. */
-function undoable({ history, store }: TurnOptions, commit: () => void): void {
-  try {
-    commit();
-  } catch (error) {
-    history.forget();
-    store.forget();
-    throw error;
-  }
-}
-
 /** What has led to a turn that goes on: the question, and how it goes on. */
 function postOf(asked: Post | undefined, decided: Post | undefined): Pick<TurnHead, "post"> {
   const post = decided ?? asked;
@@ -164,57 +123,41 @@ function postOf(asked: Post | undefined, decided: Post | undefined): Pick<TurnHe
   return { post: { ...post, ...(messageId === undefined ? {} : { messageId, partsDigest }) } };
 }
 
-/** Where an attempt comes from, if it does not begin a turn. */
-interface Origin {
-  /** The message that has waited for a person. */
-  readonly resumed?: StoredMessage | undefined;
-  readonly isRetry?: boolean;
-}
-
-/** One attempt at a turn. */
+/** What is answered in one attempt at a turn. */
 class Turn {
   readonly #options: TurnOptions;
-  readonly #head: TurnHead;
+  readonly #attempt: Attempt;
   readonly #state: TurnState;
   readonly #steps: Steps;
   readonly #isResumed: boolean;
-  readonly #timeout = new AbortController();
 
-  constructor(options: TurnOptions, head: TurnHead, { resumed, isRetry = false }: Origin = {}) {
-    const { agent, store, history, log, emit, signal } = options;
+  /** `resumed`: the message that has waited for a person. */
+  constructor(options: TurnOptions, attempt: Attempt, resumed?: StoredMessage) {
+    const { head, context } = attempt;
+    const { id, counts } = head;
+    const window = options.history.window(id);
     this.#options = options;
-    this.#head = head;
+    this.#attempt = attempt;
     this.#isResumed = resumed !== undefined;
-    const window = history.window(head.id);
-    const account = new Account(store, spendFor(options, head));
-    this.#state = new TurnState({
-      id: head.id,
-      agent: agent.name,
-      store,
+    this.#state = new TurnState(context, {
+      id,
+      key: `${options.keyPrefix}/${id}`,
       resumed,
       // The message that goes on may be too long for the window, and is in the prompt all the same.
       isTainted: [resumed, ...window].some((message) => message?.tainted === true),
-      account,
-      ...(head.counts === undefined ? {} : { counts: head.counts }),
+      counts,
     });
-    this.#steps = new Steps({
-      ...options,
-      signal: AbortSignal.any([signal, this.#timeout.signal]),
+    this.#steps = new Steps(context, {
       state: this.#state,
-      key: `${options.keyPrefix}/${head.id}`,
       window,
-      toolbox: { ask: askerFor({ ...options, account }) },
+      toolbox: { ask: askerFor(context) },
       // Its frames are another attempt's; its texts are too.
-      idSuffix: isRetry ? `~${head.attempt}` : "",
-      emit: (chunk) => {
-        log.push(chunk);
-        emit?.(chunk);
-      },
+      idSuffix: head.sitting === undefined ? "" : `~${head.attempt}`,
     });
   }
 
   start(): void {
-    this.#steps.emit({ type: "start", messageId: this.#head.id });
+    this.#attempt.context.emit({ type: "start", messageId: this.#attempt.head.id });
   }
 
   startStep(): void {
@@ -236,20 +179,16 @@ class Turn {
 
   /** `first` is done before the model is called; what it returns, if anything, ends the turn. */
   async run(first?: (steps: Steps) => Promise<FinishReason | undefined>): Promise<TurnResult> {
-    const { store, signal } = this.#options;
-    const stopObserving = tellChanges(store, this.#steps.emit);
-    const timer = setTimeout(() => this.#timeout.abort(tooLong()), limits.turnMs);
     let finishReason: FinishReason = "error";
     let error: TurnResult["error"];
     try {
-      await this.#steps.open();
-      finishReason = (await first?.(this.#steps)) ?? (await this.#steps.run());
+      finishReason = await this.#attempt.run(async () => {
+        await this.#steps.open();
+        return (await first?.(this.#steps)) ?? (await this.#steps.run());
+      });
     } catch (thrown) {
-      if (signal.aborted) finishReason = "other";
+      if (this.#options.signal.aborted) finishReason = "other";
       else error = publicErrorOf(thrown);
-    } finally {
-      clearTimeout(timer);
-      stopObserving();
     }
     await this.#steps.flush();
     return this.#end(finishReason, error);
@@ -262,10 +201,9 @@ class Turn {
 
   /** The answer goes into the history, and the turn is closed, in one commit. */
   #end(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
-    const { history, signal, now, log } = this.#options;
-    const { emit } = this.#steps;
-    let ended: Pick<TurnResult, "metadata" | "message"> | undefined;
-    const end = () => {
+    const { history, signal, now } = this.#options;
+    const { emit } = this.#attempt.context;
+    return this.#attempt.end(() => {
       if (signal.aborted || error !== undefined) this.#steps.closeCalls();
       const stored = this.#state.message(this.#state.parts.ended(), now());
       const metadata = this.#metadata(stored);
@@ -285,31 +223,25 @@ class Turn {
       else if (error !== undefined)
         emit({ type: "error", errorText: `${error.code}: ${error.message}` });
       else emit({ type: "finish", finishReason });
-      ended = { metadata, message: toUIMessage(message, "display") };
-      return this.#endedHead(error);
-    };
-    undoable(this.#options, () => log.end(end));
-    if (!this.#state.hasWaiting) this.#options.store.holds.release(this.#head.id);
-    this.#state.account.spend.settle();
-    const { metadata, message } = required(ended);
-    const code = error === undefined ? {} : { code: error.code };
-    this.#options.onEnd?.({ status: this.#status(error), ...code, finishReason, ...metadata });
-    return { metadata, message, finishReason, ...(error === undefined ? {} : { error }) };
+      const shown = toUIMessage(message, "display");
+      return {
+        end: {
+          status: this.#status(error),
+          finishReason,
+          cost: metadata.cost,
+          waits: this.#waits(),
+          ...(error && { code: error.code }),
+        },
+        result: { metadata, message: shown, finishReason, ...(error && { error }) },
+      };
+    });
   }
 
-  #endedHead(error: TurnResult["error"]): TurnHead {
-    const { approvals: _, needs: _needs, counts: _counts, ...head } = this.#head;
-    const { store } = this.#options;
-    const { hasWaiting, counts, account } = this.#state;
-    const waits = { needs: store.holds.names(head.id), counts, spent: head.spent };
-    const status = this.#status(error);
-    return {
-      ...head,
-      ...leaseOf(this.#options, head, account.spend.turn),
-      isOpen: false,
-      ...(status === "failed" || status === "stopped" ? { ended: status } : {}),
-      ...(hasWaiting ? waits : { spent: account.spend.total }),
-    };
+  #waits(): Partial<TurnHead> | undefined {
+    if (!this.#state.hasWaiting) return undefined;
+    const { id, spent } = this.#attempt.head;
+    const { counts } = this.#state;
+    return { needs: this.#options.store.holds.names(id), counts, spent };
   }
 
   #status(error: TurnResult["error"]): TurnEnd["status"] {
@@ -320,24 +252,14 @@ class Turn {
 
   /** The rows in which the end is kept count in. */
   #metadata(kept: StoredMessage): TurnMetadata {
-    const { rowsRead, rowsWritten, alarms } = this.#options.cost();
-    const { history, log } = this.#options;
+    const { history, log, cost } = this.#options;
+    const { rowsRead, rowsWritten, alarms } = cost();
     const messageRows = history.rowsFor(kept) + (this.#isResumed ? 1 : 0);
-    const { usage, savings } = this.#state.account;
+    const { usage, savings } = this.#attempt.context.account.counts;
     return {
       usage,
-      savings: savings.savings,
+      savings,
       cost: { rowsRead, rowsWritten: rowsWritten + messageRows + log.rowsToEnd(), alarms },
     };
   }
-}
-
-/** What a commit has made; it does so before it returns. */
-function required<Made>(made: Made | undefined): Made {
-  if (made === undefined) throw new ByrefError("internal", "The turn was not written down.");
-  return made;
-}
-
-function tooLong(): ByrefError {
-  return new ByrefError("turn_timeout", `The turn did not finish within ${limits.turnMs} ms.`);
 }

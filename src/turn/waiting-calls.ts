@@ -2,7 +2,7 @@ import { isToolUIPart, getToolName } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
 import type { StoredMessage } from "./history/history.ts";
-import type { ToolCall } from "./model/model-call-options.ts";
+import type { ToolCall } from "./model/model-try.ts";
 
 /** A call that waits for a person. */
 export interface WaitingCall extends ToolCall {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { TenantSpend } from "../../src/edge/directory/tenant-spend.ts";
 import * as limits from "../../src/limits.ts";
-import type { Grant } from "../../src/turn/spend/lease-office.ts";
+import type { Grant } from "../../src/turn/spend/lease.ts";
 import { NOTHING_SPENT, type Spent } from "../../src/turn/spend/spend.ts";
 import { MemoryLeases } from "../support/leases.ts";
 import { NodeSql } from "../support/node-sql.ts";

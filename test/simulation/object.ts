@@ -9,7 +9,7 @@ import { recoveryDelayMs } from "../../src/turn/log/recovery.ts";
 import type { ApprovalResponse } from "../../src/turn/waiting-calls.ts";
 import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
 import { TurnLog } from "../../src/turn/log/turn-log.ts";
-import type { TurnOptions } from "../../src/turn/turn-options.ts";
+import type { TurnOptions } from "../../src/turn/turn-context.ts";
 import { userMessage } from "../support/turn.ts";
 import { agentOf, modelOf, questionText } from "./actors.ts";
 import type { Plan } from "./plan.ts";

@@ -4,11 +4,11 @@ import { ByrefError } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { CallOptions } from "../../src/tool/wrapped-tool.ts";
-import { Account } from "../../src/turn/spend/account.ts";
+import { Account, Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import type { Colleague, FindColleague } from "../../src/turn/delegate-tool.ts";
-import { Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
-import { askModelOf, type SubTurnOptions } from "../../src/turn/sub-turn.ts";
+import { askModelOf } from "../../src/turn/sub-turn.ts";
+import type { TurnContext } from "../../src/turn/turn-context.ts";
 import {
   finish,
   type ScriptedModel,
@@ -49,7 +49,7 @@ interface AskingOptions extends Role {
   readonly spendLimits?: SpendLimits;
   readonly signal?: AbortSignal;
   readonly more?: Partial<Colleague>;
-  readonly turn?: Partial<SubTurnOptions>;
+  readonly turn?: Partial<TurnContext>;
 }
 
 /** Asks one agent outside of any turn, as a step of a plan does. */
@@ -59,9 +59,15 @@ export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }:
   const account = new Account(store, new Spend(spendLimits, NOTHING_SPENT));
   const chunks: UIMessageChunk[] = [];
   let ids = 0;
-  const options: SubTurnOptions = {
+  const asker = colleague("researcher");
+  const context: TurnContext = {
+    agent: asker.agent,
+    model: asker.model,
     store,
     account,
+    log: { commit: (work) => work(), note: () => undefined },
+    emit: () => undefined,
+    signal,
     newId: () => `id_${++ids}`,
     now: () => START_MS,
     sleep: async () => undefined,
@@ -74,7 +80,7 @@ export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }:
     idempotencyKey: "c/t/0/0",
   };
   const onChunk = (chunk: UIMessageChunk) => void chunks.push(chunk);
-  const ask = askModelOf(options, { ...colleague("researcher"), onChunk, ...more });
+  const ask = askModelOf(context, { ...asker, onChunk, ...more });
   return { ask, call, store, account, chunks, calls: callsOf("researcher") };
 }
 

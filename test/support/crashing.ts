@@ -7,7 +7,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { capabilityTags } from "../../src/turn/model/capability-tags.ts";
 import { History } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
-import type { LeaseOffice } from "../../src/turn/spend/lease-office.ts";
+import type { LeaseOffice } from "../../src/turn/spend/lease.ts";
 import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
 import type { Facilities } from "../../src/turn/toolbox.ts";
 import { type Frame, TurnLog } from "../../src/turn/log/turn-log.ts";

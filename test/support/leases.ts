@@ -1,5 +1,5 @@
 import { TenantSpend } from "../../src/edge/directory/tenant-spend.ts";
-import type { Claim, Grant, LeaseOffice } from "../../src/turn/spend/lease-office.ts";
+import type { Claim, Grant, LeaseOffice } from "../../src/turn/spend/lease.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { NodeSql } from "./node-sql.ts";
 

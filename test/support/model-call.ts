@@ -2,14 +2,14 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { LanguageModel, LanguageModelUsage, ModelMessage, ToolSet, UIMessageChunk } from "ai";
 import { addLanguageModelUsage } from "ai/internal";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import { SavingsCounter } from "../../src/turn/spend/savings.ts";
+import type { SavingsCounter } from "../../src/turn/spend/savings.ts";
 import { callModel } from "../../src/turn/model/call-model.ts";
-import type { CallModelOptions, CallModelResult } from "../../src/turn/model/model-call-options.ts";
+import type { CallModelResult, ModelOutput } from "../../src/turn/model/model-try.ts";
+import { Account, NOTHING_SPENT, Spend } from "../../src/turn/spend/spend.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
 
-export interface CallOptions extends Partial<
-  Pick<CallModelOptions, "write" | "idSuffix" | "signal">
-> {
+export interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuffix">> {
+  readonly signal?: AbortSignal;
   /** One for each try. */
   readonly steps?: readonly Step[];
   /** Instead of the scripted one. */
@@ -46,36 +46,37 @@ export async function callWith(options: CallOptions): Promise<Call> {
   const model = scriptedModel(steps);
   const log: UIMessageChunk[] = [];
   const delaysMs: number[] = [];
-  const savings = new SavingsCounter(new MemoryStore());
+  const account = new Account(new MemoryStore(), new Spend({}, NOTHING_SPENT));
+  const { savings } = account;
   let usage: LanguageModelUsage | undefined;
-  const context: CallModelOptions = {
-    model: options.model ?? model,
-    instructions: "Be brief.",
-    tools,
-    savings,
+  account.addCall = (more) => {
+    usage =
+      usage === undefined || more === undefined
+        ? (more ?? usage)
+        : addLanguageModelUsage(usage, more);
+  };
+  const context = {
+    account,
     signal: options.signal ?? new AbortController().signal,
-    redact: (text) => text.replaceAll("sk-secret", "[redacted]"),
+    redact: (text: string) => text.replaceAll("sk-secret", "[redacted]"),
+    sleep: async (delayMs: number) => {
+      delaysMs.push(delayMs);
+      await onSleep?.(delayMs);
+    },
+  };
+  const request = { model: options.model ?? model, instructions: "Be brief.", tools, messages };
+  const output: ModelOutput = {
     write: (chunk) => {
       log.push(chunk);
       return options.write?.(chunk);
     },
-    onUsage: (more) => {
-      usage =
-        usage === undefined || more === undefined
-          ? (more ?? usage)
-          : addLanguageModelUsage(usage, more);
-    },
-    sleep: async (delayMs) => {
-      delaysMs.push(delayMs);
-      await onSleep?.(delayMs);
-    },
+    idSuffix: options.idSuffix ?? "",
     ...(canReset ? { reset: () => void log.push({ type: "reset-step" }) } : {}),
-    ...(options.idSuffix === undefined ? {} : { idSuffix: options.idSuffix }),
   };
   const about = { log, delaysMs, calls: model.calls, savings };
   const kept = () => log.slice(log.findLastIndex(({ type }) => type === "reset-step") + 1);
   try {
-    const result = await callModel(context, messages);
+    const result = await callModel(context, request, output);
     return { result: { ...result, usage }, usage, chunks: kept(), ...about };
   } catch (error) {
     return { error, usage, chunks: kept(), ...about };

@@ -1,6 +1,6 @@
 import { runInDurableObject } from "cloudflare:test";
 import { vi } from "vitest";
-import type { Cost } from "../../src/turn/spend/cost.ts";
+import type { Cost } from "../../src/turn/spend/spend.ts";
 import { objectOf } from "./edge.ts";
 
 /**

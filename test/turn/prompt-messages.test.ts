@@ -2,7 +2,7 @@ import type { ModelMessage } from "ai";
 import { convertToLanguageModelPrompt } from "ai/internal";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { promptMessages } from "../../src/turn/model/prompt-messages.ts";
+import { promptMessages } from "../../src/turn/model/prepare-model-call.ts";
 
 function convert(messages: ModelMessage[]) {
   const prompt = { instructions: undefined, messages };

@@ -4,16 +4,16 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { StoredMessage } from "../../src/turn/history/history.ts";
 import type { TurnCounts } from "../../src/turn/log/journal.ts";
 import { TurnState, type TurnStateOptions } from "../../src/turn/log/turn-state.ts";
-import { Account } from "../../src/turn/spend/account.ts";
-import { NOTHING_SPENT, Spend } from "../../src/turn/spend/spend.ts";
+import { Account, NOTHING_SPENT, Spend } from "../../src/turn/spend/spend.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 
 function newState(about: Partial<TurnStateOptions> = {}) {
   const store = new MemoryStore();
   const account = new Account(store, new Spend({}, NOTHING_SPENT));
-  const options = { id: "t", agent: "a", store, resumed: undefined, isTainted: false, account };
-  return { store, state: new TurnState({ ...options, ...about }) };
+  const agent = { name: "a", description: "", instructions: "", tools: {} };
+  const options = { id: "t", key: "t", isTainted: false, ...about };
+  return { store, account, state: new TurnState({ agent, store, account }, options) };
 }
 
 const counts: TurnCounts = {

@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { pause } from "../../turn/model/model-failure.ts";
-import type { LeaseOffice } from "../../turn/spend/lease-office.ts";
+import type { LeaseOffice } from "../../turn/spend/lease.ts";
 import type { SpendLimits } from "../../turn/spend/spend.ts";
 import { unlessAborted } from "../../turn/unless-aborted.ts";
 import type { Bindings } from "../bindings.ts";

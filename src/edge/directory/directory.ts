@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { hasTable, numberIn, optionalTextIn, type SqlRow, textIn } from "../../store/rows/sql.ts";
-import type { Claim, Grant, LeaseOffice } from "../../turn/spend/lease-office.ts";
+import type { Claim, Grant, LeaseOffice } from "../../turn/spend/lease.ts";
 import { DurableSql } from "../platform/durable-sql.ts";
 import { TenantSpend } from "./tenant-spend.ts";
 

@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
-import type { Claim, Grant, LeaseOffice } from "../../turn/spend/lease-office.ts";
+import type { Claim, Grant, LeaseOffice } from "../../turn/spend/lease.ts";
 import type { Spent } from "../../turn/spend/spend.ts";
 
 /**

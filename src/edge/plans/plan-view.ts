@@ -3,7 +3,7 @@ import type * as z from "zod";
 import { type Lookup, LookupWork } from "../../reference/lookup.ts";
 import { resolveReferences } from "../../reference/resolve.ts";
 import type { Plan, PlanCall } from "../../plan/plan.ts";
-import { resultOf, resultParts } from "../../turn/plans/run-result.ts";
+import { resultOf, resultParts } from "../../turn/plans/run-outcome.ts";
 import type { ListedPlanRecord, PlanRecord, ShownRun } from "../../plan/plan-record.ts";
 import type { PlanStore } from "../../plan/plan-store.ts";
 import { OWN_NAMES } from "../../plan/run-names.ts";

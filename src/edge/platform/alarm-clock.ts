@@ -1,4 +1,4 @@
-import type { Cost } from "../../turn/spend/cost.ts";
+import type { Cost } from "../../turn/spend/spend.ts";
 import type { DurableSql } from "./durable-sql.ts";
 
 /**

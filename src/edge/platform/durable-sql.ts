@@ -1,7 +1,7 @@
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
-import type { Cost } from "../../turn/spend/cost.ts";
+import type { Cost } from "../../turn/spend/spend.ts";
 import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../store/rows/sql.ts";
 
 /** The platform refuses more than 2 MB in a value; local workerd does not, and would hide it. */

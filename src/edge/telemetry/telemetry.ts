@@ -1,5 +1,5 @@
 import type { Observer } from "../../tool/observer.ts";
-import { modelNameOf } from "../../turn/model/resolved-model.ts";
+import { modelNameOf } from "../../turn/model/prepare-model-call.ts";
 import type { ChosenAgent } from "../turns/chosen-agent.ts";
 import type { Bindings } from "../bindings.ts";
 import { conversationIn, type ObjectContext } from "../conversation-name.ts";

@@ -1,4 +1,4 @@
-import type { TurnEnd } from "../../turn/turn-options.ts";
+import type { TurnEnd } from "../../turn/turn-context.ts";
 import type { Trace } from "./trace.ts";
 
 /** The turn of which there is something to tell. */

@@ -1,7 +1,7 @@
 import { isToolUIPart } from "ai";
 import type { StoredMessage } from "../../turn/history/history.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
-import { cancelRun } from "../../turn/plans/cancel-run.ts";
+import { cancelRun } from "../../turn/plans/plan-turn.ts";
 import { spentBefore } from "../../turn/spend/spend.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "../plans/plans-of.ts";

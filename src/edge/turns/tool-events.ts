@@ -7,7 +7,7 @@ import {
   type NewEvent,
   withShortNames,
 } from "../../turn/log/event-log.ts";
-import type { ToolCall } from "../../turn/model/model-call-options.ts";
+import type { ToolCall } from "../../turn/model/model-try.ts";
 import type { Frame } from "../../turn/log/turn-log.ts";
 
 /** Notes in the log which tools a turn calls and what comes of it, from the chunks that it emits. */

@@ -5,10 +5,8 @@ import { slicesOf } from "../../value/characters.ts";
 import type { Json } from "../../value/json.ts";
 import type { Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
-import type { Savings } from "../spend/savings.ts";
-import type { Spent } from "../spend/spend.ts";
+import type { Counts, Spent } from "../spend/spend.ts";
 import type { ApprovalResponse } from "../waiting-calls.ts";
-import type { Usage } from "../spend/usage.ts";
 
 /** What a turn is, apart from what it says. */
 export interface TurnHead {
@@ -71,10 +69,7 @@ export interface JournalEntry {
 }
 
 /** What a turn has counted so far. */
-export interface TurnCounts {
-  readonly usage: Usage;
-  readonly savings: Savings;
-  readonly spent: Spent;
+export interface TurnCounts extends Counts {
   readonly tainted: boolean;
   readonly waiting: Readonly<Record<string, string>>;
 }

@@ -1,42 +1,42 @@
-import type { VariableStore } from "../../store/variable-store.ts";
 import { Taint } from "../../store/labels.ts";
 import { variableIn } from "../../tool/tool-output.ts";
-import type { Account } from "../spend/account.ts";
 import type { StoredMessage } from "../history/history.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";
 import { MessageParts } from "../history/message-parts.ts";
+import type { TurnContext } from "../turn-context.ts";
 import { waitingCalls } from "../waiting-calls.ts";
 
 export interface TurnStateOptions {
   readonly id: string;
-  readonly agent: string;
-  readonly store: VariableStore;
+  /** The beginning of its calls' idempotency keys. */
+  readonly key: string;
   /** The message that goes on, if it has waited for a person. */
-  readonly resumed: StoredMessage | undefined;
+  readonly resumed?: StoredMessage | undefined;
   /** The model has been shown what is not trusted. */
   readonly isTainted: boolean;
-  /** Where it is counted what it costs: another turn's, if it is a part of that. */
-  readonly account: Account;
   /** Of this turn, before it waited for a person. */
-  readonly counts?: TurnCounts;
+  readonly counts?: TurnCounts | undefined;
 }
 
-/** What a turn has said, done and counted so far: what is written down of it, and read after a crash. */
+type TurnStateContext = Pick<TurnContext, "agent" | "store" | "account">;
+
+/** What a turn has said, done and counted so far: it is written to the log, and restored after a crash. */
 export class TurnState {
   readonly parts: MessageParts;
-  readonly account: Account;
   readonly taint: Taint;
+  /** The pins of the inputs that wait for a person, by approval. */
   readonly waiting: Record<string, string>;
+  readonly #context: TurnStateContext;
   readonly #options: TurnStateOptions;
 
-  constructor(options: TurnStateOptions) {
-    const { resumed, isTainted, account } = options;
+  constructor(context: TurnStateContext, options: TurnStateOptions) {
+    const { resumed, isTainted, counts } = options;
+    this.#context = context;
     this.#options = options;
     this.parts = new MessageParts(resumed);
-    this.account = account;
     this.taint = new Taint(isTainted);
     this.waiting = { ...resumed?.waiting };
-    if (options.counts !== undefined) this.#restoreCounts(options.counts);
+    if (counts !== undefined) this.#restoreCounts(counts);
   }
 
   get id(): string {
@@ -45,7 +45,7 @@ export class TurnState {
 
   get counts(): TurnCounts {
     return {
-      ...this.account.counts,
+      ...this.#context.account.counts,
       tainted: this.taint.isTainted,
       waiting: { ...this.waiting },
     };
@@ -53,6 +53,12 @@ export class TurnState {
 
   get hasWaiting(): boolean {
     return waitingCalls({ parts: this.parts.parts, waiting: this.waiting }).size > 0;
+  }
+
+  /** The idempotency key of a call: our indices, for a model may use its ids again. */
+  keyOf(toolCallId: string): string {
+    const { step, call } = this.parts.placeOf(toolCallId);
+    return `${this.#options.key}/${step}/${call}`;
   }
 
   /** As it was when these were written. */
@@ -64,7 +70,7 @@ export class TurnState {
     }
     for (const part of this.parts.parts) {
       const name = "output" in part ? variableIn(part.output) : undefined;
-      if (name !== undefined) this.#options.store.holds.hold(this.id, name);
+      if (name !== undefined) this.#context.store.holds.hold(this.id, name);
     }
   }
 
@@ -81,13 +87,13 @@ export class TurnState {
       ...(this.taint.isTainted ? { tainted: true } : {}),
       ...(Object.keys(this.waiting).length === 0
         ? {}
-        : { waiting: { ...this.waiting }, agent: this.#options.agent }),
+        : { waiting: { ...this.waiting }, agent: this.#context.agent.name }),
       createdAt: new Date(nowMs).toISOString(),
     };
   }
 
   #restoreCounts({ tainted, waiting, ...counts }: TurnCounts): void {
-    this.account.restore(counts);
+    this.#context.account.restore(counts);
     if (tainted) this.taint.add();
     for (const approval of Object.keys(this.waiting)) delete this.waiting[approval];
     Object.assign(this.waiting, waiting);

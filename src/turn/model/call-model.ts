@@ -1,12 +1,18 @@
-import type { CallModelOptions, CallModelResult } from "./model-call-options.ts";
-import * as limits from "../../limits.ts";
-import type { LanguageModelUsage, ModelMessage } from "ai";
+import type { LanguageModelUsage } from "ai";
 import { ByrefError, codeOf, messageOf } from "../../errors.ts";
+import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
-import { type ModelCall, prepareModelCall } from "./prepare-model-call.ts";
-import { modelNameOf } from "./resolved-model.ts";
+import type { TurnContext } from "../turn-context.ts";
 import { failureOf, pause, retryDelayMs } from "./model-failure.ts";
-import { ModelTry, NotTaken } from "./model-try.ts";
+import { type CallModelResult, type ModelOutput, ModelTry, NotTaken } from "./model-try.ts";
+import {
+  type ModelCall,
+  modelNameOf,
+  type ModelRequest,
+  prepareModelCall,
+} from "./prepare-model-call.ts";
+
+type CallModelContext = Pick<TurnContext, "account" | "observer" | "signal" | "redact" | "sleep">;
 
 /**
  * One answer of the model: its parts go to `write`, its tool calls are returned. A model that fails is tried
@@ -14,31 +20,37 @@ import { ModelTry, NotTaken } from "./model-try.ts";
  * reason of the signal, and what `write` and `reset` throw.
  */
 export async function callModel(
-  context: CallModelOptions,
-  messages: readonly ModelMessage[],
+  context: CallModelContext,
+  request: Omit<ModelRequest, "signal">,
+  output: ModelOutput,
 ): Promise<CallModelResult> {
-  const { model, instructions, tools, signal, reset, sleep = pause, idSuffix = "" } = context;
-  const named = modelNameOf(model);
+  const { account, signal, observer, sleep = pause } = context;
+  const named = modelNameOf(request.model);
   let call: ModelCall | undefined;
   const prepare = async (signal: AbortSignal) => {
     if (call !== undefined) return call;
-    call = await prepareModelCall({ model, instructions, messages, tools, signal });
-    context.savings.addPrompt(call.options.prompt);
+    call = await prepareModelCall({ ...request, signal });
+    account.savings.addPrompt(call.options.prompt);
     return call;
   };
   let hasWritten = false;
   for (let tries = 1; ; tries++) {
-    const allowed = context.onTry?.();
-    if (allowed !== undefined) await allowed;
+    await account.spend.add("modelCalls", 1);
     signal.throwIfAborted();
-    const observed = context.observer?.begin({ kind: "model", name: named.model, ...named });
-    const attempt = new ModelTry(context, {
-      onAnswer: () => observed?.answers(),
-      idSuffix: tries === 1 ? idSuffix : `${idSuffix}.${tries}`,
-      ...(hasWritten && reset !== undefined ? { onFirst: reset } : {}),
+    const observed = observer?.begin({ kind: "model", name: named.model, ...named });
+    const mustReset = hasWritten;
+    const attempt = new ModelTry({
+      tools: request.tools,
+      signal,
+      write: output.write,
+      onFirst: () => {
+        observed?.answers();
+        if (mustReset) output.reset?.();
+      },
+      idSuffix: tries === 1 ? output.idSuffix : `${output.idSuffix}.${tries}`,
     });
     try {
-      const result = await attempt.run(prepare).finally(() => context.onUsage(attempt.usage));
+      const result = await attempt.run(prepare).finally(() => account.addCall(attempt.usage));
       observed?.end({ finishReason: result.finishReason, ...tokensOf(attempt.usage) });
       return result;
     } catch (error) {
@@ -47,7 +59,7 @@ export async function callModel(
       observed?.end({ error: failure, ...tokensOf(attempt.usage) });
       if (isOurs) throw error.cause;
       signal.throwIfAborted();
-      const delayMs = reset === undefined ? undefined : retryDelayMs(error, tries);
+      const delayMs = output.reset && retryDelayMs(error, tries);
       if (delayMs === undefined) throw asModelFailure(error, context);
       await sleep(delayMs, signal);
       signal.throwIfAborted();
@@ -61,9 +73,9 @@ function tokensOf(usage: LanguageModelUsage | undefined) {
 }
 
 /** What an endpoint says may be long, and may repeat the key that it was sent. */
-function asModelFailure(error: unknown, context: CallModelOptions): ByrefError {
+function asModelFailure(error: unknown, { redact = (text) => text }: CallModelContext): ByrefError {
   if (error instanceof ByrefError) return error;
-  const said = context.redact(messageOf(error)).replaceAll(/\s+/g, " ");
+  const said = redact(messageOf(error)).replaceAll(/\s+/g, " ");
   return new ByrefError(
     "model_failed",
     `The model failed: ${clip(said, limits.maxModelErrorChars)}`,

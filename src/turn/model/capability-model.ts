@@ -4,7 +4,7 @@ import { CapabilityScanner, type WrittenCall } from "../../plan/capability/capab
 import { capabilityGuide } from "./capability-guide.ts";
 import { taggedPrompt } from "./capability-prompt.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
-import { resolvedModel } from "./resolved-model.ts";
+import { resolvedModel } from "./prepare-model-call.ts";
 
 type Part = LanguageModelV4StreamPart;
 type TextPart<Type extends `text-${string}`> = Extract<Part, { type: Type }>;

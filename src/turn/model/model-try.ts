@@ -1,35 +1,54 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { LanguageModelUsage, UIMessageChunk } from "ai";
+import type { FinishReason, LanguageModelUsage, UIMessageChunk } from "ai";
 import { asLanguageModelUsage } from "ai/internal";
+import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Json } from "../../value/json.ts";
-import type { ModelCall } from "./prepare-model-call.ts";
 import { fileChunk, plainChunk, ToolChunks } from "./model-chunks.ts";
 import { BrokenOff } from "./model-failure.ts";
-import type { CallModelOptions, CallModelResult, ToolCall } from "./model-call-options.ts";
-import { Watchdog } from "./watchdog.ts";
+import type { ModelCall, ModelRequest } from "./prepare-model-call.ts";
 
 type Part = LanguageModelV4StreamPart;
 type End = Extract<Part, { type: "finish" }>;
 
+export interface ToolCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: Json;
+}
+
+export interface CallModelResult {
+  readonly finishReason: FinishReason;
+  /** Calls that were asked of us and are well-formed. */
+  readonly calls: readonly ToolCall[];
+  /** Calls that were not, and have been answered with an error. */
+  readonly invalidCalls: number;
+}
+
+/** Where a model's answer goes. */
+export interface ModelOutput {
+  /** Receives each chunk as the model wrote it. Awaited before the next. */
+  readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
+  /**
+   * Takes back what was written of this answer, when another try has something to say in its place. Without
+   * it a call that fails is not tried again.
+   */
+  readonly reset?: () => void;
+  /** Put behind the provider's ids of texts and reasoning, so that they are of this attempt alone. */
+  readonly idSuffix: string;
+}
+
 /** The turn could not take a chunk: nothing that another try would mend. */
 export class NotTaken extends Error {}
 
-interface TryOptions {
-  /** Put behind the ids of texts and reasoning. */
-  readonly idSuffix: string;
+interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelOutput, "reset"> {
   /** Called before anything is written. */
-  readonly onFirst?: NonNullable<CallModelOptions["reset"]>;
-  /** Called when the first is about to be written. */
-  readonly onAnswer: () => void;
+  readonly onFirst: () => void;
 }
 
 /** One try of one model call. What it returns, or wrote before it threw, is of this try alone. */
 export class ModelTry {
-  readonly #context: CallModelOptions;
-  readonly #idSuffix: string;
-  #onFirst: CallModelOptions["reset"];
-  readonly #onAnswer: () => void;
+  readonly #options: TryOptions;
   readonly #tools: ToolChunks;
   readonly #calls: ToolCall[] = [];
   #invalidCalls = 0;
@@ -37,12 +56,9 @@ export class ModelTry {
   #hasFailed = false;
   #end: End | undefined;
 
-  constructor(context: CallModelOptions, { idSuffix, onFirst, onAnswer }: TryOptions) {
-    this.#context = context;
-    this.#idSuffix = idSuffix;
-    this.#onFirst = onFirst;
-    this.#onAnswer = onAnswer;
-    this.#tools = new ToolChunks(context.tools);
+  constructor(options: TryOptions) {
+    this.#options = options;
+    this.#tools = new ToolChunks(options.tools);
   }
 
   get hasWritten(): boolean {
@@ -56,7 +72,7 @@ export class ModelTry {
 
   /** Throws whatever the provider throws or says, `model_timeout`, or the stop signal's reason. */
   async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallModelResult> {
-    const watchdog = new Watchdog(this.#context.signal, limits.modelSilenceMs);
+    const watchdog = new Watchdog(this.#options.signal, limits.modelSilenceMs);
     const opening = open(prepare, watchdog.signal);
     // A model that does not heed the signal is not waited for: its answer is let go when it comes.
     const letGo = (reason?: unknown) => {
@@ -69,7 +85,7 @@ export class ModelTry {
       watchdog.signal.throwIfAborted();
     } catch (error) {
       if (error instanceof NotTaken) throw error;
-      if (this.#context.signal.aborted || !this.#isWhole) {
+      if (this.#options.signal.aborted || !this.#isWhole) {
         throw watchdog.signal.aborted ? watchdog.signal.reason : error;
       }
     } finally {
@@ -98,7 +114,7 @@ export class ModelTry {
       case "reasoning-end":
       case "source":
       case "custom":
-        return this.#write(plainChunk(part, this.#idSuffix));
+        return this.#write(plainChunk(part, this.#options.idSuffix));
       case "tool-input-start":
         return this.#write(this.#tools.start(part));
       case "tool-input-delta":
@@ -138,17 +154,12 @@ export class ModelTry {
   }
 
   #write(chunk: UIMessageChunk): void | Promise<void> {
-    if (!this.#hasWritten) this.#onAnswer();
+    const { onFirst, write } = this.#options;
+    const isFirst = !this.#hasWritten;
     this.#hasWritten = true;
     try {
-      const onFirst = this.#onFirst;
-      this.#onFirst = undefined;
-      const clearing = onFirst?.();
-      if (clearing !== undefined) {
-        return clearing.then(() => this.#context.write(chunk)).catch(notTaken);
-      }
-      const writing = this.#context.write(chunk);
-      return writing?.catch(notTaken);
+      if (isFirst) onFirst();
+      return write(chunk)?.catch(notTaken);
     } catch (error) {
       return notTaken(error);
     }
@@ -209,4 +220,53 @@ function tooDeep({
 }: Pick<ToolCall, "toolCallId" | "toolName">): UIMessageChunk {
   const errorText = `invalid_tool_input: The input is deeper than ${limits.maxDepth} levels.`;
   return { type: "tool-input-error", toolCallId, toolName, input: {}, errorText };
+}
+
+/** How finely silence is measured. */
+const TICKS = 4;
+
+/** Aborts a model that says nothing for too long. Few timers, however many parts arrive. */
+class Watchdog {
+  readonly #controller = new AbortController();
+  readonly #silenceMs: number;
+  readonly signal: AbortSignal;
+  /** Rejects with the reason when the signal aborts; never resolves. */
+  readonly aborted: Promise<never>;
+  readonly #onAbort: () => void;
+  readonly #timer: ReturnType<typeof setInterval>;
+  /** Whole ticks without a part. */
+  #quietTicks = 0;
+
+  constructor(outer: AbortSignal, silenceMs: number) {
+    this.#silenceMs = silenceMs;
+    this.signal = AbortSignal.any([outer, this.#controller.signal]);
+    const { promise, reject } = Promise.withResolvers<never>();
+    this.#onAbort = () => reject(this.signal.reason);
+    if (this.signal.aborted) this.#onAbort();
+    else this.signal.addEventListener("abort", this.#onAbort, { once: true });
+    // Nobody may be waiting for it when it rejects.
+    promise.catch(() => undefined);
+    this.aborted = promise;
+    this.#timer = setInterval(() => this.#tick(), silenceMs / TICKS);
+  }
+
+  /** Something was said. */
+  touch(): void {
+    // The tick in which it was said is not a quiet one.
+    this.#quietTicks = -1;
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+    // A composed signal that somebody listens to is kept alive, and all that the listener holds with it.
+    this.signal.removeEventListener("abort", this.#onAbort);
+  }
+
+  /** Fires after `silenceMs`, or a tick more behind a part, so that a part costs no timer of its own. */
+  #tick(): void {
+    this.#quietTicks++;
+    if (this.#quietTicks < TICKS) return;
+    const message = `The model said nothing for ${this.#silenceMs} ms.`;
+    this.#controller.abort(new ByrefError("model_timeout", message));
+  }
 }

@@ -1,11 +1,16 @@
-import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { LanguageModel, ModelMessage, ToolSet } from "ai";
+import type {
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+} from "@ai-sdk/provider";
+import { type LanguageModel, type ModelMessage, type ToolSet, wrapLanguageModel } from "ai";
 import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
-import { promptMessages } from "./prompt-messages.ts";
-import { resolvedModel } from "./resolved-model.ts";
+import { ByrefError } from "../../errors.ts";
+import type { ModelName } from "../../tool/observer.ts";
 
 /** What a model is asked. */
-interface ModelRequest {
+export interface ModelRequest {
   readonly model: LanguageModel;
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
@@ -43,4 +48,82 @@ export async function prepareModelCall(request: ModelRequest): Promise<ModelCall
       toolChoice: { type: "auto" },
     },
   };
+}
+
+type Convert = (messages: ModelMessage[]) => Promise<LanguageModelV4Prompt>;
+
+/**
+ * Messages as a provider takes them. `convert` is the SDK's way, which takes more of a turn of a thousand
+ * messages than anything else does; most of a long history is nothing but text, and is converted here.
+ */
+export async function promptMessages(
+  messages: readonly ModelMessage[],
+  convert: Convert,
+): Promise<LanguageModelV4Prompt> {
+  const prompt: LanguageModelV4Prompt = [];
+  let others: ModelMessage[] = [];
+  for (const message of messages) {
+    const text = textMessage(message);
+    if (text === undefined) {
+      others.push(message);
+      continue;
+    }
+    // Together, for calls and their results may stand in messages one after the other.
+    if (others.length > 0) prompt.push(...(await convert(others)));
+    others = [];
+    prompt.push(text);
+  }
+  if (others.length > 0) prompt.push(...(await convert(others)));
+  return prompt;
+}
+
+/** The same that the SDK makes of it; undefined if there is something else than text in it. */
+function textMessage({
+  role,
+  content,
+  providerOptions,
+}: ModelMessage): LanguageModelV4Message | undefined {
+  if ((role !== "user" && role !== "assistant") || providerOptions !== undefined) return undefined;
+  if (typeof content === "string") return { role, content: [{ type: "text", text: content }] };
+  const texts: { type: "text"; text: string }[] = [];
+  for (const part of content) {
+    if (part.type !== "text" || part.text === "" || part.providerOptions !== undefined)
+      return undefined;
+    texts.push({ type: "text", text: part.text });
+  }
+  return { role, content: texts };
+}
+
+/**
+ * The model in the newest version of the specification. Throws `bad_configuration` for one of a version that is
+ * not known, or that is given as text where no provider is the default. The SDK's own resolving brings its
+ * gateway along, for models that are given as text: 28 KiB of a Worker (gzip), used or not.
+ */
+export function resolvedModel(model: LanguageModel): LanguageModelV4 {
+  if (typeof model === "string") return resolvedModel(namedModel(model));
+  switch (model.specificationVersion) {
+    case "v4":
+      return model;
+    case "v3":
+    case "v2":
+      return wrapLanguageModel({ model, middleware: [] });
+    default:
+      throw new ByrefError(
+        "bad_configuration",
+        "The model is of a version that is not known here.",
+      );
+  }
+}
+
+/** What it is called; whose a model is that is given as text is not known. */
+export function modelNameOf(model: LanguageModel): ModelName {
+  if (typeof model === "string") return { model, provider: "unknown" };
+  return { model: model.modelId, provider: model.provider };
+}
+
+function namedModel(name: string): Exclude<LanguageModel, string> {
+  const provider = globalThis.AI_SDK_DEFAULT_PROVIDER;
+  if (provider !== undefined) return provider.languageModel(name);
+  const message = "A model given as text needs AI_SDK_DEFAULT_PROVIDER; pass a provider's model.";
+  throw new ByrefError("bad_configuration", message);
 }

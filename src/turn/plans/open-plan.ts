@@ -1,14 +1,24 @@
+import type { ToolSet } from "ai";
 import { ByrefError } from "../../errors.ts";
 import { checkPlan, type CheckedPlan } from "../../plan/check-plan.ts";
 import { Findings } from "../../plan/findings.ts";
-import type { Finding, Plan } from "../../plan/plan.ts";
+import type { FrontEnd } from "../../plan/front-end.ts";
+import type { Finding, Plan, PlanCall, PlanFormat } from "../../plan/plan.ts";
 import type { PlanRecord } from "../../plan/plan-record.ts";
+import type { RunRecord } from "../../plan/run-record.ts";
 import { OWN_NAMES } from "../../plan/run-names.ts";
+import { dayAt } from "../../plan/template/placeholders.ts";
 import { referencesIn } from "../../reference/references-in.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
+import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 import { ScopedStore } from "../../tool/scoped-store.ts";
-import { frontEndOf, type PlanTools, type RunToOpen, toolsToRun } from "./plan-tools.ts";
-import type { TurnOptions } from "../turn-options.ts";
+import { Taint } from "../../store/labels.ts";
+import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
+import type { Effects, WrapOptions, WrappedTool } from "../../tool/wrapped-tool.ts";
+import { wrapOptionsFor } from "../agent.ts";
+import { askerFor, askModelOf } from "../sub-turn.ts";
+import { type Facilities, Toolbox, type ToolboxOptions } from "../toolbox.ts";
+import type { TurnContext } from "../turn-context.ts";
 
 /** A plan that can run, with the tools that it calls. */
 export interface OpenedPlan {
@@ -21,16 +31,16 @@ export interface OpenedPlan {
 
 /** Throws `invalid_plan`, with all findings. */
 export async function openPlan(
-  options: TurnOptions,
+  context: TurnContext,
   { plan, tainted = false }: PlanRecord,
-  run: Omit<RunToOpen, "tainted"> & { readonly needs?: readonly string[] },
+  run: Pick<RunRecord, "id" | "createdAt"> & Partial<Pick<RunRecord, "needs">>,
 ): Promise<OpenedPlan> {
-  const { store, facilities = {} } = options;
-  const tools = await toolsToRun(plan, options, { ...run, tainted });
+  const { store, facilities = {} } = context;
+  const tools = await toolsToRun(plan, context, { ...run, tainted });
   const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
   const read = frontEndOf(facilities, plan.format).reads?.(plan) ?? [];
   const needs = needsOf(plan, read).filter((name) => new ScopedStore(store).glance(name));
-  for (const name of needs) store.holds.hold(run.run, name);
+  for (const name of needs) store.holds.hold(run.id, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
 }
 
@@ -79,4 +89,99 @@ function needsOf(plan: Plan, read: readonly string[]): readonly string[] {
     ),
   );
   return [...new Set([...referred, ...read])].filter((name) => !own.has(name));
+}
+
+/** Whose tools a plan calls, and what they work with. */
+export type Planner = Pick<TurnContext, "agent" | "store" | "facilities">;
+
+/** The tools that a plan may call: the agent's, the runtime's own, and what belongs to its format. */
+export interface PlanTools {
+  /** As they were given, to check a plan against. */
+  readonly plain: ToolSet;
+  /** What else would keep the plan from running. */
+  readonly findings: readonly Finding[];
+  get(name: string): WrappedTool | undefined;
+  effectsOf(call: PlanCall): Effects;
+}
+
+/** The front end of a format. Throws `bad_configuration` where it is not built in. */
+export function frontEndOf(
+  { frontEnds = [] }: Pick<Facilities, "frontEnds">,
+  format: PlanFormat,
+): FrontEnd {
+  const found = frontEnds.find((one) => one.format === format);
+  if (found !== undefined) return found;
+  const message = `Plans of the format ${format} are not built into this Worker.`;
+  throw new ByrefError("bad_configuration", message);
+}
+
+/** A plan that is only looked at: nothing of it runs. */
+export async function toolsToCheck(plan: Plan, planner: Planner): Promise<PlanTools> {
+  return toolsOf(plan, planner, { wrap: wrapFor(plan, planner, new Taint()), own: [] });
+}
+
+async function toolsToRun(
+  plan: Plan,
+  context: TurnContext,
+  run: Pick<RunRecord, "id" | "createdAt"> & { readonly tainted: boolean },
+): Promise<PlanTools> {
+  const { agent, model, redact, store, account, facilities = {} } = context;
+  const colleague = { agent, model, ...(redact === undefined ? {} : { redact }) };
+  const places = {
+    ask: askModelOf(context, colleague),
+    store,
+    today: dayAt(Date.parse(run.createdAt)),
+    ...(facilities.files === undefined ? {} : { files: facilities.files }),
+  };
+  const taint = new Taint(run.tainted, { isFixed: true });
+  return toolsOf(plan, context, {
+    wrap: { ...wrapFor(plan, context, taint), owner: run.id },
+    own: frontEndOf(facilities, plan.format).own?.tools(places) ?? [],
+    toolbox: { ask: askerFor(context), onCall: () => account.spend.add("toolCalls", 1) },
+  });
+}
+
+interface Parts {
+  readonly wrap: WrapOptions;
+  /** What the format brings. */
+  readonly own: readonly RuntimeTool[];
+  readonly toolbox?: ToolboxOptions;
+}
+
+async function toolsOf(
+  plan: Plan,
+  { agent, facilities = {} }: Planner,
+  { wrap, own, toolbox: how }: Parts,
+): Promise<PlanTools> {
+  // A plan that proposes plans is nothing that a person could approve.
+  const { planTool: _, ...others } = facilities;
+  const frontEnd = frontEndOf(facilities, plan.format);
+  const { plain = {}, isAlone = false } = frontEnd.own ?? {};
+  const toolbox = await Toolbox.open(agent, wrap, { ...others, ...how });
+  const wrapped = await wrapRuntimeTools(own, wrap);
+  const toolNames = Object.keys(toolbox.plain);
+  const hasFiles = facilities.files !== undefined;
+  const effectsOf = (name: string) => toolbox.effectsOf(name);
+  return {
+    plain: isAlone ? plain : { ...plain, ...toolbox.plain },
+    findings: frontEnd.findings?.(plan, { toolNames, hasFiles }) ?? [],
+    // An agent's tool goes before what a format brings beside it.
+    get: (name) => (isAlone ? undefined : toolbox.get(name)) ?? wrapped.get(name),
+    effectsOf(call) {
+      const { tool } = call;
+      if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
+      const said = own.find(({ name }) => name === tool)?.effects ?? "none";
+      return frontEnd.effectsOf?.(call, effectsOf) ?? said;
+    },
+  };
+}
+
+function wrapFor({ syntaxes, order }: Plan, { agent, store }: Planner, taint: Taint): WrapOptions {
+  return {
+    ...wrapOptionsFor({ ...agent, outputPath: false }),
+    store,
+    taint,
+    syntaxes,
+    unknown: order === "data" ? "error" : "keep",
+  };
 }

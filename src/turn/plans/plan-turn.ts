@@ -1,30 +1,26 @@
-import type { UIMessageChunk } from "ai";
-import { ByrefError, publicTextOf } from "../../errors.ts";
-import * as limits from "../../limits.ts";
+import { ByrefError, codeIn, type ErrorCode, publicTextOf } from "../../errors.ts";
 import { closedCalls } from "../../plan/closed-calls.ts";
 import { waitsFor } from "../../plan/gates.ts";
 import type { PlanRecord, PlanStatus, StoredRun } from "../../plan/plan-record.ts";
-import type { PlanStore } from "../../plan/plan-store.ts";
 import { PlanRun } from "../../plan/plan-run.ts";
+import type { PlanStore } from "../../plan/plan-store.ts";
+import { nameInRun } from "../../plan/run-names.ts";
 import {
   type CallState,
   type GateDecision,
   isOpenRun,
   type RunRecord,
+  type RunStatus,
 } from "../../plan/run-record.ts";
-import { nameInRun } from "../../plan/run-names.ts";
 import type { Json } from "../../value/json.ts";
+import { Attempt, type AttemptEnd, headFor } from "../attempt.ts";
 import type { JournalEntry, TurnHead } from "../log/journal.ts";
-import { leaseOf, spendFor } from "../spend/lease.ts";
 import type { Remains } from "../log/log-lines.ts";
+import { whyGivenUp } from "../log/recovery.ts";
+import { NOTHING_SPENT } from "../spend/spend.ts";
+import type { TurnEnd, TurnOptions } from "../turn-context.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
-import { runEndOf } from "./run-end.ts";
-import { nextAttempt, whyGivenUp } from "../log/recovery.ts";
 import { commitOutcome } from "./run-outcome.ts";
-import { NOTHING_SPENT, spentBefore } from "../spend/spend.ts";
-import { Account } from "../spend/account.ts";
-import { tellChanges } from "../tell-changes.ts";
-import type { TurnOptions } from "../turn-options.ts";
 
 export interface PlanTurnOptions extends TurnOptions {
   readonly plans: PlanStore;
@@ -54,12 +50,11 @@ export interface RunDecision {
  * with `invalid_plan` if it cannot run any more, and if the storage fails; what fails in it is in its record.
  */
 export async function startRun(options: PlanTurnOptions, start: NewRun): Promise<StoredRun> {
-  const { journal, log, plans, store, now } = options;
+  const { plans, store, now } = options;
   const { plan, id, input, keep } = start;
-  const head = headFor(options, id);
-  const account = accountFor(options, head);
+  const attempt = attemptAt(options, id);
   const createdAt = new Date(now()).toISOString();
-  const opened = await openPlan(options, plan, { run: id, createdAt, account });
+  const opened = await openPlan(attempt.context, plan, { id, createdAt });
   const record: RunRecord = {
     id,
     plan: plan.id,
@@ -70,20 +65,19 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
     needs: opened.needs,
     createdAt,
   };
-  const turn = new PlanTurn(options, { plan, opened, record, account, head });
+  const turn = new PlanTurn(options, { plan, opened, record, attempt });
   const given = await store.prepare({ name: nameInRun(id, "input", []), value: input, run: id });
   try {
-    log.begin(journal, turn.head, () => {
+    attempt.begin(() => {
       if (plans.statusOf(plan.id) === "cancelled") throw planOver();
       options.onBegin?.();
       plans.addRun(record, input);
       plans.setStatus(plan.id, "running");
       given.commit();
-      turn.tellAll();
+      turn.emitAll();
     });
   } catch (error) {
     given.discard();
-    store.forget();
     throw error;
   }
   return turn.run();
@@ -94,23 +88,19 @@ export async function resumeRun(
   options: PlanTurnOptions,
   { run, decisions }: RunDecision,
 ): Promise<StoredRun> {
-  const { journal, log, plans } = options;
+  const { plans } = options;
   const record = plans.run(run)?.record;
   if (record === undefined || !isOpenRun(record)) throw nothingWaits();
   const plan = plans.required(record.plan);
   if (!decisions.some(([gate]) => waitsFor(plan.plan, record, gate))) throw nothingWaits();
-  const last = journal.head();
-  const head = headFor(options, run);
-  const account = accountFor(options, head);
-  const opened = await openPlan(options, plan, { ...record, run, account });
+  const attempt = attemptAt(options, run);
+  const opened = await openPlan(attempt.context, plan, record);
   const goesOn: RunRecord = { ...record, status: "running" };
-  const turn = new PlanTurn(options, { plan, opened, record: goesOn, account, head });
-  const begin = () => {
+  const turn = new PlanTurn(options, { plan, opened, record: goesOn, attempt });
+  attempt.resume(() => {
     options.onBegin?.();
     plans.saveRun(goesOn);
-  };
-  if (last?.id === run) log.resume(journal, head, begin);
-  else log.begin(journal, head, begin);
+  });
   return turn.run(async (one) => {
     for (const [gate, decision] of decisions) await one.decide(gate, decision);
   });
@@ -118,66 +108,79 @@ export async function resumeRun(
 
 /** Goes on with a run that a crash cut off. Rejects only if the storage fails. */
 export async function recoverRun(options: PlanTurnOptions, remains: Remains): Promise<StoredRun> {
-  const { journal, log, plans } = options;
-  const last = journal.head();
-  const record = last === undefined ? undefined : plans.run(last.id)?.record;
-  if (last === undefined || record === undefined) {
-    throw new ByrefError("internal", "There is no run to go on with.");
-  }
+  const { plans } = options;
+  const attempt = Attempt.next(options);
+  const record = plans.run(attempt.head.id)?.record;
+  if (record === undefined) throw new ByrefError("internal", "There is no run to go on with.");
   const plan = plans.required(record.plan);
-  const head = nextAttempt(last);
-  const account = accountFor(options, head);
   const counted = remains.entries.at(-1)?.state;
-  if (counted !== undefined) account.restore(counted);
+  if (counted !== undefined) attempt.context.account.restore(counted);
   let opened: OpenedPlan | undefined;
-  let error: string | undefined;
+  let error = whyGivenUp(remains);
   try {
-    opened = await openPlan(options, plan, { ...record, run: record.id, account });
+    opened = await openPlan(attempt.context, plan, record);
   } catch (thrown) {
-    error = publicTextOf(thrown);
+    error ??= publicTextOf(thrown);
   }
-  const turn = new PlanTurn(options, { plan, opened, record, account, head });
-  log.retry(journal, head, () => undefined);
-  error = whyGivenUp(remains) ?? error;
+  const turn = new PlanTurn(options, { plan, opened, record, attempt });
+  attempt.retry(() => undefined);
   return error === undefined ? turn.run() : turn.giveUp(error);
 }
 
-interface Attempt {
+/** Ends a run that waits for a person; one that goes on is stopped by its signal. */
+export async function cancelRun(
+  { plans, store, journal }: Pick<PlanTurnOptions, "plans" | "store" | "journal">,
+  record: RunRecord,
+  reason = "The run was cancelled.",
+): Promise<void> {
+  const { plan } = plans.required(record.plan);
+  const calls = closedCalls(plan, record, reason);
+  const ended = { ...record, status: "cancelled", calls } as const;
+  await commitOutcome({ store, plan, record: ended }, (outcome) => {
+    journal.atomically(() => {
+      outcome.commit();
+      plans.saveRun(outcome.record);
+      plans.saveState(record.id, outcome.state);
+    });
+  });
+  store.holds.release(record.id);
+}
+
+interface PlanAttempt {
   readonly plan: PlanRecord;
   /** Undefined if it cannot be run any more. */
   readonly opened: OpenedPlan | undefined;
   readonly record: RunRecord;
-  readonly account: Account;
-  readonly head: TurnHead;
+  readonly attempt: Attempt;
 }
 
-/** One attempt at a run. */
+/** What is run in one attempt at a run. */
 class PlanTurn {
-  readonly head: TurnHead;
   readonly #options: PlanTurnOptions;
+  readonly #plan: PlanRecord;
+  readonly #opened: OpenedPlan | undefined;
   readonly #attempt: Attempt;
   #record: RunRecord;
-  readonly #timeout = new AbortController();
 
-  constructor(options: PlanTurnOptions, attempt: Attempt) {
-    this.head = attempt.head;
+  constructor(options: PlanTurnOptions, { plan, opened, record, attempt }: PlanAttempt) {
     this.#options = options;
+    this.#plan = plan;
+    this.#opened = opened;
     this.#attempt = attempt;
-    this.#record = attempt.record;
+    this.#record = record;
   }
 
-  /** What all calls are at the start. */
-  tellAll(): void {
-    for (const { id } of this.#attempt.plan.plan.calls) this.#tell(id, { status: "waiting" });
+  /** The state of each call at the start. */
+  emitAll(): void {
+    for (const { id } of this.#plan.plan.calls) this.#emitCall(id, { status: "waiting" });
   }
 
   async run(first?: (run: PlanRun) => Promise<void>): Promise<StoredRun> {
-    const { opened } = this.#attempt;
+    const opened = this.#opened;
     // What a crash cut off may have had its end already.
     if (opened === undefined || !isOpenRun(this.#record)) return this.#end();
-    const { store, keyPrefix, onRun, observer } = this.#options;
-    const signal = AbortSignal.any([this.#options.signal, this.#timeout.signal]);
-    const timer = setTimeout(() => this.#timeout.abort(), limits.runMs);
+    const { store, signal, observer, account } = this.#attempt.context;
+    const { keyPrefix, onRun } = this.#options;
     const run = new PlanRun({
       ...opened,
       record: this.#record,
@@ -187,19 +190,16 @@ class PlanTurn {
       signal,
       commit: (work) => this.#commit(work),
       onCall: (id, state) => this.#note(id, state),
-      onStart: () => this.#attempt.account.spend.add("toolCalls", 1),
+      onStart: () => account.spend.add("toolCalls", 1),
     });
-    const stopObserving = tellChanges(store, (chunk) => this.#emit(chunk));
-    try {
+    await this.#attempt.run(async () => {
       onRun?.(run);
       await first?.(run);
       await run.run();
-    } finally {
-      clearTimeout(timer);
-      stopObserving();
-    }
-    if (this.#timeout.signal.aborted && this.#record.status === "cancelled") {
-      const error = `run_timeout: The run did not finish within ${limits.runMs} ms.`;
+    });
+    const { overtime } = this.#attempt;
+    if (overtime !== undefined && this.#record.status === "cancelled") {
+      const error = publicTextOf(overtime);
       this.#commit(() => ({ ...this.#record, status: "failed", error }));
     }
     return this.#end();
@@ -207,38 +207,34 @@ class PlanTurn {
 
   /** Nothing of it will go on: what waits does not run, what had begun nobody knows of. */
   async giveUp(error: string): Promise<StoredRun> {
-    const calls = closedCalls(this.#attempt.plan.plan, this.#record, error);
+    const calls = closedCalls(this.#plan.plan, this.#record, error);
     this.#commit(() => {
       for (const [id, state] of Object.entries(calls)) {
-        if (state !== this.#record.calls[id]) this.#tell(id, state);
+        if (state !== this.#record.calls[id]) this.#emitCall(id, state);
       }
       return { ...this.#record, status: "failed", error, calls };
     });
     return this.#end();
   }
 
-  /** What the run came to is kept, the run is closed, in one commit. */
+  /** The run's result is kept, and the run closed, in one commit. */
   async #end(): Promise<StoredRun> {
-    const { plans, store, log } = this.#options;
-    const { plan } = this.#attempt;
-    const ending = { store, plan: plan.plan, record: this.#record };
-    await commitOutcome(ending, (outcome) => {
+    const { plans, store } = this.#options;
+    const { plan } = this.#plan;
+    await commitOutcome({ store, plan, record: this.#record }, (outcome) => {
       this.#record = outcome.record;
-      log.end(() => {
+      this.#attempt.end(() => {
         outcome.commit();
         plans.saveRun(this.#record);
         if (!isOpenRun(this.#record)) plans.saveState(this.#record.id, outcome.state);
-        plans.setStatus(plan.id, this.#planStatus());
-        this.#emit({ type: "data-run", data: this.#shown(outcome.state), transient: true });
-        return this.#endedHead();
+        plans.setStatus(this.#plan.id, this.#planStatus());
+        const data = this.#shown(outcome.state);
+        this.#attempt.context.emit({ type: "data-run", data, transient: true });
+        return { end: endOf(this.#record), result: undefined };
       });
     });
-    if (!isOpenRun(this.#record)) store.holds.release(this.#record.id);
-    this.#attempt.account.spend.settle();
     const stored = plans.run(this.#record.id);
     if (stored === undefined) throw new ByrefError("internal", "The run was not written down.");
-    const { account } = this.#attempt;
-    this.#options.onEnd?.(runEndOf(stored.record, account, this.#options.cost()));
     return stored;
   }
 
@@ -257,21 +253,6 @@ class PlanTurn {
     return status === "done" || status === "failed" ? status : "approved";
   }
 
-  #endedHead(): TurnHead {
-    const { status } = this.#record;
-    const ended =
-      status === "failed" ? ("failed" as const) : status === "cancelled" && ("stopped" as const);
-    const { total, turn } = this.#attempt.account.spend;
-    const lease = leaseOf(this.#options, this.head, turn);
-    return {
-      ...this.head,
-      ...lease,
-      isOpen: false,
-      spent: total,
-      ...(ended === false ? {} : { ended }),
-    };
-  }
-
   #commit(work: () => RunRecord): void {
     const { log, plans } = this.#options;
     log.commit(() => {
@@ -284,46 +265,53 @@ class PlanTurn {
   #note(id: string, state: CallState): void {
     const isOver = state.status !== "waiting" && state.status !== "running";
     if (isOver) this.#options.log.note(this.#counts());
-    this.#tell(id, state);
+    this.#emitCall(id, state);
   }
 
   #counts(): JournalEntry {
-    return { state: { ...this.#attempt.account.counts, tainted: false, waiting: {} } };
+    const { counts } = this.#attempt.context.account;
+    return { state: { ...counts, tainted: false, waiting: {} } };
   }
 
-  #tell(call: string, { status, reason, gate, asked }: CallState): void {
-    const tool = this.#attempt.plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
+  #emitCall(call: string, { status, reason, gate, asked }: CallState): void {
+    const tool = this.#plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
     const waits = status === "waiting" ? { gate, asked } : {};
     const data = { call, tool, status, reason, ...waits };
-    this.#emit({ type: "data-call", id: call, data, transient: true });
-  }
-
-  #emit(chunk: UIMessageChunk): void {
-    this.#options.log.push(chunk);
-    this.#options.emit?.(chunk);
+    this.#attempt.context.emit({ type: "data-call", id: call, data, transient: true });
   }
 }
 
-function accountFor(options: PlanTurnOptions, head: TurnHead): Account {
-  return new Account(options.store, spendFor(options, head));
-}
+const ENDS = {
+  running: "waiting",
+  waiting: "waiting",
+  done: "done",
+  failed: "failed",
+  cancelled: "stopped",
+} as const satisfies Record<RunStatus, TurnEnd["status"]>;
 
-/** In the place of a turn that may wait for a person, and can go on afterwards. */
-function headFor({ journal, agent, conversation, trace }: PlanTurnOptions, id: string): TurnHead {
-  const last = journal.head();
-  const { attempt = 0 } = last ?? {};
-  const paused = pausedIn(last);
+function endOf(record: RunRecord): AttemptEnd {
+  const status = ENDS[record.status];
   return {
-    id,
-    kind: "run",
-    attempt: attempt + 1,
-    isOpen: true,
-    agent: agent.name,
-    conversation,
-    spent: spentBefore(last),
-    ...(paused === undefined ? {} : { paused }),
-    ...(trace === undefined ? {} : { trace }),
+    status,
+    ...(status === "failed" ? { code: failureIn(record) } : {}),
+    ...(isOpenRun(record) ? { waits: {} } : {}),
   };
+}
+
+/** Why a run failed is what its first failed call says, if itself does not. */
+function failureIn({ error, calls }: RunRecord): ErrorCode {
+  const failed = Object.values(calls).find(({ status }) => status === "failed");
+  return codeIn(error ?? failed?.reason ?? "");
+}
+
+/** A first attempt, in the place of a turn that may wait for a person, and can go on afterwards. */
+function attemptAt(options: PlanTurnOptions, id: string): Attempt {
+  const paused = pausedIn(options.journal.head());
+  return new Attempt(options, {
+    ...headFor(options, id),
+    kind: "run",
+    ...(paused === undefined ? {} : { paused }),
+  });
 }
 
 function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {

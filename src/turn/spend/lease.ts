@@ -1,37 +1,62 @@
-import type { Claim, Grant, LeaseOffice, Want } from "./lease-office.ts";
 import type { TurnHead } from "../log/journal.ts";
-import { type Share, Spend, spendExceeded, type Spent } from "./spend.ts";
-import type { TurnOptions } from "../turn-options.ts";
 import { unlessAborted } from "../unless-aborted.ts";
+import { type Share, spendExceeded, type Spent, type TenantLimits } from "./spend.ts";
 
-/** Counts what a turn, or a run, spends. */
-export function spendFor(options: TurnOptions, head: TurnHead): Spend {
-  const { spendLimits = {}, leases, now, signal } = options;
-  if (leases === undefined) return new Spend(spendLimits, head.spent);
-  const key = keyOf(head);
-  return new Spend(spendLimits, head.spent, new Lease({ key, leases, now, signal }));
+/** What a turn asks for of what its tenant may spend. */
+export interface Claim {
+  /** Names the conversation, the turn and its first attempt: the same after a crash. */
+  readonly key: string;
+  /** The day or month, as ISO 8601 has it; empty if the limit is for all time. */
+  readonly window: string;
+  /** By the turn so far. */
+  readonly spent: Spent;
+  /** What it is about to spend, of what there is a limit of. */
+  readonly wants: readonly Want[];
+}
+
+export interface Want {
+  readonly what: keyof Spent;
+  readonly count: number;
+  readonly maximum: number;
+}
+
+/** Up to how much the turn may spend, in the window; or of what there is too little. */
+export type Grant =
+  | { readonly upTo: Partial<Spent> }
+  /** `spent`: by the tenant, with what others have on lease. */
+  | { readonly refused: Want & { readonly spent: number } };
+
+/** Keeps a tenant's leases. Asking twice is the same as asking once. */
+export interface LeaseOffice {
+  readonly limits: TenantLimits;
+  /** Grants all that is wanted, and some more; or nothing. Rejects if it cannot be reached. */
+  take(claim: Claim): Promise<Grant>;
+  /** Gives back what is left, in the background. Does not throw. */
+  settle(settled: Pick<Claim, "key" | "spent">): void;
 }
 
 /** The lease of an ended turn, as its head keeps it; empty where there are no leases. */
 export function leaseOf(
-  { leases }: Pick<TurnOptions, "leases">,
+  { leases }: { readonly leases?: LeaseOffice | undefined },
   head: TurnHead,
   spent: Spent,
 ): Pick<TurnHead, "lease"> {
-  return leases === undefined ? {} : { lease: { key: keyOf(head), spent } };
+  return leases === undefined ? {} : { lease: { key: leaseKeyOf(head), spent } };
 }
 
-function keyOf({ conversation, id, attempt, sitting = attempt }: TurnHead): string {
+export function leaseKeyOf({ conversation, id, attempt, sitting = attempt }: TurnHead): string {
   return `${conversation}/${id}/${sitting}`;
 }
 
-interface LeaseOptions extends Pick<TurnOptions, "now" | "signal"> {
+interface LeaseOptions {
   readonly leases: LeaseOffice;
   readonly key: string;
+  readonly now: () => number;
+  readonly signal: AbortSignal;
 }
 
-/** What one sitting of a turn has on lease. */
-class Lease implements Share {
+/** What a turn has on lease, from its start, or from where it last waited, through all crashes. */
+export class Lease implements Share {
   readonly #options: LeaseOptions;
   /** By window and kind. */
   readonly #upTo = new Map<string, number>();

@@ -1,5 +1,7 @@
+import type { LanguageModelUsage } from "ai";
 import { ByrefError } from "../../errors.ts";
-import type { Awaitable } from "../../store/when-ready.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import { type Savings, SavingsCounter } from "./savings.ts";
 
 /** What costs money or does harm when it runs away. */
 export interface Spent {
@@ -7,6 +9,21 @@ export interface Spent {
   readonly toolCalls: number;
   /** As far as the provider tells them. */
   readonly tokens: number;
+}
+
+/** Tokens of a turn, as far as the provider reports them. */
+export interface Usage {
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+  readonly totalTokens?: number;
+}
+
+/** What a piece of work cost in SQLite, as the platform bills it. */
+export interface Cost {
+  readonly rowsRead: number;
+  /** Includes the alarms that were set. */
+  readonly rowsWritten: number;
+  readonly alarms: number;
 }
 
 /** How much a turn, a conversation in all of its turns, and a tenant may spend. Default: no limit. */
@@ -68,18 +85,18 @@ export class Spend {
   }
 
   /**
-   * Throws `spend_exceeded` if there is no room for it. Calls that are not made need not be paid. A promise
-   * where it has to be asked what the tenant may spend: the call waits for that.
+   * Rejects with `spend_exceeded` if there is no room for it. Calls that are not made need not be paid. Waits
+   * only where the tenant's quota has to be asked for more.
    */
-  add(what: "modelCalls" | "toolCalls", count: number): Awaitable<void> {
-    this.#require(what, count);
-    // How many tokens a call takes is known when it is over: the next one is refused.
-    if (what === "modelCalls") this.#require("tokens", 1);
+  async add(what: "modelCalls" | "toolCalls", count: number): Promise<void> {
     const need = { [what]: count, tokens: what === "modelCalls" ? 1 : 0 };
-    const share = this.#share;
-    if (share?.has(need, this.#turn) === false) {
+    for (;;) {
+      this.#require(what, count);
+      // How many tokens a call takes is known when it is over: the next one is refused.
+      if (what === "modelCalls") this.#require("tokens", 1);
+      if (this.#share?.has(need, this.#turn) !== false) break;
+      await this.#share.more(need, this.#turn);
       // Another call of the turn may have taken it meanwhile.
-      return share.more(need, this.#turn).then(() => this.add(what, count));
     }
     this.#turn = { ...this.#turn, [what]: this.#turn[what] + count };
   }
@@ -101,6 +118,55 @@ export class Spend {
       throw spendExceeded(scope, { what, maximum, spent: spent[scope], count });
     }
   }
+}
+
+/** What a turn, or a plan run, has cost so far, with the agents that were asked in the middle of it. */
+export class Account {
+  readonly savings: SavingsCounter;
+  readonly spend: Spend;
+  #usage: Usage = {};
+
+  constructor(store: VariableStore, spend: Spend) {
+    this.savings = new SavingsCounter(store);
+    this.spend = spend;
+  }
+
+  get usage(): Usage {
+    return this.#usage;
+  }
+
+  get counts(): Counts {
+    return { usage: this.#usage, savings: this.savings.savings, spent: this.spend.turn };
+  }
+
+  /** One call of a model, as far as its provider reported it. */
+  addCall(usage: LanguageModelUsage | undefined): void {
+    this.#usage = addUsage(this.#usage, usage);
+    this.spend.addTokens(usage?.totalTokens ?? 0);
+  }
+
+  /** Counts on from there. */
+  restore({ usage, savings, spent }: Counts): void {
+    this.#usage = usage;
+    this.savings.restore(savings);
+    this.spend.restore(spent);
+  }
+}
+
+/** What an account has counted. */
+export interface Counts {
+  readonly usage: Usage;
+  readonly savings: Savings;
+  readonly spent: Spent;
+}
+
+/** The sum; a number that was never reported stays absent. */
+function addUsage(sum: Usage, more: LanguageModelUsage | undefined): Usage {
+  const add = (key: keyof Usage) => {
+    const total = (sum[key] ?? 0) + (more?.[key] ?? 0);
+    return sum[key] === undefined && more?.[key] === undefined ? {} : { [key]: total };
+  };
+  return { ...add("inputTokens"), ...add("outputTokens"), ...add("totalTokens") };
 }
 
 interface Excess {
@@ -135,5 +201,14 @@ function sumOf(some: Spent, more: Spent): Spent {
     modelCalls: some.modelCalls + more.modelCalls,
     toolCalls: some.toolCalls + more.toolCalls,
     tokens: some.tokens + more.tokens,
+  };
+}
+
+/** What was spent between two readings. */
+export function costSince(before: Cost, after: Cost): Cost {
+  return {
+    rowsRead: after.rowsRead - before.rowsRead,
+    rowsWritten: after.rowsWritten - before.rowsWritten,
+    alarms: after.alarms - before.alarms,
   };
 }

@@ -1,0 +1,177 @@
+import type { UIMessageChunk } from "ai";
+import { ByrefError } from "../errors.ts";
+import * as limits from "../limits.ts";
+import type { Change } from "../store/variable.ts";
+import type { TurnHead } from "./log/journal.ts";
+import { nextAttempt } from "./log/recovery.ts";
+import { Lease, leaseKeyOf, leaseOf } from "./spend/lease.ts";
+import { Account, Spend, spentBefore } from "./spend/spend.ts";
+import type { TurnContext, TurnEnd, TurnOptions } from "./turn-context.ts";
+
+/** What an attempt has come to. */
+export interface AttemptEnd extends Pick<TurnEnd, "status" | "code" | "finishReason"> {
+  /** Default: as it is once the end is committed. */
+  readonly cost?: TurnEnd["cost"];
+  /** Set if it waits for a person: what its head keeps until then. */
+  readonly waits?: Partial<TurnHead> | undefined;
+}
+
+/**
+ * The life of one attempt at a turn or a plan run, between two crashes: its first commit, its log, its time
+ * limit, what it spends, its last commit. What runs in it is the caller's.
+ */
+export class Attempt {
+  readonly head: TurnHead;
+  readonly context: TurnContext;
+  readonly #options: TurnOptions;
+  readonly #timeout = new AbortController();
+
+  constructor(options: TurnOptions, head: TurnHead) {
+    const { store, log, emit, spendLimits = {}, leases, now } = options;
+    this.head = head;
+    this.#options = options;
+    const signal = AbortSignal.any([options.signal, this.#timeout.signal]);
+    const lease = leases && new Lease({ key: leaseKeyOf(head), leases, now, signal });
+    this.context = {
+      ...options,
+      account: new Account(store, new Spend(spendLimits, head.spent, lease)),
+      signal,
+      emit: (chunk) => {
+        log.push(chunk);
+        emit?.(chunk);
+      },
+    };
+  }
+
+  /** The next attempt at what a crash cut off. */
+  static next(options: TurnOptions): Attempt {
+    const last = options.journal.head();
+    if (last === undefined) throw new ByrefError("internal", "There is no turn to go on with.");
+    return new Attempt(options, nextAttempt(last));
+  }
+
+  /** The error that ended it if it took too long, else undefined. */
+  get overtime(): unknown {
+    return this.#timeout.signal.reason;
+  }
+
+  /** The first commit, with `work`. If it fails, nothing of it is kept. */
+  begin<Result>(work: () => Result): Result {
+    const { log, journal } = this.#options;
+    return this.#committed((both) => log.begin(journal, this.head, both), work);
+  }
+
+  /** The same for what has waited for a person. */
+  resume<Result>(work: () => Result): Result {
+    const { log, journal } = this.#options;
+    // Another turn or run may have taken its place in the journal meanwhile.
+    if (journal.head()?.id !== this.head.id) return this.begin(work);
+    return this.#committed((both) => log.resume(journal, this.head, both), work);
+  }
+
+  /** The same for what a crash cut off. */
+  retry(work: () => void): void {
+    const { log, journal } = this.#options;
+    this.#committed((both) => log.retry(journal, this.head, both), work);
+  }
+
+  /** Does the work within its time. The stream receives the store's changes, `maxTurnChanges` at most. */
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
+    const { store, emit } = this.context;
+    const [kind, ms] =
+      this.head.kind === "run"
+        ? (["run", limits.runMs] as const)
+        : (["turn", limits.turnMs] as const);
+    let changes = 0;
+    const stopObserving = store.observe((change) => {
+      const chunk = chunkOf(change);
+      if (chunk !== undefined && ++changes <= limits.maxTurnChanges) emit(chunk);
+    });
+    const timer = setTimeout(() => this.#timeout.abort(tooLong(kind, ms)), ms);
+    try {
+      return await work();
+    } finally {
+      clearTimeout(timer);
+      stopObserving();
+    }
+  }
+
+  /**
+   * The last commit, with `work`: the attempt is over, or waits for a person. Returns `result`. If it fails,
+   * nothing of it is kept.
+   */
+  end<Result>(work: () => { readonly end: AttemptEnd; readonly result: Result }): Result {
+    const { log, store, onEnd, cost } = this.#options;
+    const { account } = this.context;
+    const { end, result } = this.#committed((both) => {
+      log.end(() => this.#endedHead(both().end));
+    }, work);
+    const { waits, ...shown } = end;
+    if (waits === undefined) store.holds.release(this.head.id);
+    account.spend.settle();
+    const { usage, savings } = account.counts;
+    onEnd?.({ cost: cost(), ...shown, usage, savings });
+    return result;
+  }
+
+  #endedHead({ status, waits }: AttemptEnd): TurnHead {
+    const { approvals: _, needs: _needs, counts: _counts, ...head } = this.head;
+    const { total, turn } = this.context.account.spend;
+    return {
+      ...head,
+      ...leaseOf(this.#options, head, turn),
+      isOpen: false,
+      ...(status === "failed" || status === "stopped" ? { ended: status } : {}),
+      spent: total,
+      ...waits,
+    };
+  }
+
+  /** What `work` returns. If `commit` fails, nothing is kept, and what is in memory is read again. */
+  #committed<Result>(commit: (work: () => Result) => void, work: () => Result): Result {
+    const { history, store } = this.#options;
+    const results: Result[] = [];
+    try {
+      commit(() => {
+        const result = work();
+        results.push(result);
+        return result;
+      });
+    } catch (error) {
+      history.forget();
+      store.forget();
+      throw error;
+    }
+    for (const result of results) return result;
+    throw new ByrefError("internal", "The turn was not written down.");
+  }
+}
+
+/** The head of an attempt that is no retry. */
+export function headFor(options: TurnOptions, id: string): TurnHead {
+  const { journal, agent, conversation, trace } = options;
+  const last = journal.head();
+  return {
+    id,
+    attempt: (last?.attempt ?? 0) + 1,
+    isOpen: true,
+    agent: agent.name,
+    conversation,
+    // What it spent before it waited counts when it ends.
+    spent: last?.id === id ? last.spent : spentBefore(last),
+    ...(trace === undefined ? {} : { trace }),
+  };
+}
+
+function tooLong(kind: "turn" | "run", ms: number): ByrefError {
+  return new ByrefError(`${kind}_timeout`, `The ${kind} did not finish within ${ms} ms.`);
+}
+
+/** Undefined for a deletion. */
+function chunkOf(change: Change): UIMessageChunk | undefined {
+  if (change.kind === "deleted") return undefined;
+  const { info } = change;
+  const { evictedAt, reason } = change.kind === "evicted" ? change.tombstone : {};
+  const data = reason === undefined ? info : { ...info, evictedAt, reason };
+  return { type: "data-variable", data, transient: true };
+}
