@@ -1,6 +1,7 @@
 import { copyOf } from "../value/bytes.ts";
 import { bytesContent, type Content } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
+import { Deadline } from "../value/deadline.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";
 import { choiceIn, chosenPlaces, type Place, type SaveTarget } from "./save-target.ts";
@@ -27,8 +28,12 @@ export interface Execution<Result> {
 export async function runTool<Result>(execution: Execution<Result>): Promise<Result> {
   const { name, tool, input, toolMs, call, takeIn } = execution;
   if (call.signal.aborted) throw stopped(name);
-  const timeout = new AbortController();
-  const signal = AbortSignal.any([call.signal, timeout.signal]);
+  const limit = new Deadline(toolMs, {
+    signal: call.signal,
+    error: () =>
+      new ByrefError("tool_timeout", `${name} did not finish within ${toolMs} ms.`, { toolMs }),
+  });
+  const { signal } = limit;
   // The SDK types a tool's input by its schema, which has just checked it.
   const execute = tool.execute as (input: unknown, options: unknown) => unknown;
   const told = tool.onInputAvailable as ((options: unknown) => unknown) | undefined;
@@ -36,7 +41,10 @@ export async function runTool<Result>(execution: Execution<Result>): Promise<Res
     await told?.(Object.assign(executionOptions(call, signal), { input }));
     return takeIn(await lastOf(() => execute(input, executionOptions(call, signal)), signal));
   };
-  return withTimeout(work(), { name, toolMs, timeout, signal: call.signal });
+  return limit.race(work()).catch((error: unknown) => {
+    const isStopped = call.signal.aborted && error === call.signal.reason;
+    throw isStopped ? stopped(name) : error;
+  });
 }
 
 /** The SDK's second argument. A tool that looks at the messages gets a copy: they are the next prompt. */
@@ -75,34 +83,6 @@ async function lastOf(run: () => unknown, signal: AbortSignal): Promise<unknown>
     last = value;
   }
   return last;
-}
-
-interface Deadline {
-  readonly name: string;
-  readonly toolMs: number;
-  readonly timeout: AbortController;
-  readonly signal: AbortSignal;
-}
-
-/** A tool that hangs is told to stop, and not waited for. */
-async function withTimeout<Result>(result: Promise<Result>, deadline: Deadline): Promise<Result> {
-  const { name, toolMs, timeout, signal } = deadline;
-  let cleanUp = () => {};
-  // Not `Promise.withResolvers`: Node 20 has none.
-  const cutOff = new Promise<never>((_, reject) => {
-    const timer = setTimeout(() => {
-      const message = `${name} did not finish within ${toolMs} ms.`;
-      reject(new ByrefError("tool_timeout", message, { toolMs }));
-      timeout.abort();
-    }, toolMs);
-    const stop = () => reject(stopped(name));
-    signal.addEventListener("abort", stop, { once: true });
-    cleanUp = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", stop);
-    };
-  });
-  return Promise.race([result, cutOff]).finally(cleanUp);
 }
 
 function stopped(name: string): ByrefError {

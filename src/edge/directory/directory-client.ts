@@ -3,7 +3,7 @@ import * as limits from "../../limits.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import type { LeaseOffice } from "../../turn/spend/lease.ts";
 import type { SpendLimits } from "../../turn/spend/spend.ts";
-import { unlessAborted } from "../../turn/unless-aborted.ts";
+import { withTimeLimit } from "../../value/deadline.ts";
 import type { Bindings } from "../bindings.ts";
 import { conversationIn, type ObjectContext } from "../conversation-name.ts";
 import { objectIn } from "../placement.ts";
@@ -60,10 +60,7 @@ export async function callDirectory<Answer>(
   // A new stub each time: one whose object broke stays broken.
   const directory = tenant === undefined ? undefined : directoryOf(env, tenant, id.jurisdiction);
   if (directory === undefined) return undefined;
-  const silence = new AbortController();
-  const giveUp = () => silence.abort(new Error("The directory is silent."));
-  const timer = setTimeout(giveUp, limits.directoryMs);
-  return unlessAborted(call(directory), silence.signal).finally(() => clearTimeout(timer));
+  return withTimeLimit(limits.directoryMs, () => call(directory));
 }
 
 /**

@@ -2,7 +2,7 @@ import * as limits from "../../limits.ts";
 import type { SignatureAlgorithm } from "hono/utils/jwt/jwa";
 import * as z from "zod";
 import { ByrefError, messageOf } from "../../errors.ts";
-import { withTimeLimit } from "../../tool/mcp/mcp-fetch.ts";
+import { withTimeLimit } from "../../value/deadline.ts";
 
 /** A public key, and the one algorithm that it is for. */
 export interface PublicKey {

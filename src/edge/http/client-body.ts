@@ -1,5 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { Deadline } from "../../value/deadline.ts";
 import { type PieceReader, pieceReader } from "./piece-reader.ts";
 
 /** A body as its client sends it. */
@@ -39,11 +40,11 @@ export class ClientBody {
     this.#cancel = (reason) => reader.cancel(reason);
     return async () => {
       const startMs = Date.now();
-      const silence = Promise.withResolvers<never>();
-      const giveUp = () => silence.reject((this.#error = tooSilent()));
-      const timer = setTimeout(giveUp, limits.bodySilenceMs - this.#waitedMs);
+      const silence = new Deadline(limits.bodySilenceMs - this.#waitedMs, {
+        error: () => (this.#error = tooSilent()),
+      });
       try {
-        const { value } = await Promise.race([reader.read(), silence.promise]);
+        const { value } = await silence.race(reader.read());
         if (value === undefined) return undefined;
         this.#note(value.byteLength, Date.now() - startMs);
         if (this.#allBytes > this.#maxBytes) throw (this.#error = tooLarge(this.#maxBytes));
@@ -51,8 +52,6 @@ export class ClientBody {
       } catch (error) {
         this.letGo(error);
         throw error;
-      } finally {
-        clearTimeout(timer);
       }
     };
   }

@@ -9,6 +9,7 @@ import type {
   SandboxJob,
   SandboxRun,
 } from "../../tool/code/sandbox.ts";
+import { Deadline } from "../../value/deadline.ts";
 import { isObject } from "../../value/json.ts";
 import { CODE_FILE, codeModule, HARNESS, LINES_BEFORE_CODE } from "./sandbox-harness.ts";
 
@@ -22,19 +23,20 @@ export function loaderSandbox(loader: WorkerLoader): Sandbox {
 
 async function runIn(loader: WorkerLoader, job: SandboxJob): Promise<SandboxRun> {
   const host = new Host(job);
-  const deadline = new Deadline(job);
+  const { timeMs, signal } = job;
+  const deadline = new Deadline(timeMs, { signal, error: () => new Error("The time is over.") });
   try {
     const entrypoint = load(loader, job);
     const running = entrypoint.run(host, { values: job.values, large: job.large });
     try {
-      const answer: unknown = await Promise.race([running, deadline.passed]);
+      const answer: unknown = await deadline.race(running);
       return runFrom(answer);
     } finally {
       // A run that is not waited for any more is cancelled.
       running[Symbol.dispose]?.();
     }
   } catch (error) {
-    return failed(deadline.isOver ? timeout(job) : broken(error));
+    return failed(deadline.signal.aborted ? timeout(job) : broken(error));
   } finally {
     deadline.end();
     host.end();
@@ -89,33 +91,6 @@ class Host extends RpcTarget {
 }
 
 const REFUSED: SandboxAnswer = { error: "The run is over." };
-
-class Deadline {
-  readonly passed: Promise<never>;
-  isOver = false;
-  readonly #timer: ReturnType<typeof setTimeout>;
-  readonly #signal: AbortSignal;
-  readonly #pass: () => void;
-
-  constructor({ timeMs, signal }: SandboxJob) {
-    const { promise, reject } = Promise.withResolvers<never>();
-    this.passed = promise;
-    promise.catch(() => undefined);
-    this.#pass = () => {
-      this.isOver = true;
-      reject(new Error("The time is over."));
-    };
-    this.#timer = setTimeout(this.#pass, timeMs);
-    this.#signal = signal;
-    signal.addEventListener("abort", this.#pass, { once: true });
-    if (signal.aborted) this.#pass();
-  }
-
-  end(): void {
-    clearTimeout(this.#timer);
-    this.#signal.removeEventListener("abort", this.#pass);
-  }
-}
 
 function failed(error: SandboxError): SandboxRun {
   return { assigned: [], console: "", error };

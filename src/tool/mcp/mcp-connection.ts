@@ -10,11 +10,12 @@ import { fromBase64 } from "../../value/base64.ts";
 import { isObject, jsonIn } from "../../value/json.ts";
 import type { BytesResult } from "../run-tool.ts";
 import * as limits from "../../limits.ts";
+import { withTimeLimit } from "../../value/deadline.ts";
 import type { JSONSchema7 } from "ai";
 import { ByrefError, messageOf } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
 import { version } from "../../version.ts";
-import { mcpFetch, withTimeLimit } from "./mcp-fetch.ts";
+import { mcpFetch } from "./mcp-fetch.ts";
 import { widenSchema } from "../widen-schema.ts";
 
 const MAX_PAGES = 20;

@@ -1,4 +1,5 @@
 import * as limits from "../../limits.ts";
+import { withTimeLimit } from "../../value/deadline.ts";
 
 /** To end a session. */
 const DELETE_MS = 2_000;
@@ -28,24 +29,6 @@ export const mcpFetch: typeof fetch = async (input: RequestInfo | URL, init: Req
   });
   return new Response(bounded(response.body, ending), { status, headers: kept });
 };
-
-/** Aborts the work's signal when the time is over, or with `signal`. No timer is left behind. */
-export async function withTimeLimit<Result>(
-  milliseconds: number,
-  work: (signal: AbortSignal) => Promise<Result>,
-  signal?: AbortSignal,
-): Promise<Result> {
-  const limit = new AbortController();
-  const abort = () => limit.abort(new Error(`There was no answer within ${milliseconds} ms.`));
-  const timer = setTimeout(abort, milliseconds);
-  try {
-    return await work(
-      signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal]),
-    );
-  } finally {
-    clearTimeout(timer);
-  }
-}
 
 async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
   let target = url;

@@ -1,4 +1,5 @@
 import * as limits from "../../limits.ts";
+import { withTimeLimit } from "../../value/deadline.ts";
 import { dynamicTool, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
 import { messageOf } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
@@ -10,7 +11,6 @@ import {
   type McpHandshake,
   valueOfResult,
 } from "./mcp-connection.ts";
-import { withTimeLimit } from "./mcp-fetch.ts";
 import type { Effects } from "../wrapped-tool.ts";
 import { fitsName, type ToolPolicy } from "../policy.ts";
 

@@ -1,5 +1,5 @@
 import type { TurnHead } from "../log/journal.ts";
-import { unlessAborted } from "../unless-aborted.ts";
+import { unlessAborted } from "../../value/deadline.ts";
 import { type Share, spendExceeded, type Spent, type TenantLimits } from "./spend.ts";
 
 /** What a turn asks for of what its tenant may spend. */

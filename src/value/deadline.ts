@@ -1,0 +1,70 @@
+export interface DeadlineOptions {
+  /** The error when the time is over. */
+  readonly error: () => unknown;
+  /** Ends the time early, with its own reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A time limit for one piece of work. Its timer runs until `end`. */
+export class Deadline {
+  /** Aborted when the time is over, or with the caller's signal. */
+  readonly signal: AbortSignal;
+  readonly #passed: Promise<never>;
+  #end: () => void = () => undefined;
+
+  constructor(ms: number, { error, signal }: DeadlineOptions) {
+    const timeout = new AbortController();
+    this.signal = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
+    // Not `Promise.withResolvers`: Node 20 has none.
+    this.#passed = new Promise((_, reject) => {
+      const pass = () => {
+        const reason = error();
+        // First, so that `race` does not reject with what the work makes of the abort.
+        reject(reason);
+        timeout.abort(reason);
+      };
+      const stop = () => reject(signal?.reason);
+      const timer = setTimeout(pass, ms);
+      signal?.addEventListener("abort", stop);
+      if (signal?.aborted === true) stop();
+      this.#end = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", stop);
+      };
+    });
+    this.#passed.catch(() => undefined);
+  }
+
+  /** The work's result; rejects without waiting for it when the time is over or the signal aborts. Ends the deadline. */
+  race<Result>(work: Promise<Result>): Promise<Result> {
+    return Promise.race([work, this.#passed]).finally(() => this.end());
+  }
+
+  /** Clears the timer. Idempotent. */
+  end(): void {
+    this.#end();
+  }
+}
+
+/** The result of work that must settle in time. `signal` ends the time early. */
+export function withTimeLimit<Result>(
+  ms: number,
+  work: (signal: AbortSignal) => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const error = () => new Error(`There was no answer within ${ms} ms.`);
+  const limit = new Deadline(ms, { error, signal });
+  return limit.race(work(limit.signal));
+}
+
+/** The same result, not waited for once the signal aborts: then it rejects with the signal's reason. */
+export function unlessAborted<Result>(
+  result: Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop);
+  return Promise.race([result, aborted]).finally(() => signal.removeEventListener("abort", stop));
+}

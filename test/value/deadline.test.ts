@@ -1,0 +1,77 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { Deadline, unlessAborted, withTimeLimit } from "../../src/value/deadline.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const never = new Promise<never>(() => {});
+const late = () => new Error("late");
+
+describe("a deadline", () => {
+  it("gives the result of work that is in time, and leaves no timer", async () => {
+    const limit = new Deadline(10, { error: late });
+    expect(await limit.race(Promise.resolve(1))).toBe(1);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(limit.signal.aborted).toBe(false);
+  });
+
+  it("does not wait for work that takes longer, and aborts its signal", async () => {
+    const limit = new Deadline(10, { error: late });
+    const raced = expect(limit.race(never)).rejects.toThrow("late");
+    await vi.advanceTimersByTimeAsync(9);
+    expect(limit.signal.aborted).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    await raced;
+    expect(limit.signal.reason).toEqual(late());
+  });
+
+  it("rejects with its own error, not with what the work makes of the abort", async () => {
+    const limit = new Deadline(10, { error: late });
+    const work = new Promise<never>((_, reject) => {
+      limit.signal.addEventListener("abort", () => reject(new Error("aborted")));
+    });
+    const raced = expect(limit.race(work)).rejects.toThrow("late");
+    await vi.advanceTimersByTimeAsync(10);
+    await raced;
+  });
+
+  it.each(["before", "meanwhile"])("ends when the caller's signal aborts %s", async (when) => {
+    const caller = new AbortController();
+    if (when === "before") caller.abort(new Error("stopped"));
+    const limit = new Deadline(10, { error: late, signal: caller.signal });
+    const raced = expect(limit.race(never)).rejects.toThrow("stopped");
+    caller.abort(new Error("stopped"));
+    await raced;
+    expect(limit.signal.aborted).toBe(true);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it("is over for nobody once it has ended", async () => {
+    const limit = new Deadline(10, { error: late });
+    limit.end();
+    limit.end();
+    await vi.advanceTimersByTimeAsync(20);
+    expect(limit.signal.aborted).toBe(false);
+  });
+});
+
+it("a time limit passes its signal to the work, and says how long it was", async () => {
+  let given: AbortSignal | undefined;
+  const work = (signal: AbortSignal) => {
+    given = signal;
+    return never;
+  };
+  const limited = expect(withTimeLimit(10, work)).rejects.toThrow("no answer within 10 ms");
+  await vi.advanceTimersByTimeAsync(10);
+  await limited;
+  expect(given?.aborted).toBe(true);
+});
+
+it("a result is not waited for once the signal aborts", async () => {
+  const caller = new AbortController();
+  const waiting = expect(unlessAborted(never, caller.signal)).rejects.toThrow("stopped");
+  caller.abort(new Error("stopped"));
+  await waiting;
+  expect(await unlessAborted(Promise.resolve(1), new AbortController().signal)).toBe(1);
+  await expect(unlessAborted(never, caller.signal)).rejects.toThrow("stopped");
+});
