@@ -20,6 +20,7 @@ const IN_NODE = {
   ...OWN_NAME,
   alias: {
     "cloudflare:workers": new URL("test/support/cloudflare-workers.ts", import.meta.url).pathname,
+    "cloudflare:test": new URL("test/support/cloudflare-test-in-node.ts", import.meta.url).pathname,
   },
 };
 

@@ -12,3 +12,16 @@ export class DurableObject {
 export class RpcTarget {
   readonly isRemote = true;
 }
+
+let ids = 0;
+
+/** Bindings of the test Worker that need no platform: its objects are those of `cloudflare-test-in-node.ts`. */
+export const env = {
+  AUTH: "none",
+  LOG: "off",
+  CONVERSATIONS: {
+    newUniqueId: () => `object ${++ids}`,
+    idFromName: (name: string) => name,
+    get: (id: string) => id,
+  },
+};

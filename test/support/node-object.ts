@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { scheduler } from "node:timers/promises";
 import type { ConversationObject } from "../../src/edge/conversation.ts";
 import { textIn } from "../../src/store/rows/sql.ts";
 import { WatchedSql } from "../store/watched-sql.ts";
@@ -142,4 +143,4 @@ class DigestStream extends WritableStream<Uint8Array> {
 }
 
 Object.assign(crypto, { DigestStream });
-Object.assign(globalThis, { IdentityTransformStream: TransformStream });
+Object.assign(globalThis, { IdentityTransformStream: TransformStream, scheduler });

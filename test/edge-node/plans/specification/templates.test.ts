@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import {
   approve,
   carryOutText,
-  type Law,
-  type LawRun,
+  type Planner,
+  type ShownRun,
   lines,
   offerTemplate,
   promptIn,
@@ -12,26 +12,26 @@ import {
   runPlan,
   says,
   taken,
-  underLaw,
+  withPlanner,
   valueOf,
-} from "../../../support/plans-law.ts";
+} from "../../../support/plan-requests.ts";
 
 /** Runs a template; what stands behind it is what the model says, step by step. */
 function template(
   [written, ...answers]: readonly [string, ...string[]],
-  work: (law: Law, run: LawRun) => Promise<void>,
-  before: (law: Law) => Promise<void> = async () => {},
+  work: (planner: Planner, run: ShownRun) => Promise<void>,
+  before: (planner: Planner) => Promise<void> = async () => {},
 ) {
-  return underLaw({ steps: says(...answers) }, async (law) => {
-    await before(law);
-    const { run } = await carryOutText(law.own, offerTemplate(law.own, written));
-    await work(law, run);
+  return withPlanner({ steps: says(...answers) }, async (planner) => {
+    await before(planner);
+    const { run } = await carryOutText(planner.own, offerTemplate(planner.own, written));
+    await work(planner, run);
   });
 }
 
 describe("a template", () => {
   it("is a plan: proposed, approved, run; the model is not called before", () =>
-    underLaw({ steps: says("The report.") }, async ({ own, model }) => {
+    withPlanner({ steps: says("The report.") }, async ({ own, model }) => {
       const written = lines("@output variable:report", "Write the report.");
       const plan = await taken(offerTemplate(own, written));
       expect(plan).toMatchObject({ status: "proposed", findings: [] });
@@ -46,7 +46,7 @@ describe("a template", () => {
     }));
 
   it("keep: false does not leave its output in the conversation", () =>
-    underLaw({ steps: says("The report.") }, async ({ own }) => {
+    withPlanner({ steps: says("The report.") }, async ({ own }) => {
       const plan = await taken(offerTemplate(own, lines("@output variable:report", "Write.")));
       await approve(own, plan.id);
       await runPlan(own, plan.id, { keep: false });
@@ -160,7 +160,7 @@ describe("write modes", () => {
     }));
 
   it("new, in each run", () =>
-    underLaw({ steps: says("first", "second") }, async ({ own }) => {
+    withPlanner({ steps: says("first", "second") }, async ({ own }) => {
       const written = lines("@output variable:r", "@write-mode new", "Write.");
       const { id } = await taken(offerTemplate(own, written));
       await approve(own, id);
@@ -201,14 +201,14 @@ describe("directive errors say their line", () => {
     ["an input of nothing", lines("@input variable:", "Write."), 1],
     ["with line breaks of Windows", "Hello\r\n@input summary\r\n", 2],
   ])("%s", (_, written, line) =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const findings = await refused(offerTemplate(own, written));
       expect(findings).toMatchObject([{ code: expect.any(String), line }]);
     }),
   );
 
   it("all at once", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const written = lines("@input a", "@output b", "Write.");
       const findings = await refused(offerTemplate(own, written));
       expect(findings.map(({ line }) => line)).toEqual([1, 2]);
@@ -284,7 +284,7 @@ describe("steps", () => {
     ));
 
   it("of another run are not read: each run has its own", () =>
-    underLaw({ steps: says("one", "two", "three", "four") }, async ({ own, model }) => {
+    withPlanner({ steps: says("one", "two", "three", "four") }, async ({ own, model }) => {
       const written = lines(
         "## A",
         "@output variable:d",

@@ -1,14 +1,20 @@
 import { tool, type ToolSet } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { carryOutText, offerXml, putValue, underLaw, valueOf } from "../../../support/plans-law.ts";
+import {
+  carryOutText,
+  offerXml,
+  putValue,
+  withPlanner,
+  valueOf,
+} from "../../../support/plan-requests.ts";
 
 const FAIL = '<capability name="fail" output_var="summary" />';
 const WRITE = '<capability name="echo" value="{{summary}}" />';
 const FREE = '<capability name="echo" value="free" />';
 
 it("what reads a failed call's output is skipped with the reason; the rest runs", () =>
-  underLaw({}, async ({ own, seen }) => {
+  withPlanner({}, async ({ own, seen }) => {
     const { run } = await carryOutText(own, offerXml(own, FAIL + WRITE + FREE));
     expect(run.calls.map(({ status }) => status)).toEqual(["failed", "skipped", "done"]);
     expect(run.calls[1]?.reason).toMatch(/\S/);
@@ -16,7 +22,7 @@ it("what reads a failed call's output is skipped with the reason; the rest runs"
   }));
 
 it("so is what reads it inside a text", () =>
-  underLaw({}, async ({ own, seen }) => {
+  withPlanner({}, async ({ own, seen }) => {
     const inText = '<capability name="echo" value="Summary: {{summary.short}}." />';
     const { run } = await carryOutText(own, offerXml(own, FAIL + inText));
     expect(run.calls.map(({ status }) => status)).toEqual(["failed", "skipped"]);
@@ -24,7 +30,7 @@ it("so is what reads it inside a text", () =>
   }));
 
 it("clear takes what the run has, not the conversation's of the same name", () =>
-  underLaw({}, async ({ own }) => {
+  withPlanner({}, async ({ own }) => {
     await putValue(own, "mine", "kept");
     const clear = '<capability name="variable" action="clear" key="mine" />';
     await carryOutText(own, offerXml(own, clear));
@@ -49,7 +55,7 @@ it("runs side by side do not see each other's variables", async () => {
       execute: ({ content }): unknown => seen.push(content),
     }),
   };
-  await underLaw({ tools }, async ({ own }) => {
+  await withPlanner({ tools }, async ({ own }) => {
     const xml = (value: string) =>
       `<capability name="variable" action="set" key="who" value="${value}" />` +
       `<capability name="slow" value="${value}" output_var="out" />` +

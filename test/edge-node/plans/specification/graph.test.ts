@@ -11,9 +11,9 @@ import {
   runPlan,
   statuses,
   taken,
-  underLaw,
+  withPlanner,
   valueOf,
-} from "../../../support/plans-law.ts";
+} from "../../../support/plan-requests.ts";
 
 const echo = (id: string, value: unknown, path?: string) => ({
   _id: id,
@@ -30,7 +30,7 @@ const choose: Tool = tool({
 
 describe("edges", () => {
   it("lead to readers of the path, of a prefix, and of what is below", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { run } = await carryOut(own, [
         echo("prefix", "†state.user", "†state.p"),
         echo("same", "†state.user.name", "†state.s"),
@@ -51,7 +51,7 @@ describe("edges", () => {
     }));
 
   it("a reader of a prefix waits for all who write below it", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { run } = await carryOut(own, [
         echo("read", "†state.user", "†state.copy"),
         echo("b", "†state.first", "†state.user.b"),
@@ -62,7 +62,7 @@ describe("edges", () => {
     }));
 
   it("a reader of a prefix of two alternatives gets the one that was written", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const path = "†state.user.verified || †state.user.failed";
       const { run } = await carryOut(own, [
         { _id: "v", _tool: "verify", userId: "stranger", _outputPath: path },
@@ -72,7 +72,7 @@ describe("edges", () => {
     }));
 
   it("a reader of either alternative runs with the one that was written", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const path = "†state.user.verified || †state.user.failed";
       for (const userId of ["stranger", "friend"]) {
         const { run } = await carryOut(own, [
@@ -84,7 +84,7 @@ describe("edges", () => {
     }));
 
   it("null, 0, an empty text and false flow as they are", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       for (const value of [null, 0, "", false]) {
         const { run } = await carryOut(own, [
           echo("read", "†state.a", "†state.b"),
@@ -95,7 +95,7 @@ describe("edges", () => {
     }));
 
   it("a path that is not there fails the reader", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { run } = await carryOut(own, [
         echo("write", { id: 1 }, "†state.user"),
         echo("read", "†state.user.name", "†state.copy"),
@@ -105,7 +105,7 @@ describe("edges", () => {
     }));
 
   it("a value is never read for references", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { run } = await carryOut(
         own,
         [
@@ -119,7 +119,7 @@ describe("edges", () => {
     }));
 
   it("the order of the calls never changes the result", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const calls = [
         echo("a", 1, "†state.a"),
         {
@@ -158,7 +158,7 @@ describe("alternatives", () => {
     ["x", { x: 7 }, { c: "done", rx: "done", ry: "skipped" }],
     ["y", { y: 7 }, { c: "done", rx: "skipped", ry: "done" }],
   ])("exactly the one that the tool names is written: %s", (at, state, ends) =>
-    underLaw({ tools: { choose } }, async ({ own, seen }) => {
+    withPlanner({ tools: { choose } }, async ({ own, seen }) => {
       const { run } = await carryOut(own, [
         { _id: "c", _tool: "choose", at, value: 7, _outputPath: "†state.x || †state.y" },
         echo("rx", "†state.x"),
@@ -173,7 +173,7 @@ describe("alternatives", () => {
   );
 
   it("a path that is none of them is not written", () =>
-    underLaw({ tools: { choose } }, async ({ own }) => {
+    withPlanner({ tools: { choose } }, async ({ own }) => {
       const { run } = await carryOut(own, [
         { _id: "c", _tool: "choose", at: "z", value: 7, _outputPath: "†state.x || †state.y" },
       ]);
@@ -182,7 +182,7 @@ describe("alternatives", () => {
     }));
 
   it("what follows a branch that was not chosen is skipped to its end", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { run } = await carryOut(own, [
         {
           _id: "v",
@@ -200,7 +200,7 @@ describe("alternatives", () => {
 
 describe("fan-out", () => {
   it("writes each path", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { run } = await carryOut(own, [
         echo("w", [1], "†state.a.b && †state.c && †state.d.e.f"),
         echo("r", "†state.d.e", "†state.r"),
@@ -209,7 +209,7 @@ describe("fan-out", () => {
     }));
 
   it("writes none if one cannot be", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const answer = await offer(own, [
         echo("scalar", 5, "†state.b"),
         echo("fan", "†state.b", "†state.a && †state.b.c"),
@@ -225,7 +225,7 @@ describe("fan-out", () => {
 
 describe("failures", () => {
   it("skip dependents with the reason; the rest runs", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { run } = await carryOut(own, [
         { _id: "f", _tool: "fail", _outputPath: "†state.user.a" },
         echo("sibling", 1, "†state.user.b"),
@@ -243,7 +243,7 @@ describe("failures", () => {
     }));
 
   it("a value that the tool does not take fails its call alone", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { run } = await carryOut(own, [
         echo("w", "no number", "†state.a"),
         { _id: "x", _tool: "add", a: "†state.a", b: 1, _outputPath: "†state.sum" },
@@ -255,14 +255,14 @@ describe("failures", () => {
 
 describe("input and state", () => {
   it("a missing input is not handed on as text", () =>
-    underLaw({}, async ({ own, seen }) => {
+    withPlanner({}, async ({ own, seen }) => {
       const { run } = await carryOut(own, [echo("x", "†input.who", "†state.a")]);
       expect(statuses(run)).toEqual({ x: "failed" });
       expect(seen).toEqual([]);
     }));
 
   it("state is merged at the end, deeply", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       await putValue(own, "state", { user: { old: 1, name: "x" }, list: [1] });
       await carryOut(own, [echo("a", "Ada", "†state.user.name")]);
       await carryOut(own, [echo("b", 2, "†state.user.new")]);
@@ -273,7 +273,7 @@ describe("input and state", () => {
     }));
 
   it("keep: false leaves the conversation alone; it is the run's result all the same", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { run, parts } = await carryOut(own, [echo("a", 1, "†state.a")], { keep: false });
       expect(run.state).toEqual({ a: 1 });
       expect(parts.at(-1)?.data["state"]).toEqual({ a: 1 });
@@ -284,7 +284,7 @@ describe("input and state", () => {
     }));
 
   it("a run's state is empty at the start: what the conversation had is not in it", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       await putValue(own, "state", { old: 1, user: { failed: { id: "old" } } });
       const { run } = await carryOut(own, [
         {
@@ -300,14 +300,14 @@ describe("input and state", () => {
     }));
 
   it("a conversation's variable is read, which no call produces", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       await putValue(own, "weather", { temp: 72 });
       const { run } = await carryOut(own, [echo("r", "†weather.temp", "†state.t")]);
       expect(run.state).toEqual({ t: 72 });
     }));
 
   it("the input cannot be written, and is the run's own", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { id, run } = await carryOut(own, [echo("r", "†input", "†state.all")], {
         input: { a: [1] },
       });

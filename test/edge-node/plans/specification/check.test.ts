@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { type Calls, offer, PLANS, refused, taken, underLaw } from "../../../support/plans-law.ts";
+import {
+  type Calls,
+  offer,
+  PLANS,
+  refused,
+  taken,
+  withPlanner,
+} from "../../../support/plan-requests.ts";
 
 const echo = (id: string, value: unknown, path?: string) => ({
   _id: id,
@@ -10,7 +17,7 @@ const echo = (id: string, value: unknown, path?: string) => ({
 
 /** The only finding of these calls. */
 async function findingOf(calls: Calls) {
-  return underLaw({}, async ({ own, seen }) => {
+  return withPlanner({}, async ({ own, seen }) => {
     const findings = await refused(offer(own, calls));
     expect(seen).toEqual([]);
     expect((await own.call("GET", PLANS)).status).toBe(200);
@@ -129,7 +136,7 @@ describe("each finding says the call and the place", () => {
   });
 
   it("an output path that is no text", async () => {
-    await underLaw({}, async ({ own }) => {
+    await withPlanner({}, async ({ own }) => {
       const response = await offer(own, [{ _tool: "echo", value: 1, _outputPath: 7 }]);
       expect([400, 422]).toContain(response.status);
     });
@@ -138,7 +145,7 @@ describe("each finding says the call and the place", () => {
 
 describe("findings", () => {
   it("come all at once, each with its own call", () =>
-    underLaw({}, async ({ own, seen }) => {
+    withPlanner({}, async ({ own, seen }) => {
       const findings = await refused(
         offer(own, [
           { _id: "a", _tool: "nope", _outputPath: "†state.a" },
@@ -162,13 +169,13 @@ describe("findings", () => {
     }));
 
   it("leave no plan behind", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       await refused(offer(own, [{ _tool: "nope" }]));
       expect(await (await own.call("GET", PLANS)).json()).toEqual({ plans: [] });
     }));
 
   it("are none for what is right", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const fine: readonly Calls[] = [
         [echo("a", "$5 and {{state.x}} and $state.y")],
         [echo("a", "\\†state.nowhere")],

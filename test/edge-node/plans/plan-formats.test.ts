@@ -145,24 +145,6 @@ describe("a template", () => {
       expect(findings).toMatchObject([{ code: "bad_directive", line: 1 }]);
     });
   });
-
-  it("writes and reads the conversation's files", async () => {
-    const model = scriptedModel([
-      [text("One."), finish()],
-      [text("Two."), finish()],
-      [text("Read."), finish()],
-    ]);
-    await withRuntime({ ...planning({ lookup }), model }, async (own) => {
-      const id = await proposeText(
-        own,
-        "text/markdown",
-        "## A\n@output file:notes/{today}.md\nGo.\n## B\n@output file:notes/{today}.md\nOn.\n" +
-          "## C\n@input file:notes/*.md\nRead.\n",
-      );
-      expect((await runOf(own, id)).status).toBe("done");
-      expect(JSON.stringify(model.calls[2]?.prompt)).toContain("One.\\n\\nTwo.");
-    });
-  });
 });
 
 describe("an agent that asks another", () => {

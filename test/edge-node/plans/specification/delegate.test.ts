@@ -3,7 +3,14 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../../src/byref.ts";
 import { finish, type Step, text, toolCall } from "../../../support/scripted-model.ts";
-import { promptIn, putValue, ROOT, turnOf, underLaw, valueOf } from "../../../support/plans-law.ts";
+import {
+  promptIn,
+  putValue,
+  ROOT,
+  turnOf,
+  withPlanner,
+  valueOf,
+} from "../../../support/plan-requests.ts";
 import { textIn } from "../../../support/turn-client.ts";
 
 const agentOf = (name: string, about: Partial<Agent> = {}): Agent => ({
@@ -22,7 +29,7 @@ const says = (said: string): Step => [text(said), finish()];
 
 describe("delegate", () => {
   it("gives the other agent the task, and not the conversation", () =>
-    underLaw(
+    withPlanner(
       {
         agent: { delegates: ["researcher"] },
         agents: [agentOf("researcher")],
@@ -39,7 +46,7 @@ describe("delegate", () => {
     ));
 
   it("what the other found comes back as a variable", () =>
-    underLaw(
+    withPlanner(
       {
         agent: { delegates: ["researcher"] },
         agents: [agentOf("researcher")],
@@ -66,7 +73,7 @@ describe("delegate", () => {
         return { noted: "deep" };
       },
     });
-    return underLaw(
+    return withPlanner(
       {
         agent: { delegates: ["researcher"] },
         agents: [agentOf("researcher", { tools: { note } })],
@@ -87,13 +94,16 @@ describe("delegate", () => {
   });
 
   it("is no tool of an agent that may ask nobody", () =>
-    underLaw({ agents: [agentOf("researcher")], steps: [says("Ok.")] }, async ({ own, model }) => {
-      await turnOf(own, "Go.");
-      expect(model.calls[0]?.tools?.map(({ name }) => name)).not.toContain("delegate");
-    }));
+    withPlanner(
+      { agents: [agentOf("researcher")], steps: [says("Ok.")] },
+      async ({ own, model }) => {
+        await turnOf(own, "Go.");
+        expect(model.calls[0]?.tools?.map(({ name }) => name)).not.toContain("delegate");
+      },
+    ));
 
   it("asks nobody whom the agent may not ask", () =>
-    underLaw(
+    withPlanner(
       {
         agent: { delegates: ["researcher"] },
         agents: [agentOf("researcher"), agentOf("other")],
@@ -112,7 +122,7 @@ describe("delegate", () => {
       ...Array.from({ length: 4 }, (_, n) => asks("loop", `Task ${n}`)),
       ...Array.from({ length: 8 }, (_, n) => says(`Said ${n}`)),
     ];
-    return underLaw(
+    return withPlanner(
       { agent: loop, agents: [agentOf("loop", loop)], steps },
       async ({ own, model }) => {
         const shown = textIn(await turnOf(own, "Go."));

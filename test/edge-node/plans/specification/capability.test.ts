@@ -12,9 +12,9 @@ import {
   refused,
   runPlan,
   taken,
-  underLaw,
+  withPlanner,
   valueOf,
-} from "../../../support/plans-law.ts";
+} from "../../../support/plan-requests.ts";
 
 interface CapabilityCall {
   readonly session: string;
@@ -53,7 +53,7 @@ function capabilityTools(seen: unknown[]) {
 /** Runs a workflow; what `note` got as `content`, in order. */
 async function noted(xml: string, before: (own: OwnRuntime) => Promise<void> = async () => {}) {
   const seen: unknown[] = [];
-  return underLaw({ tools: capabilityTools(seen), seen }, async ({ own }) => {
+  return withPlanner({ tools: capabilityTools(seen), seen }, async ({ own }) => {
     await before(own);
     const { run } = await carryOutText(own, offerXml(own, xml));
     const contents = (seen as readonly [string, Record<string, unknown>][])
@@ -72,7 +72,7 @@ const read = (key: string, into = "got") =>
 describe("the seed's example", () => {
   it("runs, with each result where it belongs", async () => {
     const seen: unknown[] = [];
-    await underLaw({ tools: capabilityTools(seen), seen }, async ({ own }) => {
+    await withPlanner({ tools: capabilityTools(seen), seen }, async ({ own }) => {
       const plan = await taken(offerXml(own, summary));
       expect(plan.calls).toHaveLength(5);
       expect(seen).toEqual([]);
@@ -143,7 +143,7 @@ describe("tools and parameters", () => {
         execute: (input): unknown => seen.push([name, input]),
       });
     const tools = { mail: noting("mail"), mail_send: noting("mail_send") };
-    return underLaw({ tools }, async ({ own }) => {
+    return withPlanner({ tools }, async ({ own }) => {
       await carryOutText(
         own,
         offerXml(
@@ -160,7 +160,7 @@ describe("tools and parameters", () => {
   });
 
   it("an unknown tool is a finding", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const findings = await refused(offerXml(own, '<capability name="nope" action="x" />'));
       expect(findings).toMatchObject([{ code: "unknown_tool" }]);
     }));
@@ -190,7 +190,7 @@ describe("tools and parameters", () => {
         log.push(`${n} ends`);
       },
     });
-    await underLaw({ tools: { step } }, async ({ own }) => {
+    await withPlanner({ tools: { step } }, async ({ own }) => {
       const xml = [1, 2, 3].map((n) => `<capability name="step" n="${n}" />`).join("");
       await carryOutText(own, offerXml(own, xml));
     });
@@ -207,7 +207,7 @@ describe("tools and parameters", () => {
 
 describe("scope", () => {
   it("what a workflow sets ends with it", () =>
-    underLaw({ tools: capabilityTools([]) }, async ({ own }) => {
+    withPlanner({ tools: capabilityTools([]) }, async ({ own }) => {
       await carryOutText(own, offerXml(own, set("data", "x")));
       expect(await valueOf(own, "data")).toBe(404);
       const seen: unknown[] = [];
@@ -218,7 +218,7 @@ describe("scope", () => {
 
   it("a second run of the same workflow does not see the first's", async () => {
     const seen: unknown[] = [];
-    await underLaw({ tools: capabilityTools(seen), seen }, async ({ own }) => {
+    await withPlanner({ tools: capabilityTools(seen), seen }, async ({ own }) => {
       const { id } = await taken(offerXml(own, read("k") + note("{{got}}") + set("k", "v")));
       await approve(own, id);
       await runPlan(own, id);
@@ -229,7 +229,7 @@ describe("scope", () => {
   });
 
   it("nothing of a workflow stays, named or not", () =>
-    underLaw({ tools: capabilityTools([]) }, async ({ own }) => {
+    withPlanner({ tools: capabilityTools([]) }, async ({ own }) => {
       const xml =
         set("k", "v") + note("{{k}}") + read("k") + '<capability name="variable" action="list" />';
       await carryOutText(own, offerXml(own, xml));
@@ -248,7 +248,7 @@ describe("scope", () => {
   });
 
   it("what the workflow sets hides the conversation's, and does not touch it", async () => {
-    await underLaw({ tools: capabilityTools([]) }, async ({ own }) => {
+    await withPlanner({ tools: capabilityTools([]) }, async ({ own }) => {
       await putValue(own, "k", "outer");
       await carryOutText(own, offerXml(own, set("k", "inner")));
       expect(await valueOf(own, "k")).toBe("outer");
@@ -259,7 +259,7 @@ describe("scope", () => {
   });
 
   it('scope="conversation" keeps what is set, and what output_var names', () =>
-    underLaw({ tools: capabilityTools([]) }, async ({ own }) => {
+    withPlanner({ tools: capabilityTools([]) }, async ({ own }) => {
       await carryOutText(
         own,
         offerXml(
@@ -282,7 +282,7 @@ describe("scope", () => {
   });
 
   it("clear and clear_all leave the conversation's variables", () =>
-    underLaw({ tools: capabilityTools([]) }, async ({ own }) => {
+    withPlanner({ tools: capabilityTools([]) }, async ({ own }) => {
       await putValue(own, "mine", 1);
       const all = '<capability name="variable" action="clear_all" />';
       const clear = '<capability name="variable" action="clear" key="gone" />';
@@ -325,7 +325,7 @@ describe("XML", () => {
     ["a closing tag without a beginning", "\n</capability>", 2],
     ["no name", '\n<capability action="x" />', undefined],
   ])("a broken tag, %s, is an error with line and column", (_, xml, line) =>
-    underLaw({ tools: capabilityTools([]) }, async ({ own }) => {
+    withPlanner({ tools: capabilityTools([]) }, async ({ own }) => {
       const findings = await refused(offerXml(own, xml));
       expect(findings[0]).toMatchObject({
         code: "bad_xml",

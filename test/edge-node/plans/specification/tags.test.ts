@@ -2,7 +2,7 @@ import { type Tool, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { finish, text } from "../../../support/scripted-model.ts";
-import { promptIn, turnOf, underLaw } from "../../../support/plans-law.ts";
+import { promptIn, turnOf, withPlanner } from "../../../support/plan-requests.ts";
 import { textIn } from "../../../support/turn-client.ts";
 
 const TAG = '<capability name="get_weather" location="a &lt; b" />';
@@ -23,7 +23,7 @@ async function answering(answer: string, chunks: number | readonly string[] = [a
     [text(answer, { chunks }), finish()],
     [text("Done."), finish()],
   ];
-  return underLaw({ agent, tools: { get_weather }, steps }, async ({ own, model }) => {
+  return withPlanner({ agent, tools: { get_weather }, steps }, async ({ own, model }) => {
     const parts = await turnOf(own, "Weather?");
     return { given, shown: textIn(parts), parts, model };
   });
@@ -82,7 +82,7 @@ describe("tags in a model's text", () => {
       [text(answer, { chunks: 3 }), finish()],
       [text("Done."), finish()],
     ];
-    await underLaw({ agent, tools: { note }, steps }, async ({ own }) => {
+    await withPlanner({ agent, tools: { note }, steps }, async ({ own }) => {
       const shown = textIn(await turnOf(own, "Note."));
       expect(shown).toBe("Done.");
       expect(given).toEqual([{ content: "<b> & more" }]);
@@ -90,7 +90,7 @@ describe("tags in a model's text", () => {
   });
 
   it("are text for an agent that calls tools natively", () =>
-    underLaw({ steps: [[text(TAG), finish()]] }, async ({ own }) => {
+    withPlanner({ steps: [[text(TAG), finish()]] }, async ({ own }) => {
       expect(textIn(await turnOf(own, "Hi."))).toBe(TAG);
     }));
 });

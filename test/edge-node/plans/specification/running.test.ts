@@ -8,7 +8,7 @@ import {
   callOf,
   carryOut,
   dataIn,
-  type LawPlan,
+  type ShownPlan,
   offer,
   planAt,
   PLANS,
@@ -19,9 +19,9 @@ import {
   statuses,
   taken,
   turnOf,
-  underLaw,
+  withPlanner,
   until,
-} from "../../../support/plans-law.ts";
+} from "../../../support/plan-requests.ts";
 
 const echo = (id: string, value: unknown, path?: string) => ({
   _id: id,
@@ -59,7 +59,7 @@ const meetings = (count: number) =>
 describe("parallel calls", () => {
   it("four that wait for each other all start", async () => {
     const { seen, meet } = meeting(4);
-    await underLaw({ tools: { meet } }, async ({ own }) => {
+    await withPlanner({ tools: { meet } }, async ({ own }) => {
       const { run } = await carryOut(own, meetings(4));
       expect(run.status).toBe("done");
       expect(seen).toEqual({ begun: 4, now: 0, most: 4 });
@@ -68,7 +68,7 @@ describe("parallel calls", () => {
 
   it("are four at most", async () => {
     const { seen, meet } = meeting(4);
-    await underLaw({ tools: { meet } }, async ({ own }) => {
+    await withPlanner({ tools: { meet } }, async ({ own }) => {
       const { run } = await carryOut(own, meetings(11));
       expect(run.status).toBe("done");
       expect(seen).toEqual({ begun: 11, now: 0, most: 4 });
@@ -85,7 +85,7 @@ describe("parallel calls", () => {
       inputSchema: z.object({ value: z.any() }),
       execute: () => release?.(),
     });
-    await underLaw({ tools: { slow, free } }, async ({ own }) => {
+    await withPlanner({ tools: { slow, free } }, async ({ own }) => {
       const { run } = await carryOut(own, [
         { _id: "slow", _tool: "slow" },
         echo("one", 1, "†state.one"),
@@ -106,7 +106,7 @@ describe("results are stored", () => {
         for (const one of looks) await one();
       },
     });
-    await underLaw({ tools: { look } }, async ({ own }) => {
+    await withPlanner({ tools: { look } }, async ({ own }) => {
       const calls = [echo("w", 7, "†state.w"), { _id: "l", _tool: "look", value: "†state.w" }];
       const { id } = await taken(offer(own, calls));
       await approve(own, id);
@@ -127,7 +127,7 @@ describe("results are stored", () => {
       execute: ({ value }): unknown => (++hung.begun === 1 ? new Promise<never>(() => {}) : value),
     });
     const agent = { effects: { stuck: "idempotent" } } as const;
-    await underLaw({ tools: { stuck }, agent }, async ({ own, seen }) => {
+    await withPlanner({ tools: { stuck }, agent }, async ({ own, seen }) => {
       const { id } = await taken(
         offer(own, [
           echo("first", 1, "†state.first"),
@@ -160,7 +160,7 @@ describe("a gate", () => {
   ];
 
   it("keeps its readers waiting, who say so, until it is opened", () =>
-    underLaw({}, async ({ own, seen }) => {
+    withPlanner({}, async ({ own, seen }) => {
       const { id } = await taken(offer(own, gated));
       await approve(own, id);
       const stream = (await startRun(own, id)).text();
@@ -184,7 +184,7 @@ describe("a gate", () => {
     }));
 
   it("that is refused lets nobody through", () =>
-    underLaw({}, async ({ own, seen }) => {
+    withPlanner({}, async ({ own, seen }) => {
       const { id } = await taken(offer(own, gated));
       await approve(own, id);
       const stream = (await startRun(own, id)).text();
@@ -200,7 +200,7 @@ describe("a gate", () => {
     }));
 
   it("stays shut for another run", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { id } = await taken(offer(own, gated));
       await approve(own, id);
       for (const nth of [1, 2]) {
@@ -226,7 +226,7 @@ describe("a model's plan", () => {
   ];
 
   it("waits for approval, and then runs", () =>
-    underLaw(
+    withPlanner(
       {
         steps: [
           [toolCall("propose_plan", { calls }), finish("tool-calls")],
@@ -237,7 +237,7 @@ describe("a model's plan", () => {
         await turnOf(own, "Plan it.");
         expect(model.calls[0]?.tools?.map(({ name }) => name)).toContain("propose_plan");
         expect(seen).toEqual([]);
-        const { plans } = await (await own.call("GET", PLANS)).json<{ plans: LawPlan[] }>();
+        const { plans } = await (await own.call("GET", PLANS)).json<{ plans: ShownPlan[] }>();
         expect(plans).toMatchObject([{ status: "proposed" }]);
         const id = plans[0]?.id ?? "";
         expect((await planAt(own, id)).calls.map(({ _tool }) => _tool)).toEqual(["echo", "add"]);
@@ -248,7 +248,7 @@ describe("a model's plan", () => {
     ));
 
   it("that cannot run comes back to it with all findings", () =>
-    underLaw(
+    withPlanner(
       {
         steps: [
           [
@@ -276,7 +276,7 @@ describe("a model's plan", () => {
 });
 
 it("a stream of a run that is over is whole: every call has its end in it", () =>
-  underLaw({}, async ({ own }) => {
+  withPlanner({}, async ({ own }) => {
     const { stream, run } = await carryOut(own, [echo("a", 1, "†state.a"), echo("b", "†state.a")]);
     const ends = dataIn(stream).filter(({ data }) => data["status"] === "done");
     expect(ends.map(({ data }) => data["call"] ?? data["run"])).toEqual(["a", "b", run.id]);

@@ -1,18 +1,21 @@
-import { env } from "cloudflare:workers";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import { json } from "../../support/edge.ts";
-import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { approved, planning, planOf, planTools, runOf, variable } from "../../support/planning.ts";
+import { withRuntime } from "../../support/own-runtime.ts";
+import {
+  approved,
+  decide,
+  planning,
+  planOf,
+  planTools,
+  runOf,
+  variable,
+} from "../../support/planning.ts";
 import { finish, text } from "../../support/scripted-model.ts";
 
 const ROOT = "/conversations/c/plans";
-
-function decide(own: OwnRuntime, gate: string, body: object): Promise<Response> {
-  return own.call("POST", `/conversations/c/approvals/${gate}`, json(body));
-}
 
 const gated = [
   { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.gated" },
@@ -153,37 +156,6 @@ describe("how a run ends", () => {
       const { state } = await runOf(own, id);
       const { $var = "" } = state as { $var?: string };
       expect(await variable(own, $var)).not.toBe(404);
-    });
-  });
-  it("a bucket that fails at the end does not cost the result", async () => {
-    const big = tool({
-      inputSchema: z.object({}),
-      execute: () => "y".repeat(9 * 1_048_576),
-    });
-    await withRuntime(planning({ ...planTools(), big }), async (own) => {
-      const bucket = env.BLOBS as unknown as Record<string, unknown>;
-      const id = await approved(own, [
-        { _tool: "big", _id: "big", _outputPath: "†state.big" },
-        { _tool: "echo", _id: "last", value: "†approvals.legal", after: "†state.big" },
-      ]);
-      const { id: run } = await runOf(own, id);
-      let isDown = true;
-      for (const method of ["put", "createMultipartUpload"]) {
-        const real = (bucket[method] as (...given: unknown[]) => unknown).bind(bucket);
-        Object.defineProperty(bucket, method, {
-          configurable: true,
-          value: (...given: unknown[]) => {
-            if (isDown) throw new Error("The bucket is down.");
-            return real(...given);
-          },
-        });
-      }
-      await (await decide(own, "legal", { approved: true })).text();
-      isDown = false;
-      await own.conversation().alarm();
-      const kept = await own.call("GET", "/conversations/c/variables/state/info");
-      const own1 = await own.call("GET", `/conversations/c/variables/state_${run}/info`);
-      expect([kept.status, own1.status]).toContain(200);
     });
   });
   it("a run whose reasons are long has an end", async () => {

@@ -17,19 +17,19 @@ import { framesIn } from "./turn-client.ts";
 export const ROOT = "/conversations/c";
 export const PLANS = `${ROOT}/plans`;
 
-interface LawCall {
+interface ShownCall {
   readonly _id: string;
   readonly _tool: string;
   readonly status: string;
   readonly reason?: string;
 }
 
-export interface LawRun {
+export interface ShownRun {
   readonly id: string;
   readonly status: string;
   readonly input: unknown;
   readonly state: unknown;
-  readonly calls: readonly LawCall[];
+  readonly calls: readonly ShownCall[];
 }
 
 export interface Finding {
@@ -41,12 +41,12 @@ export interface Finding {
   readonly column?: number;
 }
 
-export interface LawPlan {
+export interface ShownPlan {
   readonly id: string;
   readonly status: string;
-  readonly calls: readonly LawCall[];
+  readonly calls: readonly ShownCall[];
   readonly findings: readonly Finding[];
-  readonly runs: readonly LawRun[];
+  readonly runs: readonly ShownRun[];
 }
 
 /** One part of a run's stream: `data-call` and `data-run`. */
@@ -58,7 +58,7 @@ interface DataPart {
 export type Calls = readonly Readonly<Record<string, unknown>>[];
 
 /** The tools of `plans.json`; what they got, in order, is in `seen`. */
-function lawTools(seen: unknown[] = []): ToolSet {
+function plannerTools(seen: unknown[] = []): ToolSet {
   const note = (input: unknown) => void seen.push(input);
   return {
     echo: tool({
@@ -93,13 +93,13 @@ function lawTools(seen: unknown[] = []): ToolSet {
   };
 }
 
-export interface Law {
+export interface Planner {
   readonly own: OwnRuntime;
   readonly seen: unknown[];
   readonly model: ScriptedModel;
 }
 
-interface LawOptions {
+interface PlannerOptions {
   readonly tools?: ToolSet;
   readonly agent?: Partial<Agent>;
   readonly agents?: readonly Agent[];
@@ -108,15 +108,15 @@ interface LawOptions {
   readonly seen?: unknown[];
 }
 
-/** A runtime with all front ends, an agent with the law's tools and these, and a scripted model. */
-export function underLaw<Result>(
-  { tools = {}, agent = {}, agents = [], steps = [], seen = [] }: LawOptions,
-  work: (law: Law) => Promise<Result>,
+/** A runtime with all front ends, an agent with the tools above and these, and a scripted model. */
+export function withPlanner<Result>(
+  { tools = {}, agent = {}, agents = [], steps = [], seen = [] }: PlannerOptions,
+  work: (planner: Planner) => Promise<Result>,
 ): Promise<Result> {
   const model = scriptedModel(steps);
   const about = { name: "planner", description: "Plans.", instructions: "" };
   const options: RuntimeOptions = {
-    agents: [{ ...about, tools: { ...lawTools(seen), ...tools }, ...agent }, ...agents],
+    agents: [{ ...about, tools: { ...plannerTools(seen), ...tools }, ...agent }, ...agents],
     model,
     plans: planSupport(capabilityWorkflows, templates),
     tags: capabilityTags,
@@ -136,11 +136,11 @@ function offerText(own: OwnRuntime, type: string, body: string): Promise<Respons
 }
 
 /** The plan that was taken. */
-export async function taken(answer: Promise<Response> | Response): Promise<LawPlan> {
+export async function taken(answer: Promise<Response> | Response): Promise<ShownPlan> {
   const response = await answer;
   const body = await response.text();
   expect(response.status, body).toBe(201);
-  return JSON.parse(body) as LawPlan;
+  return JSON.parse(body) as ShownPlan;
 }
 
 /** The findings for which it was refused. */
@@ -197,11 +197,11 @@ export function dataIn(body: string): readonly DataPart[] {
   );
 }
 
-export async function planAt(own: OwnRuntime, id: string): Promise<LawPlan> {
+export async function planAt(own: OwnRuntime, id: string): Promise<ShownPlan> {
   const response = await own.call("GET", `${PLANS}/${id}`);
   const body = await response.text();
   expect(response.status, body).toBe(200);
-  return JSON.parse(body) as LawPlan;
+  return JSON.parse(body) as ShownPlan;
 }
 
 /** Runs an approved plan to its end; the run as the plan then shows it, and its stream's parts. */
@@ -232,11 +232,11 @@ export async function carryOutText(own: OwnRuntime, answer: Promise<Response>, b
 }
 
 /** The statuses by the calls' own ids. */
-export function statuses({ calls }: Pick<LawRun, "calls">): Readonly<Record<string, string>> {
+export function statuses({ calls }: Pick<ShownRun, "calls">): Readonly<Record<string, string>> {
   return Object.fromEntries(calls.map(({ _id, status }) => [_id, status]));
 }
 
-export const callOf = ({ calls }: Pick<LawRun, "calls">, id: string) =>
+export const callOf = ({ calls }: Pick<ShownRun, "calls">, id: string) =>
   calls.find(({ _id }) => _id === id);
 
 /** A variable's value, or the status that says why there is none. */

@@ -14,10 +14,10 @@ import {
   startRun,
   statuses,
   taken,
-  underLaw,
+  withPlanner,
   until,
   valueOf,
-} from "../../../support/plans-law.ts";
+} from "../../../support/plan-requests.ts";
 import { framesIn } from "../../../support/turn-client.ts";
 
 const greet = { _id: "g", _tool: "echo", value: "†input.who", _outputPath: "†state.greeting" };
@@ -25,7 +25,7 @@ const plain = { _id: "p", _tool: "echo", value: 1, _outputPath: "†state.one" }
 
 describe("proposing", () => {
   it("answers 201 with id, status, calls and findings", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const plan = await taken(offer(own, [greet, { _tool: "echo", value: 2 }], { name: "n" }));
       expect(plan).toMatchObject({ id: expect.any(String), status: "proposed", findings: [] });
       expect(plan.calls).toHaveLength(2);
@@ -34,7 +34,7 @@ describe("proposing", () => {
     }));
 
   it("gives calls without an id one each", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const two = [
         { _tool: "echo", value: 1 },
         { _tool: "echo", value: 2 },
@@ -51,7 +51,7 @@ describe("proposing", () => {
     ["a call without a tool", '{"calls":[{"value":1}]}', "application/json"],
     ["another content type", "calls", "image/png"],
   ])("refuses %s with a problem", (_, body, type) =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       await problemOf(own.call("POST", PLANS, { body, headers: { "content-type": type } }));
     }),
   );
@@ -59,7 +59,7 @@ describe("proposing", () => {
 
 describe("lists", () => {
   it("GET plans is {plans}", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const none = await own.call("GET", PLANS);
       expect(await none.json()).toEqual({ plans: [] });
       const { id } = await taken(offer(own, [plain]));
@@ -68,7 +68,7 @@ describe("lists", () => {
     }));
 
   it("GET a plan has its runs with all that they are", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { id, run } = await carryOut(own, [greet], { input: { who: "Ada" } });
       expect(run).toMatchObject({
         id: expect.any(String),
@@ -81,7 +81,7 @@ describe("lists", () => {
     }));
 
   it("an unknown plan is a problem, wherever it is asked for", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       await problemOf(own.call("GET", `${PLANS}/nope`), 404);
       await problemOf(own.call("POST", `${PLANS}/nope/approve`), 404);
       await problemOf(own.call("POST", `${PLANS}/nope/cancel`), 404);
@@ -91,7 +91,7 @@ describe("lists", () => {
 
 describe("a run's stream", () => {
   it("is a turn's: headers, integer frame ids, [DONE]", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { id } = await taken(offer(own, [plain]));
       await approve(own, id);
       const response = await startRun(own, id);
@@ -104,7 +104,7 @@ describe("a run's stream", () => {
     }));
 
   it("has data-call for each call and a last data-run", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const calls = [
         plain,
         { _id: "f", _tool: "fail", _outputPath: "†state.f" },
@@ -127,7 +127,7 @@ describe("a run's stream", () => {
     }));
 
   it("refuses a body that is none", () =>
-    underLaw({}, async ({ own, seen }) => {
+    withPlanner({}, async ({ own, seen }) => {
       const { id } = await taken(offer(own, [plain]));
       await approve(own, id);
       await problemOf(startRun(own, id, { keep: "yes" }));
@@ -137,7 +137,7 @@ describe("a run's stream", () => {
     }));
 
   it("an input that does not fit the plan's schema is a problem, and nothing runs", () =>
-    underLaw({}, async ({ own, seen }) => {
+    withPlanner({}, async ({ own, seen }) => {
       const properties = { who: { type: "string" } };
       const input = { type: "object", properties, required: ["who"] };
       const { id } = await taken(offer(own, [greet], { input }));
@@ -152,7 +152,7 @@ describe("a run's stream", () => {
 
 describe("the life of a plan", () => {
   it("nothing runs before approval", () =>
-    underLaw({}, async ({ own, seen }) => {
+    withPlanner({}, async ({ own, seen }) => {
       const { id } = await taken(offer(own, [plain]));
       await problemOf(startRun(own, id), 409);
       expect(seen).toEqual([]);
@@ -166,7 +166,7 @@ describe("the life of a plan", () => {
 
   it("a rule of the agent's may approve, but not by failing", async () => {
     const rule = { approvesPlan: () => true };
-    await underLaw({ agent: rule }, async ({ own, seen }) => {
+    await withPlanner({ agent: rule }, async ({ own, seen }) => {
       const { id } = await taken(offer(own, [plain]));
       await runPlan(own, id);
       expect(seen).toHaveLength(1);
@@ -176,7 +176,7 @@ describe("the life of a plan", () => {
         throw new Error("no");
       },
     };
-    await underLaw({ agent: broken }, async ({ own, seen }) => {
+    await withPlanner({ agent: broken }, async ({ own, seen }) => {
       const { id, status } = await taken(offer(own, [plain]));
       expect(status).toBe("proposed");
       await problemOf(startRun(own, id));
@@ -185,7 +185,7 @@ describe("the life of a plan", () => {
   });
 
   it("one that is cancelled does not run", () =>
-    underLaw({}, async ({ own, seen }) => {
+    withPlanner({}, async ({ own, seen }) => {
       const { id } = await taken(offer(own, [plain]));
       expect((await own.call("POST", `${PLANS}/${id}/cancel`)).status).toBe(200);
       expect((await planAt(own, id)).status).toBe("cancelled");
@@ -194,7 +194,7 @@ describe("the life of a plan", () => {
     }));
 
   it("one that is cancelled stays so", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { id } = await taken(offer(own, [plain]));
       await own.call("POST", `${PLANS}/${id}/cancel`);
       await problemOf(own.call("POST", `${PLANS}/${id}/approve`), 409);
@@ -202,7 +202,7 @@ describe("the life of a plan", () => {
     }));
 
   it("a plan whose only call fails has failed", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { id, run } = await carryOut(own, [{ _id: "f", _tool: "fail" }]);
       expect(run.status).toBe("failed");
       expect((await planAt(own, id)).status).toBe("failed");
@@ -214,7 +214,7 @@ describe("the life of a plan", () => {
       inputSchema: z.object({}),
       execute: (): unknown => new Promise<never>(() => {}),
     });
-    await underLaw({ tools: { hang }, seen }, async ({ own }) => {
+    await withPlanner({ tools: { hang }, seen }, async ({ own }) => {
       const calls = [
         { _id: "h", _tool: "hang", _outputPath: "†state.h" },
         { _id: "e", _tool: "echo", value: "†state.h" },
@@ -238,7 +238,7 @@ describe("the life of a plan", () => {
   });
 
   it("runs of one plan side by side keep their own state", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { id } = await taken(offer(own, [greet]));
       await approve(own, id);
       const names = ["Ada", "Bob", "Cid"];
@@ -248,7 +248,7 @@ describe("the life of a plan", () => {
     }));
 
   it("the same plan runs again with another input, each run with its own record", () =>
-    underLaw({}, async ({ own }) => {
+    withPlanner({}, async ({ own }) => {
       const { id } = await taken(offer(own, [greet]));
       await approve(own, id);
       const first = await runPlan(own, id, { input: { who: "Ada" } });
