@@ -5,7 +5,7 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { VARIABLES_TAG } from "../../src/turn/history/variable-list.ts";
+import { VARIABLES_TAG } from "../../src/turn/history/prompt.ts";
 
 /** What a tool call in the prompt came to. */
 export type Outcome = {

@@ -2,7 +2,7 @@ import type { ModelMessage, PrepareStepFunction, ToolSet } from "ai";
 import type { VariableStore } from "../store/variable-store.ts";
 import { Taint } from "../store/labels.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
-import { withVariables } from "../turn/history/variable-list.ts";
+import { withVariables } from "../turn/history/prompt.ts";
 import { type InstructionStyle, withGuide } from "./guide.ts";
 import { showsUntrusted } from "./untrusted-history.ts";
 

@@ -5,10 +5,10 @@ import { type Sql, textIn } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { EventLog } from "../turn/log/event-log.ts";
-import { History } from "../turn/history/history.ts";
+import { History, type StoredMessage } from "../turn/history/history.ts";
 import { Journal } from "../turn/log/journal.ts";
 import { PostKeys } from "../turn/history/post.ts";
-import { titleOf } from "../turn/history/title.ts";
+import { clip } from "../value/characters.ts";
 
 /** How much a conversation's variables may be, and how long things stay. */
 export interface Retention {
@@ -198,3 +198,12 @@ export class ConversationData {
 const SWEEP_AFTER_MS = 60_000;
 
 const RECOVER_AFTER_MS = 60_000;
+
+/** A conversation's title if nobody gave it one: how its first message begins, as the person typed it. */
+export function titleOf({ parts, display }: StoredMessage): string | undefined {
+  const texts = display ?? parts.map((part) => (part.type === "text" ? part.text : ""));
+  // More than is kept, for what the spaces take.
+  const start = clip(texts.join(" ").trim(), 2 * limits.maxTitleChars);
+  const title = clip(start.replace(/\s+/gu, " "), limits.maxTitleChars).trim();
+  return title === "" ? undefined : title;
+}

@@ -6,8 +6,12 @@ import { wrapOptionsFor } from "./agent.ts";
 import { Answer } from "./answer.ts";
 import type { StoredMessage } from "./history/history.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
-import { instructionsFor, toModelMessages, toOwnMessages } from "./history/prompt.ts";
-import { withVariables } from "./history/variable-list.ts";
+import {
+  instructionsFor,
+  toModelMessages,
+  toOwnMessages,
+  withVariables,
+} from "./history/prompt.ts";
 import { callModel } from "./model/call-model.ts";
 import type { CallModelResult } from "./model/model-try.ts";
 import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";

@@ -12,7 +12,7 @@ import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { type Agent, isGiven } from "./agent.ts";
 import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate-tool.ts";
-import { hasListed } from "./history/variable-list.ts";
+import { hasListed } from "./history/prompt.ts";
 import type { CapabilityTags } from "./model/capability-tags.ts";
 
 /** What the runtime's own tools need of where they run. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hasListed, VARIABLES_TAG, withVariables } from "../../src/turn/history/variable-list.ts";
+import { hasListed, VARIABLES_TAG, withVariables } from "../../src/turn/history/prompt.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Taint } from "../../src/store/labels.ts";

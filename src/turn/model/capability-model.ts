@@ -1,8 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { type LanguageModel, type ToolSet, wrapLanguageModel } from "ai";
 import { CapabilityScanner, type WrittenCall } from "../../plan/capability/capability-scanner.ts";
-import { capabilityGuide } from "./capability-guide.ts";
-import { taggedPrompt } from "./capability-prompt.ts";
+import { capabilityGuide, taggedPrompt } from "./capability-prompt.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
 import { resolvedModel } from "./prepare-model-call.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { Queue } from "../../src/turn/queue.ts";
+import { Queue } from "../../src/edge/turns/turn-queue.ts";
 
 /** A task that waits until it is told how to end, and says when it starts. */
 function heldTask(name: string, started: string[]) {

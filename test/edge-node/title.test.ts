@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { StoredMessage } from "../../src/turn/history/history.ts";
-import { titleOf } from "../../src/turn/history/title.ts";
+import { titleOf } from "../../src/edge/conversation-data.ts";
 
 const message = (...texts: readonly string[]): StoredMessage => ({
   id: "m",
