@@ -6,6 +6,7 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { Awaitable } from "../store/when-ready.ts";
 import type { Observer } from "../tool/observer.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
+import { saved } from "../tool/prepared-save.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
 import { workOfRun } from "../value/work.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
@@ -180,8 +181,7 @@ export class PlanRun {
       const run = await ready.run();
       if (run.kind === "failed") throw new ByrefError(run.code, run.message);
       // No event comes in between a save that has been waited for and what follows it.
-      const saving = run.save();
-      const { info, places } = saving instanceof Promise ? await saving : saving;
+      const { info, places } = await saved(run.prepare);
       const isKept = info !== undefined || places !== undefined;
       if (!isKept && checked.target !== undefined) throw tooLarge(call.tool);
       if (info !== undefined) store.holds.hold(this.record.id, info.name);

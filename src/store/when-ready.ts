@@ -8,17 +8,3 @@ export function whenReady<Value, Result>(
 ): Awaitable<Result> {
   return value instanceof Promise ? value.then(use) : use(value);
 }
-
-/** The same of work that may fail, at once or later: `failed` is given also what `use` throws. */
-export function whenSettled<Value, Result>(
-  work: () => Awaitable<Value>,
-  use: (value: Value) => Awaitable<Result>,
-  failed: (error: unknown) => Awaitable<Result>,
-): Awaitable<Result> {
-  try {
-    const result = whenReady(work(), use);
-    return result instanceof Promise ? result.catch(failed) : result;
-  } catch (error) {
-    return failed(error);
-  }
-}

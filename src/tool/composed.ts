@@ -1,5 +1,4 @@
 import { UrlTracker } from "../reference/url-tracker.ts";
-import type { Awaitable } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 
 /** Longer texts are not searched: a made one counts as having an unknown URL, a used one as having none. */
@@ -8,30 +7,37 @@ const MAX_USED_CHARS = 2_097_152;
 
 /** The values that URLs may come from. Each is read once, and only if a made value has URLs. */
 export class UrlSources {
-  readonly #values: (() => Awaitable<Json>)[] = [];
+  readonly #values: (() => Json | Promise<Json>)[] = [];
   /** How many of them were read. */
   #read = 0;
   readonly #urls = new Set<unknown>();
   readonly #left = { chars: MAX_USED_CHARS };
   /** Shared by all made values: code may call many tools with long texts. */
   readonly #leftMade = { chars: MAX_MADE_CHARS };
+  #looking: Promise<unknown> = Promise.resolve();
 
-  add(read: () => Awaitable<Json>): void {
+  add(read: () => Json | Promise<Json>): void {
     this.#values.push(read);
   }
 
-  /** True if there are values, and a string or key of `made` has a URL that none of them has as a whole. */
-  async lack(made: Json): Promise<boolean> {
+  /**
+   * True if there are values, and a string or key of `made` has a URL that none of them has as a whole. One
+   * made value after the other: none may miss what is being read for another.
+   */
+  lack(made: Json): Promise<boolean> {
+    const looking = this.#looking.then(() => this.#lack(made));
+    this.#looking = looking.catch(() => undefined);
+    return looking;
+  }
+
+  async #lack(made: Json): Promise<boolean> {
     if (this.#values.length === 0) return false;
     for (const url of urlsIn(made, this.#leftMade)) {
       while (!this.#urls.has(url)) {
         const read = this.#left.chars < 0 ? undefined : this.#values[this.#read];
         if (read === undefined) return true;
         this.#read++;
-        const value = read();
-        // Without waiting where possible: calls that run at the same time must not miss what is being read.
-        const json = value instanceof Promise ? await value : value;
-        for (const known of urlsIn(json, this.#left)) this.#urls.add(known);
+        for (const known of urlsIn(await read(), this.#left)) this.#urls.add(known);
       }
     }
     return false;

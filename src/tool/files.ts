@@ -3,7 +3,6 @@ import { ByrefError } from "../errors.ts";
 import { isJsonArray, isScalar, type Json } from "../value/json.ts";
 import { cellsOf, columnsOf, fencedJson, isTable, renderText, tableLine } from "../value/render.ts";
 import type { ValueLabels } from "../store/labels.ts";
-import type { Awaitable } from "../store/when-ready.ts";
 
 /** Which call wrote what stands from this character on: made again, it takes the place of that. */
 interface FileAddition {
@@ -34,7 +33,7 @@ export interface FileWriter {
     path: string,
     content: FileContent,
     write: FileWrite,
-  ): Awaitable<{ readonly path: string; readonly bytes: number }>;
+  ): Promise<{ readonly path: string; readonly bytes: number }>;
 }
 
 /** The files of a conversation, by their paths in its folder. */

@@ -3,8 +3,8 @@ import type { Json } from "../value/json.ts";
 import type * as z from "zod";
 import type { Unresolved } from "../reference/expand.ts";
 import type { Variables } from "../store/variable-store.ts";
-import type { Awaitable } from "../store/when-ready.ts";
 import type { Labels } from "../store/labels.ts";
+import type { Prepare } from "./prepared-save.ts";
 import type { CallOptions, Effects, Saved } from "./wrapped-tool.ts";
 
 /**
@@ -17,12 +17,17 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   readonly inputSchema: Schema;
   /** Of `execute`; what its result changes is written once. Default: `none`. */
   readonly effects?: Effects;
+  /** The model may say with `_outputPath` where the result is saved. Default: false. */
+  readonly takesOutputPath?: boolean;
   /** Time limit of one call in milliseconds. Default: as any tool. */
   readonly timeMs?: number;
   /** The input is what the model wrote: references in it are not resolved. Throws ByrefErrors. */
-  execute(input: z.infer<Schema>, context: RuntimeToolContext): Awaitable<RuntimeResult>;
+  execute(
+    input: z.infer<Schema>,
+    context: RuntimeToolContext,
+  ): RuntimeResult | Promise<RuntimeResult>;
   /** What the model is shown in place of the output, which is what is kept; undefined: the output. */
-  toModelOutput?(output: Json, store: Variables): Awaitable<ModelOutput | undefined>;
+  toModelOutput?(output: Json, store: Variables): Promise<ModelOutput> | undefined;
 }
 
 /** A tool's output as the AI SDK sends it to a model: JSON, or content parts. */
@@ -50,8 +55,8 @@ export interface RuntimeToolContext {
 }
 
 export interface RuntimeResult {
-  /** What the model is shown; a function if the tool changes something: that happens when it is called. */
-  readonly output: Json | (() => Awaitable<Json>);
+  /** What the model is shown; a function if the tool changes something: the commit does. */
+  readonly output: Json | Prepare<Json>;
   /** Somebody who is not trusted has written some of what is shown. */
   readonly untrusted?: boolean;
   /** What is saved where the call says that its result goes. Default: the output. */
@@ -61,7 +66,7 @@ export interface RuntimeResult {
   /** Nothing is: the output says why there is none. */
   readonly isNothing?: boolean;
   /** Of a result that is a variable: saves it where the call says, and gives what is shown. */
-  readonly save?: () => Awaitable<Saved>;
+  readonly save?: Prepare<Saved>;
 }
 
 /** One with its types; they are checked here and forgotten in a list. */

@@ -1,38 +1,119 @@
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
-import { Content, valueIn } from "../store/bytes/content.ts";
+import { Content, RECORDS_TYPE, valueIn } from "../store/bytes/content.ts";
+import type { Labels } from "../store/labels.ts";
 import { nameForCall } from "../store/names.ts";
 import type { AutomaticName, Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
-import { type Awaitable, whenReady, whenSettled } from "../store/when-ready.ts";
-import type { Json } from "../value/json.ts";
-import { type Place, requireReplaced } from "./save-target.ts";
-import { notKept, partInfo, toolOutput } from "./tool-output.ts";
-import type { PlacedResult } from "./run-tool.ts";
-import type { PreparedCall } from "./prepared-call.ts";
-import { ownedBy, writtenName } from "./scoped-store.ts";
-import type { CallOptions, Saved, WrapOptions } from "./wrapped-tool.ts";
+import { parseRecords } from "../value/encode-json.ts";
+import { isJsonObject, type Json } from "../value/json.ts";
 import { failedWrite, failureFlags, isFailure } from "./policy.ts";
+import { change, mapped, type Prepare, saved, savingAll } from "./prepared-save.ts";
+import type { PlacedResult } from "./run-tool.ts";
+import type { RuntimeResult } from "./runtime-tool.ts";
+import { chosenPlaces, type Place, requireReplaced, type SaveTarget } from "./save-target.ts";
+import { ownedBy, writtenName } from "./scoped-store.ts";
+import { notKept, partInfo, toolOutput } from "./tool-output.ts";
+import type { CallOptions, Saved, WrapOptions } from "./wrapped-tool.ts";
+
+/** What a call gave: a value that becomes a variable, or what one of the runtime's tools did. */
+export type CallResult = ValueResult | RuntimeResult;
+
+interface ValueResult extends PlacedResult {
+  /** The value reports why there is no result. */
+  readonly isFailure?: boolean | undefined;
+  /** Somebody who is not trusted has written it, whatever went in. */
+  readonly untrusted?: boolean | undefined;
+}
+
+/** An input with values in place of references. */
+export interface ResolvedInput {
+  readonly value: Json;
+  readonly unresolved: readonly Unresolved[];
+}
+
+/** A call that has run. */
+export interface FinishedCall {
+  readonly tool: string;
+  readonly options: WrapOptions;
+  readonly call: CallOptions;
+  /** The input as the model wrote it. */
+  readonly written: Json;
+  /** What the model says of the result. */
+  readonly description: string | undefined;
+  readonly input: ResolvedInput;
+  readonly labels: Labels;
+  readonly digest: string;
+  readonly places: SaveTarget | undefined;
+}
 
 /** What is to be saved, of one value, and what is to be said of it. */
-export interface Saving {
+interface Saving {
   /** One for each place, or one alone under a name that is found for it. */
   readonly writes: readonly [Write, ...Write[]];
   readonly places: readonly Place[];
   readonly unresolved: readonly Unresolved[];
-  readonly call: SavingCall;
+  readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo">;
 }
 
-/** The call whose result is saved. */
-type SavingCall = Pick<CallOptions, "scope" | "isPlanned" | "saveTo">;
+/**
+ * Saves what a call gave: as a variable, under the name that it gets or in the places that were chosen, all
+ * or none. What one of the runtime's tools gave is a variable only where the call says so.
+ */
+export function savingOf(call: FinishedCall, result: CallResult): Prepare<Saved> {
+  if (!("output" in result)) return savingValue(call, result);
+  if (result.save !== undefined) return result.save;
+  const { output, untrusted, isNothing = false } = result;
+  const prepareShown = typeof output === "function" ? output : async () => change(() => output);
+  const { places: target, options } = call;
+  if (target === undefined || isNothing) {
+    const places = isNothing && target !== undefined ? { places: [] } : {};
+    const shown = (json: Json) => ({ ...shownOf(json, options, untrusted), ...places });
+    return async () => mapped(await prepareShown(), shown);
+  }
+  let save: Prepare<Saved> | undefined;
+  return async () => {
+    if (save === undefined) {
+      // What the tool changes, it changes once.
+      const shown = await saved(prepareShown);
+      const { value = shown, isFailure } = result;
+      const places = chosenPlaces(target);
+      save = savingValue(call, { value, notes: [], places, isFailure, untrusted });
+    }
+    return save();
+  };
+}
 
-/** Saves what a call gave: under the name that it gets, or in the places that it chose, all or none. */
-export function saveResult(prepared: PreparedCall, result: PlacedResult): Awaitable<Saved> {
-  const { write, places } = writeFor(prepared, result);
-  const { unresolved } = prepared.resolution;
-  const saving = { writes: writesAt(places, write), places, unresolved, call: prepared.call };
-  return saveShown(saving, prepared.named.options);
+function shownOf(output: Json, { taint }: WrapOptions, untrusted = false): Saved {
+  if (!untrusted) return { output };
+  taint?.add();
+  return {
+    output: isJsonObject(output) ? { ...output, untrusted } : { shown: output, untrusted },
+  };
+}
+
+function savingValue(finished: FinishedCall, result: ValueResult): Prepare<Saved> {
+  const { tool, options, call, written, labels, input } = finished;
+  const { value, notes, places, isFailure = false, untrusted = false } = result;
+  const description = [finished.description ?? "", ...notes]
+    .filter((text) => text !== "")
+    .join(" ");
+  const own = labels.ofResult(tool, options.policies?.[tool]);
+  const write: Write = {
+    value,
+    tool,
+    toolCallId: call.toolCallId,
+    // Of a call that code makes the input is no model's words, but values.
+    ...(isPlain(finished) ? { input: written } : {}),
+    ...own,
+    trusted: own.trusted && !untrusted,
+    ...(isFailure ? failureFlags(own.flags) : {}),
+    ...(description === "" ? {} : { description }),
+    ...(places.length === 0 ? { name: nameFor(finished, value) } : {}),
+  };
+  const writes = writesAt(places, write);
+  return savingAt({ writes, places, unresolved: input.unresolved, call }, options);
 }
 
 /** The same write in each of the places; without any, under its own name. */
@@ -50,31 +131,38 @@ export function writesAt(places: readonly Place[], write: Write): Saving["writes
  * Saves all of it or nothing; of a value that is too large to be kept, the output says so. Throws
  * `variable_sealed` if it belongs into a variable that has become guarded since the call was prepared.
  */
-export function saveShown(saving: Saving, options: WrapOptions): Awaitable<Saved> {
+export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
   const { writes, places, call } = saving;
   const { scope, isPlanned } = call;
-  requireReplaced(places, call, options.store);
-  const refused = (error: unknown): Awaitable<Saved> => {
-    if (codeOf(error) !== "limit_exceeded") {
-      throw places.some(({ name }) => isGuarded(options.store, name)) ? withheld(error) : error;
-    }
-    const [write] = writes;
-    const isWhole = writes.every(({ path = [] }) => path.length === 0);
-    const isGuardedWrite = (write.visibility ?? "model") !== "model";
-    // A run keeps what else is in its own variable.
-    const isHidden = isGuardedWrite && isPlanned !== true && (isWhole || scope === undefined);
-    // The model must not learn the size.
-    if (isHidden && !isFailure(write)) {
-      const [first, ...others] = writes.map((one) => failedWrite(one, error));
-      if (first !== undefined) return saveShown({ ...saving, writes: [first, ...others] }, options);
-    }
-    const output = notKept(writes[0], messageOf(error), options.untrusted === "hide");
-    if ("untrusted" in output) options.taint?.add();
-    return { output };
-  };
-  const kept = (infos: readonly VariableInfo[]) => savedOf(saving, infos, options);
-  const save = () => options.store.saveAll(writes.map((write) => ownedBy(scope, write)));
-  return whenSettled(save, kept, refused);
+  const { store } = options;
+  const isWhole = writes.every(({ path = [] }) => path.length === 0);
+  const isGuardedWrite = (writes[0].visibility ?? "model") !== "model";
+  // The model must not learn the size. A run keeps what else is in its own variable.
+  const isHidden = isGuardedWrite && isPlanned !== true && (isWhole || scope === undefined);
+  return savingAll<Saved>(
+    store,
+    writes.map((write) => ownedBy(scope, write)),
+    {
+      check: () => requireReplaced(places, call, store),
+      kept: (infos, [write]) => savedOf({ ...saving, value: write?.value }, infos, options),
+      refused: (error, current) => {
+        if (codeOf(error) !== "limit_exceeded") {
+          throw places.some(({ name }) => isGuarded(store, name)) ? withheld(error) : error;
+        }
+        if (isHidden && !current.every(isFailure)) {
+          return { writes: current.map((one) => failedWrite(one, error)) };
+        }
+        return { result: () => refusedOf(writes[0], error, options) };
+      },
+    },
+  );
+}
+
+/** What is shown of a result for which there is no room. */
+function refusedOf(write: Write, error: unknown, { untrusted, taint }: WrapOptions): Saved {
+  const output = notKept(write, messageOf(error), untrusted === "hide");
+  if ("untrusted" in output) taint?.add();
+  return { output };
 }
 
 function isGuarded(store: Variables, name: string): boolean {
@@ -89,85 +177,55 @@ function withheld(error: unknown): ByrefError {
   );
 }
 
+interface Kept extends Pick<Saving, "places" | "unresolved" | "call"> {
+  readonly value: Json | Content | undefined;
+}
+
 function savedOf(
-  saving: Saving,
+  { value, places, unresolved, call: { scope } }: Kept,
   infos: readonly VariableInfo[],
-  options: WrapOptions,
-): Awaitable<Saved> {
-  const { store, owner } = options;
+  { store, owner, untrusted, taint }: WrapOptions,
+): Saved {
   const [info] = infos;
   if (info === undefined) throw new ByrefError("internal", "A result is saved somewhere.");
   if (owner !== undefined) for (const { name } of infos) store.holds.hold(owner, name);
-  const { value } = saving.writes[0];
-  const json = value instanceof Content ? valueIn(value) : value;
-  const shown = (known: Json | undefined) => shownOf({ ...saving, info, json: known }, options);
-  // Records that came as a stream are read again if they are few.
-  const isSmall = info.chars <= limits.maxShownResultChars && info.type !== "bytes";
-  if (json !== undefined || !isSmall) return shown(json);
-  return whenReady(store.read(info.name), shown);
-}
-
-interface Kept extends Pick<Saving, "places" | "unresolved" | "call"> {
-  readonly info: VariableInfo;
-  readonly json: Json | undefined;
-}
-
-function shownOf(
-  { info, json, places, unresolved, call: { scope } }: Kept,
-  { store, untrusted, taint }: WrapOptions,
-): Saved {
+  const json = value instanceof Content ? smallValueIn(value) : value;
   const path = places[0]?.path ?? [];
   const named = { ...info, name: writtenName(info.name, store, scope) ?? info.name };
   const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
-  const output = toolOutput(about, json, {
-    unresolved,
-    path,
-    hidesUntrusted: untrusted === "hide",
-  });
+  const hidesUntrusted = untrusted === "hide";
+  const output = toolOutput(about, json, { unresolved, path, hidesUntrusted });
   if ("untrusted" in output) taint?.add();
   return { info, output, places: places.map(({ source }) => source) };
 }
 
-function writeFor(prepared: PreparedCall, { value, notes, places }: PlacedResult) {
-  const { named, input, labels, call, description: said, failure } = prepared;
-  const { name, options } = named;
-  const description = [said ?? "", ...notes].filter((text) => text !== "").join(" ");
-  const own = labels.ofResult(name, options.policies?.[name]);
-  const write: Write = {
-    value,
-    tool: name,
-    toolCallId: call.toolCallId,
-    // Of a call that code makes the input is no model's words, but values.
-    ...(isPlain(prepared) ? { input } : {}),
-    ...own,
-    ...(failure === undefined ? {} : failureFlags(own.flags)),
-    ...(description === "" ? {} : { description }),
-    ...(places.length === 0 ? { name: nameFor(prepared, value) } : {}),
-  };
-  return { write, places };
+/** The value, where all of it is in memory; of records that came as a stream, where they are few. */
+function smallValueIn(content: Content): Json | undefined {
+  const { about, body } = content;
+  const isSmall = about.mediaType === RECORDS_TYPE && about.chars <= limits.maxShownResultChars;
+  return isSmall && typeof body === "string" ? parseRecords(body) : valueIn(content);
 }
 
 /** May what went in be told? What code passes to a tool is told by nothing but its labels. */
-function isPlain({ call, labels }: PreparedCall): boolean {
+function isPlain({ call, labels }: FinishedCall): boolean {
   return call.madeOf === undefined || (!labels.isGuarded && !labels.hasUntrusted);
 }
 
 /** A name is for all to see: it is not made of what is guarded. */
-function nameFor(prepared: PreparedCall, value: Json | Content) {
-  const { named, resolution, input, labels, digest } = prepared;
-  const { name, options } = named;
+function nameFor(finished: FinishedCall, value: Json | Content): AutomaticName {
+  const { tool, options, input, written, labels, digest } = finished;
   const automatic = (base: { base: string; numbered: boolean }): AutomaticName => ({
     ...base,
     inputDigest: digest,
   });
-  const { visibility, trusted: isTrusted } = labels.ofResult(name, options.policies?.[name]);
-  if (labels.isGuarded || !isPlain(prepared)) return automatic({ base: name, numbered: true });
+  const { visibility, trusted: isTrusted } = labels.ofResult(tool, options.policies?.[tool]);
+  if (labels.isGuarded || !isPlain(finished)) return automatic({ base: tool, numbered: true });
   const hides = options.untrusted === "hide";
-  if (hides && !labels.isTrusted) return automatic(nameForCall(name, input));
+  if (hides && !labels.isTrusted) return automatic(nameForCall(tool, written));
   const shown = value instanceof Content ? null : value;
   const isHidden = visibility !== "model" || (hides && !isTrusted);
-  const chosen = isHidden ? undefined : options.naming?.(name, resolution.value, shown);
+  const chosen = isHidden ? undefined : options.naming?.(tool, input.value, shown);
   return automatic(
-    chosen === undefined ? nameForCall(name, resolution.value) : { base: chosen, numbered: false },
+    chosen === undefined ? nameForCall(tool, input.value) : { base: chosen, numbered: false },
   );
 }

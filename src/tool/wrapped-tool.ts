@@ -4,11 +4,11 @@ import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
-import type { Awaitable } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "../store/labels.ts";
 import type { Observer } from "./observer.ts";
 import type { ApprovalRequest, Failed, TrustOptions } from "./policy.ts";
+import type { Prepare } from "./prepared-save.ts";
 import type { SaveTarget } from "./save-target.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
@@ -109,10 +109,11 @@ export type ToolRun = Done | Failed;
 interface Done {
   readonly kind: "done";
   /**
-   * Saves the result as a variable; throws, or rejects with, what the store throws. A result that is
-   * over a limit is not kept: then there is no `info`, and the output says so.
+   * Makes the result ready to be saved; the commit saves it as a variable, and throws `conflict` where it has
+   * to be prepared again. Both throw what the store throws. A result that is over a limit is not kept: then
+   * there is no `info`, and the output says so.
    */
-  save(): Awaitable<Saved>;
+  readonly prepare: Prepare<Saved>;
 }
 
 export interface Saved {

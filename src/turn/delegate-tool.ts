@@ -7,7 +7,7 @@ import { nameForCall } from "../store/names.ts";
 import type { Write } from "../store/variable-store.ts";
 import { flagged, guardOf } from "../store/labels.ts";
 import { type RuntimeTool, runtimeTool } from "../tool/runtime-tool.ts";
-import { saveShown, writesAt } from "../tool/save-result.ts";
+import { savingAt, writesAt } from "../tool/save-result.ts";
 import { chosenPlaces } from "../tool/save-target.ts";
 import { digestOf } from "../tool/tool-input.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
@@ -79,7 +79,7 @@ export function delegateTool({ colleagues, ask, wrap }: DelegateOptions): Runtim
       };
       const places = call.saveTo === undefined ? [] : chosenPlaces(call.saveTo);
       const saving = { writes: writesAt(places, write), places, unresolved: [], call };
-      return { output: null, save: () => saveShown(saving, wrap) };
+      return { output: null, save: savingAt(saving, wrap) };
     },
   });
 }

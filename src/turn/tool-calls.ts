@@ -2,7 +2,7 @@ import type { ModelMessage, UIMessageChunk } from "ai";
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { LookupWork } from "../reference/lookup.ts";
-import type { Awaitable } from "../store/when-ready.ts";
+import type { PreparedWrite } from "../store/variable-store.ts";
 import type { Prepared, Ready, Saved, ToolRun } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
 import type { TurnState } from "./log/turn-state.ts";
@@ -106,44 +106,37 @@ export class ToolCalls {
   async run(planned: readonly Planned[], commit: CommitResults): Promise<void> {
     const { signal } = this.#context;
     const running = planned.map(({ call, ready }) => new Running(call, ready));
-    let late: Promise<UIMessageChunk> | undefined;
-    for (let next = 0; next < running.length || late !== undefined;) {
-      const chunks = late === undefined ? [] : [await late];
-      // What is saved is written down before anything else is waited for.
-      if (late === undefined) {
-        await running[next]?.settled;
-        signal.throwIfAborted();
-      }
-      late = undefined;
+    for (let next = 0, tries = 0; next < running.length; tries++) {
+      await running[next]?.settled;
+      signal.throwIfAborted();
+      const prepared = await preparedOf(running.slice(next));
       commit(() => {
-        // That a stop cut it off is not what came of a call.
-        for (; !signal.aborted && running[next]?.run !== undefined && late === undefined; next++) {
-          const saving = this.#save(running[next]);
-          if (saving instanceof Promise) late = saving;
-          else chunks.push(saving);
+        const chunks: UIMessageChunk[] = [];
+        for (const result of prepared) {
+          // That a stop cut it off is not the call's outcome.
+          const chunk = signal.aborted ? undefined : this.#save(result, tries < MAX_TRIES);
+          if (chunk === undefined) break;
+          chunks.push(chunk);
+          next++;
+          tries = 0;
         }
-        return { chunks, isLast: next === running.length && late === undefined };
+        return { chunks, isLast: next === running.length };
       });
+      for (const { save } of prepared) if ("discard" in save) save.discard();
     }
   }
 
-  /** What came of a call. The result is saved at once, unless it has to be waited for. */
-  #save(running: Running | undefined): Awaitable<UIMessageChunk> {
-    if (running?.run === undefined) throw new Error("The call has not run.");
-    const { run, call, ready } = running;
+  /** Saves the result; undefined if it has to be prepared again, because what it extends has changed. */
+  #save({ call, ready, save }: Finished, mayTryAgain: boolean): UIMessageChunk | undefined {
     const { toolCallId } = call;
-    if (run.kind === "failed") return errorOf(toolCallId, run);
-    const saved = ({ output }: Saved): UIMessageChunk => {
+    if (!("commit" in save)) return errorOf(toolCallId, save);
+    try {
+      const { output } = save.commit();
       this.#context.account.savings.addReferences(ready.references);
       return { type: "tool-output-available", toolCallId, output };
-    };
-    const unsaved = (error: unknown) =>
-      errorOf(toolCallId, { code: codeOf(error), message: messageOf(error) });
-    try {
-      const saving = run.save();
-      return saving instanceof Promise ? saving.then(saved).catch(unsaved) : saved(saving);
     } catch (error) {
-      return unsaved(error);
+      if (mayTryAgain && codeOf(error) === "conflict") return undefined;
+      return errorOf(toolCallId, whyOf(error));
     }
   }
 
@@ -221,10 +214,33 @@ class Running {
   }
 }
 
+/** A call that has run, with its result ready to be saved, or why there is none. */
+interface Finished extends Planned {
+  readonly save: PreparedWrite<Saved> | Why;
+}
+
+/** The first of the calls, as far as they have run. */
+async function preparedOf(running: readonly Running[]): Promise<readonly Finished[]> {
+  const finished: Finished[] = [];
+  for (const { call, ready, run } of running) {
+    if (run === undefined) break;
+    const save = run.kind === "failed" ? run : await run.prepare().catch(whyOf);
+    finished.push({ call, ready, save });
+  }
+  return finished;
+}
+
 interface Why {
   readonly code: ErrorCode;
   readonly message: string;
 }
+
+function whyOf(error: unknown): Why {
+  return { code: codeOf(error), message: messageOf(error) };
+}
+
+/** Tries to save a result that others come before each time. */
+const MAX_TRIES = 20;
 
 export const OUTCOME_UNKNOWN: Why = {
   code: "outcome_unknown",

@@ -71,8 +71,7 @@ export class Toolbox {
     for (const name of given.keys()) effects.set(name, effectsOf(name, agent));
     const always = new Map([
       ...given,
-      ...(await wrapRuntimeTools([...asking, ...proposing], options)),
-      ...((await tags?.wrap(tagged, options)) ?? []),
+      ...(await wrapRuntimeTools([...asking, ...proposing, ...tagged], options)),
     ]);
     return new Toolbox({
       store: options.store,

@@ -14,7 +14,7 @@ export class MemoryFiles implements Files {
   onWrite: (path: string) => void = () => undefined;
   #writes = 0;
 
-  write(
+  async write(
     path: string,
     { mediaType, ...content }: Parameters<Files["write"]>[1],
     { visibility, sources, trusted, flags, expected, addition }: FileWrite,

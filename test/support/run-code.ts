@@ -8,6 +8,7 @@ import type { Sandbox } from "../../src/tool/code/sandbox.ts";
 import type { CallOptions, WrappedTool } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { ApprovalRequest } from "../../src/tool/policy.ts";
+import { mapped, saved } from "../../src/tool/prepared-save.ts";
 
 export interface CodeCall extends Pick<CodeToolOptions, "timeMs"> {
   readonly store?: VariableStore;
@@ -51,7 +52,7 @@ export async function runCode(
 }
 
 async function shownBy({ output }: RuntimeResult): Promise<Record<string, Json>> {
-  const shown = typeof output === "function" ? await output() : output;
+  const shown = typeof output === "function" ? await saved(output) : output;
   return shown as Record<string, Json>;
 }
 
@@ -98,10 +99,13 @@ export function fakeTool(
           const value = await act(input);
           return {
             kind: "done",
-            save: async () => {
+            prepare: async () => {
               const automatic = { base: name, numbered: true, inputDigest: JSON.stringify(input) };
-              const info = await store.save({ value, name: automatic, tool: name, ...write });
-              return { info, output: { $var: info.name } };
+              const save = { value, name: automatic, tool: name, ...write };
+              return mapped(await store.prepare(save), (info) => ({
+                info,
+                output: { $var: info.name },
+              }));
             },
           };
         } catch (error) {

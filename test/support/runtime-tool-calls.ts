@@ -8,6 +8,7 @@ import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
 import type { CallOptions, RunScope, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { call, failureOf, run } from "./wrapped.ts";
+import { change, saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 /** `mine` and `state` are the run's own. */
 export const scope: RunScope = {
@@ -22,7 +23,7 @@ export const give = runtimeTool({
   inputSchema: z.object({ value: z.json() }),
   execute: async ({ value }, { resolve }) => {
     const { value: resolved } = await resolve(value);
-    return { output: () => resolved };
+    return { output: async () => change(() => resolved) };
   },
 });
 
@@ -47,7 +48,7 @@ export async function callTool(
     ...(saveTo === undefined ? {} : { saveTo: saveTargetIn(saveTo) }),
   };
   const ran = await run(await wrapRuntimeTool(tool, options), input, calling);
-  return { ran, saved: ran.kind === "done" ? await ran.save() : undefined };
+  return { ran, saved: ran.kind === "done" ? await savedBy(ran.prepare) : undefined };
 }
 
 export async function outputOf(...args: Parameters<typeof callTool>) {

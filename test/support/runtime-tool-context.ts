@@ -12,6 +12,7 @@ import {
 } from "../../src/tool/variables/variable-tools.ts";
 import type { Json } from "../../src/value/json.ts";
 import { migratedSql } from "./node-sql.ts";
+import { saved } from "../../src/tool/prepared-save.ts";
 
 /** The stores that the tools are tried on. */
 export const stores: readonly { readonly title: string; readonly open: () => VariableStore }[] = [
@@ -60,7 +61,7 @@ export class Tools {
 
   async call(name: string, input: Json): Promise<Shown> {
     const { output, untrusted = false } = await this.prepare(name, input);
-    return { output: typeof output === "function" ? await output() : output, untrusted };
+    return { output: typeof output === "function" ? await saved(output) : output, untrusted };
   }
 
   /** The output of a tool that shows fields. */

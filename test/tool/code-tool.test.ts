@@ -125,8 +125,10 @@ describe("what is kept", () => {
     const input = { code: "1", variables: [] };
     const { output } = await tool.execute(input, { ...context, resolve });
     expect(store.count()).toBe(0);
-    // At once: the caller may have to commit it with something else.
-    expect(typeof output === "function" && output()).toEqual({
+    const save = typeof output === "function" ? await output() : undefined;
+    expect(store.count()).toBe(0);
+    // Synchronously: the caller may have to commit it with something else.
+    expect(save?.commit()).toEqual({
       returned: { $var: "run_code_1", value: [1] },
       vars: [{ $var: "total", value: 2 }],
     });

@@ -7,6 +7,7 @@ import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { run, runOnce, storeWith } from "../support/wrapped.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
+import { saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 describe("the name of a result", () => {
   const echo = tool({ inputSchema: z.any(), execute: (input: Json) => input });
@@ -80,14 +81,14 @@ describe("the name of a result", () => {
     const ran = await run(wrapped, { id: "a" });
     expect(store.count()).toBe(0);
     const full: VariableStore = Object.assign(new MemoryStore(), {
-      saveAll: () => {
+      prepareAll: () => {
         throw new Error("Full.");
       },
     });
     const refused = await run(await wrapTool("act", echo, { store: full }), {});
-    const saving = async () => refused.kind === "done" && refused.save();
+    const saving = async () => refused.kind === "done" && savedBy(refused.prepare);
     await expect(saving()).rejects.toThrow("Full.");
-    if (ran.kind === "done") await ran.save();
+    if (ran.kind === "done") await savedBy(ran.prepare);
     expect(store.count()).toBe(1);
   });
 });

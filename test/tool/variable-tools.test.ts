@@ -13,7 +13,7 @@ type Labelled = Parameters<Files["write"]>[2];
 function sink() {
   const written: { path: string; content: FileContent; labels: Labelled }[] = [];
   const files: Files = {
-    write(path, content, labels) {
+    async write(path, content, labels) {
       written.push({ path, content, labels });
       return { path, bytes: "text" in content ? content.text.length : content.bytes.length };
     },
@@ -21,7 +21,7 @@ function sink() {
   return { files, written };
 }
 
-const none: Files = { write: () => ({ path: "", bytes: 0 }) };
+const none: Files = { write: async () => ({ path: "", bytes: 0 }) };
 
 it("are described in fewer than 3,050 characters together", async () => {
   const shown = await Promise.all(
@@ -35,7 +35,7 @@ it("are described in fewer than 3,050 characters together", async () => {
 });
 
 it("have the names that no server's tool may take", () => {
-  const files = { write: () => ({ path: "a", bytes: 1 }) };
+  const files = { write: async () => ({ path: "a", bytes: 1 }) };
   const names = variableTools({ files }).map(({ name }) => name);
   expect([...names, "run_code", "propose_plan", "delegate"]).toEqual(runtimeToolNames);
 });

@@ -2,6 +2,7 @@ import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { interpolate, problemFrom } from "../../reference/resolve.ts";
+import { change } from "../../tool/prepared-save.ts";
 import { requireName } from "../../store/names.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import {
@@ -121,13 +122,14 @@ const clearAll = runtimeTool({
   description: "Delete all keys.",
   inputSchema: z.object({}),
   execute: (_, context) => ({
-    output: () => {
-      const cleared = inScope(context).filter(
-        ({ pinned, visibility }) => !pinned && visibility !== "secret",
-      );
-      for (const { name } of cleared) context.store.delete(name);
-      return { deleted: cleared.length };
-    },
+    output: async () =>
+      change(() => {
+        const cleared = inScope(context).filter(
+          ({ pinned, visibility }) => !pinned && visibility !== "secret",
+        );
+        for (const { name } of cleared) context.store.delete(name);
+        return { deleted: cleared.length };
+      }),
   }),
 });
 

@@ -1,6 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { joinedLabels } from "../../store/labels.ts";
+import { change } from "../../tool/prepared-save.ts";
 import { type RuntimeTool, runtimeTool } from "../../tool/runtime-tool.ts";
 import type { Effects } from "../../tool/wrapped-tool.ts";
 import { countOf, type Json } from "../../value/json.ts";
@@ -45,7 +46,8 @@ export function promptTool({ ask, ...places }: RunPlaces): RuntimeTool {
         output: null,
         save: async () => {
           const written = await outputs.write(answer);
-          return { output: { ...shownOf(answer, hidesUntrusted), written }, places: written };
+          const output = { ...shownOf(answer, hidesUntrusted), written };
+          return change(() => ({ output, places: written }));
         },
       };
     },

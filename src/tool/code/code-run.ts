@@ -1,12 +1,12 @@
 import { ByrefError, codeOf, limitExceeded, messageOf, publicMessageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { LookupWork } from "../../reference/lookup.ts";
-import type { Awaitable } from "../../store/when-ready.ts";
 import { clip } from "../../value/characters.ts";
 import { isObject, type Json, parsedJson } from "../../value/json.ts";
 import { workOfRun } from "../../value/work.ts";
 import { UrlSources } from "../composed.ts";
 import { type CodeInputs, parseResult, readPart } from "./code-inputs.ts";
+import { saved } from "../prepared-save.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import type { Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";
 import type { CallOptions, WrappedTool } from "../wrapped-tool.ts";
@@ -15,7 +15,7 @@ export interface CodeRunOptions {
   readonly sandbox: Sandbox;
   readonly tools: ReadonlyMap<string, WrappedTool>;
   /** Called before a tool is. */
-  readonly onCall: (() => Awaitable<void>) | undefined;
+  readonly onCall: (() => void | Promise<void>) | undefined;
   readonly context: RuntimeToolContext;
   readonly timeMs: number;
 }
@@ -96,7 +96,7 @@ export class CodeRun {
     const run = await prepared.run();
     if (run.kind === "failed") throw new ByrefError(run.code, run.message);
     this.#requireOpen();
-    const { info } = await run.save();
+    const { info } = await saved(run.prepare);
     if (info === undefined) {
       throw new ByrefError("limit_exceeded", `The result of ${name} was too large to be kept.`);
     }

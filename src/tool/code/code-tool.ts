@@ -1,10 +1,9 @@
 import * as z from "zod";
 import { ByrefError, codeOf, limitExceeded, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { Content } from "../../store/bytes/content.ts";
 import { requireName } from "../../store/names.ts";
 import type { AutomaticName, Variables, Write } from "../../store/variable-store.ts";
-import type { VariableInfo } from "../../store/variable.ts";
-import { type Awaitable, whenSettled } from "../../store/when-ready.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
@@ -17,6 +16,7 @@ import {
   runtimeTool,
   type RuntimeToolContext,
 } from "../runtime-tool.ts";
+import { change, type Prepare, savingAll } from "../prepared-save.ts";
 import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import { digestOf } from "../tool-input.ts";
 import { notKept, outputJson, type ToolOutput, toolOutput } from "../tool-output.ts";
@@ -28,7 +28,7 @@ export interface CodeToolOptions {
   /** The tools that code may call; asked for once a run. */
   readonly tools: () => ReadonlyMap<string, WrappedTool>;
   /** Called before one of them is, which waits for it; what it throws fails the call. */
-  readonly onCall?: (() => Awaitable<void>) | undefined;
+  readonly onCall?: (() => void | Promise<void>) | undefined;
   /** Wall-clock time of one run, its tool calls included. Default: as any tool. */
   readonly timeMs?: number;
 }
@@ -175,7 +175,7 @@ async function sealedResult(finished: Finished): Promise<RuntimeResult> {
   const vars = [...new Set(input.outputs)].map((one) => written(one, texts.get(one)));
   const shown = { hidesUntrusted: finished.hidesUntrusted, console: {}, isSealed: true };
   const writes = context.call.saveTo === undefined ? { returned, vars } : { vars };
-  const output = () => saved(context.store, writes, shown);
+  const output = saving(context.store, writes, shown);
   return { output, value: returned.value, isFailure: isFailure(returned) };
 }
 
@@ -188,7 +188,7 @@ function resultOf(
   const shown = { hidesUntrusted, console };
   const isNamed = call.saveTo === undefined && returned !== undefined;
   const writes = isNamed ? { returned, vars } : { vars };
-  const output = () => saved(store, writes, shown);
+  const output = saving(store, writes, shown);
   return returned === undefined ? { output, isNothing: true } : { output, value: returned.value };
 }
 
@@ -279,12 +279,13 @@ function requireOutputName(store: Variables, name: string): void {
   throw new ByrefError("variable_secret", `${name} is secret: it cannot be written.`);
 }
 
-/** Saves all or nothing; at once where the store can. */
-function saved(store: Variables, writes: Writes, shown: Shown): Awaitable<Json> {
+/** Saves all or nothing. */
+function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
   const { returned, vars } = writes;
   const all = returned === undefined ? vars : [returned, ...vars];
   if (all.length === 0) {
-    return { note: "The code returned nothing and assigned nothing to vars.", ...shown.console };
+    const note = "The code returned nothing and assigned nothing to vars.";
+    return async () => change(() => ({ note, ...shown.console }));
   }
   const outputOf = (outputs: readonly ToolOutput[]): Json => {
     const list = outputs.map(outputJson);
@@ -292,25 +293,30 @@ function saved(store: Variables, writes: Writes, shown: Shown): Awaitable<Json> 
     const others = list.length === 0 ? undefined : list;
     return compact({ returned: first, vars: others, ...shown.console });
   };
-  const save = () => {
+  return savingAll<Json>(store, all, {
     // Meanwhile one of them may have become secret.
-    for (const { name } of vars) requireOutputName(store, name);
-    return store.saveAll(all);
-  };
-  const kept = (infos: readonly VariableInfo[]) =>
-    outputOf(infos.map((info, index) => toolOutput(info, all[index]?.value, shown)));
-  const refused = (error: unknown) => {
-    if (codeOf(error) !== "limit_exceeded") throw error;
-    if (shown.isSealed === true && !all.every(isFailure)) {
-      const failed = { vars: vars.map((write) => failedWrite(write, error)) };
-      if (returned === undefined) return saved(store, failed, shown);
-      return saved(store, { ...failed, returned: failedWrite(returned, error) }, shown);
-    }
-    const whyNot = ({ visibility }: Write) =>
-      visibility === "model" ? messageOf(error) : "there is no room for it.";
-    return outputOf(all.map((write) => notKept(write, whyNot(write), shown.hidesUntrusted)));
-  };
-  return whenSettled(save, kept, refused);
+    check: () => {
+      for (const { name } of vars) requireOutputName(store, name);
+    },
+    kept: (infos, saved) =>
+      outputOf(infos.map((info, index) => toolOutput(info, jsonOf(saved[index]), shown))),
+    refused: (error, refused) => {
+      if (codeOf(error) !== "limit_exceeded") throw error;
+      if (shown.isSealed === true && !refused.every(isFailure)) {
+        return { writes: refused.map((write) => failedWrite(write, error)) };
+      }
+      const whyNot = ({ visibility }: Write) =>
+        visibility === "model" ? messageOf(error) : "there is no room for it.";
+      const result = () =>
+        outputOf(refused.map((write) => notKept(write, whyNot(write), shown.hidesUntrusted)));
+      return { result };
+    },
+  });
+}
+
+/** Of code all values are JSON. */
+function jsonOf(write: Write | undefined): Json | undefined {
+  return write?.value instanceof Content ? undefined : write?.value;
 }
 
 interface Shown {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
+import { change } from "../prepared-save.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { targetIn, usable } from "./variable-target.ts";
 
@@ -22,11 +23,12 @@ export const deleteVariable = runtimeTool({
     };
     requireDeletable();
     return {
-      output: () => {
-        requireDeletable();
-        store.delete(name);
-        return { deleted: name };
-      },
+      output: async () =>
+        change(() => {
+          requireDeletable();
+          store.delete(name);
+          return { deleted: name };
+        }),
     };
   },
 });

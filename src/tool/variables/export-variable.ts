@@ -13,6 +13,7 @@ import {
   type FileWriter,
   formatFor,
 } from "../files.ts";
+import { change } from "../prepared-save.ts";
 import { runtimeTool } from "../runtime-tool.ts";
 import { lookupInStore } from "../store-lookup.ts";
 import { referenceTo, type Target, targetIn, usable } from "./variable-target.ts";
@@ -50,8 +51,8 @@ export function exportVariable(files: FileWriter) {
         output: async () => {
           const done = await files.write(written, content, guards);
           // How long a guarded value is tells something of it.
-          if (guards.visibility !== "model") return { file: `file:${done.path}` };
-          return { file: `file:${done.path}`, bytes: done.bytes };
+          const bytes = guards.visibility === "model" ? { bytes: done.bytes } : {};
+          return change(() => ({ file: `file:${done.path}`, ...bytes }));
         },
       };
     },

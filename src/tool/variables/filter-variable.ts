@@ -17,7 +17,7 @@ import { Work } from "../../value/work.ts";
 import * as z from "zod";
 import type { Variables } from "../../store/variable-store.ts";
 import { charsOf, runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
-import { requireWritable, saveGuarded } from "./set-variable.ts";
+import { requireWritable, savingGuarded } from "./set-variable.ts";
 import { childrenOf, partAt, type Sequence } from "./sequence.ts";
 import { outputJson, toolOutput } from "../tool-output.ts";
 import { readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
@@ -74,12 +74,11 @@ export const filterVariable = runtimeTool({
     };
     const isShown = labelled.visibility === "model" && !hidesUntrusted;
     return {
-      output: async () => {
-        const info = await saveGuarded(context, write);
-        // Where the call's result goes, too, it is what was kept that is meant.
-        if (call.saveTo !== undefined) return value;
-        return outputJson(toolOutput(info, value, { unresolved, hidesUntrusted }));
-      },
+      output: savingGuarded(context, write, (info) =>
+        outputJson(toolOutput(info, value, { unresolved, hidesUntrusted })),
+      ),
+      // Where the call's result is saved, too, it is what was kept.
+      value,
       untrusted: isShown && !labelled.trusted,
     };
   },

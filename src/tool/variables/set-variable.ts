@@ -12,7 +12,8 @@ import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { isComposed } from "../composed.ts";
 import { guardedView } from "../tool-output.ts";
-import { failedWrite, failureFlags, failureReport, hidesFailure } from "../policy.ts";
+import { failedWrite, failureFlags, failureReport, hidesFailure, isFailure } from "../policy.ts";
+import { type Prepare, savingAll } from "../prepared-save.ts";
 
 const NAME = "set_variable";
 const MAX_NOTES = 5;
@@ -46,7 +47,7 @@ export interface Setting {
   /** True if the value reports why the references have none. */
   readonly isFailure: boolean;
   /** Gives what the model is told of the variable. */
-  readonly save: () => Promise<Json>;
+  readonly save: Prepare<Json>;
 }
 
 export type ModelWrite = Write & { readonly name: string; readonly value: Json };
@@ -77,10 +78,9 @@ export async function settingOf(
       near,
     }),
   );
-  const save = async () => {
-    const saved = await saveGuarded(context, write);
-    return compact({ ...handleOf(saved), unresolved: notes.length > 0 ? notes : undefined });
-  };
+  const save = savingGuarded(context, write, (info) =>
+    compact({ ...handleOf(info), unresolved: notes.length > 0 ? notes : undefined }),
+  );
   return { value, isFailure: failed, save };
 }
 
@@ -149,22 +149,33 @@ export function requireWritable(
  * Saves a value under a name that a model has chosen. The variable keeps its guard, whatever replaces its
  * value. If a guarded value does not fit, a variable that reports the failure to people takes its place.
  */
-export async function saveGuarded(context: Context, write: NamedWrite): Promise<VariableInfo> {
+export function savingGuarded(
+  context: Context,
+  write: NamedWrite,
+  shown: (info: VariableInfo) => Json,
+): Prepare<Json> {
   const { store, call } = context;
   const { name, mode } = write;
-  // Meanwhile it may have become secret.
-  requireWritable(context, write);
-  const guards = [store.glance(name)?.visibility, write.visibility];
-  const visibility = guardOf(guards.filter((guard) => guard !== undefined));
-  try {
-    return await store.save({ ...write, visibility });
-  } catch (error) {
-    const code = codeOf(error);
-    if (visibility === "model" || code === "internal") throw error;
-    const isOfValue = code === "limit_exceeded" || mode === "append" || mode === "merge";
-    if (isOfValue && call.isPlanned !== true) {
-      return store.save(failedWrite({ ...write, visibility }, error));
-    }
-    throw new ByrefError(code, `What was written to $${name} could not be saved, and is guarded.`);
-  }
+  // What is there may become more guarded until it is replaced.
+  const guarded = (one: Write) => {
+    const guards = [store.glance(name)?.visibility, one.visibility];
+    return { ...one, visibility: guardOf(guards.filter((guard) => guard !== undefined)) };
+  };
+  return savingAll<Json>(store, [write], {
+    check: () => requireWritable(context, write),
+    guard: guarded,
+    kept: ([info]) => (info === undefined ? null : shown(info)),
+    refused: (error, [current = write]) => {
+      const code = codeOf(error);
+      if (current.visibility === "model" || code === "internal") throw error;
+      const isOfValue = code === "limit_exceeded" || mode === "append" || mode === "merge";
+      if (isOfValue && call.isPlanned !== true && !isFailure(current)) {
+        return { writes: [failedWrite(current, error)] };
+      }
+      throw new ByrefError(
+        code,
+        `What was written to $${name} could not be saved, and is guarded.`,
+      );
+    },
+  });
 }

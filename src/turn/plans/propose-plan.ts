@@ -6,6 +6,7 @@ import { jsonPlan } from "../../plan/json-plan.ts";
 import type { Plan, PlanFormat } from "../../plan/plan.ts";
 import { inputFindings } from "../../plan/plan-input.ts";
 import type { PlanRecord } from "../../plan/plan-record.ts";
+import { change } from "../../tool/prepared-save.ts";
 import { runtimeTool } from "../../tool/runtime-tool.ts";
 import { byteLength } from "../../value/utf8.ts";
 import type { Agent } from "../agent.ts";
@@ -113,11 +114,12 @@ export function proposePlanTool(agent: Agent, desk: PlanDesk) {
         tainted: !labels.isTrusted,
       });
       return {
-        output: () => {
-          desk.keep(record);
-          const { id, status, plan } = record;
-          return { plan: id, status, calls: plan.calls.map((call) => call.id) };
-        },
+        output: async () =>
+          change(() => {
+            desk.keep(record);
+            const { id, status, plan } = record;
+            return { plan: id, status, calls: plan.calls.map((call) => call.id) };
+          }),
       };
     },
   });

@@ -1,0 +1,94 @@
+import { ByrefError, codeOf } from "../errors.ts";
+import type { PreparedWrite, Variables, Write } from "../store/variable-store.ts";
+import type { VariableInfo } from "../store/variable.ts";
+
+/** Prepares a change: `commit` makes it, synchronously, and throws `conflict` if it has to be prepared again. */
+export type Prepare<Result> = () => Promise<PreparedWrite<Result>>;
+
+/** What is done about writes that the store refuses: others take their place, or there is none. */
+type Refusal<Result> =
+  | { readonly writes: readonly Write[] }
+  | { readonly result: () => Result };
+
+interface SaveOptions<Result> {
+  /** Throws what forbids the save. Called again at the commit: meanwhile others may have written. */
+  readonly check: () => void;
+  /** Gives the write the visibility that it has to have, by what is there now. Default: its own. */
+  readonly guard?: (write: Write) => Write;
+  /** Called with what was written, as part of the commit. */
+  readonly kept: (infos: readonly VariableInfo[], writes: readonly Write[]) => Result;
+  /** Throws the error that is to be reported. */
+  readonly refused: (error: unknown, writes: readonly Write[]) => Refusal<Result>;
+}
+
+/** Saves all of the writes or none of them. */
+export function savingAll<Result>(
+  store: Variables,
+  given: readonly Write[],
+  { check, guard = (write) => write, kept, refused }: SaveOptions<Result>,
+): Prepare<Result> {
+  let current = given;
+  const prepare: Prepare<Result> = async () => {
+    check();
+    const writes = current.map(guard);
+    const instead = (error: unknown): (() => Result) | undefined => {
+      const refusal = refused(error, writes);
+      if ("result" in refusal) return refusal.result;
+      current = refusal.writes;
+    };
+    let prepared: PreparedWrite<readonly VariableInfo[]>;
+    try {
+      prepared = await store.prepareAll(writes);
+    } catch (error) {
+      const result = instead(error);
+      return result === undefined ? prepare() : change(result);
+    }
+    const commit = () => {
+      check();
+      if (writes.some((write) => guard(write).visibility !== write.visibility)) throw again();
+      let infos: readonly VariableInfo[];
+      try {
+        infos = prepared.commit();
+      } catch (error) {
+        if (codeOf(error) === "conflict") throw error;
+        const result = instead(error);
+        if (result === undefined) throw again();
+        return result();
+      }
+      return kept(infos, writes);
+    };
+    return { commit, discard: prepared.discard };
+  };
+  return prepare;
+}
+
+function again(): ByrefError {
+  return new ByrefError("conflict", "What is saved has changed; prepare it again.");
+}
+
+/** A change for which nothing has to be waited for. */
+export function change<Result>(commit: () => Result): PreparedWrite<Result> {
+  return { commit, discard: () => undefined };
+}
+
+/** The same change, with another result. */
+export function mapped<From, To>(
+  { commit, discard }: PreparedWrite<From>,
+  use: (result: From) => To,
+): PreparedWrite<To> {
+  return { commit: () => use(commit()), discard };
+}
+
+/** Prepares and commits; again if somebody else came first. */
+export async function saved<Result>(prepare: Prepare<Result>): Promise<Result> {
+  for (let tries = 1; ; tries++) {
+    const { commit } = await prepare();
+    try {
+      return commit();
+    } catch (error) {
+      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+    }
+  }
+}
+
+const MAX_TRIES = 20;

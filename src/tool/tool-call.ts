@@ -1,0 +1,234 @@
+import { codeOf } from "../errors.ts";
+import type { Found } from "../reference/lookup.ts";
+import { Labels } from "../store/labels.ts";
+import type { Variables } from "../store/variable-store.ts";
+import { deepFreeze, type Json } from "../value/json.ts";
+import type { Observed, Observer } from "./observer.ts";
+import {
+  type Approval,
+  approvalRequest,
+  decisionFor,
+  failedCall,
+  failureReport,
+  unresolvedCall,
+} from "./policy.ts";
+import { type CallResult, type FinishedCall, type ResolvedInput, savingOf } from "./save-result.ts";
+import {
+  chosenPlaces,
+  requireOpen,
+  requireOwnPlaces,
+  requireReplaced,
+  type SaveTarget,
+  type Split,
+  splitInput,
+} from "./save-target.ts";
+import { targetFor } from "./scoped-store.ts";
+import { digestOf } from "./tool-input.ts";
+import type {
+  CallOptions,
+  Prepared,
+  ReferenceCount,
+  ToolRun,
+  WrapOptions,
+  WrappedTool,
+} from "./wrapped-tool.ts";
+
+/**
+ * A tool as the pipeline calls it. What differs between an agent's tool and one of the runtime's is said
+ * here; the rules are the pipeline's.
+ */
+export interface CallableTool {
+  readonly name: string;
+  readonly options: WrapOptions;
+  /** True: the model says where the result is saved; a text: there; false: only the caller says. */
+  readonly target: string | boolean;
+  /** The variables, by the names with which the tool adds labels. */
+  variables(call: CallOptions): Variables;
+  /** Puts values in place of references, and checks the input. */
+  input(written: Json, options: InputOptions): Promise<CallInput>;
+  /** Asks the tool itself whether a person has to approve the call. Default: no. */
+  needsApproval?(checked: unknown, call: CallOptions): Promise<boolean>;
+  run(prepared: PreparedCall): Promise<CallResult>;
+}
+
+export interface InputOptions {
+  readonly call: CallOptions;
+  /** Receives the labels of all that goes in. */
+  readonly labels: Labels;
+  readonly references: Counter;
+}
+
+export interface CallInput extends ResolvedInput {
+  /** The input as the tool's own schema gives it. */
+  readonly checked: unknown;
+  /** Variables that the input names, and whose values the tool may read when it runs. */
+  readonly names?: readonly string[];
+  /** What is approved. Default: the value. */
+  readonly pinned?: Json;
+  /** Why the tool does not run. For people only: the model must not learn it. */
+  readonly failure?: unknown;
+}
+
+/** A call with all that is known of it before it runs. */
+export interface PreparedCall {
+  readonly tool: CallableTool;
+  readonly call: CallOptions;
+  readonly split: Split;
+  readonly input: CallInput;
+  /** Labels of the values that went in. */
+  readonly labels: Labels;
+  /** Labels of the variables that are named, too. */
+  readonly named: Labels;
+  readonly digest: string;
+  readonly places: SaveTarget | undefined;
+}
+
+/** Prepares, runs and saves calls of the tool. The observer of a call is notified when it runs or is refused. */
+export function preparing(tool: CallableTool): WrappedTool["prepare"] {
+  return async (input, call) => {
+    const { observer, toolCallId } = call;
+    if (observer === undefined) return prepare(tool, input, call);
+    let running: Observed | undefined;
+    const begin = () => observer.begin({ kind: "tool", name: tool.name, toolCallId });
+    const inside: Observer = { begin: (activity) => (running ?? observer).begin(activity) };
+    const prepared = await prepare(tool, input, { ...call, observer: inside });
+    if (prepared.kind === "failed") {
+      begin().end({ error: prepared.code });
+      return prepared;
+    }
+    return {
+      ...prepared,
+      run: async () => {
+        running = begin();
+        const run = await prepared.run();
+        running.end({ error: run.kind === "failed" ? run.code : undefined });
+        return run;
+      },
+    };
+  };
+}
+
+async function prepare(tool: CallableTool, given: Json, call: CallOptions): Promise<Prepared> {
+  const { name, options } = tool;
+  const variables = tool.variables(call);
+  const labels = new Labels(variables, options.taint, call.madeOf);
+  try {
+    // What the model wrote is history: the tool must not change it.
+    const written = deepFreeze(structuredClone(given));
+    const { split, places } = placed(tool, written, call);
+    const references = new Counter();
+    const input = await tool.input(split.input, { labels, references, call });
+    const named = new Labels(variables, options.taint, labels);
+    for (const variable of input.names ?? []) named.add(variable);
+    const { visibility } = named.ofResult(name, options.policies?.[name]);
+    if (visibility === "secret") requireOwnPlaces(places);
+    const pin = await digestOf(input.pinned ?? input.value);
+    // A digest of what is guarded would let it be guessed.
+    const digest = labels.isGuarded ? await digestOf(split.input) : pin;
+    const prepared = { tool, call, split, input, labels, named, digest, places };
+    const decision = await approvalFor(prepared);
+    if (decision.kind === "failed") return decision;
+    const { approval } = decision;
+    return {
+      kind: "ready",
+      input: input.value,
+      references,
+      pin,
+      ...(approval === undefined ? {} : { approval }),
+      run: () => run(prepared),
+    };
+  } catch (error) {
+    const about = { name, options, labels };
+    const isInput = codeOf(error) === "invalid_tool_input";
+    return isInput ? failedCall(error, about) : unresolvedCall(error, about);
+  }
+}
+
+interface Placed {
+  /** The input without what it says about where the result is saved. */
+  readonly split: Split;
+  readonly places: SaveTarget | undefined;
+}
+
+/** Where the result is saved: where the caller says, else where the agent or the model does. */
+function placed(
+  { target, options: { store } }: CallableTool,
+  written: Json,
+  call: CallOptions,
+): Placed {
+  const { saveTo, scope } = call;
+  const isSaid = target === true && saveTo === undefined;
+  const split = isSaid ? splitInput(written) : { input: written };
+  const wanted = typeof target === "string" ? target : split.target;
+  if (saveTo !== undefined) requireOpen(saveTo, store, scope?.run);
+  const said = wanted === undefined ? undefined : targetFor(wanted, store, scope);
+  const places = saveTo ?? said;
+  requireReplaced((said ?? places)?.places, call, store);
+  return { split, places };
+}
+
+/** Whether a call may run, must not, or has to be approved by a person first. Fails closed. */
+async function approvalFor({ tool, split, input, named, call }: PreparedCall): Promise<Approval> {
+  const { name, options } = tool;
+  const about = {
+    tool: name,
+    input: split.input,
+    resolved: input.value,
+    references: named.consumed,
+  };
+  const decided = await decisionFor(options, about);
+  if (decided.kind === "failed" || decided.approval !== undefined) return decided;
+  const isAsked = (await tool.needsApproval?.(input.checked, call)) === true;
+  return isAsked ? { kind: "allowed", approval: approvalRequest(about) } : decided;
+}
+
+async function run(prepared: PreparedCall): Promise<ToolRun> {
+  const { tool, input, labels, named, places } = prepared;
+  const { name, options } = tool;
+  if (input.failure !== undefined) {
+    const chosen = places === undefined ? [] : chosenPlaces(places);
+    const value = failureReport(input.failure);
+    return done(prepared, { value, notes: [], places: chosen, isFailure: true });
+  }
+  // A variable that is named may change while the tool runs: both versions count.
+  const note = () => {
+    for (const variable of input.names ?? []) named.add(variable);
+  };
+  try {
+    note();
+    const result = await tool.run(prepared);
+    note();
+    named.include(labels);
+    return done(prepared, result);
+  } catch (error) {
+    return failedCall(error, { name, options, labels });
+  }
+}
+
+function done(prepared: PreparedCall, result: CallResult): ToolRun {
+  const { tool, call, split, input, named, digest, places } = prepared;
+  const { name, options } = tool;
+  const finished: FinishedCall = {
+    tool: name,
+    options,
+    call,
+    written: split.input,
+    description: split.description,
+    input,
+    labels: named,
+    digest,
+    places,
+  };
+  return { kind: "done", prepare: savingOf(finished, result) };
+}
+
+class Counter implements ReferenceCount {
+  authoredChars = 0;
+  resolvedChars = 0;
+
+  /** The resolver measures what it reads; a store knows the size of a whole variable. */
+  add(source: string, { chars = 0 }: Found): void {
+    this.authoredChars += source.length;
+    this.resolvedChars += chars;
+  }
+}
