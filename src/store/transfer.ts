@@ -1,10 +1,9 @@
-import type { About, Content } from "./bytes/content.ts";
-import type { OpenValue, Tombstone, VariableInfo } from "./variable.ts";
+import type { Content } from "./bytes/content.ts";
+import type { MovedInfo, OpenValue, Tombstone, VariableInfo } from "./variable.ts";
 
 /** A variable as another store takes it, without its value. */
 export interface VariableRecord {
-  /** Without what the value tells. */
-  readonly info: Omit<VariableInfo, keyof About | "accessedAt" | "scope" | "location">;
+  readonly info: MovedInfo;
   /** The run with which it ends. */
   readonly run?: string;
   /** Of the call that made it: that call made again gets its name. */

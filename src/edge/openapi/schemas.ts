@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { type ErrorCode, errorCodes } from "../../errors.ts";
 import { anyJson } from "../../tool/tool-input.ts";
+import { variableShape } from "../variables/variable-shape.ts";
 
 /**
  * What answers hold, each by its name in the document. Nothing is checked with these at run time; tests
@@ -56,37 +57,18 @@ export const messages = z.strictObject({
   next: text.optional().describe("For before, where there are older ones"),
 });
 
-export const variable = z.strictObject({
-  name: text,
-  version: z.int().min(1).describe("Counts the writes under this name"),
-  metadataVersion: z
-    .int()
-    .min(1)
-    .optional()
-    .describe("Counts changes of the metadata since that write"),
-  type: z.enum(["string", "number", "boolean", "null", "array", "object", "bytes"]),
-  count: count.describe("Elements, keys, characters or bytes; 1 for the rest"),
-  bytes: count.describe("Of the value as JSON text; of a string the text itself"),
-  chars: count,
-  shape: text,
-  preview: text,
-  mediaType: text,
-  description: text.optional(),
-  tool: text.optional(),
-  toolCallId: text.optional(),
-  input: json.optional().describe("The tool's input as the model wrote it"),
-  createdAt: time,
-  updatedAt: time,
-  accessedAt: time,
-  expiresAt: time.optional(),
-  pinned: z.boolean(),
-  scope: z.enum(["conversation", "run"]),
-  visibility: z.enum(["model", "sealed", "secret"]),
-  sources: names.describe("Where the content came from: caller, tool:get_weather …"),
-  trusted: z.boolean(),
-  flags: z.array(z.enum(["composed", "derived", "failed"])).optional(),
-  location: z.enum(["row", "chunks", "r2"]),
-});
+export const variable = z.strictObject(
+  variableShape({
+    name: text,
+    text,
+    names,
+    json,
+    count,
+    order: z.int().min(1),
+    boolean: z.boolean(),
+    time,
+  }),
+);
 
 export const variables = z.strictObject({
   variables: z.array(variable),

@@ -1,6 +1,8 @@
 import * as z from "zod";
 import { anyJson } from "../../tool/tool-input.ts";
 import * as limits from "../../limits.ts";
+import type { MovedInfo } from "../../store/variable.ts";
+import { variableShape } from "../variables/variable-shape.ts";
 
 /**
  * A conversation as a file: NDJSON, a record a line. The first is the header, the last counts and digests
@@ -73,20 +75,13 @@ const message = z.looseObject({
 
 const call = { name, tool: text.optional(), input: anyJson.optional() };
 
-const info = z.object({
-  ...call,
-  ...labels,
-  version: z.int().min(1),
-  metadataVersion: count.optional(),
-  bytes: count,
-  mediaType: name,
-  description: text.optional(),
-  toolCallId: text.optional(),
-  createdAt: time,
-  updatedAt: time,
-  expiresAt: time.optional(),
-  pinned: z.boolean(),
-});
+const order = z.int().min(1);
+const boolean = z.boolean();
+const schemas = { name, text, names: labels.sources, json: anyJson, count, order, boolean, time };
+// The table of fields gives the shape, and the type.
+const info = z.object(
+  variableShape(schemas, ({ isMoved }) => isMoved === true),
+) as unknown as z.ZodType<MovedInfo>;
 
 const tombstone = z.object({
   ...call,

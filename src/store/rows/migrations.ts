@@ -1,4 +1,5 @@
 import { CHUNK_TABLE } from "../bytes/chunks.ts";
+import { infoColumns, sqlTypeOf, variableTable } from "./variable-columns.ts";
 import { firstRow, hasTable, numberIn, type Sql } from "./sql.ts";
 
 const TURN_TABLE = `CREATE TABLE turn (part INTEGER PRIMARY KEY, head TEXT, log TEXT NOT NULL)`;
@@ -13,67 +14,63 @@ const schema: readonly string[] = [
   `CREATE TABLE message (
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL, role TEXT NOT NULL, created_at INTEGER NOT NULL,
     chars INTEGER NOT NULL, body_chars INTEGER NOT NULL, chunks TEXT, body TEXT)`,
-  // What is asked of all variables (`sql-lookups.ts`) stands first, the value last: SQLite does not touch
-  // what stands behind the columns that are asked for.
-  variableTable("variable", "metadata_version INTEGER,"),
+  variableTable(),
   `CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`,
   // The newest turn: what it is in the first row, and its log in as many as that needs.
   TURN_TABLE,
 ];
 
-/** With `added`: the columns that are newer than version 2. */
-function variableTable(name: string, added = ""): string {
-  return `CREATE TABLE ${name} (
+const VARIABLE_TABLE_2 = `CREATE TABLE variable_2 (
     name TEXT PRIMARY KEY, seq INTEGER NOT NULL, version INTEGER NOT NULL, type TEXT NOT NULL,
     bytes INTEGER NOT NULL, chars INTEGER NOT NULL, created_at INTEGER NOT NULL, accessed_at INTEGER NOT NULL, expires_at INTEGER,
     pinned INTEGER NOT NULL, visibility TEXT NOT NULL, run TEXT, tool TEXT, input_digest TEXT,
     updated_at INTEGER NOT NULL, count INTEGER NOT NULL,
     media_type TEXT NOT NULL, location TEXT NOT NULL, body_id TEXT,
     sources TEXT NOT NULL, trusted INTEGER NOT NULL,
-    shape TEXT NOT NULL, preview TEXT NOT NULL, description TEXT, tool_call_id TEXT, input TEXT, ${added}
+    shape TEXT NOT NULL, preview TEXT NOT NULL, description TEXT, tool_call_id TEXT, input TEXT,
     marks TEXT, value) WITHOUT ROWID`;
-}
 
-/** Step n leads from version n + 1 of the schema to n + 2; one that has shipped never changes. */
-const steps: readonly ((sql: Sql, nowMs: number) => void)[] = [
-  (sql, nowMs) => {
-    sql.run(variableTable("variable_2"));
-    sql.run(
-      `INSERT INTO variable_2
+/**
+ * What leads to a version of the schema from the one before; a step that has shipped never changes. Columns
+ * for fields of the metadata are added by their `since` (`variable.ts`).
+ */
+const steps: ReadonlyMap<number, (sql: Sql, nowMs: number) => void> = new Map([
+  [2, toVersion2],
+  [3, (sql) => sql.run(TURN_TABLE)],
+]);
+
+function toVersion2(sql: Sql, nowMs: number): void {
+  sql.run(VARIABLE_TABLE_2);
+  sql.run(
+    `INSERT INTO variable_2
       SELECT name, seq, version, type, bytes, chars, created_at, ?, expires_at, pinned, visibility, NULL,
         tool, input_digest, updated_at, count, media_type,
         CASE WHEN chunks IS NULL THEN 'row' ELSE 'chunks' END, chunks,
         CASE WHEN tool IS NULL THEN '["caller"]' ELSE json_array('tool:' || tool) END, 1,
         shape, preview, description, tool_call_id, input, NULL, value FROM variable`,
-      // Nobody wrote down when it was last used: its idle time begins here.
-      nowMs,
-    );
-    sql.run(
-      `INSERT OR IGNORE INTO meta (key, value)
+    // Nobody wrote down when it was last used: its idle time begins here.
+    nowMs,
+  );
+  sql.run(
+    `INSERT OR IGNORE INTO meta (key, value)
        SELECT 'created', coalesce(min(at), ?) FROM (
          SELECT min(created_at) AS at FROM message UNION ALL SELECT min(created_at) FROM variable_2)`,
-      nowMs,
-    );
-    sql.run(`DROP TABLE variable`);
-    sql.run(`ALTER TABLE variable_2 RENAME TO variable`);
-    sql.run(
-      `CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`,
-    );
-    if (!hasTable(sql, "chunk")) return;
-    sql.run(`ALTER TABLE chunk RENAME TO chunk_1`);
-    sql.run(CHUNK_TABLE);
-    sql.run(`INSERT INTO chunk
+    nowMs,
+  );
+  sql.run(`DROP TABLE variable`);
+  sql.run(`ALTER TABLE variable_2 RENAME TO variable`);
+  sql.run(`CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`);
+  if (!hasTable(sql, "chunk")) return;
+  sql.run(`ALTER TABLE chunk RENAME TO chunk_1`);
+  sql.run(CHUNK_TABLE);
+  sql.run(`INSERT INTO chunk
       SELECT id, coalesce(sum(length(CAST(text AS BLOB))) OVER (
         PARTITION BY id ORDER BY part ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0),
         CAST(text AS BLOB) FROM chunk_1`);
-    sql.run(`DROP TABLE chunk_1`);
-  },
-  (sql) => sql.run(TURN_TABLE),
-  // The column comes after the value here: moving it would copy all values, which costs more than it gains.
-  (sql) => sql.run(`ALTER TABLE variable ADD COLUMN metadata_version INTEGER`),
-];
+  sql.run(`DROP TABLE chunk_1`);
+}
 
-const VERSION = steps.length + 1;
+const VERSION = Math.max(...steps.keys(), ...infoColumns.map(({ since = 0 }) => since));
 
 /**
  * Brings the schema to its newest version; true if the tables have been made, and nothing is in them. Cost
@@ -85,10 +82,21 @@ export function migrate(sql: Sql, nowMs: number = Date.now()): boolean {
   if (version >= VERSION) return false;
   sql.transaction(() => {
     if (version === 0) return create(sql, nowMs);
-    for (const step of steps.slice(version - 1)) step(sql, nowMs);
+    for (let next = version + 1; next <= VERSION; next++) {
+      steps.get(next)?.(sql, nowMs);
+      addColumns(sql, next);
+    }
     sql.run(`UPDATE meta SET value = ? WHERE key = 'schema'`, String(VERSION));
   });
   return version === 0;
+}
+
+/** They come after the value: moving it would copy all values, which costs more than it gains. */
+function addColumns(sql: Sql, version: number): void {
+  for (const column of infoColumns) {
+    if (column.since !== version) continue;
+    sql.run(`ALTER TABLE variable ADD COLUMN ${column.column} ${sqlTypeOf(column)}`);
+  }
 }
 
 function create(sql: Sql, nowMs: number): void {

@@ -4,10 +4,13 @@ import { visibilityIn } from "../labels.ts";
 import type { VariableInfo } from "../variable.ts";
 
 /** What an `Entry` is made of, in the order of `EntryValues`. */
-export const ENTRY_COLUMNS = `name, seq, version, type, bytes, chars, created_at, accessed_at, expires_at, pinned,
-  visibility, run, tool, input_digest`;
+export const ENTRY_COLUMNS = (
+  "name seq version type bytes chars created_at accessed_at expires_at pinned visibility run tool " +
+  "input_digest"
+).split(" ");
+const COLUMNS = ENTRY_COLUMNS.join(", ");
 /** As JSON: a row that comes out of SQLite costs more than all that is in it. */
-const ENTRIES = `SELECT json_group_array(json_array(${ENTRY_COLUMNS}))`;
+const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS}))`;
 /** Of a way through the names that may soon be at its end. */
 const FIRST_LIMIT = 20;
 
@@ -86,10 +89,7 @@ export class SqlLookups implements Lookups {
 
   #some(which: string, ...bindings: readonly SqlValue[]): readonly Entry[] {
     return this.#sql
-      .all(
-        `${ENTRIES} AS entries FROM (SELECT ${ENTRY_COLUMNS} FROM variable ${which})`,
-        ...bindings,
-      )
+      .all(`${ENTRIES} AS entries FROM (SELECT ${COLUMNS} FROM variable ${which})`, ...bindings)
       .flatMap(({ entries }) => entriesIn(entries));
   }
 
@@ -99,7 +99,7 @@ export class SqlLookups implements Lookups {
     for (let [from, limit] = [prefix, FIRST_LIMIT]; ; limit = MAX_FOUND) {
       const [row = {}] = this.#sql.all(
         `${ENTRIES} FILTER (WHERE ${where}) AS entries, count(*) AS count, max(name) AS last
-         FROM (SELECT ${ENTRY_COLUMNS} FROM variable WHERE name >= ? ORDER BY name LIMIT ?)`,
+         FROM (SELECT ${COLUMNS} FROM variable WHERE name >= ? ORDER BY name LIMIT ?)`,
         ...bindings,
         from,
         limit,

@@ -1,30 +1,35 @@
 import { copyOf } from "../../value/bytes.ts";
 import * as limits from "../../limits.ts";
-import { deepFreeze, parsedJson } from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
 import { SqlChunks } from "../bytes/chunks.ts";
 import { type Body, isStored, type StoredBody } from "../bytes/content.ts";
 import type { Entry } from "./entry.ts";
 import { SqlGarbage } from "../bytes/garbage.ts";
-import { toIso } from "../metadata.ts";
 import type { Row, Rows, Stored } from "./rows.ts";
 import {
   firstRow,
   hasTable,
   numberIn,
-  optionalNumberIn,
   optionalTextIn,
   type Sql,
   type SqlRow,
   type SqlValue,
   textIn,
 } from "./sql.ts";
-import { visibilityIn, visibilityText } from "../labels.ts";
-import { ENTRY_COLUMNS, SqlLookups } from "./sql-lookups.ts";
-import type { Location, Tombstone, VariableInfo } from "../variable.ts";
+import { SqlLookups } from "./sql-lookups.ts";
+import { columnsOf, infoColumns, infoFrom } from "./variable-columns.ts";
+import type { Tombstone, VariableInfo } from "../variable.ts";
 
-const INFO_COLUMNS = `${ENTRY_COLUMNS}, updated_at, count, media_type, location, sources,
-  trusted, shape, preview, description, tool_call_id, metadata_version`;
+const INFO_COLUMNS = [...infoColumns.map(({ column }) => column), "run"].join(", ");
+/** The same without JSON that is long: many variables are listed at once. */
+const LISTED_COLUMNS = [
+  "run",
+  ...infoColumns.map(({ column, is }) =>
+    is === "json"
+      ? `CASE WHEN octet_length(${column}) <= ${limits.maxListedInputBytes} THEN ${column} END AS ${column}`
+      : column,
+  ),
+].join(", ");
 const NUMBERS_KEY = "numbers";
 /** Names in one binding, which may have `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
@@ -51,11 +56,7 @@ export class SqlRows implements Rows {
   }
 
   info(name: string): VariableInfo | undefined {
-    const row = firstRow(
-      this.#sql,
-      `SELECT ${INFO_COLUMNS}, input FROM variable WHERE name = ?`,
-      name,
-    );
+    const row = firstRow(this.#sql, `SELECT ${INFO_COLUMNS} FROM variable WHERE name = ?`, name);
     return row === undefined ? undefined : infoFrom(row);
   }
 
@@ -64,9 +65,7 @@ export class SqlRows implements Rows {
     for (let from = 0; from < names.length; from += MAX_NAMES) {
       // As JSON: a statement takes a hundred bindings.
       const rows = this.#sql.all(
-        `SELECT ${INFO_COLUMNS},
-           CASE WHEN octet_length(input) <= ${limits.maxListedInputBytes} THEN input END AS input
-         FROM variable WHERE name IN (SELECT value FROM json_each(?))`,
+        `SELECT ${LISTED_COLUMNS} FROM variable WHERE name IN (SELECT value FROM json_each(?))`,
         JSON.stringify(names.slice(from, from + MAX_NAMES)),
       );
       for (const row of rows) infos.push(infoFrom(row));
@@ -87,35 +86,16 @@ export class SqlRows implements Rows {
     const { body, marks } = stored;
     const isElsewhere = isStored(body);
     const columns: Readonly<Record<string, SqlValue>> = {
-      name: entry.name,
-      seq: entry.seq,
-      version: entry.version,
-      bytes: entry.bytes,
+      ...columnsOf(info),
+      // More exact than the metadata, which has whole milliseconds.
       created_at: entry.createdAtMs,
       accessed_at: entry.accessedAtMs,
-      expires_at: entry.expiresAtMs ?? null,
-      pinned: entry.pinned ? 1 : 0,
-      visibility: visibilityText(entry),
+      seq: entry.seq,
       run: entry.run ?? null,
-      tool: entry.tool ?? null,
       input_digest: entry.inputDigest ?? null,
-      updated_at: Date.parse(info.updatedAt),
-      type: info.type,
-      count: info.count,
-      chars: info.chars,
-      media_type: info.mediaType,
-      location: info.location,
       body_id: isElsewhere ? body.id : null,
-      sources: JSON.stringify(info.sources),
-      trusted: info.trusted ? 1 : 0,
-      shape: info.shape,
-      preview: info.preview,
-      description: info.description ?? null,
-      tool_call_id: info.toolCallId ?? null,
-      input: info.input === undefined ? null : JSON.stringify(info.input),
       marks: marks.length === 0 ? null : JSON.stringify(marks),
       value: isElsewhere ? null : inlineValue(body),
-      metadata_version: info.metadataVersion ?? null,
     };
     const names = Object.keys(columns);
     this.#sql.run(
@@ -125,15 +105,12 @@ export class SqlRows implements Rows {
     );
   }
 
-  change({ name, pinned, description, expiresAt, metadataVersion }: VariableInfo): void {
+  change(info: VariableInfo): void {
+    const columns = columnsOf(info, ({ isChangeable }) => isChangeable === true);
     this.#sql.run(
-      `UPDATE variable SET pinned = ?, description = ?, expires_at = ?, metadata_version = ?
-       WHERE name = ?`,
-      pinned ? 1 : 0,
-      description ?? null,
-      expiresAt === undefined ? null : Date.parse(expiresAt),
-      metadataVersion ?? null,
-      name,
+      `UPDATE variable SET ${Object.keys(columns).join(" = ?, ")} = ? WHERE name = ?`,
+      ...Object.values(columns),
+      info.name,
     );
   }
 
@@ -209,42 +186,6 @@ export class SqlRows implements Rows {
 function inlineValue(body: string | Uint8Array): SqlValue {
   // A copy of its own: a view may belong to a larger buffer.
   return typeof body === "string" ? body : copyOf(body).buffer;
-}
-
-function infoFrom(row: SqlRow): VariableInfo {
-  const tool = optionalTextIn(row, "tool");
-  const expiresAtMs = optionalNumberIn(row, "expires_at");
-  const description = optionalTextIn(row, "description");
-  const toolCallId = optionalTextIn(row, "tool_call_id");
-  const input = optionalTextIn(row, "input");
-  const metadataVersion = optionalNumberIn(row, "metadata_version");
-  return {
-    name: textIn(row, "name"),
-    version: numberIn(row, "version"),
-    ...(metadataVersion === undefined ? {} : { metadataVersion }),
-    // The columns with a cast hold what `put` wrote there.
-    type: textIn(row, "type") as VariableInfo["type"],
-    count: numberIn(row, "count"),
-    bytes: numberIn(row, "bytes"),
-    chars: numberIn(row, "chars"),
-    shape: textIn(row, "shape"),
-    preview: textIn(row, "preview"),
-    mediaType: textIn(row, "media_type"),
-    ...(description === undefined ? {} : { description }),
-    ...(tool === undefined ? {} : { tool }),
-    ...(toolCallId === undefined ? {} : { toolCallId }),
-    ...(input === undefined ? {} : { input: deepFreeze(parsedJson(input)) }),
-    createdAt: toIso(numberIn(row, "created_at")),
-    updatedAt: toIso(numberIn(row, "updated_at")),
-    accessedAt: toIso(numberIn(row, "accessed_at")),
-    ...(expiresAtMs === undefined ? {} : { expiresAt: toIso(expiresAtMs) }),
-    pinned: numberIn(row, "pinned") === 1,
-    scope: optionalTextIn(row, "run") === undefined ? "conversation" : "run",
-    ...visibilityIn(textIn(row, "visibility")),
-    sources: JSON.parse(textIn(row, "sources")) as string[],
-    trusted: numberIn(row, "trusted") === 1,
-    location: textIn(row, "location") as Location,
-  };
 }
 
 function storedFrom(row: SqlRow): Stored {

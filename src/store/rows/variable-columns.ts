@@ -1,0 +1,81 @@
+import { deepFreeze, parsedJson } from "../../value/json.ts";
+import { visibilityIn, visibilityText } from "../labels.ts";
+import { toIso } from "../metadata.ts";
+import { type Field, type FieldType, variableFields, type VariableInfo } from "../variable.ts";
+import { ENTRY_COLUMNS } from "./sql-lookups.ts";
+import { optionalTextIn, type SqlRow, type SqlValue, textIn } from "./sql.ts";
+
+interface Column extends Field {
+  readonly name: keyof VariableInfo;
+  readonly column: string;
+}
+
+/** The fields of the metadata that have a column. */
+export const infoColumns: readonly Column[] = Object.entries<Field>(variableFields).flatMap(
+  ([name, field]) =>
+    field.column === undefined
+      ? []
+      : { ...field, name: name as keyof VariableInfo, column: field.column },
+);
+
+/** Columns of `variable` that are no field of the metadata, except `marks` and `value`. */
+const OWN_COLUMNS = { seq: "INTEGER NOT NULL", run: "TEXT", input_digest: "TEXT", body_id: "TEXT" };
+
+/**
+ * The table as it is now. What is asked of all variables (`sql-lookups.ts`) stands first, the value last:
+ * SQLite does not touch what stands behind the columns that are asked for.
+ */
+export function variableTable(): string {
+  const columns = new Map<string, string>(Object.entries(OWN_COLUMNS));
+  for (const column of infoColumns) columns.set(column.column, sqlTypeOf(column));
+  const first = ENTRY_COLUMNS.map((name) => [name, columns.get(name)] as const);
+  const ordered = [...new Map([...first, ...columns])].map(([name, type]) => `${name} ${type}`);
+  return `CREATE TABLE variable (${ordered.join(", ")}, marks TEXT, value,
+    PRIMARY KEY (name)) WITHOUT ROWID`;
+}
+
+/** The column's type; a column that was added later takes null. */
+export function sqlTypeOf({ is, isOptional }: Field): string {
+  const isNumber = is === "count" || is === "order" || is === "boolean" || is === "time";
+  return `${isNumber ? "INTEGER" : "TEXT"}${isOptional === true ? "" : " NOT NULL"}`;
+}
+
+/** The metadata as values of its columns, those alone that are `wanted`. */
+export function columnsOf(
+  info: VariableInfo,
+  wanted: (column: Column) => boolean = () => true,
+): Readonly<Record<string, SqlValue>> {
+  const values = infoColumns
+    .filter(wanted)
+    .map(({ name, column, is }) => [column, encoded(info[name], is)] as const);
+  const { visibility, ...columns } = Object.fromEntries(values);
+  return visibility === undefined ? columns : { ...columns, visibility: visibilityText(info) };
+}
+
+/** The metadata in a row that has its columns and `run`. */
+export function infoFrom(row: SqlRow): VariableInfo {
+  const fields = infoColumns.flatMap(({ name, column, is }) => {
+    const value = row[column] ?? null;
+    return value === null ? [] : [[name, decoded(value, is)] as const];
+  });
+  // The columns hold what `columnsOf` wrote there.
+  return {
+    ...(Object.fromEntries(fields) as unknown as VariableInfo),
+    scope: optionalTextIn(row, "run") === undefined ? "conversation" : "run",
+    ...visibilityIn(textIn(row, "visibility")),
+  };
+}
+
+function encoded(value: VariableInfo[keyof VariableInfo], is: FieldType): SqlValue {
+  if (value === undefined) return null;
+  if (is === "json" || is === "names") return JSON.stringify(value);
+  if (is === "boolean") return value === true ? 1 : 0;
+  if (is === "time") return Date.parse(String(value));
+  return typeof value === "number" ? value : String(value);
+}
+
+function decoded(value: SqlValue, is: FieldType): unknown {
+  if (is === "json" || is === "names") return deepFreeze(parsedJson(String(value)));
+  if (is === "boolean") return value === 1;
+  return is === "time" ? toIso(Number(value)) : value;
+}
