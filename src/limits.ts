@@ -63,6 +63,8 @@ export const maxMessageTextChars = 20_000;
 export const maxHistoryChars = 120_000;
 /** A shape in the list of variables. */
 export const maxListedShapeChars = 100;
+/** Added to a tool's schema, as JSON, so that its parameters take references. */
+export const maxWidenedChars = 16_384;
 /** A parameter's schema in the guide to capability tags. */
 export const maxSchemaTextChars = 300;
 /** What a tool that shows variables puts into the prompt at once, as JSON. */

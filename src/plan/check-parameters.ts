@@ -1,4 +1,5 @@
 import { asSchema, type JSONSchema7, type ToolSet } from "ai";
+import { type Definition, schemaAt, typesIn } from "../tool/json-schema.ts";
 import { issuesOf, jsonSchemaOf } from "../tool/tool-input.ts";
 import { isFilledText, type ParameterText } from "./parameter-texts.ts";
 import type { Finding, PlanCall } from "./plan.ts";
@@ -28,20 +29,9 @@ export async function parameterFindings(
   return findings;
 }
 
-/** False only where the schema says plainly that it wants something else there. */
-function takesText(schema: JSONSchema7, path: readonly string[]): boolean {
-  const [key, ...rest] = path;
-  const { type, properties = {}, items } = schema;
-  const alternatives: readonly (JSONSchema7 | boolean)[] = schema.anyOf ?? [];
-  if (key === undefined) {
-    if (type !== undefined) return [type].flat().includes("string");
-    return alternatives.length === 0 || alternatives.some(isText);
-  }
-  const inner = Object.hasOwn(properties, key) ? properties[key] : items;
-  const isKnown = typeof inner === "object" && !Array.isArray(inner);
-  return !isKnown || takesText(inner, rest);
-}
-
-function isText(schema: JSONSchema7 | boolean): boolean {
-  return typeof schema === "object" ? takesText(schema, []) : schema;
+/** False only where the schema asks plainly for something else. */
+function takesText(schema: JSONSchema7, path: ParameterText["path"]): boolean {
+  let at: Definition = schema;
+  for (const key of path) at = schemaAt(key, at, schema);
+  return typesIn(at, schema).has("string");
 }

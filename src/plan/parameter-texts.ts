@@ -5,7 +5,7 @@ import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
 /** A string somewhere in a call's parameters. */
 export interface ParameterText {
   /** Keys and indices that lead to it. */
-  readonly path: readonly string[];
+  readonly path: readonly (string | number)[];
   readonly text: string;
   /** What is referred to in it. */
   readonly needs: readonly Need[];
@@ -17,7 +17,7 @@ export function parameterTexts(
   syntaxes: readonly SyntaxName[],
 ): readonly ParameterText[] {
   const texts: ParameterText[] = [];
-  const open: { readonly inner: Json; readonly path: readonly string[] }[] = [
+  const open: { readonly inner: Json; readonly path: ParameterText["path"] }[] = [
     { inner: value, path: [] },
   ];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
@@ -27,10 +27,9 @@ export function parameterTexts(
       const needs = referencesIn(inner, syntaxes).map((need) => ({ ...need, at }));
       texts.push({ path, text: inner, needs });
     } else if (isJsonArray(inner) || isJsonObject(inner)) {
-      const entries = Object.entries(inner).map(([key, child]) => ({
-        inner: child,
-        path: [...path, key],
-      }));
+      const entries = (isJsonArray(inner) ? [...inner.entries()] : Object.entries(inner)).map(
+        ([key, child]) => ({ inner: child, path: [...path, key] }),
+      );
       // The last is looked at first.
       open.push(...entries.reverse());
     }

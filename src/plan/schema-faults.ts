@@ -1,5 +1,6 @@
 import * as limits from "../limits.ts";
-import { isJsonArray, isJsonObject, isScalar, type Json } from "../value/json.ts";
+import { subschemasIn } from "../tool/json-schema.ts";
+import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
 import { type Issue, KEYWORDS } from "./input-schema.ts";
 
 /** Keywords that ask nothing of a value. */
@@ -47,19 +48,10 @@ export function schemaFaults(schema: Json, at = "input", depth = 0): readonly Is
     const isOther = /(?:Length|Items)$/.test(keyword) ? isCount : isNumber;
     const isArgument = ARGUMENTS.get(keyword) ?? isOther;
     if (!isArgument(argument)) return [{ at: place, message: WRONG }];
-    return partsOf(keyword, argument).flatMap(([key, part]) =>
-      schemaFaults(part, [place, ...key].join("."), depth + 1),
+    return subschemasIn(keyword, argument).flatMap(([keys, part]) =>
+      schemaFaults(part, [place, ...keys].join("."), depth + 1),
     );
   });
 }
 
 const WRONG = "is not written as JSON Schema has it.";
-
-/** The schemas in a keyword's argument, and where in it they stand. */
-function partsOf(keyword: string, argument: Json): readonly (readonly [readonly string[], Json])[] {
-  const kind = ARGUMENTS.get(keyword);
-  if (kind === isSchema) return [[[], argument]];
-  const isKeyed = kind === areSchemas || keyword === "properties";
-  if (!isKeyed || isScalar(argument)) return [];
-  return Object.entries(argument).map(([key, part]) => [[key], part]);
-}

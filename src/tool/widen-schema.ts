@@ -1,31 +1,97 @@
 import type { JSONSchema7 } from "ai";
+import * as limits from "../limits.ts";
+import { type Definition, mapSubschemas } from "./json-schema.ts";
 
-type JSONSchema7Definition = JSONSchema7 | boolean;
-
-/** Keywords that say something about strings: a reference would not satisfy them. */
+/** Keywords that restrict strings: a reference would not satisfy them. */
 const STRING_KEYWORDS = ["enum", "const", "pattern", "format", "minLength", "maxLength"] as const;
 const REFERENCE: JSONSchema7 = { type: "string", description: "or a $reference" };
+/** Schemas for the same value: the node around them takes the reference. */
+const SAME_VALUE: ReadonlySet<string> = new Set(
+  "anyOf oneOf then else dependencies dependentSchemas".split(" "),
+);
+/** Widened, these would refuse what they take, or another branch would count. */
+const KEPT: ReadonlySet<string> = new Set(["not", "if", "propertyNames"]);
+const CHOICE_CHARS = JSON.stringify({ anyOf: [REFERENCE] }).length;
+const TYPE_CHARS = '["string"],'.length;
 
 /**
- * The schema that the model is shown: every parameter also takes a string, for a reference. The original
- * schema checks what the reference stood for. A root that is not an object is left as it is.
+ * The schema that the model is shown: it accepts what the original accepts, and a string in place of each
+ * property and element, for a reference. The original checks the value that the reference stands for. A root
+ * that is not an object is left as it is. At most `maxWidenedChars` are added: in a schema that would take
+ * more, deeply nested places take no references.
  */
 export function widenSchema(schema: JSONSchema7): JSONSchema7 {
   const isObjectRoot = schema.type === "object" || schema.properties !== undefined;
   if (!isObjectRoot) return schema;
-  return widenChildren(schema);
+  let widened = schema;
+  for (const depth of DEPTHS) {
+    const widening = new Widening(depth);
+    widened = widening.inside(schema, 1);
+    if (!widening.isFull) break;
+  }
+  return widened;
 }
 
-function widen(schema: JSONSchema7Definition): JSONSchema7Definition {
-  if (typeof schema === "boolean") return schema;
-  // What it points to is widened where it is defined; the root is not, so a pointer to it is.
-  if (schema.$ref !== undefined) return schema.$ref === "#" ? orReference(schema) : schema;
-  const inner = widenChildren(schema);
-  if (schema.anyOf !== undefined || schema.oneOf !== undefined) return orReference(inner);
-  if (takesAnyString(inner)) return inner;
-  const isBound = STRING_KEYWORDS.some((keyword) => inner[keyword] !== undefined);
-  if (isBound || inner.not !== undefined || inner.type === undefined) return orReference(inner);
-  return { ...inner, type: [...typesOf(inner), "string"] };
+/** How deeply places take references: the first that has room. */
+const DEPTHS = [Infinity, 8, 4, 2, 1];
+
+class Widening {
+  readonly #maxDepth: number;
+  #left = limits.maxWidenedChars;
+
+  constructor(maxDepth: number) {
+    this.#maxDepth = maxDepth;
+  }
+
+  /** References had no room somewhere. */
+  get isFull(): boolean {
+    return this.#left < 0;
+  }
+
+  /** `depth`: of the schemas that it holds. */
+  inside(schema: JSONSchema7, depth: number): JSONSchema7 {
+    const {
+      oneOf,
+      maxContains: _more,
+      ...widened
+    } = mapSubschemas(schema, (part, keyword): Definition => {
+      if (KEPT.has(keyword) || typeof part === "boolean") return part;
+      return SAME_VALUE.has(keyword) ? this.inside(part, depth) : this.#widen(part, depth);
+    }) as JSONSchema7 & { readonly maxContains?: unknown };
+    // They would mean something else, now that what they point to is widened.
+    if (refersTo(widened.not)) delete widened.not;
+    if (refersTo(widened.if))
+      for (const keyword of ["if", "then", "else"] as const) delete widened[keyword];
+    // Widened alternatives may overlap, which `oneOf` would forbid.
+    if (oneOf === undefined) return widened;
+    if (widened.anyOf === undefined) return { ...widened, anyOf: oneOf };
+    return { ...widened, allOf: [...(widened.allOf ?? []), { anyOf: oneOf }] };
+  }
+
+  #widen(schema: JSONSchema7, depth: number): JSONSchema7 {
+    const inner = this.inside(schema, depth + 1);
+    const { $ref, type, anyOf, oneOf, not } = schema;
+    const isChoice = anyOf !== undefined || oneOf !== undefined;
+    if (!isChoice && takesAnyString(schema) && ($ref === undefined || DEFINITION.test($ref)))
+      return inner;
+    const isBound = isChoice || $ref !== undefined || not !== undefined || isConditional(schema);
+    const needsChoice = isBound || type === undefined || hasStringKeyword(schema);
+    if (!this.#hasRoom(depth, needsChoice ? CHOICE_CHARS : TYPE_CHARS)) return inner;
+    return needsChoice ? orReference(inner) : { ...inner, type: [...typesOf(inner), "string"] };
+  }
+
+  #hasRoom(depth: number, chars: number): boolean {
+    if (depth > this.#maxDepth) return false;
+    this.#left -= chars;
+    return this.#left >= 0;
+  }
+}
+
+/** What is widened where it is defined. */
+const DEFINITION = /^#\/(?:\$defs|definitions)\/[^/]+$/;
+
+function refersTo(schema: Definition | undefined): boolean {
+  return schema !== undefined && JSON.stringify(schema).includes('"$ref"');
 }
 
 /** The description stays in front, where models look for it. */
@@ -40,47 +106,26 @@ function orReference(schema: JSONSchema7): JSONSchema7 {
   };
 }
 
+/** Said of its own keywords; `allOf` is widened by itself. */
 function takesAnyString(schema: JSONSchema7): boolean {
-  const isBound = STRING_KEYWORDS.some((keyword) => schema[keyword] !== undefined);
-  if (isBound || schema.not !== undefined) return false;
+  if (hasStringKeyword(schema) || schema.not !== undefined || isConditional(schema)) return false;
   return schema.type === undefined || typesOf(schema).includes("string");
 }
 
+function hasStringKeyword(schema: JSONSchema7): boolean {
+  return STRING_KEYWORDS.some((keyword) => schema[keyword] !== undefined);
+}
+
+/** Does a condition refuse some strings? */
+function isConditional({
+  if: condition,
+  then: met = true,
+  else: unmet = true,
+}: JSONSchema7): boolean {
+  if (condition === undefined) return false;
+  return [met, unmet].some((part) => (typeof part === "boolean" ? !part : !takesAnyString(part)));
+}
+
 function typesOf({ type }: JSONSchema7) {
-  if (type === undefined) return [];
-  return Array.isArray(type) ? type : [type];
-}
-
-function widenChildren(schema: JSONSchema7): JSONSchema7 {
-  const widened: JSONSchema7 = { ...schema };
-  if (schema.properties !== undefined) widened.properties = widenAll(schema.properties);
-  if (schema.$defs !== undefined) widened.$defs = widenAll(schema.$defs);
-  if (schema.definitions !== undefined) widened.definitions = widenAll(schema.definitions);
-  if (schema.items !== undefined) {
-    widened.items = Array.isArray(schema.items) ? schema.items.map(widen) : widen(schema.items);
-  }
-  if (schema.additionalItems !== undefined) widened.additionalItems = widen(schema.additionalItems);
-  if (schema.patternProperties !== undefined) {
-    widened.patternProperties = widenAll(schema.patternProperties);
-  }
-  if (schema.additionalProperties !== undefined) {
-    widened.additionalProperties = widen(schema.additionalProperties);
-  }
-  if (schema.allOf !== undefined) widened.allOf = schema.allOf.map(widen);
-  // Widened alternatives may overlap, which `oneOf` would forbid.
-  const { oneOf, ...withoutOneOf } = widened;
-  const alternatives = schema.anyOf ?? oneOf;
-  return alternatives === undefined
-    ? widened
-    : { ...withoutOneOf, anyOf: alternatives.map(widenAlternative) };
-}
-
-/** An alternative is widened inside only: the node around it takes the reference. */
-function widenAlternative(schema: JSONSchema7Definition): JSONSchema7Definition {
-  return typeof schema === "boolean" ? schema : widenChildren(schema);
-}
-
-function widenAll(schemas: Readonly<Record<string, JSONSchema7Definition>>) {
-  const entries = Object.entries(schemas).map(([key, schema]) => [key, widen(schema)] as const);
-  return Object.fromEntries(entries);
+  return type === undefined ? [] : [type].flat();
 }

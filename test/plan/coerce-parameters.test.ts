@@ -3,7 +3,7 @@ import type { JSONSchema7 } from "ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { coerceParameters } from "../../src/plan/capability/coerce-parameters.ts";
+import { coerceParameters } from "../../src/plan/capability/parameters.ts";
 import { schemaText } from "../../src/plan/capability/schema-text.ts";
 import { type Json, jsonIn } from "../../src/value/json.ts";
 

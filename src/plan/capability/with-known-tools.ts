@@ -1,7 +1,6 @@
 import type { ToolSet } from "ai";
 import { jsonSchemaOf } from "../../tool/tool-input.ts";
-import { coerceParameters } from "./coerce-parameters.ts";
-import { parametersIn } from "./parameter-schemas.ts";
+import { coerceParameters, parametersIn } from "./parameters.ts";
 import type { Plan, PlanCall } from "../plan.ts";
 
 /** A call as a workflow has it: its tool is the capability's name, and its action if it has one. */

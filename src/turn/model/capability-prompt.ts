@@ -6,7 +6,7 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
-import type { Parameter } from "../../plan/capability/parameter-schemas.ts";
+import type { Parameter } from "../../plan/capability/parameters.ts";
 import { schemaText } from "../../plan/capability/schema-text.ts";
 import { OUTPUT_PATH } from "../../tool/save-target.ts";
 import { isObject } from "../../value/json.ts";

@@ -1,8 +1,11 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
 import type { WrittenCall } from "../../plan/capability/capability-scanner.ts";
-import { coerceParameters } from "../../plan/capability/coerce-parameters.ts";
-import { type Parameter, parametersIn } from "../../plan/capability/parameter-schemas.ts";
+import {
+  coerceParameters,
+  type Parameter,
+  parametersIn,
+} from "../../plan/capability/parameters.ts";
 import { readTag } from "../../plan/capability/xml-tag.ts";
 import { jsonSchemaOf } from "../../tool/tool-input.ts";
 import { OUTPUT_PATH } from "../../tool/save-target.ts";
