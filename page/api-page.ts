@@ -17,8 +17,8 @@ export function apiPage() {
 
 /** As the Worker that ships answers it. */
 export async function openApi(): Promise<OpenApi> {
-  const door = () => "anybody";
-  const app = createApp({ agents: [], door, plans: planSupport(), transfer: transfers });
+  const authenticator = () => "anybody";
+  const app = createApp({ agents: [], authenticator, plans: planSupport(), transfer: transfers });
   const response = await app.request("http://localhost/openapi.json", {}, {});
   return (await response.json()) as OpenApi;
 }

@@ -85,10 +85,13 @@ function bundle(config: string) {
 
 /**
  * Without `keep_names` a class may have any name. Zod gives its own theirs, and tells the name of a class
- * only of an object that is none of JSON's.
+ * only of an object that is none of JSON's; jose names its errors so, and nothing reads those names.
  */
 function asksForNames(file: string): boolean {
-  return !file.includes("/zod/") && /\bconstructor(\?\.|\.)name\b/.test(readFileSync(file, "utf8"));
+  return (
+    !/\/(?:zod|jose)\//.test(file) &&
+    /\bconstructor(\?\.|\.)name\b/.test(readFileSync(file, "utf8"))
+  );
 }
 
 /** With the esbuild that wrangler brings along. */

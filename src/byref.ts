@@ -1,6 +1,6 @@
 export { createRuntime, type Runtime, type RuntimeOptions } from "./edge/create-runtime.ts";
-export { type Door, settingsDoor } from "./edge/doors/doors.ts";
-export { jwtDoor } from "./edge/doors/jwt-door.ts";
+export { type Authenticator, settingsAuthenticator } from "./edge/auth/authenticator.ts";
+export { jwtAuthenticator } from "./edge/auth/jwt-authenticator.ts";
 export { mcpTools } from "./edge/mcp-servers.ts";
 export { runCode } from "./edge/platform/run-code.ts";
 export { modelFromSettings, type ModelProvider } from "./edge/models/model.ts";

@@ -6,7 +6,7 @@ import {
   capabilityTags,
   capabilityWorkflows,
   createRuntime,
-  jwtDoor,
+  jwtAuthenticator,
   mcpTools,
   modelFromSettings,
   openaiCompatibleModels,
@@ -32,7 +32,7 @@ const runtime = createRuntime({
   plans: planSupport(capabilityWorkflows, templates),
   tags: capabilityTags,
   transfer: transfers,
-  jwt: jwtDoor,
+  jwt: jwtAuthenticator,
 });
 
 /** One conversation: bound as `CONVERSATIONS` in wrangler.toml. */

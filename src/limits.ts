@@ -320,7 +320,7 @@ export const maxSocketChars = 33_554_432;
 /** Errors of a client that cannot be helped. */
 export const maxBadFrames = 8;
 
-// --- doors ---
+// --- authentication ---
 /** A tenant's name. */
 export const maxTenantChars = 256;
 /** A ticket holds for so long. */

@@ -5,7 +5,7 @@ import type { ClientBody } from "./http/client-body.ts";
 export interface AppEnv {
   Bindings: Bindings;
   Variables: {
-    /** Whose request it is, as the door said. */
+    /** The tenant that was authenticated. */
     tenant: string;
     body: ClientBody;
   };

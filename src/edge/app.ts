@@ -5,8 +5,8 @@ import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { AppEnv } from "./app-env.ts";
 import { limitBody } from "./http/limit-body.ts";
-import type { Door } from "./doors/doors.ts";
-import { entrance } from "./doors/entrance.ts";
+import { authenticate } from "./auth/authenticate.ts";
+import type { Authenticator } from "./auth/authenticator.ts";
 import type { PlanSupport } from "./plans/plans.ts";
 import { problem, problemOf } from "./http/problem.ts";
 import { conversationRoutes } from "./routes/conversations.ts";
@@ -23,13 +23,13 @@ import type { Transfers } from "./transfer/transfer-requests.ts";
 
 export interface AppOptions {
   readonly agents: readonly Agent[];
-  readonly door: Door;
+  readonly authenticator: Authenticator;
   readonly plans?: PlanSupport | undefined;
   readonly transfer?: Transfers | undefined;
 }
 
-/** Every route. All but `/health` lie behind the door. */
-export function createApp({ agents, door, plans, transfer }: AppOptions) {
+/** Every route. All but `/health` need authentication. */
+export function createApp({ agents, authenticator, plans, transfer }: AppOptions) {
   const app = new Hono<AppEnv>();
   app.use(async (context, next) => {
     try {
@@ -47,7 +47,7 @@ export function createApp({ agents, door, plans, transfer }: AppOptions) {
       ? next()
       : cors({ origin: [...origin], exposeHeaders: EXPOSED_HEADERS })(context, next);
   });
-  app.use(entrance(door));
+  app.use(authenticate(authenticator));
   app.use(async (context, next) => (isSlashed(context) ? nothingAt(context) : next()));
   app.use(limitBody);
   app.get("/agents", (context) =>

@@ -30,7 +30,7 @@ type RemoteMethod =
   | "interpolate";
 
 /**
- * The object of a conversation. Its name is made of the tenant, which the door gave, and the id, as JSON:
+ * The object of a conversation. Its name is made of the tenant, which was authenticated, and the id, as JSON:
  * no two pairs give one name, and nothing that a client sends can name another tenant's object. `id`: by
  * default the one in the request's path.
  */

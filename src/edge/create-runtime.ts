@@ -11,7 +11,7 @@ import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationOptions } from "./conversation.ts";
 import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-client.ts";
-import { type Door, doorBySettings } from "./doors/doors.ts";
+import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { Settings } from "./settings.ts";
 import type { Transfers } from "./transfer/transfer-requests.ts";
 
@@ -38,10 +38,10 @@ export interface RuntimeOptions {
    * the tenant's, in all or `per: "day"` or `"month"`, is kept in `DIRECTORY`. Default: no limit.
    */
   readonly spend?: SpendLimits;
-  /** `jwtDoor`, for `AUTH=jwt`. Default: that is refused. */
-  readonly jwt?: Door;
-  /** Who may come in, whatever `AUTH` says. Default: what it says; unset, nobody. */
-  readonly door?: Door;
+  /** `jwtAuthenticator`, for `AUTH=jwt`. Default: that is refused. */
+  readonly jwt?: Authenticator;
+  /** Authenticates requests in place of `AUTH`. Default: what `AUTH` names; unset, every request is refused. */
+  readonly authenticator?: Authenticator;
 }
 
 /** What a Worker exports: its handler, and the classes of its Durable Objects. */
@@ -69,7 +69,7 @@ export function createRuntime({
   retention = {},
   spend = {},
   jwt,
-  door = doorBySettings(jwt),
+  authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
   requireTags(agents, tags);
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
@@ -92,7 +92,7 @@ export function createRuntime({
       super(state, env, setup(env));
     }
   }
-  const worker = createApp({ agents, door, plans, transfer });
+  const worker = createApp({ agents, authenticator, plans, transfer });
   return { worker, Conversation, Directory: DirectoryObject };
 }
 

@@ -26,7 +26,7 @@ const apiKeys = z.custom<Readonly<Record<string, string>>>(
 );
 const API_KEY = /^[!-~]{16,512}$/;
 
-/** What a door may say, and a setting name: whose a request is. */
+/** True for what an authenticator may return, and a setting may name, as a tenant. */
 export function isTenant(value: unknown): value is string {
   if (typeof value !== "string" || value === "") return false;
   return value.length <= limits.maxTenantChars && value.isWellFormed();

@@ -26,7 +26,7 @@ function paying() {
     ],
     model: scriptedModel([...turn, ...turn]),
     plans: planSupport(),
-    door: (request) => request.headers.get("cookie") ?? "",
+    authenticator: (request) => request.headers.get("cookie") ?? "",
   });
   const as = (tenant: string) => async (path: string, body: object) => {
     const { headers, ...init } = json(body);

@@ -8,7 +8,7 @@ import { openApiFrom } from "../support/openapi.ts";
 
 const whole = createApp({
   agents: [],
-  door: () => "anybody",
+  authenticator: () => "anybody",
   plans: planSupport(),
   transfer: transfers,
 });
@@ -38,7 +38,7 @@ describe("GET /openapi.json", () => {
   });
 
   it("leaves out what the app was made without", async () => {
-    const bare = await openApiFrom(createApp({ agents: [], door: () => "anybody" }));
+    const bare = await openApiFrom(createApp({ agents: [], authenticator: () => "anybody" }));
     const paths = Object.keys(bare.paths);
     expect(paths).toContain("/conversations/{id}/messages");
     expect(paths.filter((path) => /plans|export|import|fork/.test(path))).toEqual([]);
@@ -92,12 +92,12 @@ describe("GET /openapi.json", () => {
     const refTo = (name: string) => ({ $ref: `#/components/schemas/${name}` });
     expect(decided(document)).toEqual(refTo("Decided"));
     expect(document.components.schemas.Decided).toEqual({ anyOf: [refTo("Turn"), refTo("Run")] });
-    const bare = await openApiFrom(createApp({ agents: [], door: () => "anybody" }));
+    const bare = await openApiFrom(createApp({ agents: [], authenticator: () => "anybody" }));
     expect(decided(bare)).toEqual(refTo("Turn"));
   });
 
-  it("is behind the door", async () => {
-    const closed = createApp({ agents: [], door: () => "" });
+  it("needs authentication", async () => {
+    const closed = createApp({ agents: [], authenticator: () => "" });
     const response = await closed.request("http://localhost/openapi.json", {}, {});
     expect(response.status).toBe(401);
   });

@@ -2,7 +2,7 @@ import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { isAllowedOrigin } from "../doors/doors.ts";
+import { isAllowedOrigin } from "../auth/authenticator.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 
 /** Where the AI SDK's `WebSocketChatTransport` connects. */
@@ -29,7 +29,7 @@ export function socketRoutes() {
 
 /**
  * No browser asks whether a page may open a socket: it says whose page it is, and sends its cookies along.
- * Whatever the door has said, it is a page of ours, or one that `CORS_ORIGINS` names, or no page at all.
+ * So whoever was authenticated, it must be a page of ours, one that `CORS_ORIGINS` names, or no page.
  */
 function requireOrigin({ headers, url }: Request, settings: Settings): void {
   const origin = headers.get("origin");

@@ -6,7 +6,7 @@ import { readJson } from "../http/read-body.ts";
 import { requireId } from "../conversation-id.ts";
 import { parse } from "../http/parse.ts";
 import { settingsOf } from "../settings.ts";
-import { newTicket } from "../doors/tickets.ts";
+import { newTicket } from "../auth/tickets.ts";
 
 /** `POST …/tickets`. */
 export const ticketBody = z.strictObject({ path: z.string().max(2_048) });

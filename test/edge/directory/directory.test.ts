@@ -218,7 +218,7 @@ describe("a conversation's status in the list", () => {
     const options: RuntimeOptions = {
       agents: [agent],
       model: scriptedModel(steps),
-      door: () => tenant,
+      authenticator: () => tenant,
     };
     await withRuntime(options, async (own) => {
       // The object of this runtime has no name that it could tell.

@@ -1,4 +1,4 @@
-import { type Agent, createRuntime, type Door, publicFetch } from "byref";
+import { type Agent, type Authenticator, createRuntime, publicFetch } from "byref";
 import { tool } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
@@ -63,18 +63,18 @@ it("the settings of the guide are let in as it says", async () => {
   await problemIn(await callWith({})("GET", "/agents"), "unauthorized");
 });
 
-it("an application has a door of its own", async () => {
+it("an application has an authenticator of its own", async () => {
   const { office: agent } = office();
   const model = scriptedModel([]);
   const sessionOf = async (token: string | null) =>
     token === null ? undefined : { organization: token };
   const build = (office: Agent) => {
-    // --- door
-    const door: Door = async (request) => {
+    // --- authenticator
+    const authenticator: Authenticator = async (request) => {
       const session = await sessionOf(request.headers.get("authorization"));
       return session?.organization ?? ""; // that is no tenant
     };
-    const runtime = createRuntime({ agents: [office], model, door });
+    const runtime = createRuntime({ agents: [office], model, authenticator });
     // ---
     return runtime;
   };

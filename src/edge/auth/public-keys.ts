@@ -1,39 +1,35 @@
 import * as limits from "../../limits.ts";
-import type { SignatureAlgorithm } from "hono/utils/jwt/jwa";
 import * as z from "zod";
 import { ByrefError, messageOf } from "../../errors.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 
-/** A public key, and the one algorithm that it is for. */
-export interface PublicKey {
-  readonly jwk: z.infer<typeof publicJwk>;
-  readonly algorithm: SignatureAlgorithm;
-}
+/** A public key, and the one algorithm that it verifies. */
+export type PublicKey = z.infer<typeof publicJwk> & { readonly alg: string };
 
 const FRESH_MS = 600_000;
-/** So long keys are good while their issuer cannot be reached. */
+/** How long keys stay valid while their issuer cannot be reached. */
 const STALE_MS = 3_600_000;
-/** Whatever tokens say: an issuer is not asked more often. */
+/** The issuer is not asked more often, whatever tokens say. */
 const RETRY_MS = 10_000;
 const FETCH_MS = 5_000;
-/** The base64url of 2048 bits. */
-const MIN_RSA_CHARS = 342;
 
-/** By what a key is; the first is what it is for if it does not say. Shared secrets are no public keys. */
-const ALGORITHMS: Readonly<Record<string, readonly SignatureAlgorithm[]>> = {
+/** By the kind of key; the first is the default. Shared secrets are no public keys. */
+const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
   RSA: ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   "EC P-256": ["ES256"],
   "EC P-384": ["ES384"],
   "OKP Ed25519": ["EdDSA"],
 };
 
-/** No more of it than a check needs: no private part, no other use. */
+export const PUBLIC_KEY_ALGORITHMS: readonly string[] = Object.values(ALGORITHMS).flat();
+
+/** The members that verification needs: no private part, no other use. */
 const publicJwk = z.object({
   kid: z.string().min(1),
   kty: z.enum(["RSA", "EC", "OKP"]),
   use: z.literal("sig").exactOptional(),
   alg: z.string().exactOptional(),
-  n: z.string().min(MIN_RSA_CHARS).exactOptional(),
+  n: z.string().exactOptional(),
   e: z.string().exactOptional(),
   crv: z.string().exactOptional(),
   x: z.string().exactOptional(),
@@ -44,12 +40,12 @@ const keySet = z.object({ keys: z.array(z.unknown()).max(limits.maxJwksKeys) });
 
 type Keys = ReadonlyMap<string, PublicKey>;
 
-/** The keys of one issuer, as long as the isolate lives. */
+/** The keys of one issuer, cached for the lifetime of the isolate. */
 export class PublicKeys {
   readonly #url: string;
   #keys: Keys = new Map();
   #fetchedMs = Number.NEGATIVE_INFINITY;
-  /** For keys that could not be had, or did not hold the one that was wanted. */
+  /** When the issuer may next be asked. */
   #nextMs = Number.NEGATIVE_INFINITY;
 
   constructor(url: string) {
@@ -72,8 +68,8 @@ export class PublicKeys {
   }
 
   async #fetch(now: number): Promise<void> {
-    // Who comes meanwhile makes do with what is there, and asks too if that is nothing: a request may not
-    // wait for another's, which may be cancelled.
+    // Other requests use the keys that are cached meanwhile, and fetch too if there are none: a request must not
+    // wait for another's fetch, which may be cancelled.
     if (this.#isGood(now)) this.#nextMs = now + RETRY_MS;
     try {
       this.#keys = await withTimeLimit(FETCH_MS, (signal) => fetchKeys(this.#url, signal));
@@ -87,21 +83,21 @@ export class PublicKeys {
 
 async function fetchKeys(url: string, signal: AbortSignal): Promise<Keys> {
   const headers = { accept: "application/json" };
-  // Where it redirects to is not what was configured.
+  // The target of a redirect is not what was configured.
   const response = await fetch(url, { headers, redirect: "manual", signal });
   if (response.status !== 200) throw new Error(`The answer is ${response.status}.`);
   const { keys } = keySet.parse(JSON.parse(await textOf(response)));
   return new Map(keys.flatMap((key) => entryOf(key)));
 }
 
-/** None for a key that is for something else, or that nothing here can check with. */
+/** None for a key that has another use or an unknown algorithm. */
 function entryOf(key: unknown): readonly (readonly [id: string, key: PublicKey])[] {
   const { data: jwk } = publicJwk.safeParse(key);
   if (jwk === undefined) return [];
   const kind = jwk.kty === "RSA" ? jwk.kty : `${jwk.kty} ${jwk.crv}`;
   const algorithms = ALGORITHMS[kind] ?? [];
-  const algorithm = algorithms.find((name) => name === (jwk.alg ?? name));
-  return algorithm === undefined ? [] : [[jwk.kid, { jwk, algorithm }]];
+  const alg = algorithms.find((name) => name === (jwk.alg ?? name));
+  return alg === undefined ? [] : [[jwk.kid, { ...jwk, alg }]];
 }
 
 async function textOf({ body }: Response): Promise<string> {

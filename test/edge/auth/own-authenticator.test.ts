@@ -3,16 +3,16 @@ import { env } from "cloudflare:workers";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import { ByrefError } from "../../../src/errors.ts";
-import { createRuntime, type Door, settingsDoor } from "../../../src/byref.ts";
+import { createRuntime, type Authenticator, settingsAuthenticator } from "../../../src/byref.ts";
 import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
 
-/** A Worker of an application with a door of its own. */
-function workerWith(door: unknown, bindings: object = {}) {
+/** A Worker of an application with an authenticator of its own. */
+function workerWith(authenticator: unknown, bindings: object = {}) {
   const { worker } = createRuntime({
     agents: [weather],
     model: () => Promise.reject() as never,
-    // What a door may do that no type keeps it from.
-    door: door as Door,
+    // An authenticator may return what its type forbids.
+    authenticator: authenticator as Authenticator,
   });
   return async (method: string, path: string, init: RequestInit = {}) => {
     const request = new Request(`${ORIGIN}${path}`, { ...init, method });
@@ -24,7 +24,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe("an application's own door", () => {
+describe("an application's own authenticator", () => {
   it("says whose a request is", async () => {
     const call = workerWith((request: Request) => request.headers.get("cookie") ?? "");
     const path = `/conversations/${newId()}/variables/a`;
@@ -36,14 +36,15 @@ describe("an application's own door", () => {
   });
 
   it("may be built around the one of the settings", async () => {
-    const door: Door = async (request, settings) => `own:${await settingsDoor(request, settings)}`;
-    const call = workerWith(door, { AUTH: "none" });
+    const authenticator: Authenticator = async (request, settings) =>
+      `own:${await settingsAuthenticator(request, settings)}`;
+    const call = workerWith(authenticator, { AUTH: "none" });
     expect((await call("GET", "/agents")).status).toBe(200);
     await problemIn(
       await call("GET", "/agents", { headers: { host: "evil.example" } }),
       "foreign_host",
     );
-    await problemIn(await workerWith(door)("GET", "/agents"), "unauthorized");
+    await problemIn(await workerWith(authenticator)("GET", "/agents"), "unauthorized");
   });
 
   it.each<readonly [string, unknown]>([
@@ -60,8 +61,8 @@ describe("an application's own door", () => {
     ["half a character", "a\udc00"],
     ["a function", () => "alice"],
   ])("lets nobody in by saying %s", async (_, tenant) => {
-    for (const door of [() => tenant, async () => tenant]) {
-      const call = workerWith(door);
+    for (const authenticator of [() => tenant, async () => tenant]) {
+      const call = workerWith(authenticator);
       await problemIn(await call("GET", "/agents"), "unauthorized");
       await problemIn(await call("DELETE", `/conversations/${newId()}`), "unauthorized");
     }
@@ -98,14 +99,14 @@ describe("an application's own door", () => {
     ["another refusal", new ByrefError("foreign_origin", "Not from there."), "foreign_origin"],
   ])("lets nobody in by throwing %s", async (_, thrown, code) => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
-    const doors = [
+    const authenticators = [
       () => {
         throw thrown;
       },
       () => Promise.reject(thrown),
     ];
-    for (const door of doors) {
-      const call = workerWith(door);
+    for (const authenticator of authenticators) {
+      const call = workerWith(authenticator);
       for (const [method, path] of [
         ["GET", "/agents"],
         ["GET", `/conversations/${newId()}`],
@@ -119,16 +120,16 @@ describe("an application's own door", () => {
   });
 
   it("is not asked about /health, nor for settings that are wrong", async () => {
-    const door = vi.fn(() => "alice");
-    expect((await workerWith(door)("GET", "/health")).status).toBe(200);
-    const call = workerWith(door, { CORS_ORIGINS: "foo" });
+    const authenticator = vi.fn(() => "alice");
+    expect((await workerWith(authenticator)("GET", "/health")).status).toBe(200);
+    const call = workerWith(authenticator, { CORS_ORIGINS: "foo" });
     await problemIn(await call("GET", "/agents"), "bad_configuration");
-    expect(door).not.toHaveBeenCalled();
+    expect(authenticator).not.toHaveBeenCalled();
   });
 });
 
 describe("the binding RATE_LIMIT", () => {
-  const door: Door = ({ headers }) => headers.get("cookie") ?? "";
+  const authenticator: Authenticator = ({ headers }) => headers.get("cookie") ?? "";
   const as = (cookie: string) => ({ headers: { cookie } });
 
   it("is asked for each tenant", async () => {
@@ -138,7 +139,7 @@ describe("the binding RATE_LIMIT", () => {
       left.set(key, count - 1);
       return { success: count > 0 };
     });
-    const call = workerWith(door, { RATE_LIMIT: { limit } });
+    const call = workerWith(authenticator, { RATE_LIMIT: { limit } });
     for (let times = 0; times < 2; times++) {
       expect((await call("GET", "/agents", as("a"))).status).toBe(200);
     }
@@ -154,7 +155,7 @@ describe("the binding RATE_LIMIT", () => {
 
   it("is not asked for those who do not come in, nor for /health", async () => {
     const limit = vi.fn(async () => ({ success: true }));
-    const call = workerWith(door, { RATE_LIMIT: { limit } });
+    const call = workerWith(authenticator, { RATE_LIMIT: { limit } });
     await problemIn(await call("GET", "/agents"), "unauthorized");
     await problemIn(await call("GET", "/agents?ticket=x", as("a")), "unauthorized");
     await call("GET", "/health");
@@ -172,7 +173,7 @@ describe("the binding RATE_LIMIT", () => {
       undefined,
     ];
     for (const limit of failing) {
-      const call = workerWith(door, { RATE_LIMIT: { limit } });
+      const call = workerWith(authenticator, { RATE_LIMIT: { limit } });
       expect((await call("GET", "/agents", as("a"))).status).toBe(200);
     }
     expect(said).toHaveBeenCalledTimes(failing.length);

@@ -18,7 +18,7 @@ async function expectSocket(response: Response): Promise<void> {
   response.webSocket?.close(1000, "done");
 }
 
-describe("the door of a socket", () => {
+describe("the authentication of a socket", () => {
   it("lets a program in that has a key and no Origin", async () => {
     await expectSocket(await upgrade(withKeys, newId(), { authorization }));
     await expectSocket(await upgrade(local, newId()));
@@ -72,7 +72,7 @@ describe("the door of a socket", () => {
     await problemIn(await upgrade(local, newId(), headers), "foreign_host");
   });
 
-  it("is no door for what is no WebSocket, or no id", async () => {
+  it("refuses what is no WebSocket, and what has no id", async () => {
     await problemIn(await local("GET", `/conversations/${newId()}/socket`), "bad_request");
     await problemIn(await upgrade(local, newId(), { upgrade: "h2c" }), "bad_request");
     await problemIn(await upgrade(local, "a%20b"), "bad_id");

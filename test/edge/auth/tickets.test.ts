@@ -203,7 +203,7 @@ describe("a ticket", () => {
     }
   });
 
-  it("is worth nothing behind another door, though the secret is the same", async () => {
+  it("is worth nothing with another authenticator, though the secret is the same", async () => {
     const TICKET_SECRET = "a secret of tickets, that is long";
     const path = await newValue();
     const ticket = await ticketFor(path, ALICE, callWith({ ...KEYS, TICKET_SECRET }));

@@ -58,11 +58,11 @@ describe("POST …/tickets", () => {
   });
 
   it("wants TICKET_SECRET where tokens are checked with public keys, or by the application", async () => {
-    const door = () => "alice";
+    const authenticator = () => "alice";
     const { worker } = createRuntime({
       agents: [weather],
       model: () => Promise.reject() as never,
-      door,
+      authenticator,
     });
     const through =
       (settings: object): Call =>

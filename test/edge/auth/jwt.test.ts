@@ -224,12 +224,14 @@ describe("the settings of AUTH=jwt", () => {
     expect(problem.detail).toContain("JWT_SECRET must be a secret");
   });
 
-  it("want a door that the application carries", async () => {
+  it("need an authenticator that the application passes", async () => {
     const { worker } = createRuntime({ agents: [weather], model: () => Promise.reject() as never });
     const request = new Request(`${ORIGIN}/agents`, {
       headers: { authorization: `Bearer ${await signed(good())}` },
     });
     const response = await worker.fetch(request, { ...env, ...settings }, createExecutionContext());
-    expect((await problemIn(response, "bad_configuration")).detail).toContain("jwt: jwtDoor");
+    expect((await problemIn(response, "bad_configuration")).detail).toContain(
+      "jwt: jwtAuthenticator",
+    );
   });
 });

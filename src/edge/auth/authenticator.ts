@@ -2,21 +2,21 @@ import { ByrefError } from "../../errors.ts";
 import { isTenant, LOCAL_HOSTS, type Settings } from "../settings.ts";
 
 /**
- * Lets a request in and says whose it is, or throws. What is no tenant (`undefined`, an empty text, more
- * than 256 characters) lets nobody in.
+ * Returns the tenant of a request, or throws. An answer that is no tenant (`undefined`, an empty text, more
+ * than 256 characters) is refused as `unauthorized`.
  */
-export type Door = (request: Request, settings: Settings) => Promise<string> | string;
+export type Authenticator = (request: Request, settings: Settings) => Promise<string> | string;
 
 const LOCAL_TENANT = "local";
 
-/** The door that `AUTH` names; `jwt` is the one for `AUTH=jwt`. Unset, nobody comes in. */
-export function doorBySettings(jwt: Door = unknownDoor): Door {
+/** The authenticator that `AUTH` names; `jwt` is the one for `AUTH=jwt`. Unset, every request is refused. */
+export function authenticatorBySettings(jwt: Authenticator = missingJwt): Authenticator {
   return (request, settings) => {
     switch (settings.AUTH) {
       case "none":
-        return localDoor(request, settings);
+        return localAuthenticator(request, settings);
       case "bearer":
-        return bearerDoor(request, settings);
+        return bearerAuthenticator(request, settings);
       case "jwt":
         return jwt(request, settings);
       default:
@@ -27,26 +27,31 @@ export function doorBySettings(jwt: Door = unknownDoor): Door {
   };
 }
 
-/** The door that `AUTH` names, `jwt` left out. */
-export const settingsDoor: Door = (request, settings) => doorBySettings()(request, settings);
+/** The authenticator that `AUTH` names, except `jwt`. */
+export const settingsAuthenticator: Authenticator = (request, settings) =>
+  authenticatorBySettings()(request, settings);
 
-function unknownDoor(): never {
-  const message = "AUTH=jwt needs a door that the application carries: jwt: jwtDoor.";
+function missingJwt(): never {
+  const message = "AUTH=jwt needs an authenticator in the application: jwt: jwtAuthenticator.";
   throw new ByrefError("bad_configuration", message);
 }
 
-/** Whose the request is. Throws `unauthorized` for an answer that is no tenant. */
-export async function tenantAt(door: Door, request: Request, settings: Settings): Promise<string> {
-  const tenant: unknown = await door(request, settings);
+/** The request's tenant. Throws `unauthorized` for an answer that is no tenant. */
+export async function tenantOf(
+  authenticator: Authenticator,
+  request: Request,
+  settings: Settings,
+): Promise<string> {
+  const tenant: unknown = await authenticator(request, settings);
   if (isTenant(tenant)) return tenant;
   throw unauthorized("Nobody was let in.");
 }
 
 /**
- * No key, but only for programs and pages of this machine: no page on the internet may talk to it, by
+ * Needs no key, but accepts only programs and pages of this machine: no page on the internet may call, by
  * another name for this address (DNS rebinding) or from its own origin.
  */
-export function localDoor(request: Request, settings: Settings): string {
+export function localAuthenticator(request: Request, settings: Settings): string {
   const { LOCAL_SECRET } = settings;
   if (LOCAL_SECRET !== undefined && request.headers.get("x-byref-local") !== LOCAL_SECRET) {
     throw new ByrefError(
@@ -59,14 +64,14 @@ export function localDoor(request: Request, settings: Settings): string {
     throw new ByrefError("foreign_host", `AUTH=none answers to localhost only, not to ${host}.`);
   }
   const origin = request.headers.get("origin");
-  // Browsers leave Origin out of some requests; this they send with every one.
+  // Browsers omit Origin in some requests, and send this header with every one.
   const isForeign = origin === null && request.headers.get("sec-fetch-site") === "cross-site";
   if (isForeign) throw new ByrefError("foreign_origin", "Pages of other sites may not call this.");
   if (origin === null || isAllowedOrigin(origin, host, settings)) return LOCAL_TENANT;
   throw new ByrefError("foreign_origin", `Pages of ${origin} may not call this; see CORS_ORIGINS.`);
 }
 
-/** Is it a page of ours, or of an origin that may call? */
+/** True for the server's own pages, and for origins that `CORS_ORIGINS` names. */
 export function isAllowedOrigin(
   origin: string,
   host: string,
@@ -80,13 +85,13 @@ function hostname(host: string): string {
   return host.replace(/:\d{1,5}$/, "").toLowerCase();
 }
 
-const bearerDoor: Door = async (request, { API_KEYS = {} }) => {
+const bearerAuthenticator: Authenticator = async (request, { API_KEYS = {} }) => {
   const header = request.headers.get("authorization") ?? "";
   const key = /^Bearer (\S{1,512})$/i.exec(header)?.[1];
   if (key === undefined) throw unauthorized("Send a key: Authorization: Bearer <key>.");
   const given = await sha256(key);
   let tenant: string | undefined;
-  // Every key is compared, each in constant time, so that time tells nothing about any of them.
+  // Every key is compared, each in constant time, so that timing reveals nothing about any of them.
   for (const [known, owner] of await digestsOf(API_KEYS)) {
     if (crypto.subtle.timingSafeEqual(given, known)) tenant = owner;
   }
