@@ -5,13 +5,13 @@ import { blocksIn, languagesIn, regionOf, regionsIn, UNCHECKED } from "../suppor
 
 const root = join(import.meta.dirname, "../..");
 const guides = globSync("docs/guides/*.md", { cwd: root }).map((path) => basename(path, ".md"));
-const tested = globSync(["test/guides/*.test.ts", "test/edge/guides/*.test.ts"], { cwd: root });
+const tested = globSync("test/{,edge/,edge-node/}guides/*.test.ts", { cwd: root });
 const names = new Set([...guides, ...tested.map((path) => basename(path, ".test.ts"))]);
 names.delete("guide-code");
 
 /** The tests of one guide: what they import, and their regions. */
 function testsOf(name: string) {
-  const paths = [`test/guides/${name}.test.ts`, `test/edge/guides/${name}.test.ts`];
+  const paths = ["", "edge/", "edge-node/"].map((at) => `test/${at}guides/${name}.test.ts`);
   const files = paths.filter((path) => existsSync(join(root, path)));
   const each = files.map((path) => regionsIn(readFileSync(join(root, path), "utf8")));
   return { each, regions: each.flatMap(({ regions }) => [...regions]) };

@@ -30,10 +30,10 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npm run deploy -- --secrets-file ../byref.json": { because: "it needs an account" },
   // The demo's agents have no tool that waits for a person.
   "curl $URL/conversations/first/approvals/$APPROVAL --json '{\"approved\": true}'": {
-    by: "test/edge/turns/approvals.test.ts",
+    by: "test/edge-node/turns/approvals.test.ts",
   },
   'curl $URL/conversations/first/approvals/$APPROVAL --json \'{"approved": false, "reason": "Too much."}\'':
-    { by: "test/edge/turns/approvals.test.ts" },
+    { by: "test/edge-node/turns/approvals.test.ts" },
   'MCP_SERVERS=\'[{"name": "shop", "url": "https://shop.example/mcp"}]\' npm start': {
     by: "test/process/mcp.test.ts",
   },

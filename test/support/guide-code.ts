@@ -1,6 +1,6 @@
 /**
  * The code of the guides is run: a `ts` block of `docs/guides/NAME.md` stands in `test/guides/NAME.test.ts`
- * (or `test/edge/guides/NAME.test.ts`, for what needs workerd) between `// --- <title>` and `// ---`.
+ * (or in `test/edge-node/guides`, with the Worker, or `test/edge/guides`, in workerd) between `// --- <title>` and `// ---`.
  * Indentation does not count. Where the lines are inside of a function, the imports of the block stand
  * among those of the file.
  */

@@ -200,7 +200,7 @@ describe("decisions in one post", () => {
     const { paid, options } = paying([payAmount(50), done]);
     await withRuntime(options, async (own) => {
       const query = "SELECT max(length(head)) AS chars FROM turn";
-      read = () => ({ chars } = own.state.storage.sql.exec(query).one());
+      read = () => (chars = own.state.storage.sql.exec(query).toArray()[0]?.["chars"]);
       await ask(own);
       const others = Array.from({ length: 99 }, (_, n) => `none_${n}`);
       await decideAll(own, [approvalIn(own), ...others]);
