@@ -1,7 +1,7 @@
 import type { TextStreamPart, ToolSet } from "ai";
 import type { VariableStore } from "../store/variable-store.ts";
 import { isObject } from "../value/json.ts";
-import { expanderFor, type ExpandingOptions, expandStream } from "./expand-stream.ts";
+import { type ExpandingOptions, expandStream, textsExpander } from "./expand-stream.ts";
 
 /** What is changed of `GenerateTextResult`. */
 interface Answered {
@@ -77,11 +77,11 @@ class Texts {
   }
 
   async expanded(text: string): Promise<string> {
-    const expander = expanderFor(this.#store, this.#options);
     const pieces: string[] = [];
-    const emit = (piece: string) => void pieces.push(piece);
-    await expander.write(text, emit);
-    await expander.flush(emit);
+    const texts = textsExpander(this.#store, this.#options, (_, slice) => pieces.push(slice));
+    texts.start("");
+    await texts.write("", text);
+    await texts.flush();
     return pieces.join("");
   }
 

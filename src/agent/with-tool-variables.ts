@@ -11,13 +11,12 @@ import {
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { Taint } from "../store/labels.ts";
-import type { ExpandingOptions } from "./expand-stream.ts";
+import { asWritten, type ExpandingOptions } from "./expand-stream.ts";
 import { expandedResult, expandedStreamResult } from "./expanded-result.ts";
 import { type InstructionStyle, withGuide } from "./guide.ts";
 import { listingVariables } from "./listing-variables.ts";
 import { decides, wrapToolApproval } from "./wrap-tool-approval.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
-import { asWritten } from "./written-text.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 
 /** Finds the store of the conversation that a call belongs to, by the call's own `options`. */

@@ -6,9 +6,7 @@ import type { VariableInfo } from "../store/variable.ts";
 export type Prepare<Result> = () => Promise<PreparedWrite<Result>>;
 
 /** What is done about writes that the store refuses: others take their place, or there is none. */
-type Refusal<Result> =
-  | { readonly writes: readonly Write[] }
-  | { readonly result: () => Result };
+type Refusal<Result> = { readonly writes: readonly Write[] } | { readonly result: () => Result };
 
 interface SaveOptions<Result> {
   /** Throws what forbids the save. Called again at the commit: meanwhile others may have written. */

@@ -1,5 +1,6 @@
 import { limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
+import type { ExpandOptions } from "../reference/expand.ts";
 import { answerFrom, unknownName, unreadable } from "../reference/lookup-in.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "../reference/lookup.ts";
 import type { Reference } from "../reference/reference.ts";
@@ -60,6 +61,14 @@ async function read(reference: Reference, options: Answering): Promise<Found | M
     // A guarded value has one error, whatever is wrong with the reference.
     return glance.visibility === "model" ? unreadable(error) : NOWHERE;
   }
+}
+
+/** Lets an answer's text leave at once where it cannot name a variable of the store. */
+export function knownNamesOf(store: Variables): Pick<ExpandOptions, "couldBegin" | "isKnown"> {
+  return {
+    couldBegin: (prefix) => store.couldBegin(prefix),
+    isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
+  };
 }
 
 interface Answering extends LookupOptions {

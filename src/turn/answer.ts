@@ -1,12 +1,10 @@
 import type { UIMessageChunk } from "ai";
-import * as limits from "../limits.ts";
-import { Expander, type ExpansionBudget } from "../reference/expand.ts";
-import { type Lookup, LookupWork } from "../reference/lookup.ts";
-import { UrlTracker } from "../reference/url-tracker.ts";
+import { TextsExpander } from "../reference/expand-texts.ts";
+import type { Lookup } from "../reference/lookup.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
+import { knownNamesOf } from "../tool/store-lookup.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import { slicesOf } from "../value/characters.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { TurnContext } from "./turn-context.ts";
 
@@ -24,72 +22,17 @@ interface AnswerOptions {
  * into the history or a prompt.
  */
 export class Answer {
-  readonly #context: TurnContext;
-  readonly #options: AnswerOptions;
-  readonly #lookup: Lookup;
-  readonly #budget: ExpansionBudget = {
-    leftChars: limits.maxExpansionChars,
-    work: new LookupWork(),
-  };
-  /** A client may join the texts: a URL that one opens is open in the next. */
-  #urls = new UrlTracker();
-  /** One for each text part that is open. */
-  readonly #expanders = new Map<string, Expander>();
+  readonly #emit: TurnContext["emit"];
+  readonly #texts: TextsExpander;
 
   constructor(context: TurnContext, options: AnswerOptions) {
-    this.#context = context;
-    this.#options = options;
-    this.#lookup = lookupOf(context.store, options);
-  }
-
-  /** Await what is returned, if anything, before the next call. */
-  write(chunk: UIMessageChunk): void | Promise<void> {
-    if (chunk.type === "text-delta") return this.#writeText(chunk);
-    if (chunk.type === "text-start") this.#expanders.set(chunk.id, this.#expander());
-    if (this.#expanders.size === 0) return this.#context.emit(chunk);
-    return this.#writeOther(chunk);
-  }
-
-  /** Lets go of what is held: at the end, at an error, when stopped. */
-  async flush(): Promise<void> {
-    for (const [id, expander] of this.#expanders) await expander.flush(this.#emitText(id));
-  }
-
-  /** Ends a step: a text that was left open does not go on in the next. */
-  async endStep(): Promise<void> {
-    await this.flush();
-    this.#expanders.clear();
-  }
-
-  /** Goes on behind these texts, which were shown; what is held is forgotten. */
-  restart(shown: readonly string[]): void {
-    this.#expanders.clear();
-    this.#urls = new UrlTracker();
-    for (const text of shown) this.#urls.feed(text);
-  }
-
-  #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {
-    const { id, delta, providerMetadata } = chunk;
-    if (providerMetadata !== undefined) this.#context.emit({ ...chunk, delta: "" });
-    return this.#expanders.get(id)?.write(delta, this.#emitText(id));
-  }
-
-  async #writeOther(chunk: UIMessageChunk): Promise<void> {
-    await this.flush();
-    this.#context.emit(chunk);
-    if (chunk.type === "text-end") this.#expanders.delete(chunk.id);
-  }
-
-  #expander(): Expander {
-    const { agent, account, emit } = this.#context;
+    const { agent, account, emit } = context;
+    const { parts } = options.state;
     const { unknown: _unknown, ...references } = agent.references ?? {};
-    const store = new ScopedStore(this.#context.store, this.#options.scope);
-    return new Expander(this.#lookup, {
+    this.#emit = emit;
+    this.#texts = new TextsExpander(lookupOf(context.store, options), {
       ...references,
-      budget: this.#budget,
-      urls: this.#urls,
-      couldBegin: (prefix) => store.couldBegin(prefix),
-      isKnown: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
+      ...knownNamesOf(new ScopedStore(context.store, options.scope)),
       onResolved: (source, text) =>
         account.savings.addReferences({
           authoredChars: source.length,
@@ -97,16 +40,47 @@ export class Answer {
         }),
       onUnresolved: (unresolved) =>
         emit({ type: "data-unresolved", data: unresolved, transient: true }),
+      emit: (id, delta) => {
+        parts.show(id, delta);
+        emit({ type: "text-delta", id, delta });
+      },
     });
   }
 
-  #emitText(id: string) {
-    return (text: string) => {
-      this.#options.state.parts.show(id, text);
-      for (const delta of slicesOf(text, limits.maxSliceChars)) {
-        this.#context.emit({ type: "text-delta", id, delta });
-      }
-    };
+  /** Await what is returned, if anything, before the next call. */
+  write(chunk: UIMessageChunk): void | Promise<void> {
+    if (chunk.type === "text-delta") return this.#writeText(chunk);
+    if (chunk.type === "text-start") this.#texts.start(chunk.id);
+    if (!this.#texts.hasOpen) return this.#emit(chunk);
+    return this.#writeOther(chunk);
+  }
+
+  /** Emits what is held: at the end, at an error, when stopped. */
+  flush(): Promise<void> {
+    return this.#texts.flush();
+  }
+
+  /** Ends a step: a text that was left open does not continue in the next. */
+  async endStep(): Promise<void> {
+    await this.#texts.flush();
+    this.#texts.endAll();
+  }
+
+  /** Continues after these texts, which were shown; what is held is dropped. */
+  restart(shown: readonly string[]): void {
+    this.#texts.restart(shown);
+  }
+
+  #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {
+    const { id, delta, providerMetadata } = chunk;
+    if (providerMetadata !== undefined) this.#emit({ ...chunk, delta: "" });
+    return this.#texts.write(id, delta);
+  }
+
+  async #writeOther(chunk: UIMessageChunk): Promise<void> {
+    await this.#texts.flush();
+    this.#emit(chunk);
+    if (chunk.type === "text-end") this.#texts.end(chunk.id);
   }
 }
 

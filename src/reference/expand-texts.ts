@@ -1,0 +1,72 @@
+import * as limits from "../limits.ts";
+import { slicesOf } from "../value/characters.ts";
+import { Expander, type ExpandOptions, type ExpansionBudget } from "./expand.ts";
+import { type Lookup, LookupWork } from "./lookup.ts";
+import { UrlTracker } from "./url-tracker.ts";
+
+interface TextsOptions extends Omit<ExpandOptions, "budget" | "urls"> {
+  /** Receives the expanded text in order, in slices of at most `maxSliceChars`. */
+  readonly emit: (id: string, slice: string) => void;
+}
+
+/**
+ * Expands the texts of one answer, several of which may be open at the same time. They share a budget. A
+ * client may join them, so a URL that one text opens is open in the next. Await what a method returns, if
+ * anything, before the next call.
+ */
+export class TextsExpander {
+  readonly #lookup: Lookup;
+  readonly #options: TextsOptions;
+  readonly #budget: ExpansionBudget = {
+    leftChars: limits.maxExpansionChars,
+    work: new LookupWork(),
+  };
+  #urls = new UrlTracker();
+  readonly #open = new Map<string, Expander>();
+
+  constructor(lookup: Lookup, options: TextsOptions) {
+    this.#lookup = lookup;
+    this.#options = options;
+  }
+
+  get hasOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
+  start(id: string): void {
+    const shared = { budget: this.#budget, urls: this.#urls };
+    this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...shared }));
+  }
+
+  /** Text of an id that is not open is dropped. */
+  write(id: string, delta: string): void | Promise<void> {
+    return this.#open.get(id)?.write(delta, this.#emitterOf(id));
+  }
+
+  /** Emits what is held of all texts. */
+  async flush(): Promise<void> {
+    for (const [id, expander] of this.#open) await expander.flush(this.#emitterOf(id));
+  }
+
+  /** Closes the text without emitting what is held. */
+  end(id: string): void {
+    this.#open.delete(id);
+  }
+
+  endAll(): void {
+    this.#open.clear();
+  }
+
+  /** Continues after these texts, which were shown; what is held is dropped. */
+  restart(shown: readonly string[]): void {
+    this.endAll();
+    this.#urls = new UrlTracker();
+    for (const text of shown) this.#urls.feed(text);
+  }
+
+  #emitterOf(id: string) {
+    return (text: string) => {
+      for (const slice of slicesOf(text, limits.maxSliceChars)) this.#options.emit(id, slice);
+    };
+  }
+}
