@@ -1,12 +1,16 @@
 export { type ExpandingOptions, expandStream } from "./agent/expand-stream.ts";
-export { type InstructionStyle, withGuide } from "./agent/guide.ts";
-export { type ListingOptions, listingVariables } from "./agent/listing-variables.ts";
+export {
+  type InstructionStyle,
+  type ListingOptions,
+  listingVariables,
+  withGuide,
+} from "./agent/step-prompt.ts";
 export {
   type StoreForCall,
   type ToolVariablesOptions,
   withToolVariables,
 } from "./agent/with-tool-variables.ts";
-export { wrapToolApproval } from "./agent/wrap-tool-approval.ts";
+export { wrapToolApproval } from "./agent/approvals.ts";
 export { type VariableOutput, type WithVariables, wrapTools } from "./agent/wrap-tools.ts";
 export * as limits from "./limits.ts";
 export { MemoryStore } from "./store/memory-store.ts";

@@ -13,9 +13,8 @@ import type { VariableStore } from "../store/variable-store.ts";
 import { Taint } from "../store/labels.ts";
 import { asWritten, type ExpandingOptions } from "./expand-stream.ts";
 import { expandedResult, expandedStreamResult } from "./expanded-result.ts";
-import { type InstructionStyle, withGuide } from "./guide.ts";
-import { listingVariables } from "./listing-variables.ts";
-import { decides, wrapToolApproval } from "./wrap-tool-approval.ts";
+import { type InstructionStyle, listingVariables, withGuide } from "./step-prompt.ts";
+import { decides, wrapToolApproval } from "./approvals.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 

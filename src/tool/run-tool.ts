@@ -49,13 +49,14 @@ export async function runTool<Result>(execution: Execution<Result>): Promise<Res
 
 /** The SDK's second argument. A tool that looks at the messages gets a copy: they are the next prompt. */
 function executionOptions(
-  { toolCallId, messages, idempotencyKey }: CallOptions,
+  { toolCallId, messages, idempotencyKey, extras }: CallOptions,
   abortSignal: AbortSignal,
 ) {
   return {
     toolCallId,
     abortSignal,
     ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...extras,
     get messages() {
       // A copy is of the type of what it copies.
       return messages.map(copied) as ModelMessage[];

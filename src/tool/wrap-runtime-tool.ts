@@ -132,7 +132,9 @@ function contextOf(
   signal: AbortSignal,
 ): RuntimeToolContext {
   const { syntaxes, owner } = options;
-  const call = { ...given, signal, ...(places === undefined ? {} : { saveTo: places }) };
+  // What the caller decides and passes is about this call alone, not about those that it makes.
+  const { needsApproval: _asks, extras: _extras, ...own } = given;
+  const call = { ...own, signal, ...(places === undefined ? {} : { saveTo: places }) };
   const store = new ScopedStore(options.store, call.scope);
   const lookup = lookupInStore(store, {
     // It reads on the model's behalf: an error of its that listed keys would show them.

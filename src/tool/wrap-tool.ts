@@ -118,13 +118,19 @@ function resolve(
 async function needsApproval(
   { needsApproval: asks }: AnyTool,
   checked: unknown,
-  { toolCallId, messages }: CallOptions,
+  { toolCallId, messages, extras, needsApproval: decides }: CallOptions,
 ): Promise<boolean> {
+  if (decides !== undefined) return decides(checked);
   if (typeof asks !== "function") return asks === true;
   try {
     // The SDK types it by the tool's schema.
     const ask = asks as (input: unknown, options: unknown) => boolean | PromiseLike<boolean>;
-    return await ask(checked, { toolCallId, messages: [...messages], context: undefined });
+    return await ask(checked, {
+      toolCallId,
+      messages: [...messages],
+      context: undefined,
+      ...extras,
+    });
   } catch {
     return true;
   }

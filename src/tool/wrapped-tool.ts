@@ -67,6 +67,10 @@ export interface CallOptions {
    * these are the labels of what they are made of.
    */
   readonly madeOf?: Labels;
+  /** Decides of the checked input, in place of the tool's `needsApproval`, whether a person has to approve it. */
+  readonly needsApproval?: (checked: unknown) => Promise<boolean>;
+  /** Passed to the tool's functions beside what every call has, such as the AI SDK's context. */
+  readonly extras?: object;
   /** Set for a step of a plan's run. */
   readonly isPlanned?: true;
   /** Its share of the work that the calls of a step may do. Default: all of it. */

@@ -1,7 +1,7 @@
 import { isToolUIPart, type UIMessage } from "ai";
 import { describe, expect, it } from "vitest";
 import { limits, MemoryStore } from "../../src/agent.ts";
-import { Decisions } from "../../src/agent/decisions.ts";
+import { Decisions } from "../../src/agent/approvals.ts";
 import { ApprovingAgent, type ApprovingOptions, SEND } from "../support/approving-agent.ts";
 import { figure } from "../support/scorecard.ts";
 

@@ -1,6 +1,6 @@
 import type { ModelMessage, ToolResultPart } from "ai";
 import { describe, expect, it } from "vitest";
-import { showsUntrusted } from "../../src/agent/untrusted-history.ts";
+import { showsUntrusted } from "../../src/agent/step-prompt.ts";
 
 describe("a result in the history", () => {
   const value = { found: 1 };

@@ -1,0 +1,202 @@
+import type { ToolLoopAgentSettings, ToolSet } from "ai";
+import * as limits from "../limits.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
+import { type Call, OwnTool, type PinnedCall } from "./own-tool.ts";
+
+type ToolApproval = NonNullable<ToolLoopAgentSettings<never, ToolSet>["toolApproval"]>;
+type ForAll = Extract<ToolApproval, CallableFunction>;
+type ForOne = Exclude<ToolApproval, CallableFunction>[string];
+type Status = Awaited<ReturnType<ForAll>>;
+
+/** Decides about one call, with values in place of its references. */
+type Decide = (input: unknown) => Status | PromiseLike<Status>;
+
+/**
+ * `toolApproval` for tools of `wrapTools` with the same options. Its functions receive the input that
+ * would run, with values in place of references, checked by the tool's schema. A person is shown the same
+ * as the reason of the request. The call that runs is the one that was decided about, or the model is told
+ * to call it again (`approval_needed`). A call whose references cannot be resolved fails without a decision.
+ * If one of the functions throws, a person is asked.
+ */
+export function wrapToolApproval(
+  approval: ToolApproval | undefined,
+  tools: ToolSet,
+  options: WrapOptions,
+): ToolApproval {
+  const own = (name: string): OwnTool | undefined => {
+    const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+    const isOwn = tool !== undefined && OwnTool.runsHere(tool);
+    return isOwn ? new OwnTool(name, tool, options) : undefined;
+  };
+  if (typeof approval === "function") {
+    return async (given) => {
+      const { toolCall, messages, toolsContext } = given;
+      const { toolCallId, toolName, input } = toolCall;
+      const tool = own(toolName);
+      if (tool === undefined) return approval(given);
+      // The SDK types the contexts by the tools.
+      const contexts: Readonly<Record<string, unknown>> = toolsContext ?? {};
+      const call = { toolCallId, messages, context: contexts[toolName] };
+      // The same call: its input is as its schema has it.
+      const decide = (value: unknown) =>
+        approval({ ...given, toolCall: { ...toolCall, input: value } as typeof toolCall });
+      return statusOf(tool, input, { call, decide });
+    };
+  }
+  const given = new Map(Object.entries(approval ?? {}));
+  const names = new Set([...Object.keys(tools), ...given.keys()]);
+  const entries = Array.from(names, (name): readonly [string, ForOne] => {
+    const forOne = given.get(name);
+    const tool = own(name);
+    const isOurs = tool !== undefined && (forOne !== undefined || tool.mayAsk);
+    return [name, isOurs ? approvalOf(tool, forOne) : forOne];
+  });
+  return Object.fromEntries(entries.filter(([, forOne]) => forOne !== undefined));
+}
+
+/** True if the application's `toolApproval` decides about the calls of the tool. */
+export function decides(approval: ToolApproval | undefined, name: string): boolean {
+  if (typeof approval !== "object") return approval !== undefined;
+  return Object.hasOwn(approval, name) && approval[name] !== undefined;
+}
+
+function approvalOf(own: OwnTool, approval: ForOne): ForOne {
+  return (input, { toolContext, ...options }) => {
+    const call = { ...options, context: toolContext };
+    const decide = (value: unknown) =>
+      typeof approval === "function" ? approval(value, { ...options, toolContext }) : approval;
+    return statusOf(own, input, { call, ...(approval === undefined ? {} : { decide }) });
+  };
+}
+
+/** Without `decide` the tool's own `needsApproval` does. The strictest of that and the policy counts. */
+async function statusOf(
+  own: OwnTool,
+  input: unknown,
+  { call, decide }: { readonly call: Call; readonly decide?: Decide },
+): Promise<Status> {
+  let status: Decided | undefined;
+  const needsApproval = async (value: unknown) => {
+    status = await decided(value, decide);
+    return status.type === "user-approval";
+  };
+  const isOverride = decide !== undefined;
+  const { prepared, pin } = await own.prepare(input, call, isOverride ? needsApproval : undefined);
+  const approval = prepared.kind === "ready" ? prepared.approval : undefined;
+  const isAsked = approval !== undefined;
+  // Where the policy asks the person already, the application may still deny.
+  if (prepared.kind === "ready" && isAsked) status ??= await decided(prepared.input, decide);
+  const decision = isAsked || isOverride ? { pin, isAsked, isOverride } : undefined;
+  Decisions.of(own.options.store).keep(call, decision);
+  if (status?.type === "denied" || approval === undefined) return status;
+  return {
+    type: "user-approval",
+    reason: `${status?.reason ?? approval.reason}\nInput: ${approval.input}`,
+  };
+}
+
+type Decided = Exclude<Status, string | undefined>;
+
+async function decided(input: unknown, decide?: Decide): Promise<Decided> {
+  try {
+    const status = await decide?.(input);
+    return typeof status === "object" ? status : { type: status ?? "not-applicable" };
+  } catch {
+    // What it throws may contain a value that it was given.
+    return { type: "user-approval" };
+  }
+}
+
+/** What was decided about a call before it runs. */
+export interface Decision {
+  /** The call that was decided about (`PinnedCall.pin`); undefined if it could not run. */
+  readonly pin: string | undefined;
+  /** True if a person has to approve the call. */
+  readonly isAsked: boolean;
+  /** True if `toolApproval` decided in place of the tool's own `needsApproval`. */
+  readonly isOverride: boolean;
+}
+
+/**
+ * The decisions about the calls of one store, by tool call id. The messages that a client sends back are
+ * not evidence: they show neither that a person was asked nor what the references stood for at that time.
+ * So a decision is kept here, and counts for one run. It lives as long as the store object: after a
+ * restart, or in another process, the person is asked again. The oldest of more than
+ * `maxPendingDecisions` are dropped.
+ */
+export class Decisions {
+  readonly #byCall = new Map<string, Decision>();
+
+  /** Those of the store's calls. */
+  static of(store: VariableStore): Decisions {
+    const decisions = known.get(store) ?? new Decisions();
+    known.set(store, decisions);
+    return decisions;
+  }
+
+  /**
+   * Keeps the decision in place of an earlier one; undefined removes that. The SDK decides again about a
+   * call that a person has approved: then the decision stays what it was when the person was asked.
+   */
+  keep(call: Call, decision: Decision | undefined): void {
+    if (isApproved(call)) return;
+    this.#byCall.delete(call.toolCallId);
+    if (decision !== undefined) this.#byCall.set(call.toolCallId, decision);
+    const [oldest] = this.#byCall.keys();
+    const isFull = this.#byCall.size > limits.maxPendingDecisions;
+    if (isFull && oldest !== undefined) this.#byCall.delete(oldest);
+  }
+
+  /** The decision about a call that is about to run. It is removed, and counts once. */
+  take({ toolCallId }: Call): Decision | undefined {
+    const decision = this.#byCall.get(toolCallId);
+    this.#byCall.delete(toolCallId);
+    return decision;
+  }
+}
+
+const known = new WeakMap<VariableStore, Decisions>();
+
+/**
+ * The call, or a failure with `approval_needed` if it is not the one that was decided about. If a person
+ * has to approve it, that person has to have been asked about this very call, and to have approved it.
+ * `isDecided`: without a decision it must not run.
+ */
+export function ifDecided(
+  { prepared, pin }: PinnedCall,
+  decision: Decision | undefined,
+  { name, call, isDecided }: { name: string; call: Call; isDecided: boolean },
+): Prepared {
+  if (prepared.kind === "failed") return prepared;
+  const wasApproved = isApproved(call);
+  const isAsked = prepared.approval !== undefined || wasApproved || decision?.isAsked === true;
+  if (isAsked && !(wasApproved && decision?.isAsked === true)) {
+    const message = `A person has to approve this call of ${name}, and was not asked about it here. Call it again to ask.`;
+    return { kind: "failed", code: "approval_needed", message };
+  }
+  if (decision === undefined ? !isDecided : decision.pin === pin) return prepared;
+  const message = `${name} did not run: its input, or a variable that it refers to, has changed since the call was decided about. Call it again for a new decision.`;
+  return { kind: "failed", code: "approval_needed", message };
+}
+
+/** True if the SDK runs the call because the last message approves it. */
+function isApproved({ toolCallId, messages }: Call): boolean {
+  const last = messages.at(-1);
+  const approved = new Set<string>();
+  for (const part of last?.role === "tool" ? last.content : []) {
+    if (part.type === "tool-approval-response" && part.approved) approved.add(part.approvalId);
+  }
+  if (approved.size === 0) return false;
+  return messages.some(
+    ({ role, content }) =>
+      role === "assistant" &&
+      typeof content !== "string" &&
+      content.some(
+        (part) =>
+          part.type === "tool-approval-request" &&
+          part.toolCallId === toolCallId &&
+          approved.has(part.approvalId),
+      ),
+  );
+}

@@ -1,0 +1,84 @@
+import type { ToolExecutionOptions } from "ai";
+import { digestOf } from "../tool/tool-input.ts";
+import { wrapTool } from "../tool/wrap-tool.ts";
+import type {
+  AnyTool,
+  CallOptions,
+  Prepared,
+  WrapOptions,
+  WrappedTool,
+} from "../tool/wrapped-tool.ts";
+import type { Json } from "../value/json.ts";
+
+/** What the SDK passes to a tool with a call; it has no signal while it asks for an approval. */
+export type Call = ToolExecutionOptions<unknown>;
+
+/** A tool of the AI SDK that runs here, and its calls. */
+export class OwnTool {
+  readonly name: string;
+  readonly tool: AnyTool;
+  readonly options: WrapOptions;
+  #wrapped: Promise<WrappedTool> | undefined;
+
+  constructor(name: string, tool: AnyTool, options: WrapOptions) {
+    this.name = name;
+    this.tool = tool;
+    this.options = options;
+  }
+
+  /** False for a tool that a provider or the client executes. */
+  static runsHere(tool: AnyTool): boolean {
+    const isProvidersOwn = tool.type === "provider" && tool.isProviderExecuted;
+    return !isProvidersOwn && tool.execute !== undefined;
+  }
+
+  /** True if a call of the tool may have to wait for a person. */
+  get mayAsk(): boolean {
+    const { policy, policies } = this.options;
+    const isAsked = policies?.[this.name]?.approval === true;
+    return this.tool.needsApproval !== undefined || policy !== undefined || isAsked;
+  }
+
+  /** The tool by reference. A tool that a provider defines and the application executes is like any other. */
+  get wrapped(): Promise<WrappedTool> {
+    // The same tool, of no type.
+    const tool = { ...this.tool, type: undefined } as AnyTool;
+    this.#wrapped ??= wrapTool(this.name, tool, this.options);
+    return this.#wrapped;
+  }
+
+  /**
+   * Resolves the references of a call and asks the policy. `needsApproval` decides in place of the tool's
+   * own. Nothing runs.
+   */
+  async prepare(
+    input: unknown,
+    call: Call,
+    needsApproval?: CallOptions["needsApproval"],
+  ): Promise<PinnedCall> {
+    const { toolCallId, messages, abortSignal, context, experimental_sandbox } = call;
+    const sandbox = experimental_sandbox === undefined ? {} : { experimental_sandbox };
+    const { prepare } = await this.wrapped;
+    // The SDK made the input by parsing JSON.
+    const written = input as Json;
+    const prepared = await prepare(written, {
+      toolCallId,
+      messages,
+      signal: abortSignal ?? new AbortController().signal,
+      extras: { context, ...sandbox },
+      ...(needsApproval === undefined ? {} : { needsApproval }),
+    });
+    if (prepared.kind === "failed") return { prepared, pin: undefined };
+    const pin = JSON.stringify([this.name, await digestOf(written), prepared.pin]);
+    return { prepared, pin };
+  }
+}
+
+export interface PinnedCall {
+  readonly prepared: Prepared;
+  /**
+   * Identifies the call: the tool, the input as the model wrote it, and the values of its references.
+   * Undefined for a call that cannot run. A client must never see it, because it is a digest of values.
+   */
+  readonly pin: string | undefined;
+}

@@ -1,0 +1,124 @@
+import type { Instructions, ModelMessage, PrepareStepFunction, ToolResultPart, ToolSet } from "ai";
+import { Taint } from "../store/labels.ts";
+import type { ToolPolicy } from "../tool/policy.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { WrapOptions } from "../tool/wrapped-tool.ts";
+import { instructionsFor, withVariables } from "../turn/history/prompt.ts";
+import { isObject } from "../value/json.ts";
+
+/**
+ * `full`: all that references can do; `minimal`: one sentence, for models that know or short prompts;
+ * `none`: nothing, for instructions that explain references themselves.
+ */
+export type InstructionStyle = "full" | "minimal" | "none";
+
+const GUIDES: Readonly<Record<InstructionStyle, string>> = {
+  full: instructionsFor({ name: "", description: "", instructions: "", tools: {} }).trim(),
+  minimal: `Results of tools are variables: write "$name" or "$name.path" as an argument or in your answer instead of copying a value.`,
+  none: "",
+};
+
+/** The instructions, followed by the guide to references; once, however often it is added. */
+export function withGuide(
+  instructions: Instructions | undefined,
+  style?: Exclude<InstructionStyle, "none">,
+): Instructions;
+export function withGuide(
+  instructions: Instructions | undefined,
+  style?: InstructionStyle,
+): Instructions | undefined;
+export function withGuide(
+  instructions: Instructions | undefined,
+  style: InstructionStyle = "full",
+): Instructions | undefined {
+  const guide = GUIDES[style];
+  if (guide === "") return instructions;
+  if (instructions === undefined || instructions === "") return guide;
+  if (JSON.stringify(instructions).includes(JSON.stringify(guide).slice(1, -1))) {
+    return instructions;
+  }
+  if (typeof instructions === "string") return `${instructions}\n\n${guide}`;
+  const messages = Array.isArray(instructions) ? instructions : [instructions];
+  return [...messages, { role: "system", content: guide }];
+}
+
+/** Whose variables are listed, and how. */
+export interface ListingOptions<
+  Tools extends ToolSet = ToolSet,
+  Context extends Record<string, unknown> = Record<string, unknown>,
+> {
+  readonly store: VariableStore;
+  /** Also prepares each step; it does not see the lists. */
+  readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
+  readonly instructionStyle?: InstructionStyle;
+  /** Becomes tainted when the messages or the list show untrusted data; see `WrapOptions`. */
+  readonly taint?: Taint;
+  readonly untrusted?: "show" | "hide";
+  /** Says which tools' results in the messages are untrusted; see `WrapOptions`. */
+  readonly policies?: Readonly<Record<string, ToolPolicy>>;
+}
+
+/** A `prepareStep` that shows each step the variables as they are then. */
+export function listingVariables<
+  Tools extends ToolSet = ToolSet,
+  Context extends Record<string, unknown> = Record<string, unknown>,
+>(options: ListingOptions<Tools, Context>): PrepareStepFunction<Tools, Context> {
+  const { store, prepareStep, instructionStyle, taint = new Taint(), untrusted } = options;
+  const surroundings = { store, taint, hidesUntrusted: untrusted === "hide" };
+  // The SDK carries the messages of a step over to the next: each list is to be seen once.
+  const lists = new WeakSet<ModelMessage>();
+  return async (step) => {
+    const own = step.messages.filter((message) => !lists.has(message));
+    if (step.stepNumber === 0 && showsUntrusted(own, options)) taint.add();
+    const prepared = await prepareStep?.({ ...step, messages: own });
+    const messages = prepared?.messages ?? own;
+    const listed = withVariables(messages, surroundings);
+    const list = listed.length > messages.length ? listed.at(-1) : undefined;
+    if (list !== undefined) lists.add(list);
+    const instructions = prepared?.instructions ?? prepared?.system;
+    return {
+      ...prepared,
+      messages: listed,
+      ...(instructions === undefined
+        ? {}
+        : { instructions: withGuide(instructions, instructionStyle) ?? instructions }),
+    };
+  };
+}
+
+/** Follows the name of an untrusted variable whose value a tool's own `toModelOutput` shows. */
+export const UNTRUSTED_NOTE = ", untrusted";
+const NOTED = new RegExp(`^\\$\\w+${UNTRUSTED_NOTE}:`, "u");
+
+/**
+ * True if the messages show the model an untrusted result. The history may outlive this process, so the
+ * taint is found in it.
+ */
+export function showsUntrusted(
+  messages: readonly ModelMessage[],
+  options: Pick<WrapOptions, "policies" | "untrusted">,
+): boolean {
+  return messages.some(
+    ({ role, content }) =>
+      (role === "tool" || role === "assistant") &&
+      typeof content !== "string" &&
+      content.some((part) => part.type === "tool-result" && isUntrusted(part, options)),
+  );
+}
+
+function isUntrusted(
+  { toolName, output }: ToolResultPart,
+  { policies = {}, untrusted }: Pick<WrapOptions, "policies" | "untrusted">,
+): boolean {
+  if (output.type === "json" && isObject(output.value)) {
+    const { untrusted: isMarked, visibility } = output.value;
+    if (isMarked === true) return true;
+    // A guarded handle shows no value.
+    if (typeof visibility === "string") return false;
+  }
+  const [first] = output.type === "content" ? output.value : [];
+  const text = output.type === "text" ? output.value : first?.type === "text" ? first.text : "";
+  if (NOTED.test(text)) return true;
+  const policy = Object.hasOwn(policies, toolName) ? policies[toolName] : undefined;
+  return untrusted !== "hide" && policy?.trusted === false;
+}
