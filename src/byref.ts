@@ -2,7 +2,7 @@ export { createRuntime, type Runtime, type RuntimeOptions } from "./edge/create-
 export { type Authenticator, settingsAuthenticator } from "./edge/auth/authenticator.ts";
 export { jwtAuthenticator } from "./edge/auth/jwt-authenticator.ts";
 export { mcpTools } from "./edge/mcp-servers.ts";
-export { runCode } from "./edge/platform/run-code.ts";
+export { runCode } from "./edge/platform/loader-sandbox.ts";
 export { modelFromSettings, type ModelProvider } from "./edge/models/model.ts";
 export { anthropicModels } from "./edge/models/anthropic.ts";
 export { openaiModels } from "./edge/models/openai.ts";

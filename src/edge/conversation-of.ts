@@ -1,7 +1,7 @@
 import type { Context } from "hono";
 import type { AppEnv } from "./app-env.ts";
 import type { ConversationObject } from "./conversation.ts";
-import { requireId } from "./conversation-id.ts";
+import { requireId } from "./conversation-name.ts";
 import { parse } from "./http/parse.ts";
 import { objectIn, locationQuery } from "./placement.ts";
 import { settingsOf } from "./settings.ts";

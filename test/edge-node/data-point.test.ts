@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
-import { dataPointOf } from "../../src/edge/telemetry/data-point.ts";
 import { Trace } from "../../src/edge/telemetry/trace.ts";
-import { turnRecord } from "../../src/edge/telemetry/turn-record.ts";
+import { dataPointOf, turnRecord } from "../../src/edge/telemetry/turn-record.ts";
 
 function recordOf(tenant: string) {
   let nowMs = Date.UTC(2026, 0, 1);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { readSettings } from "../../src/edge/settings.ts";
-import { readTraceParent } from "../../src/edge/telemetry/trace-parent.ts";
+import { readTraceParent } from "../../src/edge/telemetry/trace.ts";
 
 const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const SPAN_ID = "b7ad6b7169203331";

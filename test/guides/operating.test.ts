@@ -3,9 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { unstable_readConfig } from "wrangler";
-import { dataPointOf } from "../../src/edge/telemetry/data-point.ts";
 import { Trace } from "../../src/edge/telemetry/trace.ts";
-import { type TurnRecord, turnRecord } from "../../src/edge/telemetry/turn-record.ts";
+import { dataPointOf, type TurnRecord, turnRecord } from "../../src/edge/telemetry/turn-record.ts";
 import { readSettings, settingNames } from "../../src/edge/settings.ts";
 import { fencedIn } from "../support/guide-blocks.ts";
 

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import * as limits from "../../limits.ts";
 import { version } from "../../version.ts";
-import { CONVERSATION_ID } from "../conversation-id.ts";
+import { CONVERSATION_ID } from "../conversation-name.ts";
 import type {
   JsonSchema,
   MediaTypes,

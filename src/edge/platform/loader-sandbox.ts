@@ -1,6 +1,8 @@
 import * as limits from "../../limits.ts";
 import { RpcTarget } from "cloudflare:workers";
 import { messageOf } from "../../errors.ts";
+import { codeTool, type MakeCodeTool } from "../../tool/code/code-tool.ts";
+import type { Bindings } from "../bindings.ts";
 import type {
   NamedText,
   Sandbox,
@@ -15,6 +17,17 @@ import { CODE_FILE, codeModule, HARNESS, LINES_BEFORE_CODE } from "./sandbox-har
 
 /** A fixed one: the sandbox does not change when the Worker around it does. */
 const COMPATIBILITY_DATE = "2026-10-01";
+
+/**
+ * `run_code` in dynamic Workers, where a Worker Loader is bound as `LOADER`. Applications pass it to
+ * `createRuntime` to let their models run code.
+ */
+export function runCode(env: object): MakeCodeTool | undefined {
+  const { LOADER: loader }: Partial<Bindings> = env;
+  if (loader === undefined) return undefined;
+  const sandbox = loaderSandbox(loader);
+  return (options) => codeTool({ sandbox, ...options });
+}
 
 /** A Worker Loader as a sandbox: a new isolate for each run, without network and without bindings. */
 export function loaderSandbox(loader: WorkerLoader): Sandbox {

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
 import { passedOn } from "../http/passed-on.ts";
-import { traceHeaders } from "../telemetry/trace-parent.ts";
+import { traceHeaders } from "../telemetry/trace.ts";
 
 export interface HandedOver {
   readonly id: string;

@@ -3,7 +3,7 @@ import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
-import { requireId } from "../conversation-id.ts";
+import { requireId } from "../conversation-name.ts";
 import { isObject } from "../../value/json.ts";
 import { boundedJson } from "../http/message-size.ts";
 import { pageSize, parse } from "../http/parse.ts";

@@ -11,7 +11,7 @@ import {
   requireJsonType,
   unsupportedType,
 } from "../http/read-body.ts";
-import { requireId } from "../conversation-id.ts";
+import { requireId } from "../conversation-name.ts";
 import { boundedJson } from "../http/message-size.ts";
 import { parse } from "../http/parse.ts";
 import { handOver } from "./hand-over.ts";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { AppEnv } from "../app-env.ts";
 import { readJson } from "../http/read-body.ts";
-import { requireId } from "../conversation-id.ts";
+import { requireId } from "../conversation-name.ts";
 import { parse } from "../http/parse.ts";
 import { settingsOf } from "../settings.ts";
 import { newTicket } from "../auth/tickets.ts";

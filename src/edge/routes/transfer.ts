@@ -7,7 +7,7 @@ import type { AppEnv } from "../app-env.ts";
 import { conversationOf, importOf, type RemoteConversation } from "../conversation-of.ts";
 import { passedOn } from "../http/passed-on.ts";
 import { readJson } from "../http/read-body.ts";
-import { requireId } from "../conversation-id.ts";
+import { requireId } from "../conversation-name.ts";
 import { parse, wholeNumberIn } from "../http/parse.ts";
 import { withEnd } from "../http/whole-body.ts";
 

@@ -1,5 +1,7 @@
+import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import { version } from "../../version.ts";
+import { withoutTrailingSlash } from "../models/model.ts";
 import type { Span, Trace } from "./trace.ts";
 import type { TurnRecord } from "./turn-record.ts";
 
@@ -124,4 +126,35 @@ function valueOf(value: string | number | boolean | object): object {
   // 64 bits are text in JSON.
   if (typeof value === "number") return { intValue: String(value) };
   return Array.isArray(value) ? { arrayValue: { values: value.map(valueOf) } } : value;
+}
+
+export interface Collector {
+  /** Of all signals; the path of traces is put behind it. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Undefined if the collector has taken them, else why not: a status, or what went wrong. Never rejects. */
+export async function sendTraces(
+  { endpoint, headers }: Collector,
+  request: object,
+): Promise<string | undefined> {
+  try {
+    const url = new URL(endpoint);
+    // What is behind the path stays there: some collectors take their key in the query.
+    url.pathname = `${withoutTrailingSlash(url.pathname)}/v1/traces`;
+    const response = await fetch(url.href, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify(request),
+      // What is sent along is for this collector, and no other.
+      redirect: "manual",
+      signal: AbortSignal.timeout(limits.exportMs),
+    });
+    await response.body?.cancel();
+    return response.ok ? undefined : `status ${response.status}`;
+  } catch (error) {
+    // Its message may hold the address.
+    return error instanceof Error && error.name === "TimeoutError" ? "timeout" : "unreachable";
+  }
 }

@@ -1,15 +1,12 @@
 import type { Observer } from "../../tool/observer.ts";
 import { modelNameOf } from "../../turn/model/prepare-model-call.ts";
-import type { ChosenAgent } from "../turns/chosen-agent.ts";
 import type { Bindings } from "../bindings.ts";
 import { conversationIn, type ObjectContext } from "../conversation-name.ts";
 import { type Settings, settingsOf } from "../settings.ts";
-import { dataPointOf } from "./data-point.ts";
-import { tracesRequest } from "./otlp.ts";
-import { type Collector, sendTraces } from "./send-traces.ts";
-import { Trace } from "./trace.ts";
-import { readTraceParent } from "./trace-parent.ts";
-import { type RecordedEnd, type TurnSubject, turnRecord } from "./turn-record.ts";
+import type { ChosenAgent } from "../turns/chosen-agent.ts";
+import { type Collector, sendTraces, tracesRequest } from "./otlp.ts";
+import { readTraceParent, Trace } from "./trace.ts";
+import { dataPointOf, type RecordedEnd, turnRecord, type TurnSubject } from "./turn-record.ts";
 
 /** Which turn is watched, and who has asked for it. */
 export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {

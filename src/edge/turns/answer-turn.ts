@@ -1,13 +1,22 @@
+import { ByrefError } from "../../errors.ts";
+import type { StoredMessage } from "../../turn/history/history.ts";
+import { isSameQuestion, type Post } from "../../turn/history/post.ts";
+import { type ReceivedMessage, receiveMessage } from "../../turn/history/receive-message.ts";
 import type { NewEvent } from "../../turn/log/event-log.ts";
 import type { Remains } from "../../turn/log/log-lines.ts";
-import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../turn/turn.ts";
+import {
+  type Question,
+  recoverTurn,
+  resumeTurn,
+  runTurn,
+  type TurnResult,
+} from "../../turn/turn.ts";
 import { decidedIn, waitingCalls } from "../../turn/waiting-calls.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { attempt, type TurnStart } from "./attempt.ts";
-import { questionOf } from "./question.ts";
 import { recordRemains, recordTools } from "./tool-events.ts";
-import type { TurnRequest } from "./turn-request.ts";
+import type { TurnRequest, UserMessage } from "./turn-request.ts";
 
 /** Runs a turn: its chunks are written to the log, and its events are added for the caller to write. */
 export function answerTurn(
@@ -74,5 +83,47 @@ function recordedTurn(
       error === undefined
         ? { turn: id, type: "turn.done" }
         : { turn: id, type: "turn.failed", code: error.code },
+  };
+}
+
+/**
+ * What is asked now, without a message if one that is there is answered again. Its files and long texts
+ * are saved; the history is as it was. Throws `bad_request`.
+ */
+async function questionOf(
+  turn: TurnRequest,
+  { history, store, journal }: Pick<ConversationData, "history" | "store" | "journal">,
+  post?: Post,
+): Promise<Question> {
+  const { isRepeated, message, messageId } = turn;
+  const isThere = messageId !== undefined && history.has(messageId);
+  if (isRepeated === true && (isThere || message === undefined)) {
+    if (!history.hasQuestion(messageId)) throw nothingToRepeat();
+    return { replace: () => history.removeAnswers(messageId) };
+  }
+  if (message === undefined) throw nothingToRepeat();
+  // Posted again after its turn failed or was stopped: the message is there, and gets another answer.
+  const last = journal.head();
+  const hasFailed = last?.ended !== undefined && last.post !== undefined;
+  if (hasFailed && post !== undefined && isSameQuestion(post, last.post)) {
+    return { replace: () => history.removeAnswers(undefined) };
+  }
+  const urlOf = (name: string) => `/conversations/${turn.conversation ?? ""}/variables/${name}`;
+  const taken = await receiveMessage(message.parts, { store, urlOf });
+  const asked = { message: questionFrom(message, taken) };
+  const isEdit = isThere && isRepeated !== true;
+  return isEdit ? { ...asked, replace: () => history.removeFrom(messageId) } : asked;
+}
+
+export function nothingToRepeat(): ByrefError {
+  return new ByrefError("bad_request", "There is no message here that could be answered again.");
+}
+
+function questionFrom(message: UserMessage, taken: ReceivedMessage): StoredMessage {
+  return {
+    id: message.id ?? crypto.randomUUID(),
+    role: "user",
+    ...taken,
+    createdAt: new Date().toISOString(),
   };
 }

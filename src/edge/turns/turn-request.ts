@@ -5,7 +5,7 @@ import { anyJson } from "../../tool/tool-input.ts";
 import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import { isObject } from "../../value/json.ts";
-import { CONVERSATION_ID } from "../conversation-id.ts";
+import { CONVERSATION_ID } from "../conversation-name.ts";
 import { parse } from "../http/parse.ts";
 
 const messageId = z.string().min(1).max(128);

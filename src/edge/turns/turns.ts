@@ -9,10 +9,9 @@ import { NOTHING_SPENT } from "../../turn/spend/spend.ts";
 import { decidedIn } from "../../turn/waiting-calls.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { Plans } from "../plans/plans.ts";
-import { answerTurn, recoverAnswer } from "./answer-turn.ts";
-import { type ChosenAgent, chooseAgent, chooseAgentOrStandIn } from "./chosen-agent.ts";
-import { type AskedTurn, postOf, PostedTurns } from "./posted-turns.ts";
-import { nothingToRepeat } from "./question.ts";
+import { answerTurn, nothingToRepeat, recoverAnswer } from "./answer-turn.ts";
+import { chooseAgent, chooseAgentOrStandIn, type ChosenAgent } from "./chosen-agent.ts";
+import { type AskedTurn, PostedTurns, postOf } from "./posted-turns.ts";
 import type { TurnRequest } from "./turn-request.ts";
 import { respond, wholeTurn } from "./turn-response.ts";
 
