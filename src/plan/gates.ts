@@ -1,7 +1,8 @@
-import { referencesIn } from "../reference/references-in.ts";
-import type { Plan, PlanCall } from "./plan.ts";
-import { type RunRecord, stateIn } from "./run-record.ts";
+import type { ParameterText } from "./check-parameters.ts";
+import { type RunRecord, stateIn } from "./plan-record.ts";
+import type { Plan, PlanCall, Finding } from "./plan.ts";
 import { GATES } from "./run-names.ts";
+import { referencesIn } from "../reference/references-in.ts";
 
 /** The gates that a call reads, and which have to be opened before it starts. */
 export function gatesIn({ parameters }: PlanCall, { syntaxes }: Plan): readonly string[] {
@@ -25,4 +26,37 @@ export function openGates(plan: Plan, record: RunRecord): ReadonlySet<string> {
 /** Is there a call left that waits for this gate, and has nobody decided on it? */
 export function waitsFor(plan: Plan, record: RunRecord, gate: string): boolean {
   return openGates(plan, record).has(gate);
+}
+
+/** What somebody means as a gate, whether it is written rightly or not. */
+const MENTION = /(?<!\\)†\s*approvals(?!\w)/gu;
+/** One that is written rightly; no word goes on behind it. */
+const GATE =
+  /†approvals(?:\.\w+|\["[^"\\]*"\]|\['[^'\\]*'\])(?![^\s,;:!?)\]}"'†|&]*[\p{L}\p{N}_*[])/uy;
+
+/** Gates in a text that would stand open, because they are none: told of, so that none is relied on. */
+export function gateFindings(
+  { text, path, needs }: ParameterText,
+  { format }: Plan,
+): readonly Omit<Finding, "call">[] {
+  const gates = needs.flatMap(({ references }) => references.filter(({ name }) => name === GATES));
+  const isOneKey = gates.every(({ path: keys }) => {
+    const [first] = keys;
+    return keys.length === 1 && first !== undefined && "key" in first;
+  });
+  const isRight = isOneKey && (format !== "json" || areGates(text, gates.length));
+  if (isRight) return [];
+  const message = `A gate is written †${GATES}.name, the name one word of letters, digits and underscores, nothing behind it.`;
+  return [{ code: "bad_reference", at: path.join("."), message }];
+}
+
+/** Is each place that looks like one a gate, and read as a reference? */
+function areGates(text: string, count: number): boolean {
+  const mentions = Array.from(text.matchAll(MENTION), ({ index }) => index);
+  return mentions.length <= count && mentions.every((index) => isGateAt(text, index));
+}
+
+function isGateAt(text: string, index: number): boolean {
+  GATE.lastIndex = index;
+  return GATE.test(text);
 }

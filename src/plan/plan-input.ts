@@ -1,10 +1,10 @@
-import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { Json } from "../value/json.ts";
-import { byteLength } from "../value/utf8.ts";
-import { issuesIn } from "./input-schema.ts";
+import { ByrefError } from "../errors.ts";
+import { issuesIn, type Issue, KEYWORDS } from "./input-schema.ts";
 import type { Finding, Plan } from "./plan.ts";
-import { schemaFaults } from "./schema-faults.ts";
+import { subschemasIn } from "../tool/json-schema.ts";
+import { type Json, isJsonArray, isJsonObject } from "../value/json.ts";
+import { byteLength } from "../value/utf8.ts";
 
 /** What is wrong with the schema of a plan's input. */
 export function inputFindings({ input }: Plan): readonly Finding[] {
@@ -42,3 +42,56 @@ function schemaOf(input: NonNullable<Plan["input"]>): Json {
   // JSON Schema is JSON; a plan's was read from it.
   return input as unknown as Json;
 }
+
+/** Keywords that ask nothing of a value. */
+const ANNOTATIONS = new Set(
+  "$schema $id title description default examples format deprecated readOnly writeOnly $comment".split(
+    " ",
+  ),
+);
+
+const TYPES = new Set<Json>("null boolean integer number string array object".split(" "));
+
+type IsArgument = (argument: Json) => boolean;
+
+const isSchema: IsArgument = (argument) => typeof argument === "boolean" || isJsonObject(argument);
+const areSchemas: IsArgument = (argument) => isJsonArray(argument) && argument.length > 0;
+
+/** What may be a keyword's argument; of those that are not here a count or a number. */
+const ARGUMENTS: ReadonlyMap<string, IsArgument> = new Map<string, IsArgument>([
+  ["type", (argument) => [argument].flat().every((type) => TYPES.has(type))],
+  ["enum", isJsonArray],
+  ["const", () => true],
+  ["properties", isJsonObject],
+  ["required", (names) => isJsonArray(names) && names.every((name) => typeof name === "string")],
+  ["additionalProperties", isSchema],
+  ["items", isSchema],
+  ["anyOf", areSchemas],
+  ["allOf", areSchemas],
+]);
+const isNumber: IsArgument = (argument) => typeof argument === "number";
+const isCount: IsArgument = (argument) => Number.isInteger(argument) && Number(argument) >= 0;
+
+/**
+ * What a JSON Schema asks that is not checked here, or is written wrongly, by the paths of its keywords: for
+ * one references, conditions, and regular expressions, of which one can take for ever.
+ */
+export function schemaFaults(schema: Json, at = "input", depth = 0): readonly Issue[] {
+  if (!isSchema(schema) || depth > limits.maxDepth) return [{ at, message: WRONG }];
+  if (!isJsonObject(schema)) return [];
+  return Object.entries(schema).flatMap(([keyword, argument]) => {
+    const place = `${at}.${keyword}`;
+    if (ANNOTATIONS.has(keyword)) return [];
+    if (!KEYWORDS.has(keyword)) {
+      return [{ at: place, message: "is not checked here: leave it out." }];
+    }
+    const isOther = /(?:Length|Items)$/.test(keyword) ? isCount : isNumber;
+    const isArgument = ARGUMENTS.get(keyword) ?? isOther;
+    if (!isArgument(argument)) return [{ at: place, message: WRONG }];
+    return subschemasIn(keyword, argument).flatMap(([keys, part]) =>
+      schemaFaults(part, [place, ...keys].join("."), depth + 1),
+    );
+  });
+}
+
+const WRONG = "is not written as JSON Schema has it.";

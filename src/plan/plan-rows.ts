@@ -1,9 +1,14 @@
 import * as limits from "../limits.ts";
+import {
+  type PlanRecord,
+  type PlanStatus,
+  type StoredRun,
+  isOpenRun,
+  type RunRecord,
+} from "./plan-record.ts";
 import { firstRow, optionalTextIn, type Sql, type SqlRow, textIn } from "../store/rows/sql.ts";
 import { clip } from "../value/characters.ts";
 import { parsedJson } from "../value/json.ts";
-import type { PlanRecord, PlanStatus, StoredRun } from "./plan-record.ts";
-import { isOpenRun, type RunRecord } from "./run-record.ts";
 
 /** What lists show; without the calls if they are too long for every list. */
 export function listedText({ plan, status: _status, ...record }: PlanRecord): string {

@@ -1,19 +1,7 @@
-import { clip } from "../value/characters.ts";
-import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { LookupWork } from "../reference/lookup.ts";
-import type { VariableStore } from "../store/variable-store.ts";
-import type { Awaitable } from "../store/when-ready.ts";
-import type { Observer } from "../tool/observer.ts";
-import type { SaveTarget } from "../tool/save-target.ts";
-import { saved } from "../tool/prepared-save.ts";
-import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
-import { workOfRun } from "../value/work.ts";
+import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
-import type { PlanCall } from "./plan.ts";
-import { OUTCOME_UNKNOWN } from "./closed-calls.ts";
 import { waitsFor } from "./gates.ts";
-import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import {
   type CallState,
   type GateDecision,
@@ -21,8 +9,20 @@ import {
   type RunRecord,
   type RunStatus,
   stateIn,
-} from "./run-record.ts";
+  OUTCOME_UNKNOWN,
+} from "./plan-record.ts";
+import type { PlanCall } from "./plan.ts";
+import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import { GATES, nameInRun, scopeOfRun } from "./run-names.ts";
+import { LookupWork } from "../reference/lookup.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { Awaitable } from "../store/when-ready.ts";
+import type { Observer } from "../tool/observer.ts";
+import { saved } from "../tool/prepared-save.ts";
+import type { SaveTarget } from "../tool/save-target.ts";
+import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
+import { clip } from "../value/characters.ts";
+import { workOfRun } from "../value/work.ts";
 
 export interface PlanRunOptions {
   readonly checked: CheckedPlan;

@@ -1,14 +1,12 @@
-import { ByrefError, limitExceeded, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { firstRow, hasTable, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
-import type { Json } from "../value/json.ts";
-import { byteLength } from "../value/utf8.ts";
+import { ByrefError, limitExceeded, requireAtMost } from "../errors.ts";
 import type {
   ListedPlanRecord,
   PlanRecord,
   PlanStatus,
   ShownRun,
   StoredRun,
+  RunRecord,
 } from "./plan-record.ts";
 import {
   listedText,
@@ -19,7 +17,9 @@ import {
   shortRecordIn,
   statusIn,
 } from "./plan-rows.ts";
-import type { RunRecord } from "./run-record.ts";
+import { firstRow, hasTable, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
+import type { Json } from "../value/json.ts";
+import { byteLength } from "../value/utf8.ts";
 
 /** The plans of a conversation, and their runs. The tables are made when the first plan comes. */
 export class PlanStore {

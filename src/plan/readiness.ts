@@ -1,7 +1,7 @@
 import { clip } from "../value/characters.ts";
 import type { CheckedCall, CheckedNeed } from "./check-plan.ts";
 import type { Writer, Writers } from "./path-index.ts";
-import type { CallState, GateDecision } from "./run-record.ts";
+import type { CallState, GateDecision } from "./plan-record.ts";
 
 /** Whether a call may start now, has to wait, or never will. */
 type Readiness =

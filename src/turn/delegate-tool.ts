@@ -2,7 +2,7 @@ import type { LanguageModel, UIMessageChunk } from "ai";
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { ModelAnswer } from "../plan/ask-model.ts";
+import type { ModelAnswer } from "../plan/front-end.ts";
 import { nameForCall } from "../store/names.ts";
 import type { Write } from "../store/variable-store.ts";
 import { flagged, guardOf } from "../store/labels.ts";

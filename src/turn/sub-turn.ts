@@ -1,7 +1,7 @@
 import type { FinishReason } from "ai";
 import { ByrefError, codeOf, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/ask-model.ts";
+import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/front-end.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { UrlSources } from "../tool/composed.ts";
 import { Labels } from "../store/labels.ts";

@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { PlanRecord } from "../../src/plan/plan-record.ts";
+import type { PlanRecord, RunRecord } from "../../src/plan/plan-record.ts";
 import { PlanStore } from "../../src/plan/plan-store.ts";
-import type { RunRecord } from "../../src/plan/run-record.ts";
 import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts";
 import { workOf } from "../support/count-work.ts";
 import { runRecord } from "../support/plan-runs.ts";
 import { planOf } from "../support/plans.ts";
 import { figure } from "../support/scorecard.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const planned = (id: string, n: number): PlanRecord => ({
   id,

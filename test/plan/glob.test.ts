@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isGlob, matchesGlob, prefixOf } from "../../src/plan/template/glob.ts";
+import { isGlob, matchesGlob, prefixOf } from "../../src/plan/template/find-files.ts";
 
 describe("a pattern of files", () => {
   it.each([

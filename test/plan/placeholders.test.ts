@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dayAt, fillTarget, unknownPlaceholder } from "../../src/plan/template/placeholders.ts";
+import { dayAt, fillTarget, unknownPlaceholder } from "../../src/plan/template/template-target.ts";
 
 describe("the placeholder in a file's name", () => {
   const today = dayAt(Date.UTC(2026, 10, 22, 23, 59, 59));

@@ -2,7 +2,7 @@ import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Plan } from "../../src/plan/plan.ts";
-import type { CallState, RunRecord } from "../../src/plan/run-record.ts";
+import type { CallState, RunRecord } from "../../src/plan/plan-record.ts";
 import { nameInRun } from "../../src/plan/run-names.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";

@@ -1,15 +1,15 @@
 import * as fc from "fast-check";
-import { describe, expect, it } from "vitest";
 import {
   filesWithoutBucket,
   planFromTemplate,
   PROMPT_TOOL,
   templateFindings,
   variablesRead,
+  templateStepSchema,
 } from "../../src/plan/template/template-plan.ts";
-import { templateStepSchema } from "../../src/plan/template/template-step-schema.ts";
 import { readTemplate } from "../../src/plan/template/template.ts";
 import { planOf } from "./template-run.ts";
+import { describe, expect, it } from "vitest";
 
 const findingsOf = (text: string) => planFromTemplate(text).findings;
 const idsOf = (text: string) => planOf(text).calls.map(({ id }) => id);

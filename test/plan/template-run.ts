@@ -1,19 +1,18 @@
-import type { AskModel, ModelAnswer, ModelQuestion } from "../../src/plan/ask-model.ts";
-import type { RunPlaces } from "../../src/plan/front-end.ts";
+import type { RunPlaces, AskModel, ModelAnswer, ModelQuestion } from "../../src/plan/front-end.ts";
+import type { RunRecord } from "../../src/plan/plan-record.ts";
 import type { Plan } from "../../src/plan/plan.ts";
-import type { RunRecord } from "../../src/plan/run-record.ts";
 import { nameInRun } from "../../src/plan/run-names.ts";
-import { planFromTemplate } from "../../src/plan/template/template-plan.ts";
 import { promptTool } from "../../src/plan/template/prompt-tool.ts";
+import { planFromTemplate } from "../../src/plan/template/template-plan.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
+import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { RunOutcome } from "../../src/turn/plans/run-outcome.ts";
 import type { Json } from "../../src/value/json.ts";
+import { today } from "./template-asked.ts";
 import type { MemoryFiles } from "../support/memory-files.ts";
 import { checkedPlan, planRun, runRecord } from "../support/plan-runs.ts";
-import { today } from "./template-asked.ts";
-import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 
 type Answering = (question: ModelQuestion) => Json | Promise<Json>;
 

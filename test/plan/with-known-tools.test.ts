@@ -1,7 +1,7 @@
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { withKnownTools } from "../../src/plan/capability/with-known-tools.ts";
+import { withKnownTools } from "../../src/plan/capability/capability-workflows.ts";
 import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { Workflows } from "../support/workflows.ts";

@@ -1,7 +1,7 @@
 import { type CheckedPlan, checkPlan, type PlanContext } from "../../src/plan/check-plan.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { PlanRun, type PlanRunOptions } from "../../src/plan/plan-run.ts";
-import type { RunRecord } from "../../src/plan/run-record.ts";
+import type { RunRecord } from "../../src/plan/plan-record.ts";
 
 /** A run that begins, as it is written down. */
 export const runRecord = (id: string, about: Partial<RunRecord> = {}): RunRecord => ({

@@ -1,8 +1,8 @@
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
-import { withKnownTools } from "../../src/plan/capability/with-known-tools.ts";
+import { withKnownTools } from "../../src/plan/capability/capability-workflows.ts";
 import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
-import type { RunRecord } from "../../src/plan/run-record.ts";
+import type { RunRecord } from "../../src/plan/plan-record.ts";
 import { variableCapability } from "../../src/plan/capability/variable-capability.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";

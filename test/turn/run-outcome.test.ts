@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Plan, PlanOutput } from "../../src/plan/plan.ts";
-import type { RunRecord } from "../../src/plan/run-record.ts";
+import type { RunRecord } from "../../src/plan/plan-record.ts";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";

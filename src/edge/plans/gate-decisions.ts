@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import { openGates } from "../../plan/gates.ts";
 import type { PlanStore } from "../../plan/plan-store.ts";
-import type { GateDecision, RunRecord } from "../../plan/run-record.ts";
+import type { GateDecision, RunRecord } from "../../plan/plan-record.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "./plans-of.ts";

@@ -1,19 +1,26 @@
 import * as limits from "../../limits.ts";
-import type * as z from "zod";
+import type { callView, planListed, planView, runView } from "./plan-schemas.ts";
+import {
+  type ListedPlanRecord,
+  type PlanRecord,
+  type ShownRun,
+  isOpenRun,
+  type RunRecord,
+  stateIn,
+} from "../../plan/plan-record.ts";
+import type { PlanStore } from "../../plan/plan-store.ts";
+import type { Plan, PlanCall } from "../../plan/plan.ts";
+import { OWN_NAMES } from "../../plan/run-names.ts";
 import { type Lookup, LookupWork } from "../../reference/lookup.ts";
 import { resolveReferences } from "../../reference/resolve.ts";
-import type { Plan, PlanCall } from "../../plan/plan.ts";
-import { resultOf, resultParts } from "../../turn/plans/run-outcome.ts";
-import type { ListedPlanRecord, PlanRecord, ShownRun } from "../../plan/plan-record.ts";
-import type { PlanStore } from "../../plan/plan-store.ts";
-import { OWN_NAMES } from "../../plan/run-names.ts";
-import { isOpenRun, type RunRecord, stateIn } from "../../plan/run-record.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
 import { saveTargetIn } from "../../tool/save-target.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
-import type { Json } from "../../value/json.ts";
+import { resultOf, resultParts } from "../../turn/plans/run-outcome.ts";
 import { charsOf } from "../../value/json-text.ts";
-import type { callView, planListed, planView, runView } from "./plan-schemas.ts";
+import type { Json } from "../../value/json.ts";
+
+import type * as z from "zod";
 
 type CallView = z.infer<typeof callView>;
 export type RunView = z.infer<typeof runView>;

@@ -1,8 +1,7 @@
-import { closedCalls, OUTCOME_UNKNOWN } from "../../plan/closed-calls.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import { type RunRecord, closedCalls, OUTCOME_UNKNOWN } from "../../plan/plan-record.ts";
 import { PlanStore } from "../../plan/plan-store.ts";
 import { namesOfRun } from "../../plan/run-names.ts";
-import type { RunRecord } from "../../plan/run-record.ts";
-import type { ConversationData } from "../conversation-data.ts";
 
 /** What a conversation keeps of plans. An application without plans does not carry it. */
 export function plansOf({ sql }: Pick<ConversationData, "sql">): PlanStore {

@@ -1,32 +1,36 @@
-import type { Hono } from "hono";
 import * as limits from "../../limits.ts";
-import { ByrefError } from "../../errors.ts";
-import { openGates } from "../../plan/gates.ts";
-import { requireInput } from "../../plan/plan-input.ts";
-import type { PlanRecord, PlanStatus, StoredRun } from "../../plan/plan-record.ts";
-import { planNotFound, type PlanStore } from "../../plan/plan-store.ts";
-import type { PlanRun } from "../../plan/plan-run.ts";
-import { isOpenRun } from "../../plan/run-record.ts";
-import type { RuntimeTool } from "../../tool/runtime-tool.ts";
-import type { TurnHead } from "../../turn/log/journal.ts";
-import { pause } from "../../turn/model/model-failure.ts";
-import { cancelRun } from "../../turn/plans/plan-turn.ts";
-import { unlessAborted } from "../../value/deadline.ts";
-import { recoveryDelayMs } from "../../turn/log/recovery.ts";
-import { type Proposal, proposePlan, proposePlanTool } from "../../turn/plans/propose-plan.ts";
-import type { Agent } from "../../turn/agent.ts";
-import { chooseAgent, chooseAgentOrStandIn } from "../turns/chosen-agent.ts";
+import type { Hono } from "hono";
 import type { AppEnv } from "../app-env.ts";
 import type { ConversationContext, PlanParts } from "../conversation-context.ts";
 import type { Described } from "../openapi/document.ts";
-import { decidedGates, nothingWaits } from "./gate-decisions.ts";
-import type { QueuedTurn } from "../turns/turn-queue.ts";
-import { plansOf } from "./plans-of.ts";
-import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
+import { decidedGates, nothingWaits } from "./gate-decisions.ts";
 import type { ProposalRequest, RunRequest } from "./plan-requests.ts";
+import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
+import { plansOf } from "./plans-of.ts";
+import { chooseAgent, chooseAgentOrStandIn } from "../turns/chosen-agent.ts";
+import type { QueuedTurn } from "../turns/turn-queue.ts";
 import type { TurnRequest } from "../turns/turn-request.ts";
 import { respond } from "../turns/turn-response.ts";
+import { ByrefError } from "../../errors.ts";
+import { openGates } from "../../plan/gates.ts";
+import { requireInput } from "../../plan/plan-input.ts";
+import {
+  type PlanRecord,
+  type PlanStatus,
+  type StoredRun,
+  isOpenRun,
+} from "../../plan/plan-record.ts";
+import type { PlanRun } from "../../plan/plan-run.ts";
+import { planNotFound, type PlanStore } from "../../plan/plan-store.ts";
+import type { RuntimeTool } from "../../tool/runtime-tool.ts";
+import type { Agent } from "../../turn/agent.ts";
+import type { TurnHead } from "../../turn/log/journal.ts";
+import { recoveryDelayMs } from "../../turn/log/recovery.ts";
+import { pause } from "../../turn/model/model-failure.ts";
+import { cancelRun } from "../../turn/plans/plan-turn.ts";
+import { type Proposal, proposePlan, proposePlanTool } from "../../turn/plans/propose-plan.ts";
+import { unlessAborted } from "../../value/deadline.ts";
 
 /** What a runtime with plans carries. */
 export interface PlanSupport extends PlanParts {

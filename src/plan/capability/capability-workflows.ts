@@ -1,7 +1,10 @@
-import { withKnownTools } from "./with-known-tools.ts";
-import { readCapabilities } from "./capability-xml.ts";
-import type { FrontEnd } from "../front-end.ts";
+import type { ToolSet } from "ai";
+import { readCapabilities, type NamedCall } from "./capability-xml.ts";
+import { coerceParameters, parametersIn } from "./parameters.ts";
 import { variableCapability } from "./variable-capability.ts";
+import type { FrontEnd } from "../front-end.ts";
+import type { Plan, PlanCall } from "../plan.ts";
+import { jsonSchemaOf } from "../../tool/tool-input.ts";
 
 /** Capability workflows: XML tags, run in the written order. */
 export const capabilityWorkflows: FrontEnd = {
@@ -16,3 +19,62 @@ export const capabilityWorkflows: FrontEnd = {
     tools: () => variableCapability,
   },
 };
+
+/**
+ * A capability workflow with the tools that there are in place of its capabilities, and its attributes with
+ * the types that they want. `web` with the action `generate` is the tool `web_generate`, or else `web`; that
+ * is given the `action` if it takes one. What no tool is meant by stays, and so does a plan of another kind.
+ */
+export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> {
+  if (plan.format !== "capability-xml") return plan;
+  return { ...plan, calls: await Promise.all(plan.calls.map((call) => withTool(call, tools))) };
+}
+
+async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
+  const { capability, ...call } = named;
+  const meant = await meantBy(call, { capability, tools });
+  const tool = toolNamed(meant.tool, tools);
+  if (tool === undefined) return call;
+  return {
+    ...meant,
+    parameters: coerceParameters(meant.parameters, await jsonSchemaOf(tool, meant.tool)),
+  };
+}
+
+/** Names and actions may have underscores of their own: else the longest name of a tool counts. */
+async function meantBy(
+  call: PlanCall,
+  { capability, tools }: { readonly capability: string | undefined; readonly tools: ToolSet },
+): Promise<PlanCall> {
+  if (toolNamed(call.tool, tools) !== undefined) return call;
+  if (capability !== undefined && toolNamed(capability, tools) !== undefined) {
+    const taking = await withAction(call, { name: capability, tools });
+    return taking ?? { ...call, tool: capability };
+  }
+  const end = call.tool.length;
+  for (let at = call.tool.lastIndexOf("_", end); at > 0; at = call.tool.lastIndexOf("_", at - 1)) {
+    const taking = await withAction(call, { name: call.tool.slice(0, at), tools });
+    if (taking !== undefined) return taking;
+  }
+  return call;
+}
+
+/** What stands behind the tool's name as its `action`; undefined if it takes none. */
+async function withAction(
+  call: PlanCall,
+  { name: taking, tools }: { readonly name: string; readonly tools: ToolSet },
+): Promise<PlanCall | undefined> {
+  const action = call.tool.slice(taking.length + 1);
+  const tool = toolNamed(taking, tools);
+  if (tool === undefined || action === "") return undefined;
+  const takesAction = parametersIn(await jsonSchemaOf(tool, taking)).some(
+    ({ name }) => name === "action",
+  );
+  return takesAction
+    ? { ...call, tool: taking, parameters: { action, ...call.parameters } }
+    : undefined;
+}
+
+function toolNamed(name: string, tools: ToolSet): ToolSet[string] | undefined {
+  return Object.hasOwn(tools, name) ? tools[name] : undefined;
+}

@@ -1,7 +1,6 @@
 import * as limits from "../../limits.ts";
 import { codePointCount } from "../../value/characters.ts";
 import { type CapabilityCall, callOf } from "./capability-call.ts";
-import type { NamedCall } from "./with-known-tools.ts";
 import type { Finding, PlanCall, ReadPlan } from "../plan.ts";
 import { endsName, OPENING, TagBounds } from "./tag-bounds.ts";
 import { readTag, type TagReading, withLineFeeds, type XmlFault } from "./xml-tag.ts";
@@ -31,6 +30,12 @@ export function readCapabilities(source: string): ReadPlan {
     if (reader.isFull) break;
   }
   return reader.end();
+}
+
+/** A call as a workflow has it: its tool is the capability's name, and its action if it has one. */
+export interface NamedCall extends PlanCall {
+  /** The name alone, of one with an action. */
+  readonly capability?: string;
 }
 
 /** A tag, or something that is none, and where it begins. */

@@ -1,19 +1,17 @@
-import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { ByrefError } from "../../errors.ts";
+import type { RunPlaces, ModelAnswer } from "../front-end.ts";
+import { renderStep } from "./render-step.ts";
+import { StepInputs } from "./step-inputs.ts";
+import { StepOutputs } from "./step-outputs.ts";
+import { PROMPT_TOOL, templateStepSchema } from "./template-plan.ts";
+import type { TemplateStep } from "./template.ts";
 import { joinedLabels } from "../../store/labels.ts";
 import { change } from "../../tool/prepared-save.ts";
 import { type RuntimeTool, runtimeTool } from "../../tool/runtime-tool.ts";
 import type { Effects } from "../../tool/wrapped-tool.ts";
 import { countOf, type Json } from "../../value/json.ts";
 import { previewOf } from "../../value/preview.ts";
-import type { ModelAnswer } from "../ask-model.ts";
-import type { RunPlaces } from "../front-end.ts";
-import { StepInputs } from "./step-inputs.ts";
-import { StepOutputs } from "./step-outputs.ts";
-import { PROMPT_TOOL } from "./template-plan.ts";
-import { renderStep } from "./render-step.ts";
-import { templateStepSchema } from "./template-step-schema.ts";
-import type { TemplateStep } from "./template.ts";
 
 /**
  * The tool whose calls are a template's steps: asks a model with what the step is given, and writes the

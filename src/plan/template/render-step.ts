@@ -1,17 +1,21 @@
-import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { ByrefError, requireAtMost } from "../../errors.ts";
+import { FileFinder, isGlob } from "./find-files.ts";
+import type { Input } from "./template-directives.ts";
+import {
+  type FileTarget,
+  formatTarget,
+  type VariableTarget,
+  fillTarget,
+  type Placeholders,
+} from "./template-target.ts";
+import type { TemplateStep } from "./template.ts";
 import type { Found, Missing } from "../../reference/lookup.ts";
 import type { Reference } from "../../reference/reference.ts";
 import { describe, problemFrom } from "../../reference/resolve.ts";
 import { parsedJson, type Json } from "../../value/json.ts";
 import { formatPath, readPath } from "../../value/path.ts";
 import { renderText } from "../../value/render.ts";
-import { FileFinder } from "./find-files.ts";
-import { isGlob } from "./glob.ts";
-import { fillTarget, type Placeholders } from "./placeholders.ts";
-import type { TemplateStep } from "./template.ts";
-import type { Input } from "./template-directives.ts";
-import { type FileTarget, formatTarget, type VariableTarget } from "./template-target.ts";
 
 /** It is there, but a model is not shown it: `text` says so, and what may be known of it. */
 export interface Withheld {

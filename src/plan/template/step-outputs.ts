@@ -1,18 +1,24 @@
 import { ByrefError, codeOf } from "../../errors.ts";
-import { requireName } from "../../store/names.ts";
+import type { ModelAnswer } from "../front-end.ts";
+import { requireFiles } from "./render-step.ts";
+import { type StepPlaces, variableFor } from "./step-inputs.ts";
+import {
+  type FileTarget,
+  formatTarget,
+  type VariableTarget,
+  fillPlaceholders,
+  fillTarget,
+  type Placeholders,
+} from "./template-target.ts";
+import type { TemplateStep } from "./template.ts";
+import { below, writeFile } from "./write-file.ts";
 import { flagged } from "../../store/labels.ts";
+import { requireName } from "../../store/names.ts";
 import type { Write } from "../../store/variable-store.ts";
 import { requireOpen, type SaveTarget } from "../../tool/save-target.ts";
 import type { CallOptions } from "../../tool/wrapped-tool.ts";
 import type { Json } from "../../value/json.ts";
 import { renderText } from "../../value/render.ts";
-import type { ModelAnswer } from "../ask-model.ts";
-import { fillPlaceholders, fillTarget, type Placeholders } from "./placeholders.ts";
-import { below, writeFile } from "./write-file.ts";
-import { type StepPlaces, variableFor } from "./step-inputs.ts";
-import { requireFiles } from "./render-step.ts";
-import { type FileTarget, formatTarget, type VariableTarget } from "./template-target.ts";
-import type { TemplateStep } from "./template.ts";
 
 export interface OutputOptions {
   readonly step: TemplateStep;

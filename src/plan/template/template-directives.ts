@@ -1,13 +1,17 @@
-import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { ByrefError } from "../../errors.ts";
+import { OWN_NAMES } from "../run-names.ts";
+import { isGlob } from "./find-files.ts";
+import { shortened, TemplateCursor } from "./template-cursor.ts";
+import {
+  formatTarget,
+  type Target,
+  type VariableTarget,
+  unknownPlaceholder,
+} from "./template-target.ts";
 import { nearest } from "../../reference/near.ts";
 import { filePathIn } from "../../tool/files.ts";
 import type { Path } from "../../value/path.ts";
-import { OWN_NAMES } from "../run-names.ts";
-import { isGlob } from "./glob.ts";
-import { unknownPlaceholder } from "./placeholders.ts";
-import { shortened, TemplateCursor } from "./template-cursor.ts";
-import { formatTarget, type Target, type VariableTarget } from "./template-target.ts";
 
 /** What a step is given. */
 export interface Input {

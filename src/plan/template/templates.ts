@@ -1,13 +1,13 @@
 import type { FrontEnd } from "../front-end.ts";
+import { effectsOfStep, promptTool } from "./prompt-tool.ts";
 import {
   filesWithoutBucket,
   planFromTemplate,
   PROMPT_TOOL,
   templateFindings,
   variablesRead,
+  templateStepSchema,
 } from "./template-plan.ts";
-import { templateStepSchema } from "./template-step-schema.ts";
-import { effectsOfStep, promptTool } from "./prompt-tool.ts";
 
 /** Templates: prompts in Markdown, whose directives say what a model is given and where its answer goes. */
 export const templates: FrontEnd = {

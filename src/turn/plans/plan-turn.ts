@@ -1,26 +1,28 @@
 import { ByrefError, codeIn, type ErrorCode, publicTextOf } from "../../errors.ts";
-import { closedCalls } from "../../plan/closed-calls.ts";
 import { waitsFor } from "../../plan/gates.ts";
-import type { PlanRecord, PlanStatus, StoredRun } from "../../plan/plan-record.ts";
-import { PlanRun } from "../../plan/plan-run.ts";
-import type { PlanStore } from "../../plan/plan-store.ts";
-import { nameInRun } from "../../plan/run-names.ts";
 import {
+  type PlanRecord,
+  type PlanStatus,
+  type StoredRun,
   type CallState,
   type GateDecision,
   isOpenRun,
   type RunRecord,
   type RunStatus,
-} from "../../plan/run-record.ts";
-import type { Json } from "../../value/json.ts";
+  closedCalls,
+} from "../../plan/plan-record.ts";
+import { PlanRun } from "../../plan/plan-run.ts";
+import type { PlanStore } from "../../plan/plan-store.ts";
+import { nameInRun } from "../../plan/run-names.ts";
 import { Attempt, type AttemptEnd, headFor } from "../attempt.ts";
 import type { JournalEntry, TurnHead } from "../log/journal.ts";
 import type { Remains } from "../log/log-lines.ts";
 import { whyGivenUp } from "../log/recovery.ts";
-import { NOTHING_SPENT } from "../spend/spend.ts";
-import type { TurnEnd, TurnOptions } from "../turn-context.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
 import { commitOutcome } from "./run-outcome.ts";
+import { NOTHING_SPENT } from "../spend/spend.ts";
+import type { TurnEnd, TurnOptions } from "../turn-context.ts";
+import type { Json } from "../../value/json.ts";
 
 export interface PlanTurnOptions extends TurnOptions {
   readonly plans: PlanStore;

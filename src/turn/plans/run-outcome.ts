@@ -2,7 +2,7 @@ import { codeOf, type ErrorCode, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Plan, PlanOutput } from "../../plan/plan.ts";
 import { nameInRun } from "../../plan/run-names.ts";
-import { isOpenRun, type RunRecord } from "../../plan/run-record.ts";
+import { isOpenRun, type RunRecord } from "../../plan/plan-record.ts";
 import type { Content } from "../../store/bytes/content.ts";
 import type { PreparedWrite, VariableStore } from "../../store/variable-store.ts";
 import { flagged } from "../../store/labels.ts";
