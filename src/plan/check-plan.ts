@@ -260,9 +260,7 @@ function faultIn({ places }: SaveTarget): string | undefined {
  * A cycle among the calls, as the indices along it, the first one again at its end; undefined if there is
  * none. `dependsOn`: of each call, those that come before it. Cost: linear in calls and edges.
  */
-function findCycle(
-  dependsOn: readonly ReadonlySet<number>[],
-): readonly number[] | undefined {
+function findCycle(dependsOn: readonly ReadonlySet<number>[]): readonly number[] | undefined {
   const state = new Uint8Array(dependsOn.length);
   const path: number[] = [];
   for (let start = 0; start < dependsOn.length; start++) {
