@@ -24,8 +24,9 @@ const IN_NODE = {
   },
 };
 
-/** A server a file: one at a time. */
-const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000, fileParallelism: false };
+/** They start servers. */
+const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000 };
+const ONE_FILE_AT_A_TIME = { fileParallelism: false };
 
 /** Turns of tests are no news; those that look at what is told of one set `LOG` for themselves. */
 const worker = () =>
@@ -84,7 +85,6 @@ export default defineConfig({
           exclude: [LARGE],
           ...PROCESS,
           ...SHARED,
-          // Vitest wants a group of its own for what shares one worker.
           sequence: { groupOrder: 1 },
         },
       },
@@ -95,6 +95,8 @@ export default defineConfig({
           exclude: [LARGE],
           ...PROCESS,
           ...SHARED,
+          // All files share one browser, and so one worker, for which Vitest requires a group of its own.
+          ...ONE_FILE_AT_A_TIME,
           sequence: { groupOrder: 2, concurrent: true },
           maxConcurrency: 3,
         },
@@ -104,6 +106,7 @@ export default defineConfig({
           name: "large-process",
           include: ["test/process/**/*.large.test.ts"],
           ...PROCESS,
+          ...ONE_FILE_AT_A_TIME,
         },
       },
     ],
