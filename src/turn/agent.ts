@@ -4,6 +4,7 @@ import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { Policy, ToolPolicy } from "../tool/policy.ts";
 import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
+import { compact } from "../value/json.ts";
 
 /** Who answers: instructions and tools, with the model and the variables supplied by the runtime. */
 export interface Agent {
@@ -74,16 +75,8 @@ export function isGiven(name: string, { variableTools = true }: Agent): boolean 
 export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   const { naming, readonlyTools, policies, policy, untrusted } = agent;
   const { outputPath, references: { syntaxes, unknown } = {} } = taggedAgent(agent);
-  return {
-    ...(policies === undefined ? {} : { policies }),
-    ...(policy === undefined ? {} : { policy }),
-    ...(untrusted === undefined ? {} : { untrusted }),
-    ...(outputPath === undefined ? {} : { outputPath }),
-    ...(naming === undefined ? {} : { naming }),
-    ...(readonlyTools === undefined ? {} : { readonlyTools }),
-    ...(syntaxes === undefined ? {} : { syntaxes }),
-    ...(unknown === undefined ? {} : { unknown }),
-  };
+  const saving = { naming, outputPath, readonlyTools };
+  return compact({ ...saving, policies, policy, untrusted, syntaxes, unknown });
 }
 
 /** Defaults of an agent that calls tools with tags: results go where a tag says, and tags hold `{{name}}`. */

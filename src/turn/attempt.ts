@@ -2,6 +2,7 @@ import type { UIMessageChunk } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Change } from "../store/variable.ts";
+import { compact } from "../value/json.ts";
 import type { TurnHead } from "./log/journal.ts";
 import { nextAttempt } from "./log/recovery.ts";
 import { Lease, leaseKeyOf, leaseOf } from "./spend/lease.ts";
@@ -151,7 +152,7 @@ export class Attempt {
 export function headFor(options: TurnOptions, id: string): TurnHead {
   const { journal, agent, conversation, trace } = options;
   const last = journal.head();
-  return {
+  return compact({
     id,
     attempt: (last?.attempt ?? 0) + 1,
     isOpen: true,
@@ -159,8 +160,8 @@ export function headFor(options: TurnOptions, id: string): TurnHead {
     conversation,
     // What it spent before it waited counts when it ends.
     spent: last?.id === id ? last.spent : spentBefore(last),
-    ...(trace === undefined ? {} : { trace }),
-  };
+    trace,
+  });
 }
 
 function tooLong(kind: "turn" | "run", ms: number): ByrefError {

@@ -8,7 +8,7 @@ import { Labels } from "../store/labels.ts";
 import type { Observed } from "../tool/observer.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
-import type { Json } from "../value/json.ts";
+import { compact, type Json } from "../value/json.ts";
 import { type Agent, isGiven } from "./agent.ts";
 import { lookupOf } from "./answer.ts";
 import { type AskColleague, type Colleague, DELEGATE } from "./delegate-tool.ts";
@@ -146,7 +146,7 @@ class SubTurn {
     const lookup = lookupOf(this.#context.store, this.#answered);
     let whole: Json | undefined;
     await resolveReferences(text, lookup, {
-      ...(syntaxes === undefined ? {} : { syntaxes }),
+      ...compact({ syntaxes }),
       onResolved: (source, { value }) => {
         if (source === text) whole = value;
       },
@@ -211,11 +211,7 @@ function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): Wr
   return {
     ...tool,
     async prepare(input, call) {
-      const ready = await tool.prepare(input, {
-        ...call,
-        ...(saveTo === undefined ? {} : { saveTo }),
-        ...(scope === undefined ? {} : { scope }),
-      });
+      const ready = await tool.prepare(input, { ...call, ...compact({ saveTo, scope }) });
       if (ready.kind === "failed" || ready.approval === undefined) return ready;
       const message = `${name} runs only when a person approves it, and an agent that was asked by another, or by a plan, cannot ask one.`;
       return failed(new ByrefError("tool_denied", message));

@@ -1,5 +1,6 @@
 import type { FinishReason, UIMessage } from "ai";
 import { type PublicError, publicErrorOf } from "../errors.ts";
+import { compact } from "../value/json.ts";
 import { Attempt, headFor } from "./attempt.ts";
 import { type StoredMessage, toUIMessage } from "./history/history.ts";
 import type { Post } from "./history/post.ts";
@@ -50,7 +51,7 @@ export async function runTurn(
 ): Promise<TurnResult> {
   const { history, journal, store, post } = options;
   const last = journal.head();
-  const attempt = new Attempt(options, { ...headFor(options, id), ...(post && { post }) });
+  const attempt = new Attempt(options, compact({ ...headFor(options, id), post }));
   const turn = attempt.begin(() => {
     replace?.();
     // A turn that waited for a person cannot go on any more.
@@ -79,14 +80,15 @@ export async function resumeTurn(
   const id = message?.id ?? "";
   const last = journal.head();
   const waited = [last, last?.paused].find((head) => head?.id === id);
-  const attempt = new Attempt(options, {
+  const head = compact({
     ...headFor(options, id),
     approvals: decided.map(({ approval }) => approval),
     // Other calls of it may still wait when this attempt ends.
-    ...(waited?.needs && { needs: waited.needs }),
-    ...(waited?.counts && { counts: waited.counts }),
-    ...postOf(waited?.post, post),
+    needs: waited?.needs,
+    counts: waited?.counts,
+    post: postOf(waited?.post, post),
   });
+  const attempt = new Attempt(options, head);
   const turn = new Turn(options, attempt, message);
   attempt.resume(() => turn.start());
   return turn.run((steps) => steps.decide(decided));
@@ -116,11 +118,10 @@ export async function recoverTurn(options: TurnOptions, remains: Remains): Promi
 }
 
 /** What has led to a turn that goes on: the question, and how it goes on. */
-function postOf(asked: Post | undefined, decided: Post | undefined): Pick<TurnHead, "post"> {
+function postOf(asked: Post | undefined, decided: Post | undefined): Post | undefined {
   const post = decided ?? asked;
-  if (post === undefined) return {};
-  const { messageId, partsDigest } = asked ?? post;
-  return { post: { ...post, ...(messageId === undefined ? {} : { messageId, partsDigest }) } };
+  if (asked?.messageId === undefined) return post;
+  return post && { ...post, messageId: asked.messageId, partsDigest: asked.partsDigest };
 }
 
 /** What is answered in one attempt at a turn. */
@@ -208,8 +209,8 @@ class Turn {
       const stored = this.#state.message(this.#state.parts.ended(), now());
       const metadata = this.#metadata(stored);
       const failure = {
-        ...(error === undefined ? {} : { error: error.code, ...error.details }),
-        ...(signal.aborted ? { stopped: true } : {}),
+        ...(error && { error: error.code, ...error.details }),
+        ...(signal.aborted && { stopped: true }),
       };
       const message = {
         ...stored,
@@ -227,12 +228,12 @@ class Turn {
       return {
         end: {
           status: this.#status(error),
+          code: error?.code,
           finishReason,
           cost: metadata.cost,
           waits: this.#waits(),
-          ...(error && { code: error.code }),
         },
-        result: { metadata, message: shown, finishReason, ...(error && { error }) },
+        result: compact({ metadata, message: shown, finishReason, error }),
       };
     });
   }

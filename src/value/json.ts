@@ -65,11 +65,21 @@ export function canonicalJson(value: Json): string {
   );
 }
 
+/** The fields without those that are undefined. */
+type Compact<Fields> = {
+  [Key in keyof Fields as undefined extends Fields[Key] ? never : Key]: Fields[Key];
+} & {
+  [Key in keyof Fields as undefined extends Fields[Key] ? Key : never]?: Exclude<
+    Fields[Key],
+    undefined
+  >;
+};
+
 /** The fields that are set. */
-export function compact(fields: Readonly<Record<string, Json | undefined>>): Record<string, Json> {
-  const set: Record<string, Json> = {};
-  for (const [key, value] of Object.entries(fields)) if (value !== undefined) set[key] = value;
-  return set;
+export function compact<Fields extends object>(fields: Fields): Compact<Fields> {
+  const set = Object.entries(fields).filter(([, value]) => value !== undefined);
+  // The same keys with the same values, where there are any.
+  return Object.fromEntries(set) as Compact<Fields>;
 }
 
 /** The same value, frozen all the way down, so that one copy can be handed to every reader. */

@@ -111,7 +111,7 @@ function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> 
 /** The input of the call that made a variable, if it is short enough to be kept beside it. */
 export function keptInput(input: object): { readonly input?: Json } {
   // As above: JSON, and without what is undefined in it.
-  const kept = compact(input as Record<string, Json | undefined>);
+  const kept = compact(input) as Json;
   return JSON.stringify(kept).length > limits.maxListedInputBytes ? {} : { input: kept };
 }
 

@@ -1,6 +1,7 @@
 import type { FinishReason, UIMessage } from "ai";
 import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
+import { compact } from "../../value/json.ts";
 import { byteLength } from "../../value/utf8.ts";
 import {
   firstRow,
@@ -326,7 +327,7 @@ function newestThatFit(sizes: readonly number[], maxChars: number): number {
 
 /** Without what only people see: that may be megabytes. */
 function forPrompt({ id, role, parts, tainted, createdAt }: StoredMessage): StoredMessage {
-  return { id, role, parts, ...(tainted === undefined ? {} : { tainted }), createdAt };
+  return compact({ id, role, parts, tainted, createdAt });
 }
 
 /** A message as an AI SDK client has it. */
@@ -338,5 +339,5 @@ export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessag
     const text = display?.[texts++];
     return form === "display" && text !== undefined ? { ...part, text } : part;
   });
-  return { id, role, parts: shown, ...(metadata === undefined ? {} : { metadata }) };
+  return compact({ id, role, parts: shown, metadata });
 }

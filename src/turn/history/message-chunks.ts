@@ -1,4 +1,5 @@
 import { getToolName, isToolUIPart, type UIMessage, type UIMessageChunk } from "ai";
+import { compact } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 
 /** What a client makes the message of, when it is sent once more; without its end. */
@@ -15,7 +16,7 @@ function chunksOfPart(part: MessagePart, id: string): readonly UIMessageChunk[] 
   if (part.type === "step-start") return [{ type: "start-step" }];
   if (part.type === "text" || part.type === "reasoning") {
     const { providerMetadata, text: delta } = part;
-    const about = providerMetadata === undefined ? {} : { providerMetadata };
+    const about = compact({ providerMetadata });
     const kind = part.type;
     return [
       { type: `${kind}-start`, id, ...about },
@@ -33,7 +34,7 @@ function toolChunks(part: Extract<MessagePart, { toolCallId: string }>): readonl
   const about = {
     toolCallId,
     ...(part.type === "dynamic-tool" ? { dynamic: true } : {}),
-    ...(providerExecuted === undefined ? {} : { providerExecuted }),
+    ...compact({ providerExecuted }),
   };
   const toolName = getToolName(part);
   const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
@@ -58,11 +59,13 @@ function approvalChunks(
     type: "tool-approval-request",
     toolCallId,
     approvalId,
-    ...(descriptor === undefined ? {} : { approvalDescriptor: descriptor }),
+    ...compact({ approvalDescriptor: descriptor }),
   };
   if (approved === undefined) return [asked];
-  const said = reason === undefined ? {} : { reason };
-  return [asked, { type: "tool-approval-response", approvalId, approved, ...said }];
+  return [
+    asked,
+    compact({ type: "tool-approval-response" as const, approvalId, approved, reason }),
+  ];
 }
 
 /** Of a part in any state. */

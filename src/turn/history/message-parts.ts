@@ -1,5 +1,5 @@
 import type { UIMessage, UIMessageChunk } from "ai";
-import { isObject } from "../../value/json.ts";
+import { compact, isObject } from "../../value/json.ts";
 
 export type MessagePart = UIMessage["parts"][number];
 type Fields = Record<string, unknown>;
@@ -170,7 +170,7 @@ export class MessageParts {
       type: kind,
       ...(kind === "reasoning" ? { id } : {}),
       text: "",
-      ...(providerMetadata === undefined ? {} : { providerMetadata }),
+      ...compact({ providerMetadata }),
       state: "streaming",
     };
     if (kind === "text") this.#shownAt.set(id, this.#display.push("") - 1);
@@ -226,7 +226,7 @@ export class MessageParts {
     const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
     if (part === undefined) return;
     part.state = "approval-requested";
-    part.approval = { id, ...(descriptor === undefined ? {} : { descriptor }) };
+    part.approval = compact({ id, descriptor });
   }
 
   #answer(chunk: Extract<UIMessageChunk, { type: "tool-approval-response" }>): void {
@@ -234,7 +234,7 @@ export class MessageParts {
     for (const part of this.#parts) {
       if (!isObject(part.approval) || part.approval.id !== approvalId) continue;
       part.state = "approval-responded";
-      part.approval = { ...part.approval, approved, ...(reason === undefined ? {} : { reason }) };
+      part.approval = compact({ ...part.approval, approved, reason });
     }
   }
 

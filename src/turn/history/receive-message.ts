@@ -5,7 +5,7 @@ import { toIdentifier } from "../../store/names.ts";
 import type { VariableStore, Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { toolOutput } from "../../tool/tool-output.ts";
-import { parsedJson } from "../../value/json.ts";
+import { compact, parsedJson } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 
 /** A person's message as it comes in. */
@@ -85,7 +85,7 @@ async function keptFile(
   return {
     type: "file",
     mediaType,
-    ...(filename === undefined ? {} : { filename }),
+    ...compact({ filename }),
     url: urlOf(name),
     // How the model is told of it.
     providerMetadata: { byref: { handle: handleOf(info) } },

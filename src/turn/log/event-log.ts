@@ -9,6 +9,7 @@ import {
   textIn,
 } from "../../store/rows/sql.ts";
 import { clip } from "../../value/characters.ts";
+import { compact } from "../../value/json.ts";
 import type { Change, EvictionReason, VariableInfo } from "../../store/variable.ts";
 
 /** What happened in a conversation: names, sizes, tools, times; never a value. */
@@ -268,23 +269,28 @@ function* rowsOf(events: readonly ConversationEvent[]): Generator<EventRow> {
 
 /** Names that somebody else has made up are as long as they like. */
 export function withShortNames<Event extends NewEvent>(event: Event): Event {
-  const { tool, toolCallId, variable } = event;
+  const { variable } = event;
   return {
     ...event,
-    ...(tool === undefined ? {} : { tool: clip(tool, MAX_NAME_CHARS) }),
-    ...(toolCallId === undefined ? {} : { toolCallId: clip(toolCallId, MAX_NAME_CHARS) }),
-    ...(variable === undefined ? {} : { variable: shortVariable(variable) }),
+    ...shortCall(event),
+    ...(variable && {
+      variable: {
+        ...variable,
+        ...shortCall(variable),
+        sources: variable.sources.slice(0, MAX_SOURCES).map(shortName),
+      },
+    }),
   };
 }
 
-function shortVariable(variable: EventVariable): EventVariable {
-  const { tool, toolCallId, sources } = variable;
-  return {
-    ...variable,
-    sources: sources.slice(0, MAX_SOURCES).map((source) => clip(source, MAX_NAME_CHARS)),
-    ...(tool === undefined ? {} : { tool: clip(tool, MAX_NAME_CHARS) }),
-    ...(toolCallId === undefined ? {} : { toolCallId: clip(toolCallId, MAX_NAME_CHARS) }),
-  };
+/** The tool and the call that an event names. */
+function shortCall({ tool, toolCallId }: Pick<NewEvent, "tool" | "toolCallId">) {
+  const short = (name: string | undefined) => name && shortName(name);
+  return compact({ tool: short(tool), toolCallId: short(toolCallId) });
+}
+
+function shortName(name: string): string {
+  return clip(name, MAX_NAME_CHARS);
 }
 
 function newestIn(sql: Sql): Newest {
@@ -307,18 +313,6 @@ function eventsIn(row: SqlRow): ConversationEvent[] {
 export function eventVariable(info: VariableInfo): EventVariable {
   const { name, version, type, bytes, scope, visibility, sources, trusted, pinned } = info;
   const { tool, toolCallId, expiresAt } = info;
-  return {
-    name,
-    version,
-    type,
-    bytes,
-    scope,
-    visibility,
-    sources,
-    trusted,
-    pinned,
-    ...(tool === undefined ? {} : { tool }),
-    ...(toolCallId === undefined ? {} : { toolCallId }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-  };
+  const labels = { scope, visibility, sources, trusted, pinned };
+  return compact({ name, version, type, bytes, ...labels, tool, toolCallId, expiresAt });
 }

@@ -14,6 +14,7 @@ import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 import { ScopedStore } from "../../tool/scoped-store.ts";
 import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../../tool/wrapped-tool.ts";
+import { compact } from "../../value/json.ts";
 import { wrapOptionsFor } from "../agent.ts";
 import { askerFor, askModelOf } from "../sub-turn.ts";
 import { type Facilities, Toolbox, type ToolboxOptions } from "../toolbox.ts";
@@ -125,13 +126,12 @@ async function toolsToRun(
   run: Pick<RunRecord, "id" | "createdAt"> & { readonly tainted: boolean },
 ): Promise<PlanTools> {
   const { agent, model, redact, store, account, facilities = {} } = context;
-  const colleague = { agent, model, ...(redact === undefined ? {} : { redact }) };
-  const places = {
-    ask: askModelOf(context, colleague),
+  const places = compact({
+    ask: askModelOf(context, compact({ agent, model, redact })),
     store,
     today: dayAt(Date.parse(run.createdAt)),
-    ...(facilities.files === undefined ? {} : { files: facilities.files }),
-  };
+    files: facilities.files,
+  });
   const taint = new Taint(run.tainted, { isFixed: true });
   return toolsOf(plan, context, {
     wrap: { ...wrapFor(plan, context, taint), owner: run.id },

@@ -14,6 +14,7 @@ import {
 import { PlanRun } from "../../plan/plan-run.ts";
 import type { PlanStore } from "../../plan/plan-store.ts";
 import { nameInRun } from "../../plan/run-names.ts";
+import { compact, type Json } from "../../value/json.ts";
 import { Attempt, type AttemptEnd, headFor } from "../attempt.ts";
 import type { JournalEntry, TurnHead } from "../log/journal.ts";
 import type { Remains } from "../log/log-lines.ts";
@@ -22,7 +23,6 @@ import { type OpenedPlan, openPlan } from "./open-plan.ts";
 import { commitOutcome } from "./run-outcome.ts";
 import { NOTHING_SPENT } from "../spend/spend.ts";
 import type { TurnEnd, TurnOptions } from "../turn-context.ts";
-import type { Json } from "../../value/json.ts";
 
 export interface PlanTurnOptions extends TurnOptions {
   readonly plans: PlanStore;
@@ -242,7 +242,7 @@ class PlanTurn {
 
   #shown(state: Json): Json {
     const { id, status, error } = this.#record;
-    return { run: id, status, state, ...(error === undefined ? {} : { error }) };
+    return compact({ run: id, status, state, error });
   }
 
   /** Of the newest run that is over, unless another still goes on; a plan that was cancelled stays so. */
@@ -309,23 +309,14 @@ function failureIn({ error, calls }: RunRecord): ErrorCode {
 /** A first attempt, in the place of a turn that may wait for a person, and can go on afterwards. */
 function attemptAt(options: PlanTurnOptions, id: string): Attempt {
   const paused = pausedIn(options.journal.head());
-  return new Attempt(options, {
-    ...headFor(options, id),
-    kind: "run",
-    ...(paused === undefined ? {} : { paused }),
-  });
+  return new Attempt(options, compact({ ...headFor(options, id), kind: "run" as const, paused }));
 }
 
 function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
   if (last?.needs === undefined) return last?.paused;
   const { id, needs, post, counts } = last;
-  return {
-    id,
-    needs,
-    ...(post === undefined ? {} : { post }),
-    // What it spent is the conversation's by now.
-    ...(counts === undefined ? {} : { counts: { ...counts, spent: NOTHING_SPENT } }),
-  };
+  // What it spent is the conversation's by now.
+  return compact({ id, needs, post, counts: counts && { ...counts, spent: NOTHING_SPENT } });
 }
 
 function planOver(): ByrefError {
