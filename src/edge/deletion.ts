@@ -16,10 +16,10 @@ export interface ConversationStorage {
 export class Deletion {
   readonly #storage: ConversationStorage;
   readonly #listeners: (() => void)[] = [];
-  /** What a deletion stops, and then waits for. */
+  /** Work that a deletion stops and then waits for. */
   readonly #running = new Map<AbortController, Promise<unknown>>();
   #deletion: Promise<void> | undefined;
-  /** What is left of a deleted conversation has to go before anything new is written. */
+  /** Set until the rest of a deleted conversation is gone: nothing may be written before. */
   #isMarked = false;
   #isArriving = false;
 
@@ -32,7 +32,7 @@ export class Deletion {
     this.#listeners.push(listener);
   }
 
-  /** Is this the object of a conversation whose deletion the end of a process has cut off? */
+  /** True where the end of a process has interrupted the deletion. */
   readMark(): boolean {
     this.#isMarked = isMarkedDeleted(this.#storage.sql);
     return this.#isMarked;
@@ -42,7 +42,7 @@ export class Deletion {
     return this.#running.size === 0;
   }
 
-  /** Work that a deletion stops. */
+  /** Runs work that a deletion stops. */
   stoppably<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const stopping = new AbortController();
     return this.stoppable(stopping, work(stopping.signal));
@@ -60,8 +60,8 @@ export class Deletion {
   }
 
   /**
-   * What `work` writes is there when it is done, all of it: until then, and if it rejects or the process ends,
-   * the conversation is as one that never was. Whoever wants to write meanwhile waits.
+   * Makes what `work` writes visible when it is done. Until then, and if it rejects or the process ends, the
+   * conversation does not exist. Other writers wait.
    */
   arrive<Result>(work: () => Promise<Result>): Promise<Result> {
     const arrival = this.#arrive(work);
@@ -70,7 +70,7 @@ export class Deletion {
     return arrival;
   }
 
-  /** Throws `conflict` for whoever did not wait: what arrives must not be seen by halves. */
+  /** Throws `conflict` during an import: a part of it must not be visible. */
   requireArrived(): void {
     if (!this.#isArriving) return;
     throw new ByrefError("conflict", "The conversation is being imported; try again.");
@@ -81,7 +81,7 @@ export class Deletion {
     markArriving(sql);
     this.#isArriving = true;
     try {
-      // Should the process end, the alarm wakes the object, which then removes what has come.
+      // If the process ends, the alarm wakes the object, which then removes what was written.
       await alarmClock.setBy(Date.now() + ARRIVAL_MS);
       const result = await work();
       markArrived(sql);
@@ -95,7 +95,7 @@ export class Deletion {
     }
   }
 
-  /** Nothing begins while the conversation is being deleted. What failed of that is tried again. */
+  /** Resolves when no deletion or import is under way. Tries again what failed of a deletion. */
   async whenDone(): Promise<void> {
     if (this.#isMarked) this.#deletion ??= this.#untilDone(this.#finish());
     await this.#deletion;
@@ -107,7 +107,7 @@ export class Deletion {
     markDeleted(this.#storage.sql);
     this.#isMarked = true;
     for (const listener of this.#listeners) listener();
-    // Should the process end now, the alarm wakes the object, which then goes on.
+    // If the process ends now, the alarm wakes the object, which then continues.
     await this.#storage.alarmClock.setBy(Date.now());
     await this.#finish();
   }
@@ -127,7 +127,7 @@ export class Deletion {
   }
 }
 
-/** After a process that ended, what has arrived by halves is removed. */
+/** After the end of a process, a partial import is removed this much later. */
 const ARRIVAL_MS = 60_000;
 
 function wasDeleted(): ByrefError {
@@ -137,8 +137,8 @@ function wasDeleted(): ByrefError {
 const DELETING = "deleting";
 
 /**
- * Empties every table and leaves a mark that the rest is to follow: from then on the conversation is as
- * one that never was, also if the process ends before the bucket is empty.
+ * Empties every table and leaves a mark: from then on the conversation does not exist, also if the process ends
+ * before the bucket is empty.
  */
 export function markDeleted(sql: Sql): void {
   sql.transaction(() => {
@@ -147,7 +147,7 @@ export function markDeleted(sql: Sql): void {
        WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\'`,
     );
     for (const table of tables) {
-      // The version of the schema stays: by it the object knows, when it wakes, that there is something.
+      // The version of the schema stays, so that the object knows when it wakes that it has data.
       const name = textIn(table, "name");
       sql.run(`DELETE FROM "${name}"${name === "meta" ? ` WHERE key <> 'schema'` : ""}`);
     }
@@ -155,7 +155,7 @@ export function markDeleted(sql: Sql): void {
   });
 }
 
-/** What is written from now on is deleted, unless `markArrived` comes before the end of the process. */
+/** Marks what is written from now on for deletion, until `markArrived`. */
 function markArriving(sql: Sql): void {
   sql.transaction(() => {
     migrate(sql);
@@ -167,7 +167,7 @@ function markArrived(sql: Sql): void {
   sql.run(`DELETE FROM meta WHERE key = '${DELETING}'`);
 }
 
-/** True between `markDeleted` and the end of what it began. */
+/** True between `markDeleted` and the end of the deletion. */
 function isMarkedDeleted(sql: Sql): boolean {
   const found = firstRow(sql, `SELECT count(*) AS found FROM meta WHERE key = '${DELETING}'`);
   return found !== undefined && numberIn(found, "found") > 0;

@@ -21,7 +21,7 @@ function silent(calls: number, jurisdiction?: string) {
     return asked.length <= calls ? new Promise<never>(() => {}) : Promise.resolve(said);
   };
   const directory = {
-    tell: answer("tell", undefined),
+    put: answer("put", undefined),
     take: answer("take", { upTo: { modelCalls: 1 } }),
     settle: answer("settle", undefined),
   };
@@ -77,7 +77,7 @@ describe("a directory that never answers", () => {
     summary.title = "Other";
     index.update();
     await vi.advanceTimersByTimeAsync(limits.directoryMs);
-    expect(asked).toEqual(["tell", "tell"]);
+    expect(asked).toEqual(["put", "put"]);
   });
 });
 
@@ -86,13 +86,13 @@ it("a directory whose object broke is told by another stub: the first stays brok
   let hasBroken = false;
   const newStub = () => {
     let isBroken = false;
-    const tell = async ({ title }: { readonly title: string }) => {
+    const put = async ({ title }: { readonly title: string }) => {
       isBroken ||= !hasBroken;
       hasBroken = true;
       if (isBroken) throw new Error("Network connection lost.");
       told.push(title);
     };
-    return { tell };
+    return { put };
   };
   const { place } = silent(0);
   const DIRECTORY = { idFromName: (name: string) => name, get: newStub };

@@ -37,7 +37,7 @@ export class ConversationIndex {
       const entry = this.#changedEntry();
       if (entry === undefined) return;
       this.#sent = { ...entry, sentMs: Date.now() };
-      this.#call((directory) => directory.tell(entry));
+      this.#call((directory) => directory.put(entry));
     } catch (error) {
       console.error(error);
     }

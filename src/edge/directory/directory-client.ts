@@ -12,7 +12,7 @@ import type { DirectoryObject } from "./directory.ts";
 
 /** A tenant's directory as others call it: its methods, over RPC. */
 export type RemoteDirectory = {
-  readonly [Method in "tell" | "remove" | "forget" | "list" | "take" | "settle"]: (
+  readonly [Method in "put" | "remove" | "forget" | "list" | "take" | "settle"]: (
     ...parameters: Parameters<DirectoryObject[Method]>
   ) => Promise<ReturnType<DirectoryObject[Method]>>;
 };

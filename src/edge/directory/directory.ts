@@ -4,7 +4,7 @@ import type { Claim, Grant, LeaseOffice } from "../../turn/spend/lease.ts";
 import { DurableSql } from "../platform/durable-sql.ts";
 import { TenantSpend } from "./tenant-spend.ts";
 
-/** A conversation as its directory knows it. */
+/** A conversation in the index. */
 export interface DirectoryEntry {
   readonly id: string;
   readonly title: string | null;
@@ -14,19 +14,19 @@ export interface DirectoryEntry {
   readonly updatedMs: number;
 }
 
-/** Where a page ends: its last entry. */
+/** The last entry of a page. */
 export type DirectoryPlace = Pick<DirectoryEntry, "id" | "updatedMs">;
 
 export interface DirectoryPage {
   readonly entries: readonly DirectoryEntry[];
-  /** Behind which there are more. */
+  /** Set if there are more entries. */
   readonly next?: DirectoryPlace;
 }
 
 /**
- * The conversations of one tenant, as they have told of themselves (`listing.ts`). What it says may be late,
- * never wrong for long: each telling is the whole entry, and what was lost of one is in the next. Reading
- * makes no tables. And what the tenant has spent, if there is a limit of that.
+ * One tenant's index of conversations, and what the tenant has spent, if that is limited. Conversations send
+ * their entries (`conversation-index.ts`): an entry may be late, and a lost one is replaced by the next, which
+ * is complete. Reading creates no tables.
  */
 export class DirectoryObject extends DurableObject {
   readonly #sql: DurableSql;
@@ -38,8 +38,8 @@ export class DirectoryObject extends DurableObject {
     this.#spend = new TenantSpend(this.#sql);
   }
 
-  /** In the place of what was known of it. */
-  tell({ id, title, createdMs, updatedMs }: DirectoryEntry): void {
+  /** Adds or replaces the entry. */
+  put({ id, title, createdMs, updatedMs }: DirectoryEntry): void {
     this.#sql.run(TABLE);
     this.#sql.run(INDEX);
     this.#sql.run(
@@ -60,7 +60,7 @@ export class DirectoryObject extends DurableObject {
     this.#sql.run(`DELETE FROM entry WHERE id = ?`, id);
   }
 
-  /** Removes those that are still as given: one that has told of itself meanwhile is there. */
+  /** Removes the entries that are still as given: a conversation that was updated meanwhile exists. */
   forget(gone: readonly DirectoryEntry[]): void {
     for (const { id, createdMs, updatedMs } of gone) {
       this.#sql.run(
@@ -72,7 +72,7 @@ export class DirectoryObject extends DurableObject {
     }
   }
 
-  /** By last activity, the newest first. `before` is the `next` of a page. */
+  /** By last activity, newest first. `before`: the `next` of the page before. */
   list({ limit, before }: { limit: number; before?: DirectoryPlace | undefined }): DirectoryPage {
     if (this.#isEmpty) return { entries: [] };
     const rows = this.#sql.all(
@@ -88,12 +88,12 @@ export class DirectoryObject extends DurableObject {
     return { entries, next: { id: last.id, updatedMs: last.updatedMs } };
   }
 
-  /** For a turn that is about to spend something. */
+  /** Leases to a turn what it is about to spend. */
   take(claim: Claim): Grant {
     return this.#spend.take(claim);
   }
 
-  /** Of a turn that is over, or waits for a person. */
+  /** Ends the lease of a turn that is over, or waits for a person. */
   settle(settled: Parameters<LeaseOffice["settle"]>[0]): void {
     this.#spend.settle(settled);
   }

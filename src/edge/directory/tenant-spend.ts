@@ -4,10 +4,10 @@ import type { Claim, Grant, LeaseOffice } from "../../turn/spend/lease.ts";
 import type { Spent } from "../../turn/spend/spend.ts";
 
 /**
- * What a tenant has spent, and what its turns have on lease, which counts as spent until it is given back:
- * what is granted is never more than the limit. Tokens may be more by what the calls take that are under way
- * when the limit is reached. A lease that nobody gives back stays spent until its window ends. The table is
- * made when a limit is first asked about.
+ * What a tenant has spent, and the leases of its turns. A lease counts as spent until it is settled, so that
+ * never more than the limit is granted; tokens may exceed it by what the calls use that are under way when it
+ * is reached. A lease that is never settled stays spent until its window ends. The first claim creates the
+ * table.
  */
 export class TenantSpend {
   readonly #sql: Sql;
@@ -34,7 +34,7 @@ export class TenantSpend {
     });
   }
 
-  /** All that is wanted, or nothing. */
+  /** Grants all that is wanted, or nothing. */
   #take({ key, window, spent, wants }: Claim): Grant {
     const looked = wants.map(({ what, count, maximum }) => {
       const all = [ALL, window, what] as const;
@@ -50,7 +50,7 @@ export class TenantSpend {
       const free = maximum - used;
       const missing = spent[what] + count - upTo;
       const isRefused = missing > Math.max(free, 0);
-      // What it has on lease itself is not spent.
+      // The turn's own lease is not spent.
       const refused = { what, count, maximum, spent: used - upTo + spent[what] };
       return { what, isRefused, refused, grant, more: moreFor(what, missing, free) };
     });
@@ -70,8 +70,8 @@ export class TenantSpend {
   }
 
   /**
-   * Windows that are over go, but for the last: others may have asked in it a moment ago, and without it would
-   * find all of the limit again.
+   * Deletes the windows that are over, except the last one: turns of a moment ago may still claim in it, and
+   * without its rows would get the whole limit again.
    */
   #begin(window: string): number {
     const isBefore = (bound: string) => `length(window) = length(?1) AND window < ${bound}`;
@@ -81,15 +81,16 @@ export class TenantSpend {
   }
 }
 
-/** Of a lease, or of all that the tenant has spent. */
+/** The key of a lease, or of the tenant's total. */
 type Place = readonly [key: string, window: string, what: keyof Spent];
 
-/** No lease has it for a key. */
+/** The key of the tenant's total; no lease has it. */
 const ALL = "";
 
 /**
- * Beyond what is needed, so that others find enough too. Of tokens a call may take more than there are on
- * lease: with small leases more calls could begin near the limit, and all of them exceed it.
+ * What is granted beyond the lease. A share of what is free, so that other turns find enough too. For tokens,
+ * all of it: a call may use more than its lease, and with small leases more calls would begin near the limit
+ * and exceed it.
  */
 function moreFor(what: keyof Spent, missing: number, free: number): number {
   const share = what === "tokens" ? free : Math.ceil(free / limits.leaseShare);

@@ -10,7 +10,7 @@ import type { DurableSql } from "./durable-sql.ts";
  */
 export class AlarmClock {
   readonly #sql: DurableSql;
-  /** When the platform calls the handler next, also after a crash. -Infinity while it watches; Infinity: never. */
+  /** When the platform next calls the handler, also after a crash. -Infinity while it runs; Infinity: never. */
   #setForMs = Infinity;
 
   constructor(sql: DurableSql) {
@@ -21,15 +21,12 @@ export class AlarmClock {
     return this.#setForMs < Infinity;
   }
 
-  /**
-   * To be called before all else where there may be an alarm. From then on a write and its alarm are one
-   * commit, because nothing is waited for between them.
-   */
+  /** To call first where an alarm may be set. Afterwards a write and its alarm need no await between them: one commit. */
   async read(): Promise<void> {
     this.#setForMs = (await this.#sql.getAlarm()) ?? Infinity;
   }
 
-  /** It has been removed: none is set any more. */
+  /** To call when the platform has removed the alarm. */
   cleared(): void {
     this.#setForMs = Infinity;
   }
@@ -44,19 +41,19 @@ export class AlarmClock {
     return this.#setForMs === -Infinity ? this.rearm(dueMs) : this.setBy(dueMs);
   }
 
-  /** The alarm's next time, however late. Infinity: it needs none. Call it only if nothing is open. */
+  /** Sets the alarm, also to a later time. Infinity: none is needed. Call it only if no turn is open. */
   async rearm(dueMs: number): Promise<void> {
     const isNever = dueMs > MAX_ALARM_MS;
     this.#setForMs = isNever ? Infinity : dueMs;
     if (!isNever) await this.#sql.setAlarm(dueMs);
   }
 
-  /** Not later than `dueMs`, in milliseconds since 1970; asked of the platform before this returns. */
+  /** Sets the alarm not later than `dueMs`, in milliseconds since 1970. The call to the platform is synchronous. */
   async setBy(dueMs: number): Promise<void> {
     if (dueMs < this.#setForMs) await this.rearm(dueMs);
   }
 
-  /** Adds the alarm that the turn's end sets. */
+  /** Adds the alarm that the end of the turn sets. */
   withAlarm(cost: Cost): Cost {
     const { rowsWritten, alarms } = cost;
     return { ...cost, rowsWritten: rowsWritten + 1, alarms: alarms + 1 };

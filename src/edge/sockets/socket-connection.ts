@@ -3,28 +3,28 @@ import { codeOf, publicTextOf } from "../../errors.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import { chunkFrame, type ServerFrame } from "./socket-frames.ts";
 
-/** What the platform keeps of a socket while the object is not there; 2 KB at most. */
+/** The socket's attachment, which the platform keeps while the object hibernates; 2 KB at most. */
 interface Note {
   readonly conversation: string;
-  /** Of all that came: what was no frame. */
+  /** Invalid frames received so far. */
   readonly badFrames: number;
   readonly sentChars: number;
-  /** Does it watch a turn? */
+  /** True while it watches a turn. */
   readonly isBusy: boolean;
 }
 
-/** One request of a client, and what is told of it. */
+/** One request of a client. */
 export interface SocketRequest {
   readonly requestId: string;
-  /** Somebody else may have begun the turn. */
+  /** It watches a turn that another request began. */
   readonly isResumed: boolean;
-  /** Once somebody has aborted it, or the socket has gone, nothing is told any more. */
+  /** Once it is aborted, or the socket is gone, nothing is sent. */
   state: "open" | "aborted" | "gone";
-  /** Of the turn, as soon as that is known. */
+  /** The turn's log, once the turn has begun. */
   log?: TurnLog;
 }
 
-/** A socket on which something is said. */
+/** A socket with open requests. */
 export class SocketConnection {
   readonly #socket: WebSocket;
   readonly #requests = new Map<string, SocketRequest>();
@@ -58,7 +58,7 @@ export class SocketConnection {
     return request;
   }
 
-  /** The request that nobody waits for any more. */
+  /** Ends the request and returns it. */
   abort(requestId: string): SocketRequest | undefined {
     const request = this.#requests.get(requestId);
     if (request === undefined) return undefined;
@@ -67,9 +67,9 @@ export class SocketConnection {
     return request;
   }
 
-  /** Called when all is said. */
+  /** To call when the request is answered. */
   finish(request: SocketRequest): void {
-    // Aborted, it made room for another of its name.
+    // Aborted: another request may have its id now.
     if (this.#requests.get(request.requestId) !== request) return;
     this.#requests.delete(request.requestId);
     if (!this.isIdle) return;
@@ -77,7 +77,7 @@ export class SocketConnection {
     if (this.#note.sentChars > limits.maxSocketChars / 2) this.#close(1013, "Connect again.");
   }
 
-  /** Nobody listens any more. */
+  /** To call when the socket is gone. */
   hangUp(): void {
     for (const request of this.#requests.values()) request.state = "gone";
     this.#requests.clear();
@@ -87,7 +87,7 @@ export class SocketConnection {
     if (request.state === "open") this.#send({ ...frame, requestId: request.requestId });
   }
 
-  /** A chunk, as JSON. */
+  /** `chunk`: as JSON. */
   sendChunk({ requestId, state }: SocketRequest, sequence: number, chunk: string): void {
     if (state === "open") this.#sendText(chunkFrame(requestId, sequence, chunk));
   }
@@ -97,7 +97,7 @@ export class SocketConnection {
     this.send(request, { type: "error", errorText: publicTextOf(error) });
   }
 
-  /** What came is no frame; `requestId` is what it may have been about. */
+  /** Refuses an invalid frame; `requestId`: as far as it could be read. */
   refuse(requestId: string, error: unknown): void {
     const badFrames = this.#note.badFrames + 1;
     this.#keep({ badFrames });
@@ -117,7 +117,7 @@ export class SocketConnection {
     try {
       this.#socket.send(text);
     } catch {
-      // It is closed, and that has not been told yet.
+      // It is closed, and the close event has not arrived yet.
       this.hangUp();
     }
   }
@@ -138,7 +138,7 @@ export function newNote(conversation: string): Note {
 }
 
 export function noteOf(socket: WebSocket): Note {
-  // `open` gave it one.
+  // `Sockets.open` attached it.
   return socket.deserializeAttachment() as Note;
 }
 
@@ -147,6 +147,6 @@ export function closeSocket(socket: WebSocket, code: number, reason: string): vo
   try {
     socket.close(code, reason);
   } catch {
-    // So it is.
+    // Closed already.
   }
 }

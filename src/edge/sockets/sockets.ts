@@ -13,19 +13,19 @@ import {
 import { type ClientFrame, readFrame, type ResumeFrame, turnOf } from "./socket-frames.ts";
 import type { Turns } from "../turns/turns.ts";
 
-/** Requests that one socket may have open: as many turns as can wait, and those who watch them. */
+/** Open requests of one socket: as many turns as can wait, and as many that watch them. */
 const MAX_OPEN_REQUESTS = 2 * limits.maxQueuedTurns;
 
 /**
- * A client that resumes anew aborts what it had resumed before, which is no wish to stop: so long the server
- * waits whether it does.
+ * A client that resumes again aborts its earlier resume first, and does not want to stop the turn: an abort of a
+ * resumed request takes effect this much later.
  */
 const RESUMES_WITHIN_MS = 250;
 
 /**
- * The server's side of the AI SDK's `WebSocketChatTransport`. The platform holds the sockets, also while it
- * lets go of the object because nobody says anything: what is to be known of a socket then is its note, and
- * what is kept here is only of turns that it watches. A socket that goes stops no turn.
+ * The server's side of the AI SDK's `WebSocketChatTransport`. The platform holds the sockets, also while the
+ * object hibernates: what must survive that is in the socket's attachment, and this class holds only what concerns
+ * the turns that sockets watch. A turn continues when its socket closes.
  */
 export class Sockets {
   readonly #context: ConversationContext;
@@ -38,12 +38,12 @@ export class Sockets {
     this.#turns = turns;
     context.deletion.onMarked(() => this.#end());
     for (const socket of context.state.getWebSockets()) {
-      // The object that it watched a turn in has ended before the turn, and nobody knows what it has had.
+      // The object ended before the turn that the socket watched, and what was sent is unknown.
       if (noteOf(socket).isBusy) closeSocket(socket, 1012, "The turn was interrupted: resume it.");
     }
   }
 
-  /** A socket to this conversation, which need not be there yet: nothing is written. */
+  /** Opens a socket to this conversation, which need not exist: nothing is written. */
   open(conversation: string): Response {
     const { state } = this.#context;
     if (state.getWebSockets().length >= limits.maxSockets) {
@@ -60,7 +60,7 @@ export class Sockets {
 
   /** Does not throw, and does not wait for what it begins. */
   receive(socket: WebSocket, message: string | ArrayBuffer): void {
-    // Its client is about to hear that nothing more is taken here.
+    // The socket is closing.
     if (socket.readyState !== WebSocket.OPEN) return;
     const connection = this.#connections.get(socket) ?? new SocketConnection(socket);
     const frame = readFrame(message);
@@ -79,7 +79,7 @@ export class Sockets {
     });
   }
 
-  /** Its client has gone. What runs goes on. */
+  /** To call when the client is gone. What runs continues. */
   close(socket: WebSocket): void {
     this.#hangUp(socket);
     closeSocket(socket, 1000, "");
@@ -92,7 +92,7 @@ export class Sockets {
     }
   }
 
-  /** The transport's way to stop: it sends this when its chat is stopped, and not when it goes. */
+  /** Stops the turn: the transport sends this when its chat is stopped, not when the page closes. */
   #abort(socket: WebSocket, request: SocketRequest | undefined): void {
     if (request?.log === undefined) return;
     const { log, isResumed } = request;
@@ -133,7 +133,7 @@ export class Sockets {
 
   async #ask(request: SocketRequest, turn: ReturnType<typeof turnOf>): Promise<Span> {
     const { log, result, first } = await this.#turns.begin(turn);
-    // It has said so in its log.
+    // The log has the error too.
     result.catch((error: unknown) => console.error(error));
     request.log = log;
     if (request.state === "aborted") this.#context.queue.stopOne(log);
@@ -149,16 +149,16 @@ export class Sockets {
   }
 }
 
-/** Which chunks of a turn a client is to have. */
+/** The chunks of a turn that a client gets. */
 interface Span {
   readonly log: TurnLog;
-  /** The index of the frame that is number 0; without it, the first of what the turn itself says. */
+  /** The index of the frame with number 0. Default: the first of the turn's own frames. */
   readonly first?: number | undefined;
   /** Chunks up to this number are left out. */
   readonly lastSequence: number;
 }
 
-/** Resolves when the turn has ended, or nobody listens any more. */
+/** Resolves when the turn has ended, or the request is no longer open. */
 async function stream(
   connection: SocketConnection,
   request: SocketRequest,
@@ -170,7 +170,7 @@ async function stream(
   let sequence = 0;
   for await (const frames of framesOf(log, first)) {
     if (request.state !== "open") return;
-    // It says nothing new, but proxies take it for life.
+    // A keep-alive for proxies.
     if (frames.length === 0) connection.send(request, { type: "start" });
     for (const { data } of frames) {
       if (sequence > lastSequence) connection.sendChunk(request, sequence, data);

@@ -9,13 +9,13 @@ export interface ExportOptions {
   /** `service.name`. */
   readonly service: string;
   readonly traceId: string;
-  /** Of the span that has called, if there is one. */
+  /** The span that has called, if there is one. */
   readonly parentSpanId?: string | undefined;
   /** 16 hexadecimal digits. */
   readonly newSpanId: () => string;
 }
 
-/** A model makes up the ids of its calls. */
+/** Models choose the ids of their calls. */
 const MAX_ID_CHARS = 128;
 
 const OPERATIONS = { agent: "invoke_agent", model: "chat", tool: "execute_tool" } as const;
@@ -81,7 +81,7 @@ function aboutSpan({ activity, outcome, startMs, answersMs }: Span): Attributes 
   };
 }
 
-/** What the conventions have no name for. */
+/** Attributes for which the conventions have no name. */
 function aboutTurn(record: TurnRecord): Attributes {
   const { tenant, turn, kind, status, recovered, savings = {}, cost } = record;
   return {
@@ -98,7 +98,7 @@ function prefixed(prefix: string, values: object): Attributes {
   );
 }
 
-/** As the conventions call those that the AI SDK calls otherwise; any other name may be used as it is. */
+/** Names in the conventions of providers that have another name in the AI SDK. Other names stay the same. */
 const PROVIDERS: readonly (readonly [start: string, name: string])[] = [
   ["amazon-bedrock", "aws.bedrock"],
   ["azure", "azure.ai.openai"],
@@ -129,32 +129,32 @@ function valueOf(value: string | number | boolean | object): object {
 }
 
 export interface Collector {
-  /** Of all signals; the path of traces is put behind it. */
+  /** For all signals; the path for traces is appended. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Undefined if the collector has taken them, else why not: a status, or what went wrong. Never rejects. */
+/** Undefined if the collector has accepted them, else the reason why not. Never rejects. */
 export async function sendTraces(
   { endpoint, headers }: Collector,
   request: object,
 ): Promise<string | undefined> {
   try {
     const url = new URL(endpoint);
-    // What is behind the path stays there: some collectors take their key in the query.
+    // The query stays: some collectors take their key there.
     url.pathname = `${withoutTrailingSlash(url.pathname)}/v1/traces`;
     const response = await fetch(url.href, {
       method: "POST",
       headers: { ...headers, "content-type": "application/json" },
       body: JSON.stringify(request),
-      // What is sent along is for this collector, and no other.
+      // The headers are for this collector and no other.
       redirect: "manual",
       signal: AbortSignal.timeout(limits.exportMs),
     });
     await response.body?.cancel();
     return response.ok ? undefined : `status ${response.status}`;
   } catch (error) {
-    // Its message may hold the address.
+    // The error's message may contain the address.
     return error instanceof Error && error.name === "TimeoutError" ? "timeout" : "unreachable";
   }
 }

@@ -8,28 +8,28 @@ import { type Collector, sendTraces, tracesRequest } from "./otlp.ts";
 import { readTraceParent, Trace } from "./trace.ts";
 import { dataPointOf, type RecordedEnd, turnRecord, type TurnSubject } from "./turn-record.ts";
 
-/** Which turn is watched, and who has asked for it. */
+/** The turn that is observed, and the trace of the request that asked for it. */
 export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {
   /** The request's header, or the context that `watch` returned for an earlier attempt at the turn. */
   readonly traceparent?: string | null | undefined;
 }
 
 /**
- * Tells what became of turns: a line of the log, a point for Analytics Engine, spans for a collector, as far
- * as there is one. Nobody waits for it, and it never throws.
+ * Reports how turns end: a line in the log, a data point for Analytics Engine, spans for a collector if there is
+ * one. No request waits for it, and it never throws.
  */
 export class Telemetry {
   readonly #options: ObjectContext;
   readonly #tenant: string;
-  /** One that stays away is told of once. */
-  #isAway = false;
+  /** The collector has failed; reported once until it works again. */
+  #hasFailed = false;
 
   constructor(options: ObjectContext) {
     this.#options = options;
     this.#tenant = conversationIn(options.state.id.name)?.tenant ?? "";
   }
 
-  /** From now on, until its end is told. */
+  /** Observes an attempt from now until `end`. */
   watch(watched: Watched) {
     const trace = new Trace(Date.now);
     const { root } = trace;
@@ -38,14 +38,14 @@ export class Telemetry {
       /** To be stored, so that a later attempt at the turn belongs to the same trace. */
       trace: context,
       observer: root satisfies Observer,
-      /** It is known who answers. */
+      /** To call when the agent is known. */
       chosen: ({ agent, model }: Pick<ChosenAgent, "agent" | "model">) => {
         root.activity = { kind: "agent", name: agent.name, ...modelNameOf(model) };
       },
       end: (end: RecordedEnd) => {
         const { status, code, finishReason, usage } = end;
         trace.end({ ...usage, finishReason, error: status === "failed" ? code : undefined });
-        this.#tell({ ...watched, traceparent: context }, trace, end);
+        this.#report({ ...watched, traceparent: context }, trace, end);
       },
     };
   }
@@ -63,13 +63,13 @@ export class Telemetry {
     }
   }
 
-  #tell({ traceparent, ...watched }: Watched, trace: Trace, end: RecordedEnd): void {
+  #report({ traceparent, ...watched }: Watched, trace: Trace, end: RecordedEnd): void {
     try {
       const { env } = this.#options;
       const { ANALYTICS }: Partial<Bindings> = env;
       const settings = settingsOf(env);
       const parent = readTraceParent(traceparent);
-      // Of what nobody keeps nobody is told.
+      // Skipped when the trace is not sampled.
       const collector = parent?.isSampled === false ? undefined : collectorIn(settings);
       const traceId = collector && (parent?.traceId ?? traceparent ?? randomHex(16));
       const record = turnRecord({ tenant: this.#tenant, ...watched, traceId }, trace, end);
@@ -91,10 +91,10 @@ export class Telemetry {
 
   async #send(collector: Collector, request: object): Promise<void> {
     const reason = await sendTraces(collector, request);
-    if (reason !== undefined && !this.#isAway) {
+    if (reason !== undefined && !this.#hasFailed) {
       console.error(JSON.stringify({ event: "export_failed", reason }));
     }
-    this.#isAway = reason !== undefined;
+    this.#hasFailed = reason !== undefined;
   }
 }
 

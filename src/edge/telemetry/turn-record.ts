@@ -1,26 +1,26 @@
 import type { TurnEnd } from "../../turn/turn-context.ts";
 import type { Trace } from "./trace.ts";
 
-/** The turn of which there is something to tell. */
+/** The turn that a record is about. */
 export interface TurnSubject {
   readonly tenant: string;
   readonly conversation: string;
-  /** Its id, or that of the run. */
+  /** The turn's id, or the run's. */
   readonly turn: string;
-  /** A run of a plan is a turn of another kind. */
+  /** Set for a run of a plan. */
   readonly kind?: "run" | undefined;
-  /** A crash had cut it off. */
+  /** Set if a crash had interrupted it. */
   readonly recovered?: true | undefined;
   /** Set if its spans are exported. */
   readonly traceId?: string | undefined;
 }
 
-/** An attempt that could not begin has nothing to count. */
+/** An attempt that could not begin has no counts. */
 export type RecordedEnd = Pick<TurnEnd, "status" | "cost"> & Partial<TurnEnd>;
 
 export type TurnRecord = ReturnType<typeof turnRecord>;
 
-/** What is told of one attempt at a turn, or a run: ids, names, times, counts and codes; never a value. */
+/** The record of one attempt at a turn or run: ids, names, times, counts and codes; never a value. */
 export function turnRecord(subject: TurnSubject, { root, spans, sums }: Trace, end: RecordedEnd) {
   const { activity, startMs, durationMs } = root;
   const { name, model = "", provider = "" } = activity;
@@ -34,9 +34,9 @@ export function turnRecord(subject: TurnSubject, { root, spans, sums }: Trace, e
     provider,
     startedAt: new Date(startMs).toISOString(),
     durationMs,
-    /** Until its own model said the first of anything. */
+    /** Until the first part of its own model. */
     firstPartMs: first?.answersMs && first.answersMs - startMs,
-    /** Every try, those of agents that were asked included. */
+    /** Every try, including those of agents that were asked. */
     modelCalls: models.calls,
     modelMs: models.ms,
     toolCalls: tools.calls,
@@ -46,10 +46,10 @@ export function turnRecord(subject: TurnSubject, { root, spans, sums }: Trace, e
   } as const;
 }
 
-/** With a longer index the point would be lost. */
+/** Analytics Engine drops a data point with a longer index. */
 const MAX_INDEX_BYTES = 96;
 
-/** A turn as Workers Analytics Engine keeps it. Queries go by position: what is new comes last. */
+/** A turn as Workers Analytics Engine stores it. Queries use positions: new fields come last. */
 export function dataPointOf(record: TurnRecord): AnalyticsEngineDataPoint {
   const {
     tenant,

@@ -48,12 +48,12 @@ describe("a conversation that is deleted", () => {
     const tenant = newTenant();
     const id = newId();
     const directory = directoryOf(tenant.name);
-    await directory.tell({ id, title: "gone", createdMs: 1_000, updatedMs: 2_000 });
+    await directory.put({ id, title: "gone", createdMs: 1_000, updatedMs: 2_000 });
     expect(await tenant.ids()).toEqual([]);
     expect(await directory.list({ limit: 10 })).toEqual({ entries: [] });
-    // The same that tells of itself while the list is made is there.
+    // The same that puts of itself while the list is made is there.
     const known = { id, title: null, createdMs: 1_000, updatedMs: 2_000 };
-    await directory.tell({ ...known, updatedMs: 3_000 });
+    await directory.put({ ...known, updatedMs: 3_000 });
     await directory.forget([known]);
     expect((await directory.list({ limit: 10 })).entries).toHaveLength(1);
   });
@@ -105,7 +105,7 @@ describe("a telling that is lost", () => {
 describe("telling", () => {
   it("costs the conversation no row", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
-    const tells = vi.spyOn(DirectoryObject.prototype, "tell");
+    const puts = vi.spyOn(DirectoryObject.prototype, "put");
     try {
       const id = newId();
       await ask(id, "Hello");
@@ -114,15 +114,15 @@ describe("telling", () => {
         await ask(id, "Hello");
         return read().rowsWritten;
       };
-      await eventually(async () => expect(tells).toHaveBeenCalled());
-      tells.mockClear();
+      await eventually(async () => expect(puts).toHaveBeenCalled());
+      puts.mockClear();
       const quiet = await turn();
-      expect(tells).not.toHaveBeenCalled();
+      expect(puts).not.toHaveBeenCalled();
       vi.setSystemTime(Date.now() + 60_000);
       expect(await turn()).toBe(quiet);
-      await eventually(async () => expect(tells).toHaveBeenCalledTimes(1));
+      await eventually(async () => expect(puts).toHaveBeenCalledTimes(1));
     } finally {
-      tells.mockRestore();
+      puts.mockRestore();
       vi.useRealTimers();
     }
   });

@@ -75,16 +75,16 @@ describe("the list of conversations", () => {
         vi.setSystemTime(Date.now() + 1_000);
       }
       expect(await tenant.ids()).toEqual([second, first]);
-      const tells = vi.spyOn(DirectoryObject.prototype, "tell");
+      const puts = vi.spyOn(DirectoryObject.prototype, "put");
       for (let n = 0; n < 10; n++) await tenant.put(first, `${n}`);
-      expect(tells).not.toHaveBeenCalled();
+      expect(puts).not.toHaveBeenCalled();
       vi.setSystemTime(Date.now() + 60_000);
       const now = new Date().toISOString();
       for (let n = 0; n < 10; n++) await tenant.put(first, `again ${n}`);
       await eventually(async () => expect(await tenant.ids()).toEqual([first, second]));
       await listedIs(tenant, first, { updatedAt: now });
-      expect(tells).toHaveBeenCalledTimes(1);
-      tells.mockRestore();
+      expect(puts).toHaveBeenCalledTimes(1);
+      puts.mockRestore();
     } finally {
       vi.useRealTimers();
     }
@@ -122,7 +122,7 @@ describe("the list of conversations", () => {
     const moved = conversations[1];
     const directory = directoryOf(tenant.name);
     const title = "moved";
-    await directory.tell({ id: moved?.id ?? "", title, createdMs: 1, updatedMs: Date.now() + 9 });
+    await directory.put({ id: moved?.id ?? "", title, createdMs: 1, updatedMs: Date.now() + 9 });
     const rest = await tenant.list(`?before=${next}`);
     expect(rest.conversations.map(({ id }) => id)).not.toContain(moved?.id);
     expect((await tenant.list("?limit=1")).conversations[0]).toMatchObject({
@@ -223,7 +223,7 @@ describe("a conversation's status in the list", () => {
     await withRuntime(options, async (own) => {
       // The object of this runtime has no name that it could tell.
       const times = { createdMs: 1_000, updatedMs: 2_000 };
-      await directoryOf(tenant).tell({ id: "c", title: "t", ...times });
+      await directoryOf(tenant).put({ id: "c", title: "t", ...times });
       const status = async () => (await listOf(own.call)).conversations[0]?.status;
       const turn = await own.call("POST", "/conversations/c/messages", json({ message: "Pay." }));
       await begun.promise;

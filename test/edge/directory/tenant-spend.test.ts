@@ -182,7 +182,7 @@ describe("a run of a plan", () => {
     const waiting = Promise.withResolvers<void>();
     const silent = {
       take: () => (waiting.resolve(), new Promise(() => {})),
-      tell() {},
+      put() {},
       settle() {},
     };
     const DIRECTORY = { idFromName: (name: string) => name, get: () => silent };
