@@ -16,7 +16,6 @@ import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import { GATES, nameInRun, scopeOfRun } from "./run-names.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import type { Awaitable } from "../store/when-ready.ts";
 import type { Observer } from "../tool/observer.ts";
 import { saved } from "../tool/prepared-save.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
@@ -41,7 +40,7 @@ export interface PlanRunOptions {
   /** Told of each change of a call, inside of its commit. */
   readonly onCall?: (id: string, state: CallState) => void;
   /** Called before a tool is, which waits for it; what it throws fails the call. */
-  readonly onStart?: () => Awaitable<void>;
+  readonly onStart?: () => void | Promise<void>;
   /** Told of the calls of tools. */
   readonly observer?: Observer | undefined;
 }

@@ -7,14 +7,13 @@ import { readWhole } from "./bytes/read-part.ts";
 import type { StoreState } from "./store-state.ts";
 import type { Write } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
-import { type Awaitable, whenReady } from "./when-ready.ts";
 import { isExtension, valueWithin } from "./write-mode.ts";
 import type { Writer } from "./writer.ts";
 
 export interface BatchTools {
   readonly state: StoreState;
   readonly writer: Writer;
-  readonly read: (entry: Entry) => Awaitable<Json | undefined>;
+  readonly read: (entry: Entry) => Promise<Json | undefined>;
 }
 
 /** Tries of a batch that somebody else came before, each time another one. */
@@ -39,15 +38,10 @@ export class Batch {
     for (const body of this.#inUse) tools.state.bodies.keep(body);
   }
 
-  /** All that may have to wait. Settled if it throws, or rejects. */
-  prepare(): Awaitable<void> {
+  /** Does all that may have to wait. Settled if it rejects. */
+  async prepare(): Promise<void> {
     try {
-      const waiting = this.#prepareFrom(0);
-      if (!(waiting instanceof Promise)) return;
-      return waiting.catch((error: unknown) => {
-        this.settle();
-        throw error;
-      });
+      for (const index of this.#writes.keys()) this.#drafts[index] = await this.#draft(index);
     } catch (error) {
       this.settle();
       throw error;
@@ -64,9 +58,16 @@ export class Batch {
   }
 
   /** Prepares and commits; again if somebody came first. Settled in any case. */
-  save(): Awaitable<readonly VariableInfo[]> {
-    const waiting = this.prepare();
-    return waiting instanceof Promise ? this.#saveLater(waiting) : this.commit();
+  async save(): Promise<readonly VariableInfo[]> {
+    try {
+      for (let tries = 1; ; tries++) {
+        await this.prepare();
+        const infos = this.#commitUnlessOvertaken(tries);
+        if (infos !== undefined) return infos;
+      }
+    } finally {
+      this.settle();
+    }
   }
 
   /** What is stored and belongs to no variable may be swept. Twice is once. */
@@ -75,26 +76,12 @@ export class Batch {
     this.#inUse = [];
   }
 
-  async #saveLater(waiting: Promise<void>): Promise<readonly VariableInfo[]> {
-    await waiting;
-    try {
-      for (let tries = 1; tries < MAX_TRIES; tries++) {
-        const infos = this.#commitUnlessOvertaken();
-        if (infos !== undefined) return infos;
-        await this.#prepareFrom(0);
-      }
-      return this.#commit();
-    } finally {
-      this.settle();
-    }
-  }
-
-  /** Undefined if somebody came first. */
-  #commitUnlessOvertaken(): readonly VariableInfo[] | undefined {
+  /** Undefined if somebody came first, and it may be tried again. */
+  #commitUnlessOvertaken(tries: number): readonly VariableInfo[] | undefined {
     try {
       return this.#commit();
     } catch (error) {
-      if (codeOf(error) === "conflict") return undefined;
+      if (codeOf(error) === "conflict" && tries < MAX_TRIES) return undefined;
       throw error;
     }
   }
@@ -120,55 +107,37 @@ export class Batch {
     });
   }
 
-  #prepareFrom(first: number): Awaitable<void> {
-    for (let index = first; index < this.#writes.length; index++) {
-      const draft = this.#draft(index);
-      if (draft instanceof Promise) {
-        return draft.then((ready) => {
-          this.#drafts[index] = ready;
-          return this.#prepareFrom(index + 1);
-        });
-      }
-      this.#drafts[index] = draft;
-    }
-  }
-
-  #draft(index: number): Awaitable<Draft> {
+  async #draft(index: number): Promise<Draft> {
     const write = this.#writes[index];
     if (write === undefined) throw new ByrefError("internal", "There is no such write.");
     const known = this.#drafts[index];
     // Only what depends on a value that has changed is made once more.
     if (known !== undefined && !isExtension(write)) return known;
     requirePlace(write);
-    if (!isExtension(write)) return this.#draftOf(write, NOTHING);
-    return whenReady(this.#base(write, index), (base) => this.#draftOf(write, base));
-  }
-
-  #draftOf(write: Write, { value, after }: Base): Awaitable<Draft> {
+    const { value, after } = isExtension(write) ? await this.#base(write, index) : NOTHING;
     const { bodies } = this.#tools.state;
     const content = contentOf(write, value);
     if (!bodies.belongsInBucket(content)) return { write, content, after };
-    return bodies.toBucket(content).then((stored) => {
-      if (isStored(stored.body)) this.#inUse = [...this.#inUse, stored.body];
-      return { write, content: stored, after };
-    });
+    const stored = await bodies.toBucket(content);
+    if (isStored(stored.body)) this.#inUse = [...this.#inUse, stored.body];
+    return { write, content: stored, after };
   }
 
   /** What the write extends: what an earlier one of the batch leaves there, or the variable as it is. */
-  #base({ name }: Write, index: number): Awaitable<Base> {
+  async #base({ name }: Write, index: number): Promise<Base> {
     const { state, read } = this.#tools;
     const earlier = this.#drafts
       .slice(0, index)
       .findLast(({ write }) => write.name === name && write.mode !== "new");
     if (earlier !== undefined) {
-      return whenReady(this.#valueOf(earlier), (value) => ({ value, after: { draft: earlier } }));
+      return { value: await this.#valueOf(earlier), after: { draft: earlier } };
     }
     const entry = state.alive(String(name));
     if (entry === undefined) return NOTHING;
-    return whenReady(read(entry), (value) => ({ value, after: { seq: entry.seq } }));
+    return { value: await read(entry), after: { seq: entry.seq } };
   }
 
-  #valueOf({ write, content }: Draft): Awaitable<Json> {
+  async #valueOf({ write, content }: Draft): Promise<Json> {
     const { about, marks, body, value } = content;
     if (value !== undefined) return value;
     return readWhole(String(write.name), {

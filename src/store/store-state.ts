@@ -216,7 +216,7 @@ export class StoreState {
     if (info === undefined || stored === undefined) return undefined;
     return {
       info,
-      read: async (from, to) => this.bodies.read(stored.body, from, to),
+      read: (from, to) => this.bodies.read(stored.body, from, to),
       close: this.bodies.hold(stored.body),
     };
   }

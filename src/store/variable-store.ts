@@ -13,7 +13,6 @@ import type {
   VariableInfo,
   Visibility,
 } from "./variable.ts";
-import type { Awaitable } from "./when-ready.ts";
 
 /** How a name is found for a value that is saved without one. */
 export interface AutomaticName {
@@ -101,13 +100,13 @@ export interface PreparedWrite<Saved = VariableInfo> {
  */
 export interface Variables {
   /**
-   * Replaces, extends or creates, by mode; moves the variable to newest. Throws, or rejects with,
+   * Replaces, extends or creates, by mode; moves the variable to newest. Rejects with
    * `bad_name`, `bad_value` (a mode or path that does not fit what is there), `conflict` or
    * `limit_exceeded`: over quota the least recently used give way, unless they are pinned or held.
    */
-  save(write: Write): Awaitable<VariableInfo>;
+  save(write: Write): Promise<VariableInfo>;
   /** Several writes of which all happen or none. */
-  saveAll(writes: readonly Write[]): Awaitable<readonly VariableInfo[]>;
+  saveAll(writes: readonly Write[]): Promise<readonly VariableInfo[]>;
   /**
    * Does everything of a save that may have to wait: encodes the value, reads what it extends, stores large
    * bytes. Rejects as `save` does. `commit` can then be part of a larger transaction.

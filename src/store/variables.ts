@@ -25,7 +25,6 @@ import type {
   Write,
 } from "./variable-store.ts";
 import type { OpenValue, Change, Glance, Tombstone, VariableInfo } from "./variable.ts";
-import { type Awaitable, whenReady } from "./when-ready.ts";
 import { Writer } from "./writer.ts";
 
 export interface StoreOptions {
@@ -72,11 +71,11 @@ export class Variables implements VariableStore {
     this.transfer = new StoreTransfer(this.#state, this.#writer);
   }
 
-  save(write: Write): Awaitable<VariableInfo> {
-    return whenReady(this.saveAll([write]), only);
+  async save(write: Write): Promise<VariableInfo> {
+    return only(await this.saveAll([write]));
   }
 
-  saveAll(writes: readonly Write[]): Awaitable<readonly VariableInfo[]> {
+  saveAll(writes: readonly Write[]): Promise<readonly VariableInfo[]> {
     return this.#batch(writes).save();
   }
 
@@ -253,7 +252,7 @@ export class Variables implements VariableStore {
     return this.#state.living(entries).toSorted((one, other) => one.seq - other.seq);
   }
 
-  #readPath(entry: Entry, path: Path, work = new Work()): Awaitable<Reading | undefined> {
+  async #readPath(entry: Entry, path: Path, work = new Work()): Promise<Reading | undefined> {
     const cached = this.#state.cache.get(entry.name);
     if (cached !== undefined) return readPath(cached, path, work);
     const stored = this.#state.rows.stored(entry.name);
@@ -261,7 +260,7 @@ export class Variables implements VariableStore {
     if (asksForPart(stored, path)) {
       return this.#holding({ stored, work }, (source) => readPart(source, path));
     }
-    return whenReady(this.#load(entry, stored, work), (value) => readPath(value, path, work));
+    return readPath(await this.#load(entry, stored, work), path, work);
   }
 
   #batch(writes: readonly Write[]): Batch {
@@ -269,40 +268,34 @@ export class Variables implements VariableStore {
       state: this.#state,
       writer: this.#writer,
       // Not an access: a write that is refused leaves no trace.
-      read: (entry) => whenReady(this.#readPath(entry, []), valueIn),
+      read: async (entry) => valueIn(await this.#readPath(entry, [])),
     });
   }
 
   /** The whole value, which the cache has then. */
-  #load(entry: Entry, stored: Stored, work: Work): Awaitable<Json> {
+  async #load(entry: Entry, stored: Stored, work: Work): Promise<Json> {
     this.#state.cache.makeRoom(stored.bytes);
-    const reading = this.#holding({ stored, work }, (source) => readWhole(entry.name, source));
-    return whenReady(reading, (value) => {
-      // Meanwhile there may be another version.
-      const isCurrent = this.#state.catalog.get(entry.name)?.seq === entry.seq;
-      if (isCurrent) this.#state.cache.set(entry.name, value, stored.bytes);
-      return value;
-    });
+    const value = await this.#holding({ stored, work }, (source) => readWhole(entry.name, source));
+    // Meanwhile there may be another version.
+    const isCurrent = this.#state.catalog.get(entry.name)?.seq === entry.seq;
+    if (isCurrent) this.#state.cache.set(entry.name, value, stored.bytes);
+    return value;
   }
 
   /** Reads a body that stays where it is until it is read. */
-  #holding<Result>(
+  async #holding<Result>(
     { stored, work }: Pick<Source, "stored" | "work">,
-    use: (source: Source) => Awaitable<Result>,
-  ): Awaitable<Result> {
+    use: (source: Source) => Promise<Result>,
+  ): Promise<Result> {
     const release = this.#bodies.hold(stored.body);
     try {
-      const read = (from: number, to: number) => {
+      const read = async (from: number, to: number) => {
         work.spend(to - from);
         return this.#bodies.read(stored.body, from, to);
       };
-      const result = use({ stored, work, read });
-      if (result instanceof Promise) return result.finally(release);
+      return await use({ stored, work, read });
+    } finally {
       release();
-      return result;
-    } catch (error) {
-      release();
-      throw error;
     }
   }
 

@@ -8,7 +8,6 @@ import type {
   Write,
 } from "../store/variable-store.ts";
 import type { OpenValue, Glance, Tombstone, VariableInfo } from "../store/variable.ts";
-import { type Awaitable, whenReady } from "../store/when-ready.ts";
 import type { Json } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
 import type { Work } from "../value/work.ts";
@@ -86,15 +85,13 @@ export class ScopedStore implements Variables {
     return this.#find(name, (stored) => withName(this.#store.update(stored, changes), name));
   }
 
-  save(write: Write): Awaitable<VariableInfo> {
-    return whenReady(this.#store.save(this.#placed(write)), (info) => this.#written(info));
+  async save(write: Write): Promise<VariableInfo> {
+    return this.#written(await this.#store.save(this.#placed(write)));
   }
 
-  saveAll(writes: readonly Write[]): Awaitable<readonly VariableInfo[]> {
-    const placed = writes.map((write) => this.#placed(write));
-    return whenReady(this.#store.saveAll(placed), (infos) =>
-      infos.map((info) => this.#written(info)),
-    );
+  async saveAll(writes: readonly Write[]): Promise<readonly VariableInfo[]> {
+    const infos = await this.#store.saveAll(writes.map((write) => this.#placed(write)));
+    return infos.map((info) => this.#written(info));
   }
 
   async prepare(write: Write): Promise<PreparedWrite> {

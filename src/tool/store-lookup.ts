@@ -105,7 +105,7 @@ function answer(
 
 async function readBytes({ name }: Reference, store: Variables): Promise<Found | Missing> {
   const value = store.open(name);
-  if (value === undefined) return missing({ name, path: [] }, store, new LookupWork());
+  if (value === undefined) return missing({ name, path: [] }, store);
   try {
     const { bytes } = value.info;
     if (bytes > limits.maxJsonBytes) {
@@ -125,7 +125,8 @@ async function readBytes({ name }: Reference, store: Variables): Promise<Found |
   }
 }
 
-function missing({ name }: Reference, store: Variables, work: LookupWork): Missing {
+/** Why there is no such variable. */
+export function missing({ name }: Reference, store: Variables, work = new LookupWork()): Missing {
   const tombstone = store.tombstone(name);
   if (tombstone === undefined) {
     const newest = () =>

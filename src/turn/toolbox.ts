@@ -1,7 +1,6 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import type { Awaitable } from "../store/when-ready.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
@@ -38,7 +37,7 @@ export interface ToolboxOptions {
   /** What becomes of a tool here. Default: it is what it is anywhere. */
   readonly adapt?: (tool: WrappedTool) => WrappedTool;
   /** Called before code calls a tool, which waits for it; what it throws fails the call. */
-  readonly onCall?: () => Awaitable<void>;
+  readonly onCall?: () => void | Promise<void>;
   /** The runtime's own are shown whether there are variables or not. */
   readonly showsAll?: boolean;
 }

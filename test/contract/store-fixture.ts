@@ -6,7 +6,6 @@ import { migrate } from "../../src/store/rows/migrations.ts";
 import type { Sql, SqlRow, SqlValue } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
-import type { Awaitable } from "../../src/store/when-ready.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";
 import type { Json } from "../../src/value/json.ts";
 import { NodeSql } from "../support/node-sql.ts";
@@ -176,10 +175,7 @@ export async function seen(store: VariableStore, names: readonly string[] = []) 
 }
 
 /** Fails with this code, be it at once or later. */
-export async function expectFailure(
-  work: () => Awaitable<unknown>,
-  expected: unknown,
-): Promise<void> {
+export async function expectFailure(work: () => unknown, expected: unknown): Promise<void> {
   let outcome: unknown = "no failure";
   try {
     await work();

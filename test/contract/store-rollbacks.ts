@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { VariableStore, Write } from "../../src/store/variable-store.ts";
 import type { Change } from "../../src/store/variable.ts";
 import { arrayOfBytes } from "./store-content.ts";
 import { expectFailure, facts, isSame, KIB, MINUTE_MS, seen } from "./store-fixture.ts";
@@ -29,23 +29,23 @@ export function rollbacks(at: Testing): void {
     await at.store.sweep();
   };
 
+  const writes: Readonly<Record<string, () => readonly Write[]>> = {
+    "save a new one": () => [{ name: "new", value: 1 }],
+    "save under an automatic name": () => [{ value: 1 }],
+    "save one that was evicted": () => [{ name: "gone", value: 1 }],
+    replace: () => [{ name: "list", value: { other: 1 }, visibility: "secret" }],
+    append: () => [{ name: "list", value: 2, mode: "append" }],
+    "save a large one": () => [{ name: "new", value: "x".repeat(largeBytes) }],
+    "replace a large one": () => [{ name: "large", value: 1 }],
+    "extend a large one": () => [{ name: "large", value: 1, mode: "append" }],
+    "save one for which others go": () => [{ name: "new", value: "x".repeat(1.7 * largeBytes) }],
+    "save several": () => [
+      { name: "gone", value: large() },
+      { name: "list", value: 2, mode: "append" },
+      { value: 1 },
+    ],
+  };
   const operations: Readonly<Record<string, (store: VariableStore) => unknown>> = {
-    "save a new one": (store) => store.save({ name: "new", value: 1 }),
-    "save under an automatic name": (store) => store.save({ value: 1 }),
-    "save one that was evicted": (store) => store.save({ name: "gone", value: 1 }),
-    replace: (store) => store.save({ name: "list", value: { other: 1 }, visibility: "secret" }),
-    append: (store) => store.save({ name: "list", value: 2, mode: "append" }),
-    "save a large one": (store) => store.save({ name: "new", value: "x".repeat(largeBytes) }),
-    "replace a large one": (store) => store.save({ name: "large", value: 1 }),
-    "extend a large one": (store) => store.save({ name: "large", value: 1, mode: "append" }),
-    "save one for which others go": (store) =>
-      store.save({ name: "new", value: "x".repeat(1.7 * largeBytes) }),
-    "save several": (store) =>
-      store.saveAll([
-        { name: "gone", value: large() },
-        { name: "list", value: 2, mode: "append" },
-        { value: 1 },
-      ]),
     update: (store) => store.update("list", { pinned: true, description: "no", ttlMs: 5 }),
     delete: (store) => store.delete("large"),
     "delete a numbered one": (store) => store.delete("variable_1"),
@@ -60,10 +60,19 @@ export function rollbacks(at: Testing): void {
       }
     },
   };
-  const everything = Object.keys(operations);
+  const everything = [...Object.keys(writes), ...Object.keys(operations)];
   const operationFor = (title: string) => {
     largeBytes = /large|several|others/.test(title) ? (at.sizes[1] ?? 0) : 100 * KIB;
+    const write = writes[title];
+    if (write !== undefined) return (store: VariableStore) => store.saveAll(write());
     return operations[title] ?? (() => undefined);
+  };
+  /** The operation as it can be part of a transaction. */
+  const preparedFor = async (title: string): Promise<() => unknown> => {
+    const write = writes[title];
+    if (write === undefined) return () => operations[title]?.(at.store);
+    const prepared = await at.store.prepareAll(write());
+    return () => prepared.commit();
   };
 
   it.each(everything)("an observer that throws undoes: %s", async (title) => {
@@ -98,15 +107,12 @@ export function rollbacks(at: Testing): void {
     const before = await seen(at.store, NAMES);
     const changes: Change[] = [];
     const stop = at.store.observe((change) => changes.push(change));
+    const prepared = await preparedFor(title);
     const attempt = () =>
       sql.transaction(() => {
-        const result = work(at.store);
-        // What has to wait for the bucket cannot be part of a transaction.
-        if (result instanceof Promise) void result.catch(() => undefined);
+        prepared();
         throw REFUSAL;
       });
-    const waits = at.kind.hasBucket && title.includes("large") && !title.startsWith("replace");
-    if (waits || title === "save several" || title === "save one for which others go") return;
     expect(attempt).toThrow(REFUSAL);
     expect(changes.length).toBeGreaterThan(0);
     stop();
@@ -120,15 +126,20 @@ export function rollbacks(at: Testing): void {
     const { sql } = at.ground;
     if (sql === undefined) return;
     const text = "x".repeat(100_000);
-    const work = () => {
-      at.store.save({ name: "a", value: text, ttlMs: 1 });
-      at.ground.nowMs += 1;
-      const open = at.store.open("a");
-      at.store.evictDue(at.ground.nowMs, 1);
-      at.store.save({ name: "b", value: text });
-      open?.close();
+    const preparedWork = async () => {
+      const a = await at.store.prepare({ name: "a", value: text, ttlMs: 1 });
+      const b = await at.store.prepare({ name: "b", value: text });
+      return () => {
+        a.commit();
+        at.ground.nowMs += 1;
+        const open = at.store.open("a");
+        at.store.evictDue(at.ground.nowMs, 1);
+        b.commit();
+        open?.close();
+      };
     };
     for (let times = 0; times < 2; times++) {
+      const work = await preparedWork();
       expect(() =>
         sql.transaction(() => {
           work();
@@ -142,7 +153,7 @@ export function rollbacks(at: Testing): void {
         tombstones: [undefined, undefined],
       });
     }
-    work();
+    (await preparedWork())();
     expect([namesOf(at.store.list()), at.store.tombstone("a")?.reason]).toEqual([["b"], "expired"]);
     expect(await at.store.read("b")).toBe(text);
     await at.ground.expectClean(at.store);

@@ -100,9 +100,6 @@ class Simulation {
     this.#world = new World(random.fork());
     this.#uninstall = this.#world.install();
     this.#object = new SimulatedObject(this.#world, plan);
-    // The runtime's own tools are there when there are variables.
-    void this.#object.store.save({ name: NAMES[0], value: ["the first"] });
-    this.#world.database.crash(this.#random, false);
   }
 
   end(): void {
@@ -113,6 +110,9 @@ class Simulation {
   }
 
   async run(): Promise<Outcome> {
+    // The runtime's own tools are there when there are variables.
+    await this.#object.store.save({ name: NAMES[0], value: ["the first"] });
+    this.#world.database.crash(this.#random, false);
     for (const turn of this.#plan.turns.keys()) {
       await this.#serve({ kind: "ask", turn });
       for (let sittings = 0; ; sittings++) {

@@ -66,13 +66,15 @@ describe("an image that the model asks to read", () => {
     const later = await chat.say({ steps: [[text("Yes."), finish()]] });
     expect(imagesShown(later, 0)).toEqual([["$photo", LEFT_OUT]]);
     const other = bytesContent(PNG, "image/png");
+    const write = { name: "photo", value: other, trusted: false };
+    const prepared = await chat.store.prepare(write);
     const replaced = await chat.say({
       steps: [
         [toolCall("read_variable", { name: "photo" }), asked],
         () => {
           chat.store.delete("photo");
           chat.nowMs += 1;
-          void chat.store.save({ name: "photo", value: other, trusted: false });
+          prepared.commit();
           return [toolCall("list_variables", {}), asked];
         },
         [text("Yes."), finish()],

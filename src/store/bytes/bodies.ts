@@ -4,7 +4,6 @@ import type { Blobs, BlobUpload } from "./blobs.ts";
 import type { Chunks } from "./chunks.ts";
 import { type Body, Content, isStored, type StoredBody } from "./content.ts";
 import type { Rows } from "../rows/rows.ts";
-import type { Awaitable } from "../when-ready.ts";
 
 /** The bucket, if one is bound, and what every key of this conversation starts with. */
 export interface Bucket {
@@ -149,7 +148,7 @@ export class Bodies {
   }
 
   /** The bytes from `from` to before `to`, for the caller alone; a row's are there already. */
-  read(body: Body, from: number, to: number): Awaitable<Uint8Array> {
+  async read(body: Body, from: number, to: number): Promise<Uint8Array> {
     if (!isStored(body)) return whole(bytesOf(body).slice(from, to), to - from);
     if (body.location === "chunks")
       return whole(this.#rows.chunks.read(body.id, from, to), to - from);

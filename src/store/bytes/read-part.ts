@@ -17,14 +17,13 @@ import {
 import { formatOf } from "./content.ts";
 import type { Work } from "../../value/work.ts";
 import type { Stored } from "../rows/rows.ts";
-import { type Awaitable, whenReady } from "../when-ready.ts";
 
 /** A stored value and a way to its bytes. */
 export interface Source {
   readonly stored: Stored;
   /** Counts what is read and visited. */
   readonly work: Work;
-  read(from: number, to: number): Awaitable<Uint8Array>;
+  read(from: number, to: number): Promise<Uint8Array>;
 }
 
 /** True if the path asks for a part that is found without the rest: of a marked array or text. */
@@ -32,8 +31,11 @@ export function asksForPart({ marks }: Stored, path: Path): boolean {
   return marks.length > 0 && path.length > 0;
 }
 
-/** The whole value, frozen. Throws, or rejects with, `bad_value` for bytes or `limit_exceeded`. */
-export function readWhole(name: string, { stored, read }: Omit<Source, "work">): Awaitable<Json> {
+/** The whole value, frozen. Rejects with `bad_value` for bytes or `limit_exceeded`. */
+export async function readWhole(
+  name: string,
+  { stored, read }: Omit<Source, "work">,
+): Promise<Json> {
   const { mediaType, bytes } = stored;
   const format = formatOf(mediaType);
   if (format === "bytes") {
@@ -41,22 +43,21 @@ export function readWhole(name: string, { stored, read }: Omit<Source, "work">):
     throw new ByrefError("bad_value", message);
   }
   requireReadable(bytes);
-  return whenReady(read(0, bytes), (whole) => {
-    if (stored.marks.length > 0 && format !== "text") {
-      return deepFreeze(parseSpans(stored, { fromByte: 0, bytes: whole }));
-    }
-    const text = decodeUtf8(whole);
-    if (format === "text") return text;
-    return deepFreeze(format === "records" ? parseRecords(text) : parsedJson(text));
-  });
+  const whole = await read(0, bytes);
+  if (stored.marks.length > 0 && format !== "text") {
+    return deepFreeze(parseSpans(stored, { fromByte: 0, bytes: whole }));
+  }
+  const text = decodeUtf8(whole);
+  if (format === "text") return text;
+  return deepFreeze(format === "records" ? parseRecords(text) : parsedJson(text));
 }
 
 /**
  * What `readPath` would give for the whole value; loads the marked spans that the path's first step needs,
- * and all of them, one after the other, for `[*]`. Throws, or rejects with, `limit_exceeded` for a part of
+ * and all of them, one after the other, for `[*]`. Rejects with `limit_exceeded` for a part of
  * more than `maxJsonBytes`.
  */
-export function readPart(source: Source, path: Path): Awaitable<Reading> {
+export async function readPart(source: Source, path: Path): Promise<Reading> {
   const [first, ...rest] = path;
   const { count, mediaType } = source.stored;
   const isText = formatOf(mediaType) === "text";
@@ -66,29 +67,25 @@ export function readPart(source: Source, path: Path): Awaitable<Reading> {
   if ("index" in first) {
     const index = first.index < 0 ? count + first.index : first.index;
     if (isText || index < 0 || index >= count) return isMissing;
-    return whenReady(elements(source, { from: index, to: index + 1 }), ([element]) =>
-      element === undefined ? isMissing : below(readPath(element, rest, source.work), [first]),
-    );
+    const [element] = await elements(source, { from: index, to: index + 1 });
+    return element === undefined ? isMissing : below(readPath(element, rest, source.work), [first]);
   }
   const bounds = sliceBounds(first, count);
   if (bounds.from === bounds.to)
     return below(readPath(isText ? "" : [], rest, source.work), [first]);
-  const part = isText ? text(source, bounds) : elements(source, bounds);
-  return whenReady<Json, Reading>(part, (value) =>
-    below(readPath(value, rest, source.work), [first]),
-  );
+  const value = isText ? await text(source, bounds) : await elements(source, bounds);
+  return below(readPath(value, rest, source.work), [first]);
 }
 
-function elements(source: Source, bounds: Bounds): Awaitable<readonly Json[]> {
+async function elements(source: Source, bounds: Bounds): Promise<readonly Json[]> {
   const { stored } = source;
   const { fromByte, toByte, firstCount } = spanOf(stored.marks, stored, bounds);
-  return whenReady(readSpan(source, fromByte, toByte), (bytes) => {
-    const span = parseSpans(stored, { fromByte, bytes });
-    const found = span.slice(bounds.from - firstCount, bounds.to - firstCount);
-    // Without the brackets: one element may have all of it.
-    if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(JSON.stringify(found)) - 2);
-    return deepFreeze(found);
-  });
+  const bytes = await readSpan(source, fromByte, toByte);
+  const span = parseSpans(stored, { fromByte, bytes });
+  const found = span.slice(bounds.from - firstCount, bounds.to - firstCount);
+  // Without the brackets: one element may have all of it.
+  if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(JSON.stringify(found)) - 2);
+  return deepFreeze(found);
 }
 
 /** Marked span by span, so that a small part of their text is in memory beside the elements. */
@@ -111,21 +108,20 @@ function parseSpan({ mediaType }: Stored, bytes: Uint8Array): Json[] {
   return formatOf(mediaType) === "records" ? parseRecords(span) : parseElements(span);
 }
 
-function text(source: Source, bounds: Bounds): Awaitable<string> {
+async function text(source: Source, bounds: Bounds): Promise<string> {
   const { stored } = source;
   const { fromByte, toByte, firstCount } = spanOf(stored.marks, stored, bounds);
-  return whenReady(readSpan(source, fromByte, toByte), (bytes) => {
-    const found = sliceCodePoints(decodeUtf8(bytes), {
-      from: bounds.from - firstCount,
-      to: bounds.to - firstCount,
-    });
-    if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(found));
-    return found;
+  const bytes = await readSpan(source, fromByte, toByte);
+  const found = sliceCodePoints(decodeUtf8(bytes), {
+    from: bounds.from - firstCount,
+    to: bounds.to - firstCount,
   });
+  if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(found));
+  return found;
 }
 
 /** A span may be more than the part that lies in it, which may be as large as a value. */
-function readSpan({ read }: Source, from: number, to: number): Awaitable<Uint8Array> {
+async function readSpan({ read }: Source, from: number, to: number): Promise<Uint8Array> {
   const isTooMuch = to - from > limits.maxJsonBytes + MAX_AROUND_BYTES;
   if (isTooMuch) requireReadable(to - from);
   return read(from, to);
@@ -134,41 +130,21 @@ function readSpan({ read }: Source, from: number, to: number): Awaitable<Uint8Ar
 /** Before the part and behind it lies at most what belongs to one mark; where elements are large, more. */
 const MAX_AROUND_BYTES = 4 * limits.markBytes;
 
-function readEach(source: Source, rest: Path): Awaitable<Reading> {
+async function readEach(source: Source, rest: Path): Promise<Reading> {
   const each = new EachReading(rest, source.work);
   let chars = 0;
-  const take = (span: readonly Json[]) => {
+  const { stored } = source;
+  // One span after the other, so that memory holds one of them.
+  for (const [index, [fromByte]] of stored.marks.entries()) {
+    const toByte = stored.marks[index + 1]?.[0] ?? stored.bytes;
+    const span = parseSpan(stored, await readSpan(source, fromByte, toByte));
     const found = span.map((element) => each.add(element)).filter((value) => value !== undefined);
     chars += JSON.stringify(found).length;
     requireReadable(chars);
-  };
-  return whenReady(eachSpan(source, take), () => frozen(each.reading()));
-}
-
-function frozen(reading: Reading): Reading {
+  }
+  const reading = each.reading();
   if (reading.found) deepFreeze(reading.value);
   return reading;
-}
-
-/** One span after the other, so that memory holds one of them. */
-function eachSpan(
-  source: Source,
-  work: (span: readonly Json[]) => void,
-  first = 0,
-): Awaitable<void> {
-  const { stored } = source;
-  for (let index = first; index < stored.marks.length; index++) {
-    const fromByte = stored.marks[index]?.[0] ?? 0;
-    const toByte = stored.marks[index + 1]?.[0] ?? stored.bytes;
-    const bytes = readSpan(source, fromByte, toByte);
-    if (bytes instanceof Promise) {
-      return bytes.then((bytes) => {
-        work(parseSpan(stored, bytes));
-        return eachSpan(source, work, index + 1);
-      });
-    }
-    work(parseSpan(stored, bytes));
-  }
 }
 
 /** Throws `limit_exceeded` for what would have to be in memory as a whole. */

@@ -3,7 +3,6 @@ import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/resolve.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import type { Awaitable } from "../../store/when-ready.ts";
 import { codePointCount, sliceCodePoints } from "../../value/characters.ts";
 import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { type Bounds, type Path, readPath, type Segment, sliceBounds } from "../../value/path.ts";
@@ -18,9 +17,9 @@ export interface Sequence {
   /** Of one element or character, as JSON, as far as it is known. */
   readonly averageChars: number;
   /** An array for an array, a string for a string; `from` and `to` are within 0 and `count`. */
-  slice(from: number, to: number): Awaitable<Json>;
+  slice(from: number, to: number): Promise<Json>;
   /** Where an element lies in the variable. */
-  pathOf(index: number): Awaitable<Path>;
+  pathOf(index: number): Promise<Path>;
   /** Where a slice lies; behind `[*]` there is no such place. */
   pathOfSlice(from: number, to: number): Path;
 }
@@ -77,7 +76,7 @@ function stored(store: Variables, info: VariableInfo, bounds: Bounds): Sequence 
       const path = [{ from: bounds.from + from, to: bounds.from + to }];
       return valueAt(store, { name: info.name, path });
     },
-    pathOf: (index) => [{ index: bounds.from + index }],
+    pathOf: async (index) => [{ index: bounds.from + index }],
     pathOfSlice: (from, to) => [{ from: bounds.from + from, to: bounds.from + to }],
   };
 }
@@ -87,7 +86,7 @@ function inArray(store: Variables, target: Target, elements: readonly Json[]): S
     type: "array",
     count: elements.length,
     averageChars: 1,
-    slice: (from, to) => elements.slice(from, to),
+    slice: async (from, to) => elements.slice(from, to),
     pathOf: (index) => pathOfElement(store, target, index),
     pathOfSlice: (from, to) => [...target.path, { from, to }],
   };
@@ -98,8 +97,8 @@ function inText(text: string, { path }: Target): Sequence {
     type: "string",
     count: codePointCount(text),
     averageChars: 1,
-    slice: (from, to) => sliceCodePoints(text, { from, to }),
-    pathOf: () => path,
+    slice: async (from, to) => sliceCodePoints(text, { from, to }),
+    pathOf: async () => path,
     pathOfSlice: (from, to) => [...path, { from, to }],
   };
 }

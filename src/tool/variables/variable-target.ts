@@ -1,12 +1,11 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { matchName, matchPath, parsePath } from "../../reference/grammar.ts";
-import type { Missing } from "../../reference/lookup.ts";
 import { problemFrom } from "../../reference/resolve.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { formatPath, type Path } from "../../value/path.ts";
-import { lookupInStore } from "../store-lookup.ts";
+import { missing } from "../store-lookup.ts";
 
 /** A variable, or a place in one. */
 export interface Target {
@@ -65,7 +64,7 @@ export function referenceTo({ name, path }: Target): string {
 /** The variable, whoever may see it. Throws `variable_unknown` or `variable_evicted`. */
 export function existing(store: Variables, name: string): VariableInfo {
   const info = store.info(name);
-  if (info === undefined) throw problemFrom(`$${name}`, missing(store, name));
+  if (info === undefined) throw problemFrom(`$${name}`, missing({ name, path: [] }, store));
   return info;
 }
 
@@ -97,11 +96,4 @@ export async function lookedAt<Result>(
     if (!tellsKeys || info.trusted) throw error;
     throw problemFrom(referenceTo(target), { found: false, reason: "path" });
   }
-}
-
-function missing(store: Variables, name: string): Missing {
-  const answer = lookupInStore(store)({ name, path: [] });
-  // Of what is not there it answers at once.
-  const isMissing = !(answer instanceof Promise) && !answer.found;
-  return isMissing ? answer : { found: false, reason: "unknown" };
 }
