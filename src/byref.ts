@@ -11,7 +11,7 @@ export { workersAiModels } from "./edge/models/workers-ai.ts";
 export { readSettings, type Settings } from "./edge/settings.ts";
 export { transfers } from "./edge/transfer/transfer.ts";
 export { planSupport } from "./edge/plans/plan-support.ts";
-export type { PlanSupport } from "./edge/plans/plans.ts";
+export type { PlanSupport } from "./edge/plans/plan-support.ts";
 export { capabilityWorkflows } from "./plan/capability/capability-workflows.ts";
 export type { FrontEnd } from "./plan/front-end.ts";
 export { templates } from "./plan/template/templates.ts";

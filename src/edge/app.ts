@@ -1,36 +1,38 @@
 import type { Context } from "hono";
 import { Hono } from "hono/tiny";
 import { cors } from "hono/cors";
-import { version } from "../version.ts";
 import type { Agent } from "../turn/agent.ts";
+import { type Api, mergedApi } from "./api.ts";
 import type { AppEnv } from "./app-env.ts";
-import { limitBody } from "./http/limit-body.ts";
 import { authenticate } from "./auth/authenticate.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
-import type { PlanSupport } from "./plans/plans.ts";
+import { type ApiOptions, apiOf } from "./core-api.ts";
+import { forward } from "./forward.ts";
+import { limitBody } from "./http/limit-body.ts";
 import { problem, problemOf } from "./http/problem.ts";
-import { conversationRoutes } from "./routes/conversations.ts";
-import { directoryRoutes } from "./routes/directory.ts";
-import { messageRoutes } from "./routes/messages.ts";
-import { socketRoutes } from "./routes/socket.ts";
-import { ticketRoutes } from "./routes/tickets.ts";
-import { variableRoutes } from "./routes/variables.ts";
+import { readText } from "./http/read-body.ts";
 import { setSecurityHeaders } from "./http/security-headers.ts";
+import { workerApi } from "./routes/worker.ts";
 import { settingsOf } from "./settings.ts";
-import { coreApi } from "./openapi/core.ts";
-import { openApiOf } from "./openapi/document.ts";
-import type { Transfers } from "./transfer/transfer-requests.ts";
 
-export interface AppOptions {
+export interface AppOptions extends ApiOptions {
   readonly agents: readonly Agent[];
   readonly authenticator: Authenticator;
-  readonly plans?: PlanSupport | undefined;
-  readonly transfer?: Transfers | undefined;
 }
 
-/** Every route. All but `/health` need authentication. */
-export function createApp({ agents, authenticator, plans, transfer }: AppOptions) {
+/** The Worker. All endpoints but `/health` need authentication. */
+export function createApp({ agents, authenticator, ...options }: AppOptions) {
+  const api: Required<Api> = mergedApi([workerApi(agents, () => api), apiOf(options)]);
   const app = new Hono<AppEnv>();
+  const serve = (endpoints: Api["worker"] = []) => {
+    for (const endpoint of endpoints) {
+      app.on(endpoint.method, endpoint.path, (context) => {
+        const { req } = context;
+        const text = () => readText(context);
+        return endpoint.handle({ request: req.raw, params: req.param(), text }, context);
+      });
+    }
+  };
   app.use(async (context, next) => {
     try {
       await next();
@@ -40,7 +42,7 @@ export function createApp({ agents, authenticator, plans, transfer }: AppOptions
     }
     setSecurityHeaders(context.res);
   });
-  app.get("/health", (context) => context.json({ ok: true, version }));
+  serve(api.worker.filter(({ isOpen }) => isOpen === true));
   app.use((context, next) => {
     const { CORS_ORIGINS: origin = [] } = settingsOf(context.env);
     return origin.length === 0
@@ -50,23 +52,10 @@ export function createApp({ agents, authenticator, plans, transfer }: AppOptions
   app.use(authenticate(authenticator));
   app.use(async (context, next) => (isSlashed(context) ? nothingAt(context) : next()));
   app.use(limitBody);
-  app.get("/agents", (context) =>
-    context.json({ agents: agents.map(({ name, description }) => ({ name, description })) }),
-  );
-  // It takes some milliseconds, which most isolates need not spend.
-  let description: object | undefined;
-  app.get("/openapi.json", (context) => {
-    description ??= openApiOf(app.routes, [coreApi, transfer?.api ?? [], plans?.api ?? []].flat());
-    return context.json(description);
-  });
-  if (transfer !== undefined) app.route("/conversations", transfer.routes());
-  app.route("/conversations", directoryRoutes());
-  app.route("/conversations", conversationRoutes());
-  app.route("/conversations", messageRoutes());
-  app.route("/conversations", socketRoutes());
-  app.route("/conversations", variableRoutes());
-  app.route("/conversations", ticketRoutes());
-  if (plans !== undefined) app.route("/conversations", plans.routes());
+  serve(api.worker.filter(({ isOpen }) => isOpen !== true));
+  for (const endpoint of api.conversation) {
+    app.on(endpoint.method, endpoint.path, (context) => forward(context, endpoint));
+  }
   app.notFound(nothingAt);
   app.onError((error) => problem(error));
   return app;

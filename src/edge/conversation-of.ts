@@ -1,33 +1,15 @@
 import type { Context } from "hono";
 import type { AppEnv } from "./app-env.ts";
-import type { ConversationObject } from "./conversation.ts";
 import { requireId } from "./conversation-name.ts";
+import type { ConversationStatus } from "./conversation-parts.ts";
 import { parse } from "./http/parse.ts";
 import { objectIn, locationQuery } from "./placement.ts";
 import { settingsOf } from "./settings.ts";
 
-/** A conversation as its Worker sees it: the same methods, each a call to another place. */
-export type RemoteConversation = Pick<DurableObjectStub, "fetch"> & {
-  readonly [Method in RemoteMethod]: (
-    ...parameters: Parameters<ConversationObject[Method]>
-  ) => Promise<Awaited<ReturnType<ConversationObject[Method]>>>;
-};
-
-type RemoteMethod =
-  | "about"
-  | "status"
-  | "setTitle"
-  | "stop"
-  | "deleteAll"
-  | "readMessages"
-  | "listEvents"
-  | "listVariables"
-  | "pageVariables"
-  | "variableInfo"
-  | "changeVariable"
-  | "deleteVariable"
-  | "resetVariables"
-  | "interpolate";
+/** A conversation's object, as the Worker calls it. */
+export interface RemoteConversation extends Pick<DurableObjectStub, "fetch"> {
+  status(): Promise<ConversationStatus | undefined>;
+}
 
 /**
  * The object of a conversation. Its name is made of the tenant, which was authenticated, and the id, as JSON:

@@ -5,15 +5,17 @@ import type { SpendLimits } from "../turn/spend/spend.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
 import type { Retention } from "./conversation-data.ts";
 import { ByrefError } from "../errors.ts";
-import type { PlanSupport } from "./plans/plans.ts";
+import type { PlanSupport } from "./plans/plan-support.ts";
 import type { CapabilityTags } from "../turn/model/capability-tags.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationOptions } from "./conversation.ts";
+import { conversationRoutes } from "./conversation-routes.ts";
+import { apiOf } from "./core-api.ts";
 import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { Settings } from "./settings.ts";
-import type { Transfers } from "./transfer/transfer-requests.ts";
+import type { Transfers } from "./transfer/transfer.ts";
 
 /** What an application is made of. Everything but agents and model is optional; what is not handed in is not built in. */
 export interface RuntimeOptions {
@@ -72,6 +74,7 @@ export function createRuntime({
   authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
   requireTags(agents, tags);
+  const routes = conversationRoutes(apiOf({ plans, transfer }));
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
     agents,
     model: (settings) => {
@@ -86,6 +89,7 @@ export function createRuntime({
     transfer,
     retention,
     spendLimits: spend,
+    routes,
   });
   class Conversation extends ConversationObject {
     constructor(state: DurableObjectState, env: Cloudflare.Env) {

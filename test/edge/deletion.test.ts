@@ -55,7 +55,7 @@ async function fill(id: string): Promise<void> {
   });
   await evictDurableObject(objectOf(id));
   await runAlarm(id);
-  await call("PATCH", `/conversations/${id}`, json({ title: "A title" }));
+  await (await call("PATCH", `/conversations/${id}`, json({ title: "A title" }))).text();
   for (const table of ["message", "chunk", "variable", "event", "meta", "tombstone"]) {
     expect([table, (await rowsIn(id, table)).length]).not.toEqual([table, 0]);
   }

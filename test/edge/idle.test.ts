@@ -53,7 +53,7 @@ describe("a conversation that nobody uses", () => {
     ["a put", (id) => put(id, "b", 1)],
     ["a variable that was put and is gone again", (id) => putAndDelete(id)],
     ["a read", (id) => withoutTimers(async () => (await get(id, "pinned")).text())],
-    ["a patch", (id) => patch(id, "pinned", { description: "d" })],
+    ["a patch", async (id) => (await patch(id, "pinned", { description: "d" })).text()],
   ])("stays for %s", async (_, use) => {
     const id = newId();
     await ask(id, "Who are you?");

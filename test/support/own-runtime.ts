@@ -1,7 +1,7 @@
 import { createExecutionContext, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import type { ConversationObject } from "../../src/edge/conversation.ts";
+import { inside, type InsideConversation } from "./inside.ts";
 import { type Call, ORIGIN } from "./edge.ts";
 import { remoteOf } from "./remote-of.ts";
 
@@ -10,7 +10,7 @@ export interface OwnRuntime {
   readonly call: Call;
   readonly state: DurableObjectState;
   /** The object as it is now; another one after `wakeAgain`. */
-  conversation(): ConversationObject;
+  conversation(): InsideConversation;
   /** Forgets what is in memory, as an eviction does; or as a deployment, of another application. */
   wakeAgain(changed?: Partial<RuntimeOptions>): void;
 }
@@ -74,7 +74,7 @@ function run<Result>(
     return work({
       call,
       state,
-      conversation: () => conversation,
+      conversation: () => inside(conversation),
       wakeAgain: (changed = {}) => {
         const { Conversation: Deployed } = runtimeOf(changed);
         conversation = new Deployed(state, ownEnv);

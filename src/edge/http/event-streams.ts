@@ -134,9 +134,3 @@ class EventReader {
 function frame(event: ConversationEvent): string {
   return `id: ${event.id}\ndata: ${JSON.stringify(event)}\n\n`;
 }
-
-/** Behind which event or frame a stream is to begin. The Worker has checked it. */
-export function afterIn(request: Request): number | undefined {
-  const after = new URL(request.url).searchParams.get("after");
-  return after === null ? undefined : Number(after);
-}

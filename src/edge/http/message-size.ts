@@ -2,11 +2,10 @@ import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
 
-/** What is asked as JSON, to go to its conversation. Throws `limit_exceeded` where more would be kept than may be. */
-export function boundedJson(asked: object): string {
-  const text = JSON.stringify(asked);
-  requireMessageSize(byteLength(text));
-  return text;
+/** Returns what is asked. Throws `limit_exceeded` if its JSON is longer than a message may be. */
+export function bounded<Asked extends object>(asked: Asked): Asked {
+  requireMessageSize(byteLength(JSON.stringify(asked)));
+  return asked;
 }
 
 /** Throws `limit_exceeded` for more bytes than one message may have. */

@@ -17,21 +17,3 @@ export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, 
 
 const MAX_PLACE_CHARS = 200;
 const MAX_ISSUE_CHARS = 500;
-
-/** A whole number in a query; throws `bad_request`. */
-export function wholeNumberIn(
-  query: string | undefined,
-  name: string,
-  range: { readonly min: number; readonly max?: number },
-): number | undefined {
-  if (query === undefined) return undefined;
-  const number = /^\d{1,15}$/.test(query) ? Number(query) : Number.NaN;
-  const { min, max = Number.MAX_SAFE_INTEGER } = range;
-  if (number >= min && number <= max) return number;
-  throw new ByrefError("bad_request", `${name} must be a whole number from ${min} to ${max}.`);
-}
-
-/** A page's size: `maxPageSize` unless asked for less. */
-export function pageSize(query: string | undefined): number {
-  return wholeNumberIn(query, "limit", { min: 1, max: limits.maxPageSize }) ?? limits.maxPageSize;
-}

@@ -12,16 +12,9 @@ import { requireMessageSize } from "./message-size.ts";
 
 type Posted = Context<AppEnv>;
 
-/** The body as JSON. Throws `unsupported_media_type`, `bad_json` or `limit_exceeded`. */
-export async function readJson(context: Posted): Promise<Json> {
-  requireJsonType(context.req.raw);
-  return parseJson(await readText(context));
-}
-
-/** The same for what `useChat` sends: of its messages the last alone. */
-export async function readChat(context: Posted): Promise<Json> {
-  requireJsonType(context.req.raw);
-  return parseJson(await readText(context, new LastMessage(limits.maxMessageBytes)));
+/** The body that `useChat` sends, with the last of its messages only. */
+export function readChat(context: Posted): Promise<string> {
+  return readText(context, new LastMessage(limits.maxMessageBytes));
 }
 
 /** Throws `limit_exceeded` where more would have to be held than one message may be. */

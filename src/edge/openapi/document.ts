@@ -1,7 +1,9 @@
 import * as z from "zod";
 import * as limits from "../../limits.ts";
 import { version } from "../../version.ts";
+import type { Api } from "../api.ts";
 import { CONVERSATION_ID } from "../conversation-name.ts";
+import type { Content, Operation } from "../http/endpoint.ts";
 import type {
   JsonSchema,
   MediaTypes,
@@ -9,37 +11,17 @@ import type {
   OpenApiOperation,
   OpenApiParameter,
 } from "./open-api.ts";
-import type { Content, Operation, Operations } from "./operation.ts";
-
-/** A part of the interface: its calls, and those of their schemas that have names. */
-export interface Described {
-  readonly operations: Operations;
-  readonly components: Components;
-}
-
-type Components = Readonly<Record<string, z.ZodType>>;
-
-interface Route {
-  readonly method: string;
-  readonly path: string;
-}
 
 const AT = "#/components/schemas/";
 
-/** The document of these routes, each described by one of the parts. */
-export function openApiOf(routes: readonly Route[], parts: readonly Described[]): OpenApi {
-  const operations = merged(parts.map((part) => part.operations));
-  const components: Components = merged(parts.map((part) => part.components));
+/** The document of an HTTP interface. */
+export function openApiOf({ worker, conversation, components }: Required<Api>): OpenApi {
   const document = new Describer(components);
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
-  for (const { method, path } of routes) {
-    const operation = operations[`${method} ${path}`];
-    if (operation === undefined) continue;
+  for (const endpoint of [...worker, ...conversation]) {
+    const { method, path } = endpoint;
     const at = path.replaceAll(/:(\w+)/g, "{$1}");
-    paths[at] = {
-      ...paths[at],
-      [method.toLowerCase()]: document.operation(method, path, operation),
-    };
+    paths[at] = { ...paths[at], [method.toLowerCase()]: document.operation(endpoint) };
   }
   return {
     openapi: "3.1.0",
@@ -63,14 +45,12 @@ export function openApiOf(routes: readonly Route[], parts: readonly Described[])
 const ABOUT =
   "Sessions for AI agents whose tool results are variables. Every error is a problem document with a stable code.";
 
-function merged<Value>(records: readonly Readonly<Record<string, Value>>[]): Record<string, Value> {
-  return Object.assign({}, ...records) as Record<string, Value>;
-}
+type Described = Operation & { readonly method: string; readonly path: string };
 
 class Describer {
   readonly #names: ReadonlyMap<z.ZodType, string>;
 
-  constructor(components: Components) {
+  constructor(components: Api["components"]) {
     this.#names = new Map(Object.entries(components).map(([name, schema]) => [schema, name]));
   }
 
@@ -82,8 +62,9 @@ class Describer {
     return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, plain(schema)]));
   }
 
-  operation(method: string, path: string, operation: Operation): OpenApiOperation {
-    const { summary, query = {}, headers = {}, body, isBodyOptional, answers, isOpen } = operation;
+  operation({ method, path, ...operation }: Described): OpenApiOperation {
+    const { summary, query = {}, headers = {}, isBodyOptional, answers, isOpen } = operation;
+    const { body, content = body && { "application/json": body } } = operation;
     const [, resource, , part = ""] = path.split("/");
     const tag = resource === "conversations" ? (TAGS[part] ?? resource) : "worker";
     // Tickets are for what is below a conversation.
@@ -103,9 +84,9 @@ class Describer {
         ...this.#parameters("query", query),
         ...this.#parameters("header", headers),
       ],
-      ...(body === undefined
-        ? {}
-        : { requestBody: { required: isBodyOptional !== true, content: this.#content(body) } }),
+      ...(content && {
+        requestBody: { required: isBodyOptional !== true, content: this.#content(content) },
+      }),
       responses: {
         ...Object.fromEntries(
           Object.entries(answers).map(([status, answer]) => [status, this.#answer(answer)]),

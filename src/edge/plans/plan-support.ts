@@ -1,9 +1,18 @@
 import type { FrontEnd } from "../../plan/front-end.ts";
-import { jsonPlans } from "../../plan/json-plan.ts";
-import { planApi } from "../openapi/plan-operations.ts";
+import { jsonPlan, jsonPlans } from "../../plan/json-plan.ts";
+import type { Api } from "../api.ts";
+import type { ConversationContext, PlanParts } from "../conversation-context.ts";
+import { decided, planEndpoints, runBody } from "../routes/plans.ts";
+import { planList, planView, runView } from "./plan-schemas.ts";
 import { endRuns } from "./plans-of.ts";
-import { Plans, planTool, type PlanSupport } from "./plans.ts";
-import { planRoutes } from "../routes/plans.ts";
+import { Plans, planTool } from "./plans.ts";
+
+/** What an application with plans passes to `createRuntime`. */
+export interface PlanSupport extends PlanParts {
+  /** The plans of one conversation. */
+  open(context: ConversationContext): Plans;
+  readonly api: Api;
+}
 
 /** Plans as JSON, and in these other ways of writing: `capabilityWorkflows`, `templates`. */
 export function planSupport(...others: readonly FrontEnd[]): PlanSupport {
@@ -13,7 +22,16 @@ export function planSupport(...others: readonly FrontEnd[]): PlanSupport {
     endRuns,
     planTool,
     open: (context) => new Plans(context),
-    routes: () => planRoutes(frontEnds),
-    api: planApi,
+    api: {
+      conversation: planEndpoints(frontEnds),
+      components: {
+        JsonPlan: jsonPlan,
+        RunBody: runBody,
+        Plan: planView,
+        PlanList: planList,
+        Run: runView,
+        Decided: decided,
+      },
+    },
   };
 }

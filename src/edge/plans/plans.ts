@@ -1,15 +1,12 @@
 import * as limits from "../../limits.ts";
-import type { Hono } from "hono";
-import type { AppEnv } from "../app-env.ts";
-import type { ConversationContext, PlanParts } from "../conversation-context.ts";
-import type { Described } from "../openapi/document.ts";
+import type { ConversationContext } from "../conversation-context.ts";
 import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
 import { decidedGates, nothingWaits } from "./gate-decisions.ts";
-import type { ProposalRequest, RunRequest } from "./plan-requests.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { plansOf } from "./plans-of.ts";
 import { chooseAgent, chooseAgentOrStandIn } from "../turns/chosen-agent.ts";
 import type { QueuedTurn } from "../turns/turn-queue.ts";
+import type { Json } from "../../value/json.ts";
 import type { TurnRequest } from "../turns/turn-request.ts";
 import { respond } from "../turns/turn-response.ts";
 import { ByrefError } from "../../errors.ts";
@@ -32,12 +29,17 @@ import { cancelRun } from "../../turn/plans/plan-turn.ts";
 import { type Proposal, proposePlan, proposePlanTool } from "../../turn/plans/propose-plan.ts";
 import { unlessAborted } from "../../value/deadline.ts";
 
-/** What a runtime with plans carries. */
-export interface PlanSupport extends PlanParts {
-  /** The plans of one conversation. */
-  open(context: ConversationContext): Plans;
-  routes(): Hono<AppEnv>;
-  readonly api: Described;
+/** A plan as a person proposes it. */
+interface ProposalRequest extends Proposal {
+  /** Default: the first of the application. */
+  readonly agent?: string | undefined;
+}
+
+interface RunRequest {
+  readonly input?: Json | undefined;
+  readonly keep?: boolean | undefined;
+  /** The conversation's id. */
+  readonly conversation: string;
 }
 
 /** A run that has its place in the queue. */
@@ -75,24 +77,6 @@ export class Plans {
     return this.#records?.hasWaiting() === true;
   }
 
-  /** `POST /plans`, `GET /plans`, `GET /plans/:plan`, `POST /plans/:plan/approve|run|cancel`. */
-  async fetch(request: Request): Promise<Response> {
-    const [, , plan = "", action] = new URL(request.url).pathname.split("/");
-    if (plan === "") {
-      if (request.method === "GET") return Response.json(this.list());
-      // The Worker made the bodies from what it had validated.
-      const view = await this.propose((await request.json()) as ProposalRequest);
-      return Response.json(view, { status: 201 });
-    }
-    if (action === "approve") return Response.json(await this.approve(plan));
-    if (action === "cancel") return Response.json(await this.cancel(plan));
-    if (action === "run") {
-      const asked = (await request.json()) as RunRequest;
-      return this.run(plan, asked, request.headers);
-    }
-    return Response.json(await this.#view(this.#required(plan)));
-  }
-
   /** Throws `invalid_plan` with all findings; then nothing is kept. */
   async propose({ format, text, agent }: ProposalRequest): Promise<PlanView> {
     const { setup, settings, deletion } = this.#context;
@@ -122,6 +106,10 @@ export class Plans {
     return { plans: records.map(listedOf) };
   }
 
+  view(id: string): Promise<PlanView> {
+    return this.#view(this.#required(id));
+  }
+
   /** Throws `plan_over` for one that was cancelled. */
   async approve(id: string): Promise<PlanView> {
     const status = this.#statusOf(id);
@@ -129,7 +117,7 @@ export class Plans {
       throw new ByrefError("plan_over", "The plan has been cancelled; propose it again.");
     }
     if (status === "proposed") await this.#note(id, "plan.approved");
-    return this.#view(this.#required(id));
+    return this.view(id);
   }
 
   /** Ends what goes on or waits; of a plan that has ended there is nothing to cancel. */
@@ -138,7 +126,7 @@ export class Plans {
     const live = [...this.#live].filter(({ plan }) => plan === id);
     const status = this.#statusOf(id);
     if ((status === "done" || status === "failed") && live.length === 0) {
-      return this.#view(this.#required(id));
+      return this.view(id);
     }
     // From here on none of its runs begins.
     await this.#note(id, "plan.cancelled");
@@ -154,7 +142,7 @@ export class Plans {
       }
     });
     await this.#context.settle();
-    return this.#view(this.#required(id));
+    return this.view(id);
   }
 
   /** Streams as a turn does. */

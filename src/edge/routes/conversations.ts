@@ -1,67 +1,102 @@
-import type { HonoRequest } from "hono";
-import { Hono } from "hono/tiny";
 import * as z from "zod";
+import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { AppEnv } from "../app-env.ts";
-import { conversationOf } from "../conversation-of.ts";
-import { pageSize, parse, wholeNumberIn } from "../http/parse.ts";
-import { passedOn } from "../http/passed-on.ts";
+import { type ConversationParts, statusOf } from "../conversation-parts.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { after, pageSize, text } from "../http/parameters.ts";
 import { preferred } from "../http/preferred.ts";
-import { readJson } from "../http/read-body.ts";
+import * as schemas from "../openapi/schemas.ts";
+import { watchTurn } from "../turns/turn-response.ts";
 
 /** `PATCH /conversations/:id`. */
 export const titleBody = z.strictObject({ title: z.string().max(limits.maxTitleChars) });
 
+const conversation = { "application/json": schemas.conversation };
+/** A client that connects again sends its old address and, in the header, the last id it received. */
+const headers = { "Last-Event-ID": after };
+
+/** The Worker checks the origin. */
+export const socketEndpoint: Endpoint<ConversationParts> = endpoint(
+  "GET /conversations/:id/socket",
+  { summary: "Opens a WebSocket for WebSocketChatTransport", answers: { 101: "It is open" } },
+  ({ params: { id }, request }, { sockets }) => {
+    if (request.headers.get("upgrade")?.toLowerCase() === "websocket") return sockets.open(id);
+    throw new ByrefError("bad_request", "A WebSocket opens here: send Upgrade: websocket.");
+  },
+);
+
 /** A conversation as a whole, and its events. */
-export function conversationRoutes() {
-  const routes = new Hono<AppEnv>();
+export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
+  endpoint(
+    "GET /conversations/:id",
+    { summary: "Tells of a conversation", answers: { 200: conversation } },
+    ({ params: { id } }, parts) => Response.json({ id, ...infoOf(parts) }),
+  ),
+  endpoint(
+    "PATCH /conversations/:id",
+    { summary: "Gives it another title", body: titleBody, answers: { 200: conversation } },
+    ({ params: { id }, body: { title } }, parts) => {
+      parts.context.requireExisting().setTitle(title);
+      parts.context.index.update();
+      return Response.json({ id, ...infoOf(parts) });
+    },
+  ),
+  endpoint(
+    "DELETE /conversations/:id",
+    { summary: "Deletes all of it, everywhere", answers: { 204: "It is gone" } },
+    async (_, { context }) => {
+      context.requireExisting();
+      await context.deletion.start();
+      return new Response(null, { status: 204 });
+    },
+  ),
+  endpoint(
+    "POST /conversations/:id/stop",
+    {
+      summary: "Stops the turn that runs",
+      answers: { 200: { "application/json": schemas.stopped } },
+    },
+    (_, { context }) => {
+      context.requireExisting();
+      return Response.json({ stopped: context.queue.stop() });
+    },
+  ),
+  endpoint(
+    "GET /conversations/:id/stream",
+    {
+      summary: "Streams the running turn from its first part, or from behind one that was had",
+      query: { after },
+      headers,
+      answers: { 200: { "text/event-stream": text }, 204: "Nothing runs" },
+    },
+    ({ query, headers }, { context }) =>
+      watchTurn(context, headers["Last-Event-ID"] ?? query.after),
+  ),
+  endpoint(
+    "GET /conversations/:id/events",
+    {
+      summary: "Lists what happened, or streams it live; never a value",
+      query: { after, limit: pageSize(limits.maxPageSize) },
+      headers,
+      answers: { 200: { "application/json": schemas.events, "text/event-stream": text } },
+    },
+    ({ query, headers, request }, { context }) => {
+      const after = headers["Last-Event-ID"] ?? query.after ?? 0;
+      const list = (page: { readonly after: number; readonly limit: number }) =>
+        context.data?.events.list(page) ?? { events: [] };
+      const accept = request.headers.get("accept");
+      if (preferred(accept, ["application/json", "text/event-stream"]) === "application/json") {
+        return Response.json(list({ after, limit: query.limit }));
+      }
+      const head = context.data?.journal.head();
+      const turn = head?.isOpen === true && head.kind !== "run" ? head.id : undefined;
+      return context.eventStreams.open(list, { after, turn });
+    },
+  ),
+  socketEndpoint,
+];
 
-  routes.get("/:id", async (context) => {
-    const id = context.req.param("id");
-    return context.json({ id, ...(await conversationOf(context).about()) });
-  });
-
-  routes.patch("/:id", async (context) => {
-    const id = context.req.param("id");
-    const { title } = parse(titleBody, await readJson(context));
-    return context.json({ id, ...(await conversationOf(context).setTitle(title)) });
-  });
-
-  routes.delete("/:id", async (context) => {
-    await conversationOf(context).deleteAll();
-    return context.body(null, 204);
-  });
-
-  routes.post("/:id/stop", async (context) => {
-    const stopped = await conversationOf(context).stop();
-    return context.json({ stopped });
-  });
-
-  routes.get("/:id/stream", async (context) => {
-    const after = afterIn(context.req);
-    const query = after === undefined ? "" : `?after=${after}`;
-    const conversation = conversationOf(context);
-    const response = await conversation.fetch(`http://conversation/stream${query}`);
-    return passedOn(response);
-  });
-
-  routes.get("/:id/events", async (context) => {
-    const { limit } = context.req.query();
-    const after = afterIn(context.req) ?? 0;
-    const conversation = conversationOf(context);
-    const accept = context.req.header("accept");
-    if (preferred(accept, ["application/json", "text/event-stream"]) === "application/json") {
-      return context.json(await conversation.listEvents({ after, limit: pageSize(limit) }));
-    }
-    const response = await conversation.fetch(`http://conversation/events?after=${after}`);
-    return passedOn(response);
-  });
-
-  return routes;
-}
-
-/** A client that connects again sends its old address, and behind it what it has had since. */
-function afterIn(request: HonoRequest): number | undefined {
-  const asked = request.header("last-event-id") ?? request.query("after");
-  return wholeNumberIn(asked, "after", { min: 0 });
+function infoOf(parts: ConversationParts) {
+  const { info } = parts.context.requireExisting();
+  return { ...info, status: statusOf(parts) ?? "idle" };
 }

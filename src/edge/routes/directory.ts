@@ -1,24 +1,29 @@
 import type { Context } from "hono";
-import { Hono } from "hono/tiny";
 import { ByrefError } from "../../errors.ts";
+import * as limits from "../../limits.ts";
 import type { AppEnv } from "../app-env.ts";
 import { conversationOf } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
 import { directoryOf } from "../directory/directory-client.ts";
-import { pageSize } from "../http/parse.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { pageSize, text } from "../http/parameters.ts";
+import * as schemas from "../openapi/schemas.ts";
 
 /** The list of a tenant's conversations. */
-export function directoryRoutes() {
-  const routes = new Hono<AppEnv>();
-
-  routes.get("/", async (context) => {
-    const { limit, before } = context.req.query();
-    const page = { limit: pageSize(limit), before: placeIn(before) };
+export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
+  "GET /conversations",
+  {
+    summary: "Lists the conversations, by last activity",
+    query: {
+      limit: pageSize(limits.maxPageSize),
+      before: text.transform(placeIn).optional(),
+    },
+    answers: { 200: { "application/json": schemas.conversations } },
+  },
+  async ({ query }, context) => {
     const directory = directoryOf(context.env, context.get("tenant"));
-    if (directory === undefined) {
-      throw new ByrefError("not_configured", NOT_CONFIGURED);
-    }
-    const { entries, next } = await directory.list(page);
+    if (directory === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
+    const { entries, next } = await directory.list(query);
     const asked = await Promise.all(entries.map((entry) => withStatus(context, entry)));
     const gone = asked.flatMap(({ entry, status }) => (status === undefined ? [entry] : []));
     // Deleted while the directory could not be told.
@@ -29,11 +34,9 @@ export function directoryRoutes() {
       const [createdAt, updatedAt] = [timeOf(createdMs), timeOf(updatedMs)];
       return [{ id, title, status, createdAt, updatedAt }];
     });
-    return context.json({ conversations, ...(next === undefined ? {} : { next: textOf(next) }) });
-  });
-
-  return routes;
-}
+    return Response.json({ conversations, ...(next === undefined ? {} : { next: textOf(next) }) });
+  },
+);
 
 const NOT_CONFIGURED = `Listing conversations needs the binding DIRECTORY. Add it to wrangler.toml, with a new migration tag:
 [[durable_objects.bindings]]
@@ -64,8 +67,7 @@ function textOf({ id, updatedMs }: DirectoryPlace): string {
 }
 
 /** Throws `bad_request`. */
-function placeIn(before: string | undefined): DirectoryPlace | undefined {
-  if (before === undefined) return undefined;
+function placeIn(before: string): DirectoryPlace {
   const [, updatedMs, id] = /^(\d{1,15})\.([A-Za-z0-9._-]{1,128})$/u.exec(before) ?? [];
   if (id !== undefined) return { id, updatedMs: Number(updatedMs) };
   throw new ByrefError("bad_request", "before must be the next of a page.");

@@ -1,12 +1,13 @@
-import type { Context } from "hono";
-import { Hono } from "hono/tiny";
+import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import type { AppEnv } from "../app-env.ts";
-import { conversationOf } from "../conversation-of.ts";
-import { requireId } from "../conversation-name.ts";
-import { isObject } from "../../value/json.ts";
-import { boundedJson } from "../http/message-size.ts";
-import { pageSize, parse } from "../http/parse.ts";
+import * as limits from "../../limits.ts";
+import { toUIMessage } from "../../turn/history/history.ts";
+import type { ConversationParts } from "../conversation-parts.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { bounded } from "../http/message-size.ts";
+import { checked, pageSize, text } from "../http/parameters.ts";
+import * as schemas from "../openapi/schemas.ts";
+import { locationQuery } from "../placement.ts";
 import {
   approvalBody,
   approvalOf,
@@ -14,56 +15,105 @@ import {
   idempotencyKey,
   messageBody,
   parseMessage,
-  requireFewParts,
   turnIn,
-  type TurnRequest,
 } from "../turns/turn-request.ts";
-import { readChat, readJson } from "../http/read-body.ts";
-import { handOver } from "./hand-over.ts";
+
+const headers = { "Idempotency-Key": idempotencyKey };
+
+/** By `Accept`; the stream if it names none of them. */
+const answers = {
+  200: {
+    "text/event-stream": text.describe("UI message stream of the AI SDK, v1"),
+    "text/plain": text.describe("The answer's text as it comes"),
+    "application/json": schemas.turn,
+  },
+};
+
+const form = checked(z.enum(["display", "reference"]), (given) => {
+  if (given === "display" || given === "reference") return;
+  throw new ByrefError("bad_request", "form must be display or reference.");
+});
+
+/** The only endpoint whose conversation is named in the body: the Worker reads it there. */
+export const chatEndpoint: Endpoint<ConversationParts> = endpoint(
+  "POST /conversations",
+  {
+    summary: "Runs a turn, asked as useChat does; only the last message is taken",
+    query: { location: locationQuery },
+    headers,
+    body: chatBody,
+    answers,
+  },
+  ({ body, headers, request }, { turns }) => {
+    const turn = turnIn(body);
+    const idempotencyKey = headers["Idempotency-Key"];
+    const asked = bounded({ ...turn, conversation: body.id, idempotencyKey });
+    return turns.take(asked, request.headers);
+  },
+);
+
+/** Decides on a call, or on the gate of a plan. */
+export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(
+  "POST /conversations/:id/approvals/:approval",
+  {
+    summary: "Decides on a tool call that waits for a person",
+    headers,
+    body: approvalBody,
+    answers,
+  },
+  ({ params, body, headers, request }, { turns }) => {
+    const asked = {
+      approvals: [approvalOf(params.approval, body)],
+      run: body.run,
+      conversation: params.id,
+      idempotencyKey: headers["Idempotency-Key"],
+    };
+    return turns.take(bounded(asked), request.headers);
+  },
+);
 
 /** Turns and messages. */
-export function messageRoutes() {
-  const routes = new Hono<AppEnv>();
-
-  routes.post("/", async (context) => {
-    const body = parse(chatBody, await readChat(context));
-    return runTurn(context, body.id, turnIn(body));
-  });
-
-  routes.post("/:id/messages", async (context) => {
-    const given = await readJson(context);
-    requireFewParts(isObject(given) ? given.message : undefined);
-    const body = parse(messageBody, given);
-    const { agent, input } = body;
-    const turn = { agent, input, message: parseMessage(body.message) };
-    return runTurn(context, context.req.param("id"), turn);
-  });
-
-  routes.post("/:id/approvals/:approval", async (context) => {
-    const decision = parse(approvalBody, await readJson(context));
-    const approvals = [approvalOf(context.req.param("approval"), decision)];
-    return runTurn(context, context.req.param("id"), { approvals, run: decision.run });
-  });
-
-  routes.get("/:id/messages", async (context) => {
-    const { limit, before, form = "display" } = context.req.query();
-    if (form !== "display" && form !== "reference") {
-      throw new ByrefError("bad_request", "form must be display or reference.");
-    }
-    const page = await conversationOf(context).readMessages({
-      limit: pageSize(limit),
-      form,
-      ...(before === undefined ? {} : { before }),
-    });
-    return context.json(page);
-  });
-
-  return routes;
-}
-
-/** Hands the turn to its conversation; only what a turn needs goes there. */
-function runTurn(context: Context<AppEnv>, id: string, turn: TurnRequest): Promise<Response> {
-  const key = parse(idempotencyKey, context.req.header("idempotency-key"), "Idempotency-Key");
-  const body = boundedJson({ ...turn, conversation: requireId(id), idempotencyKey: key });
-  return handOver(context, { id, path: "turn", body });
-}
+export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
+  chatEndpoint,
+  endpoint(
+    "POST /conversations/:id/messages",
+    {
+      summary: "Runs a turn",
+      query: { location: locationQuery },
+      headers,
+      body: messageBody,
+      answers,
+    },
+    ({ params, body: { agent, input, message }, headers, request }, { turns }) => {
+      const asked = {
+        agent,
+        input,
+        message: parseMessage(message),
+        conversation: params.id,
+        idempotencyKey: headers["Idempotency-Key"],
+      };
+      return turns.take(bounded(asked), request.headers);
+    },
+  ),
+  endpoint(
+    "GET /conversations/:id/messages",
+    {
+      summary: "Lists the messages, newest page first",
+      query: {
+        limit: pageSize(limits.maxPageSize),
+        before: text.optional().describe("The next of a page"),
+        form: form
+          .prefault("display")
+          .describe("As the person saw them, or as the model wrote them"),
+      },
+      answers: { 200: { "application/json": schemas.messages } },
+    },
+    ({ query: { limit, before, form } }, { context: { data } }) => {
+      const page = { limit, form, ...(before === undefined ? {} : { before }) };
+      const { messages, ...more } = data?.history.page(page) ?? { messages: [] };
+      const shown = messages.map((message) => toUIMessage(message, form));
+      return Response.json({ messages: shown, ...more });
+    },
+  ),
+  approvalEndpoint,
+];

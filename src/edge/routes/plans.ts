@@ -1,73 +1,116 @@
-import type { Context } from "hono";
-import { Hono } from "hono/tiny";
 import * as z from "zod";
 import type { FrontEnd } from "../../plan/front-end.ts";
+import { jsonPlan } from "../../plan/json-plan.ts";
 import { anyJson } from "../../tool/tool-input.ts";
-import type { AppEnv } from "../app-env.ts";
-import {
-  mediaTypeOf,
-  parseJson,
-  readText,
-  requireJsonType,
-  unsupportedType,
-} from "../http/read-body.ts";
-import { requireId } from "../conversation-name.ts";
-import { boundedJson } from "../http/message-size.ts";
-import { parse } from "../http/parse.ts";
-import { handOver } from "./hand-over.ts";
+import type { ConversationParts } from "../conversation-parts.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { text } from "../http/parameters.ts";
+import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
+import * as schemas from "../openapi/schemas.ts";
+import { planList, planView, runView } from "../plans/plan-schemas.ts";
+import type { Plans } from "../plans/plans.ts";
+import { locationQuery } from "../placement.ts";
+import { approvalEndpoint } from "./messages.ts";
 
 /** `POST …/plans/:plan/run`. */
 export const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
 
+/** Behind a plan's gate its run continues, else the turn. */
+export const decided = z.union([schemas.turn, runView]);
+
+const plan = { "application/json": planView };
+
 /** The plans of a conversation, and their runs. */
-export function planRoutes(frontEnds: readonly FrontEnd[]) {
-  const routes = new Hono<AppEnv>();
-
-  routes.post("/:id/plans", async (context) => {
-    const type = mediaTypeOf(context.req.raw)?.essence ?? "";
-    const frontEnd = frontEnds.find(({ mediaTypes }) => mediaTypes.includes(type));
-    if (frontEnd === undefined) {
-      const known = frontEnds.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
-      throw unsupportedType(context.req.raw, `a plan is ${known}.`);
-    }
-    const { format } = frontEnd;
-    const text = await readText(context);
-    const { agent } = context.req.query();
-    return ask(context, "", boundedJson({ format, text, agent }));
-  });
-
-  routes.get("/:id/plans", (context) => ask(context, ""));
-  routes.get("/:id/plans/:plan", (context) => ask(context, planIn(context)));
-
-  routes.post("/:id/plans/:plan/approve", (context) =>
-    ask(context, `${planIn(context)}/approve`, "{}"),
-  );
-
-  routes.post("/:id/plans/:plan/cancel", (context) =>
-    ask(context, `${planIn(context)}/cancel`, "{}"),
-  );
-
-  routes.post("/:id/plans/:plan/run", async (context) => {
-    const asked = parse(runBody, await bodyOf(context));
-    const body = boundedJson({ ...asked, conversation: requireId(context.req.param("id")) });
-    return ask(context, `${planIn(context)}/run`, body);
-  });
-
-  return routes;
+export function planEndpoints(
+  frontEnds: readonly FrontEnd[],
+): readonly Endpoint<ConversationParts>[] {
+  return [
+    {
+      ...approvalEndpoint,
+      summary: "Decides on a tool call, or a plan's gate, that waits for a person",
+      answers: {
+        200: { "text/event-stream": text, "text/plain": text, "application/json": decided },
+      },
+    },
+    endpoint(
+      "POST /conversations/:id/plans",
+      {
+        summary: "Proposes a plan; what keeps it from running is told as findings",
+        query: { agent: text.optional(), location: locationQuery },
+        content: {
+          "application/json": jsonPlan,
+          "application/xml": text.describe("A capability workflow"),
+          "text/markdown": text.describe("A template"),
+        },
+        answers: { 201: plan },
+      },
+      async ({ query: { agent }, request, text }, parts) => {
+        const { format } = frontEndOf(request, frontEnds);
+        const proposal = { format, text: await text(), agent };
+        return Response.json(await changing(parts).propose(proposal), { status: 201 });
+      },
+    ),
+    endpoint(
+      "GET /conversations/:id/plans",
+      {
+        summary: "Lists the plans, oldest first",
+        answers: { 200: { "application/json": planList } },
+      },
+      (_, parts) => Response.json(plansOf(parts).list()),
+    ),
+    endpoint(
+      "GET /conversations/:id/plans/:plan",
+      { summary: "Tells of a plan and its runs", answers: { 200: plan } },
+      async ({ params }, parts) => Response.json(await plansOf(parts).view(params.plan)),
+    ),
+    endpoint(
+      "POST /conversations/:id/plans/:plan/approve",
+      { summary: "Lets it run", answers: { 200: plan } },
+      async ({ params }, parts) => Response.json(await changing(parts).approve(params.plan)),
+    ),
+    endpoint(
+      "POST /conversations/:id/plans/:plan/cancel",
+      { summary: "Ends it, and what runs of it", answers: { 200: plan } },
+      async ({ params }, parts) => Response.json(await changing(parts).cancel(params.plan)),
+    ),
+    runEndpoint,
+  ];
 }
 
-function planIn(context: Context<AppEnv>): string {
-  return encodeURIComponent(context.req.param("plan") ?? "");
+const runEndpoint: Endpoint<ConversationParts> = endpoint(
+  "POST /conversations/:id/plans/:plan/run",
+  {
+    summary: "Runs it, once it is approved",
+    body: runBody,
+    isBodyOptional: true,
+    answers: {
+      200: {
+        "text/event-stream": text.describe("With parts data-call and data-run"),
+        "text/plain": text.describe("A line for each call"),
+        "application/json": runView,
+      },
+    },
+  },
+  ({ params: { id, plan }, body, request }, parts) =>
+    changing(parts).run(plan, { ...body, conversation: id }, request.headers),
+);
+
+function plansOf({ plans }: ConversationParts): Plans {
+  if (plans !== undefined) return plans;
+  throw new Error("This application has no plans.");
 }
 
-/** Without a body: nothing is said. */
-async function bodyOf(context: Context<AppEnv>) {
-  const text = await readText(context);
-  if (text === "") return {};
-  requireJsonType(context.req.raw);
-  return parseJson(text);
+/** What a crash has interrupted continues before anything is added to it. */
+function changing(parts: ConversationParts): Plans {
+  parts.turns.recover();
+  return plansOf(parts);
 }
 
-function ask(context: Context<AppEnv>, path: string, body?: string): Promise<Response> {
-  return handOver(context, { id: context.req.param("id") ?? "", path: `plans/${path}`, body });
+/** Throws `unsupported_media_type`. */
+function frontEndOf(request: Request, frontEnds: readonly FrontEnd[]): FrontEnd {
+  const type = mediaTypeOf(request)?.essence ?? "";
+  const frontEnd = frontEnds.find(({ mediaTypes }) => mediaTypes.includes(type));
+  if (frontEnd !== undefined) return frontEnd;
+  const known = frontEnds.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
+  throw unsupportedType(request, `a plan is ${known}.`);
 }

@@ -1,90 +1,164 @@
 import type { Context } from "hono";
-import { Hono } from "hono/tiny";
 import * as z from "zod";
-import { ByrefError, codeOf } from "../../errors.ts";
+import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { AppEnv } from "../app-env.ts";
-import { conversationOf, importOf, type RemoteConversation } from "../conversation-of.ts";
-import { passedOn } from "../http/passed-on.ts";
-import { readJson } from "../http/read-body.ts";
 import { requireId } from "../conversation-name.ts";
-import { parse, wholeNumberIn } from "../http/parse.ts";
+import { conversationOf, importOf, type RemoteConversation } from "../conversation-of.ts";
+import type { ConversationParts } from "../conversation-parts.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { text, wholeNumber } from "../http/parameters.ts";
+import { parse } from "../http/parse.ts";
+import { passedOn } from "../http/passed-on.ts";
+import { parseJson, requireJsonType } from "../http/read-body.ts";
 import { withEnd } from "../http/whole-body.ts";
+import { locationQuery } from "../placement.ts";
+import { exportTo, importFrom, partsFile, takePart } from "../transfer/transfer-requests.ts";
 
 /** `POST …/fork`. */
 export const forkBody = z.strictObject({ id: z.string().optional() });
+export const made = z.strictObject({ id: text });
+export const partTaken = z.strictObject({
+  import: text.describe("For the parts that follow"),
+  part: z.int().min(1),
+  of: z.int().min(1),
+});
+
+const file = { "application/x-ndjson": text };
 
 /** A conversation that changes while it is copied is copied again, so many times. */
 const MAX_TRIES = 3;
 
-/** Conversations out, in, and beside themselves. */
-export function transferRoutes() {
-  const routes = new Hono<AppEnv>();
+const exportEndpoint: Endpoint<ConversationParts> = endpoint(
+  "GET /conversations/:id/export",
+  {
+    summary: "Writes the whole conversation as a file; secrets are left out",
+    answers: { 200: file },
+  },
+  async ({ params: { id } }, { context }) => {
+    await context.deletion.whenDone();
+    return exportTo(context, id);
+  },
+);
 
-  routes.get("/:id/export", async (context) => {
-    const id = context.req.param("id");
-    const response = await exportFrom(conversationOf(context), id);
-    const headers = new Headers(response.headers);
-    if (response.ok) {
-      headers.set("content-disposition", `attachment; filename="${id}.ndjson"`);
-    }
-    return new Response(response.body, { status: response.status, headers });
-  });
+/** Export, answered by the conversation. */
+export const conversationEndpoints = [exportEndpoint];
 
-  routes.post("/:id/fork", async (context) => {
-    const source = context.req.param("id");
-    const body = context.req.header("content-type") === undefined ? {} : await readJson(context);
-    const { id = crypto.randomUUID() } = parse(forkBody, body);
-    const target = conversationOf(context, id);
-    for (let tries = 1; ; tries++) {
-      const exported = await exportFrom(conversationOf(context), source);
-      if (!exported.ok) return passedOn(exported);
-      const imported = await importInto(target, id, exported);
-      if (tries === MAX_TRIES || !(await isRefused(imported, "conflict")))
-        return passedOn(imported);
-    }
-  });
+const id = { id: text };
+const place = {
+  part: wholeNumber("part", 1, limits.maxTransferParts).prefault(1),
+  of: wholeNumber("of", 1, limits.maxTransferParts).prefault(1),
+};
 
-  routes.post("/import", async (context) => {
-    const { part, of, upload } = partIn(context);
-    const parts = importOf(context, upload);
-    const { header, body } = withEnd(context.var.body.pieces());
-    const query = new URLSearchParams({ part: String(part), of: String(of) });
-    const kept = await parts.fetch(`http://conversation/transfer/parts?${query}`, {
-      method: "PUT",
-      headers: [header, ["content-type", "application/octet-stream"]],
-      body,
-    });
-    if (!kept.ok) return passedOn(kept);
-    await kept.arrayBuffer();
-    if (part < of) return context.json({ import: upload, part, of }, 202);
-    try {
-      return await goLive(context, parts);
-    } finally {
-      // What could not be brought in leaves nothing behind.
-      await parts.deleteAll().catch(ignoreMissing);
-    }
-  });
+/** A conversation on its way into its object; and the parts of a file, which an object of their own stores. */
+export const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
+  endpoint(
+    "POST /transfer/import",
+    { summary: "Imports a file", query: id, content: file, answers: { 201: "Imported" } },
+    ({ query, request }, { context }) => importFrom(context, query.id, request),
+  ),
+  endpoint(
+    "PUT /transfer/parts",
+    { summary: "Stores a part", query: place, content: file, answers: { 201: "Stored" } },
+    ({ query, request }, { context }) => takePart(context, query, request),
+  ),
+  endpoint(
+    "GET /transfer/parts",
+    { summary: "Joins the parts of a file", answers: { 200: file } },
+    (_, { context }) => partsFile(context),
+  ),
+];
 
-  return routes;
+/** Import and fork, which create conversations. */
+export const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
+  endpoint(
+    "POST /conversations/:id/fork",
+    {
+      summary: "Copies it under a new id",
+      query: { location: locationQuery },
+      content: { "application/json": forkBody },
+      isBodyOptional: true,
+      answers: { 201: { "application/json": made } },
+    },
+    async ({ params, request, text }, context) => {
+      const { id = crypto.randomUUID() } = parse(forkBody, await forkOf(request, text));
+      const target = conversationOf(context, id);
+      for (let tries = 1; ; tries++) {
+        const exported = await exportFrom(conversationOf(context), params.id);
+        if (!exported.ok) return passedOn(exported);
+        const imported = await importInto(target, id, exported);
+        if (tries === MAX_TRIES || !(await isRefused(imported, "conflict"))) {
+          return passedOn(imported);
+        }
+      }
+    },
+  ),
+  endpoint(
+    "POST /conversations/import",
+    {
+      summary: "Brings a file back, in one part or several",
+      query: {
+        ...place,
+        import: text.optional().describe("What the answer to part 1 said"),
+        location: locationQuery,
+      },
+      content: file,
+      answers: { 201: { "application/json": made }, 202: { "application/json": partTaken } },
+    },
+    async ({ query: { part, of, import: known }, request }, context) => {
+      requirePart({ part, of, known });
+      requireSmallPart(request);
+      const upload = requireId(known ?? crypto.randomUUID());
+      const parts = importOf(context, upload);
+      const { header, body } = withEnd(context.var.body.pieces());
+      const stored = await parts.fetch(`http://conversation/transfer/parts?part=${part}&of=${of}`, {
+        method: "PUT",
+        headers: [header, ["content-type", "application/octet-stream"]],
+        body,
+      });
+      if (!stored.ok) return passedOn(stored);
+      await stored.arrayBuffer();
+      if (part < of) return Response.json({ import: upload, part, of }, { status: 202 });
+      try {
+        return await goLive(context, parts);
+      } finally {
+        await deleteParts(parts, upload);
+      }
+    },
+  ),
+];
+
+/** Without a content type there is no body. */
+async function forkOf(request: Request, text: () => Promise<string>): Promise<unknown> {
+  if (request.headers.get("content-type") === null) return {};
+  requireJsonType(request);
+  return parseJson(await text());
 }
 
-/** Throws `bad_request`, `bad_id` or `body_too_large`. */
-function partIn({ req }: Context<AppEnv>) {
-  const { part: given, of: total, import: known } = req.query();
-  const range = { min: 1, max: limits.maxTransferParts };
-  const of = wholeNumberIn(total, "of", range) ?? 1;
-  const part = wholeNumberIn(given, "part", { min: 1, max: of }) ?? 1;
+interface PartPlace {
+  readonly part: number;
+  readonly of: number;
+  /** The import that it belongs to. */
+  readonly known: string | undefined;
+}
+
+/** Throws `bad_request`. */
+function requirePart({ part, of, known }: PartPlace): void {
+  if (part > of) {
+    throw new ByrefError("bad_request", `part must be a whole number from 1 to ${of}.`);
+  }
   if (part > 1 && known === undefined) {
     throw new ByrefError("bad_request", "import must be what the answer to part 1 said.");
   }
+}
+
+/** Throws `body_too_large`. */
+function requireSmallPart({ headers }: Request): void {
   const maximum = limits.maxValueBytes;
-  const length = Number(req.header("content-length") ?? 0);
-  if (length > maximum) {
-    const message = `A part is at most ${maximum} bytes, this is ${length}: send several, with part and of.`;
-    throw new ByrefError("body_too_large", message);
-  }
-  return { part, of, upload: requireId(known ?? crypto.randomUUID()) };
+  const length = Number(headers.get("content-length") ?? 0);
+  if (length <= maximum) return;
+  const message = `A part is at most ${maximum} bytes, this is ${length}: send several, with part and of.`;
+  throw new ByrefError("body_too_large", message);
 }
 
 /** Under its own id if that is free, else under a new one. */
@@ -102,7 +176,7 @@ async function goLive(context: Context<AppEnv>, parts: RemoteConversation): Prom
 }
 
 function exportFrom(conversation: RemoteConversation, id: string): Promise<Response> {
-  return conversation.fetch(`http://conversation/transfer/export?id=${encodeURIComponent(id)}`);
+  return conversation.fetch(`http://conversation/conversations/${id}/export`);
 }
 
 function importInto(
@@ -116,13 +190,20 @@ function importInto(
   });
 }
 
-/** Is it a problem with this code? */
+/** Does not throw. What is left is deleted when it is idle. */
+async function deleteParts(parts: RemoteConversation, id: string): Promise<void> {
+  try {
+    const init = { method: "DELETE" };
+    const deleted = await parts.fetch(`http://conversation/conversations/${id}`, init);
+    if (!deleted.ok && deleted.status !== 404) console.error(await deleted.text());
+  } catch (error) {
+    console.error(error);
+  }
+}
+
+/** True for a problem with this code. */
 async function isRefused(response: Response, code: string): Promise<boolean> {
   if (response.status !== 409) return false;
   const problem = await response.clone().json<{ readonly code?: string }>();
   return problem.code === code;
-}
-
-function ignoreMissing(error: unknown): void {
-  if (codeOf(error) !== "conversation_not_found") console.error(error);
 }

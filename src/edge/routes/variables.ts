@@ -1,20 +1,35 @@
-import { Hono } from "hono/tiny";
 import * as z from "zod";
 import { type Bound, ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { parsePath } from "../../reference/grammar.ts";
+import { interpolate } from "../../reference/resolve.ts";
 import { requireName } from "../../store/names.ts";
 import type { VariableInfo } from "../../store/variable.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
 import { summaryOf } from "../../store/summary.ts";
-import type { AppEnv } from "../app-env.ts";
-import { conditionsIn, isNotModified, requireReadable } from "../http/conditions.ts";
-import { conversationOf, type RemoteConversation } from "../conversation-of.ts";
-import { infoEtagOf } from "../variables/etags.ts";
-import { putOptionsIn } from "../variables/put-variable.ts";
-import { passedOn } from "../http/passed-on.ts";
-import { readJson } from "../http/read-body.ts";
-import { withEnd } from "../http/whole-body.ts";
-import { parse, wholeNumberIn } from "../http/parse.ts";
+import { lookupFor, ScopedStore } from "../../tool/scoped-store.ts";
+import type { Path } from "../../value/path.ts";
+import type { ConversationParts } from "../conversation-parts.ts";
+import { conditionsIn, isNotModified, requireConditions } from "../http/conditions.ts";
+import { type Content, type Endpoint, endpoint } from "../http/endpoint.ts";
+import {
+  after,
+  checked,
+  ifMatch,
+  ifNoneMatch,
+  ifRange,
+  oneOf,
+  pageSize,
+  text,
+  wholeNumber,
+} from "../http/parameters.ts";
 import { preferred } from "../http/preferred.ts";
+import * as schemas from "../openapi/schemas.ts";
+import { locationQuery } from "../placement.ts";
+import { etagOf, guardsIn, infoEtagOf, metadataEtagOf } from "../variables/etags.ts";
+import { putValue } from "../variables/put-variable.ts";
+import { serveValue } from "../variables/serve-value.ts";
+import { missingVariable, secretVariable } from "../variables/variable-errors.ts";
 
 /** `PATCH …/variables/:name`; a ttl in seconds, null to let the variable stay. */
 export const changesBody = z
@@ -32,56 +47,225 @@ export const interpolateBody = z.object({
   syntax: z.enum(["dollar", "mustache", "dagger"]).default("mustache"),
 });
 
+const value: Content = {
+  "application/json": schemas.json,
+  "application/x-ndjson": text.describe("An array, a record a line"),
+  "text/plain": text,
+  "*/*": text.meta({ format: "binary" }),
+};
+const info = { "application/json": schemas.variable };
+
+const guard = ifMatch.optional().describe("Or *: nothing of anybody else's is lost");
+const unless = ifNoneMatch.optional();
+const UNCHANGED = "Not modified";
+
+const description = checked(text.max(limits.maxDescriptionChars), ({ length }) => {
+  const most = limits.maxDescriptionChars;
+  if (length <= most) return;
+  throw new ByrefError("bad_request", `description is at most ${most} characters.`);
+});
+
+const lists: readonly Endpoint<ConversationParts>[] = [
+  endpoint(
+    "GET /conversations/:id/variables",
+    {
+      summary: "Lists variables, without their values",
+      query: {
+        last: wholeNumber("last", 0).optional().describe("The newest so many"),
+        names: text.optional().describe("Those with these names, by comma"),
+        after,
+        limit: pageSize(limits.maxVariablePageSize),
+      },
+      answers: { 200: { "application/json": schemas.variables, "text/markdown": text } },
+    },
+    ({ query, request }, { context: { store } }) => {
+      const page = pageOf(store, query);
+      const accept = request.headers.get("accept");
+      const headers = { vary: "accept" };
+      if (preferred(accept, ["application/json", "text/markdown"]) === "application/json") {
+        return Response.json(page, { headers });
+      }
+      return new Response(summaryOf(page.variables, query.last), {
+        headers: { ...headers, "content-type": "text/markdown; charset=utf-8" },
+      });
+    },
+  ),
+  endpoint(
+    "POST /conversations/:id/interpolate",
+    {
+      summary: "Fills a text's references in",
+      body: interpolateBody,
+      answers: { 200: { "application/json": schemas.interpolated } },
+    },
+    async ({ body }, { context: { store } }) => {
+      const lookup = lookupFor(undefined, store, { failures: "show" });
+      return Response.json(await interpolate(body.text, lookup, { syntaxes: [body.syntax] }));
+    },
+  ),
+];
+
+const values: readonly Endpoint<ConversationParts>[] = [
+  endpoint(
+    "GET /conversations/:id/variables/:name/info",
+    {
+      summary: "Describes a variable, without its value",
+      headers: { "If-None-Match": unless },
+      answers: { 200: info, 304: UNCHANGED },
+    },
+    ({ params, request }, { context: { store } }) => {
+      const found = infoOf(store, params.name);
+      const headers = { etag: infoEtagOf(found) };
+      return isNotModified(conditionsIn(request.headers), headers.etag)
+        ? new Response(null, { status: 304, headers })
+        : Response.json(found, { headers });
+    },
+  ),
+  endpoint(
+    "GET /conversations/:id/variables/:name",
+    {
+      summary: "Reads a value, or a part of it",
+      query: {
+        path: text
+          .transform(pathIn)
+          .optional()
+          .describe("As behind the name in a reference: .temp, [0].id"),
+        offset: wholeNumber("offset", 0).optional().describe("In elements, characters or bytes"),
+        limit: wholeNumber("limit", 0).optional(),
+      },
+      headers: {
+        Range: text.optional(),
+        "If-Range": ifRange.optional(),
+        "If-Match": guard,
+        "If-None-Match": unless,
+      },
+      answers: { 200: value, 206: { "*/*": text.meta({ format: "binary" }) }, 304: UNCHANGED },
+    },
+    async ({ params: { name }, query, request }, { context }) => {
+      await context.deletion.whenDone();
+      const { store } = context;
+      const found = infoOf(store, name);
+      if (found.visibility === "secret") throw secretVariable(name);
+      return serveValue(store, found, { part: query, headers: request.headers });
+    },
+  ),
+  endpoint(
+    "PUT /conversations/:id/variables/:name",
+    {
+      summary: "Saves a value",
+      query: {
+        mode: oneOf("mode", ["replace", "append", "merge", "new"]).prefault("replace"),
+        ttl: wholeNumber("ttl", 1, limits.maxTtlSeconds).optional().describe("In seconds"),
+        pin: oneOf("pin", ["true", "false"]).optional(),
+        visibility: oneOf("visibility", ["model", "sealed", "secret"]).optional(),
+        description: description.optional(),
+        location: locationQuery,
+      },
+      headers: { "If-Match": guard, "If-None-Match": unless },
+      content: value,
+      answers: { 200: info, 201: info },
+    },
+    async ({ params: { id, name }, query, request }, { context }) => {
+      requireName(requireWritable(name));
+      const { ttl, pin, mode, visibility, description } = query;
+      const options = {
+        mode,
+        ...(ttl === undefined ? {} : { ttlMs: ttl * 1_000 }),
+        ...(pin === undefined ? {} : { pinned: pin === "true" }),
+        ...(visibility && { visibility }),
+        ...(description === undefined ? {} : { description }),
+      };
+      const saved = await putValue(context, { name, request, options });
+      const headers = new Headers({ etag: etagOf(saved.info) });
+      if (saved.info.name !== name) {
+        headers.set("location", `/conversations/${id}/variables/${saved.info.name}`);
+      }
+      return Response.json(saved.info, { status: saved.isNew ? 201 : 200, headers });
+    },
+  ),
+];
+
+const changes: readonly Endpoint<ConversationParts>[] = [
+  endpoint(
+    "PATCH /conversations/:id/variables/:name",
+    {
+      summary: "Changes its time to live, pin or description",
+      headers: {
+        "If-Match": ifMatch.optional().describe("The ETag of …/info, or *"),
+        "If-None-Match": unless,
+      },
+      body: changesBody,
+      answers: { 200: info },
+    },
+    async ({ params: { name }, body, request }, { context }) => {
+      const { ttl, pinned, description } = body;
+      requireWritable(name);
+      requireGuards(context.store, { name, headers: request.headers, etagOf: metadataEtagOf });
+      // Variables of a run are changed by the run alone.
+      const changed = new ScopedStore(context.store).update(name, {
+        ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
+        ...(pinned === undefined ? {} : { pinned }),
+        ...(description === undefined ? {} : { description }),
+      });
+      if (changed === undefined) throw missingVariable(name, context.store);
+      await context.settle();
+      return Response.json(changed, { headers: { etag: infoEtagOf(changed) } });
+    },
+  ),
+  endpoint(
+    "DELETE /conversations/:id/variables/:name",
+    {
+      summary: "Deletes a variable",
+      headers: { "If-Match": guard, "If-None-Match": unless },
+      answers: { 204: "It is gone" },
+    },
+    async ({ params: { name }, request }, { context }) => {
+      requireWritable(name);
+      requireGuards(context.store, { name, headers: request.headers, etagOf });
+      const isDeleted = new ScopedStore(context.store).delete(name);
+      await context.settle();
+      if (isDeleted) return new Response(null, { status: 204 });
+      throw new ByrefError("variable_not_found", `There is no variable ${name}.`);
+    },
+  ),
+  endpoint(
+    "DELETE /conversations/:id/variables",
+    {
+      summary: "Deletes all but the newest, and those that are pinned",
+      query: { keepLast: wholeNumber("keepLast", 0).prefault(0) },
+      answers: { 200: { "application/json": schemas.deleted } },
+    },
+    async ({ query: { keepLast } }, { context }) => {
+      const deleted = context.store.reset(keepLast);
+      await context.settle();
+      return Response.json({ deleted });
+    },
+  ),
+];
+
 /** The variables of a conversation. */
-export function variableRoutes() {
-  const routes = new Hono<AppEnv>();
-  addLists(routes);
-  addValues(routes);
-  addChanges(routes);
-  return routes;
+export const variableEndpoints = [...lists, ...values, ...changes];
+
+interface PageQuery {
+  readonly names?: string | undefined;
+  readonly last?: number | undefined;
+  readonly after?: number | undefined;
+  readonly limit: number;
 }
 
-function addLists(routes: Hono<AppEnv>): void {
-  routes.get("/:id/variables", async (context) => {
-    const { names, after, limit: size, ...query } = context.req.query();
-    const conversation = conversationOf(context);
-    const max = limits.maxVariablePageSize;
-    const count = wholeNumberIn(query.last, "last", { min: 0 });
-    const limit = wholeNumberIn(size, "limit", { min: 1, max }) ?? max;
-    const cursor = wholeNumberIn(after, "after", { min: 0 }) ?? 0;
-    const last = count === undefined ? undefined : Math.min(count, max);
-    const page =
-      names !== undefined
-        ? await namedVariables(conversation, names, last)
-        : last !== undefined
-          ? { variables: await conversation.listVariables({ last }) }
-          : await conversation.pageVariables({ after: cursor, limit });
-    const type = preferred(context.req.header("accept"), ["application/json", "text/markdown"]);
-    if (type === "application/json") return context.json(page, 200, { vary: "accept" });
-    const markdown = summaryOf(page.variables, count);
-    return context.body(markdown, 200, {
-      "content-type": "text/markdown; charset=utf-8",
-      vary: "accept",
-    });
-  });
-
-  routes.post("/:id/interpolate", async (context) => {
-    const { text, syntax } = parse(interpolateBody, await readJson(context));
-    const conversation = conversationOf(context);
-    return context.json(await conversation.interpolate(text, syntax));
-  });
+function pageOf(store: VariableStore, { names, last, after = 0, limit }: PageQuery) {
+  const newest = last === undefined ? undefined : Math.min(last, limits.maxVariablePageSize);
+  if (names !== undefined) return namedVariables(store, names, newest);
+  return newest === undefined
+    ? store.page({ after, limit })
+    : { variables: store.list({ last: newest }) };
 }
 
 /** The newest `last` of the variables with these names, and the names that no variable has. */
-async function namedVariables(
-  conversation: RemoteConversation,
-  list: string,
-  last = Infinity,
-): Promise<{ variables: readonly VariableInfo[]; missing: readonly string[] }> {
+function namedVariables(store: VariableStore, list: string, last = Infinity) {
   const names = [...new Set(list.split(",").filter((name) => name !== ""))];
   const bound: Bound = ["maxVariablePageSize", limits.maxVariablePageSize];
   requireAtMost(bound, names.length, "Ask for fewer names at once.");
-  const found = await conversation.listVariables({ names });
+  const found = store.list({ names });
   const known = new Set(found.map(({ name }) => name));
   return {
     variables: found.slice(Math.max(found.length - last, 0)),
@@ -89,111 +273,33 @@ async function namedVariables(
   };
 }
 
-function addValues(routes: Hono<AppEnv>): void {
-  routes.get("/:id/variables/:name/info", async (context) => {
-    const { name } = context.req.param();
-    const info = await conversationOf(context).variableInfo(name);
-    const etag = infoEtagOf(info);
-    return isNotModified(conditionsIn(context.req.raw.headers), etag)
-      ? context.body(null, 304, { etag })
-      : context.json(info, 200, { etag });
-  });
-
-  routes.get("/:id/variables/:name", async (context) => {
-    const { name } = context.req.param();
-    const { search } = new URL(context.req.url);
-    const response = await conversationOf(context).fetch(addressOf(name, search), {
-      method: context.req.method,
-      headers: pick(context.req.raw.headers, READ_HEADERS),
-    });
-    return passedOn(response);
-  });
-
-  routes.put("/:id/variables/:name", async (context) => {
-    const { id, name } = context.req.param();
-    requireName(requireWritable(name));
-    const { search, searchParams } = new URL(context.req.url);
-    putOptionsIn(searchParams);
-    // An empty header does not reach the object: whoever sent it would be without the guard that they meant.
-    requireReadable(conditionsIn(context.req.raw.headers));
-    requireSmallEnough(context.req.header("content-length"));
-    const { header, body } = withEnd(context.var.body.pieces());
-    const given = pick(context.req.raw.headers, ["content-type", "if-match", "if-none-match"]);
-    given.set(...header);
-    const response = await conversationOf(context).fetch(addressOf(name, search), {
-      method: "PUT",
-      headers: given,
-      body,
-    });
-    const headers = new Headers(response.headers);
-    const newName = headers.get("x-byref-name");
-    headers.delete("x-byref-name");
-    if (newName !== null && newName !== name) {
-      headers.set("location", `/conversations/${id}/variables/${newName}`);
-    }
-    return new Response(response.body, { status: response.status, headers });
-  });
+function infoOf(store: VariableStore, name: string): VariableInfo {
+  const found = store.info(name);
+  if (found === undefined) throw missingVariable(name, store);
+  return found;
 }
 
-function addChanges(routes: Hono<AppEnv>): void {
-  routes.patch("/:id/variables/:name", async (context) => {
-    const { name } = context.req.param();
-    const { ttl, pinned, description } = parse(changesBody, await readJson(context));
-    const changes = {
-      ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
-      ...(pinned === undefined ? {} : { pinned }),
-      ...(description === undefined ? {} : { description }),
-    };
-    const conditions = conditionsIn(context.req.raw.headers);
-    const conversation = conversationOf(context);
-    const info = await conversation.changeVariable(requireWritable(name), changes, conditions);
-    return context.json(info, 200, { etag: infoEtagOf(info) });
-  });
-
-  routes.delete("/:id/variables/:name", async (context) => {
-    const { name } = context.req.param();
-    const conditions = conditionsIn(context.req.raw.headers);
-    const conversation = conversationOf(context);
-    if (await conversation.deleteVariable(requireWritable(name), conditions)) {
-      return context.body(null, 204);
-    }
-    throw new ByrefError("variable_not_found", `There is no variable ${name}.`);
-  });
-
-  routes.delete("/:id/variables", async (context) => {
-    const keepLast = wholeNumberIn(context.req.query("keepLast"), "keepLast", { min: 0 }) ?? 0;
-    const conversation = conversationOf(context);
-    return context.json({ deleted: await conversation.resetVariables(keepLast) });
-  });
+/** Throws `bad_path`. */
+function pathIn(written: string): Path {
+  const path = parsePath(written);
+  if (path !== undefined) return path;
+  const message = `${written} is not a path; write it as behind a name, e.g. .temp or [0].id`;
+  throw new ByrefError("bad_path", message);
 }
 
-const READ_HEADERS = ["accept", "range", "if-range", "if-match", "if-none-match"];
-
-/** Inside of the object: what the Worker asks for, never what a client wrote. */
-function addressOf(name: string, search: string): string {
-  return `http://conversation/variables/${encodeURIComponent(name)}${search}`;
+interface Guarded {
+  readonly name: string;
+  readonly headers: Headers;
+  readonly etagOf: (info: VariableInfo) => string;
 }
 
-function pick(headers: Headers, names: readonly string[]): Headers {
-  const picked = new Headers();
-  for (const name of names) {
-    const value = headers.get(name);
-    if (value !== null) picked.set(name, value);
-  }
-  return picked;
+/** Throws `precondition_failed`. */
+function requireGuards(store: VariableStore, { name, headers, etagOf }: Guarded): void {
+  const found = store.info(name);
+  requireConditions(guardsIn(conditionsIn(headers)), found && etagOf(found));
 }
 
-/** Said before the body comes; one that does not tell its length is counted. */
-function requireSmallEnough(contentLength: string | undefined): void {
-  const maximum = limits.maxValueBytes;
-  if (contentLength === undefined || Number(contentLength) <= maximum) return;
-  throw new ByrefError(
-    "body_too_large",
-    `A value is at most ${maximum} bytes, this is ${contentLength}.`,
-  );
-}
-
-/** What the caller gave with a message is as it was given. */
+/** The input of a message cannot be changed. */
 function requireWritable(name: string): string {
   if (name !== "input") return name;
   throw new ByrefError("bad_name", "input is what came with a message, and cannot be changed.");

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { isObject } from "../../value/json.ts";
 import { parseJson } from "../http/read-body.ts";
-import { boundedJson } from "../http/message-size.ts";
+import { bounded } from "../http/message-size.ts";
 import { parse } from "../http/parse.ts";
 import { chatBody, idempotencyKey, turnIn, type TurnRequest } from "../turns/turn-request.ts";
 
@@ -56,13 +56,11 @@ export function readFrame(
 /** The turn that the frame asks for. As over HTTP, only the last message counts. */
 export function turnOf(frame: SendFrame): TurnRequest {
   const { body, id, messages, trigger, messageId, headers } = frame;
-  const turn = {
+  return bounded({
     ...turnIn(parse(chatBody, { ...body, id, messages, trigger, messageId }, "frame")),
     conversation: id,
     idempotencyKey: parse(idempotencyKey, headers["idempotency-key"], "Idempotency-Key"),
-  };
-  boundedJson(turn);
-  return turn;
+  });
 }
 
 /** `chunk` is JSON already. */

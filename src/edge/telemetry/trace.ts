@@ -1,16 +1,16 @@
 import * as limits from "../../limits.ts";
 import type { Activity, Observed, Outcome } from "../../tool/observer.ts";
 
-/** Until the agent is known. */
+/** Who answers is known when its time has come. */
 const NOBODY: Activity = { kind: "agent", name: "" };
 
-/** The spans of one attempt at a turn. */
+/** What goes on in one attempt at a turn. */
 export class Trace {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The first `maxSpans`, in the order in which they begin: parents before children. */
+  /** The first so many, in the order in which they begin: each behind the one that it is in. */
   readonly spans: Span[] = [];
-  /** Of all spans; times of parallel spans are added up. */
+  /** Of all that there were; what ran at the same time is added up. */
   readonly sums: Readonly<Record<Activity["kind"], Sum>> = {
     agent: { calls: 0, failures: 0, ms: 0 },
     model: { calls: 0, failures: 0, ms: 0 },
@@ -31,7 +31,7 @@ export class Trace {
     return span;
   }
 
-  /** Ends the trace, and the spans that a stop has left open. */
+  /** What a stop has left open ends with the turn. */
   end(outcome: Outcome): void {
     this.root.end(outcome);
     for (const span of this.spans) span.end({ error: "turn_stopped" });
@@ -44,7 +44,7 @@ interface Sum {
   ms: number;
 }
 
-/** An activity of a turn, and its outcome. */
+/** Something that has begun in a turn, and what came of it. */
 export class Span implements Observed {
   activity: Activity;
   readonly parent: Span | undefined;
@@ -78,33 +78,27 @@ export class Span implements Observed {
     if (outcome.error !== undefined) sum.failures++;
   }
 
-  /** Not negative, also if the clock was set back. */
+  /** Clocks are set back at times. */
   get durationMs(): number {
     return Math.max((this.endMs ?? 0) - this.startMs, 0);
   }
 }
 
-/** The span that has called, in a trace of another system. */
+/** Who has called, in a trace that somebody else began. */
 export interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
-  /** False if spans must not be exported. */
+  /** Somebody keeps it; otherwise nobody is to hear of it. */
   readonly isSampled: boolean;
 }
 
-/** W3C Trace Context; later versions may append fields. */
+/** W3C Trace Context: later versions may say more behind these four. */
 const TRACE_PARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 
-/** Undefined for an invalid `traceparent`: the turn then begins a trace of its own. */
+/** Undefined for what is no `traceparent`: the turn then begins a trace of its own. */
 export function readTraceParent(header: string | null | undefined): TraceParent | undefined {
   const [, traceId, spanId, flags = ""] = TRACE_PARENT.exec(header ?? "") ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
-}
-
-/** The trace headers that are forwarded to the conversation. */
-export function traceHeaders({ headers }: Request): Readonly<Record<string, string>> {
-  const traceparent = headers.get("traceparent");
-  return traceparent === null ? {} : { traceparent };
 }

@@ -1,11 +1,24 @@
-import { transferApi } from "../openapi/transfer-operations.ts";
-import { transferRoutes } from "../routes/transfer.ts";
-import { retentionIn, TransferRequests, type Transfers } from "./transfer-requests.ts";
+import type { Api } from "../api.ts";
+import type { TransferParts } from "../conversation-context.ts";
+import * as routes from "../routes/transfer.ts";
+import { retentionIn } from "./transfer-requests.ts";
 
-/** Export, import and fork: what an application hands to `createRuntime` to have them. */
+/** What an application with export, import and fork passes to `createRuntime`. */
+export interface Transfers extends TransferParts {
+  readonly api: Api;
+}
+
+/** Export, import and fork. */
 export const transfers: Transfers = {
-  routes: transferRoutes,
-  api: transferApi,
   retentionIn,
-  requests: (context) => new TransferRequests(context),
+  api: {
+    worker: routes.workerEndpoints,
+    conversation: routes.conversationEndpoints,
+    internal: routes.internalEndpoints,
+    components: {
+      ForkBody: routes.forkBody,
+      Made: routes.made,
+      PartTaken: routes.partTaken,
+    },
+  },
 };

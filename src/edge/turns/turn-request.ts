@@ -44,11 +44,14 @@ export const chatBody = z.object({
   messageId: z.string().nullish(),
 });
 
-/** `POST /conversations/:id/messages`. */
-export const messageBody = z.object({
-  ...turnFields,
-  message: z.union([z.string().min(1), userMessage]),
-});
+/** `POST /conversations/:id/messages`. The parts are counted before they are parsed. */
+export const messageBody = z.preprocess(
+  (given) => {
+    requireFewParts(isObject(given) ? given.message : undefined);
+    return given;
+  },
+  z.object({ ...turnFields, message: z.union([z.string().min(1), userMessage]) }),
+);
 
 /** A header: a client's own name for a post. */
 export const idempotencyKey = z
@@ -70,7 +73,7 @@ export interface UserMessage {
   readonly parts: readonly IncomingPart[];
 }
 
-/** A turn as the Worker hands it to the conversation. */
+/** What a request asks of a conversation. */
 export interface TurnRequest {
   readonly message?: UserMessage | undefined;
   /** A question that is there already is to be answered again. */
@@ -108,8 +111,8 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   return { agent, input, isRepeated: true, messageId: idOf(last), ...message };
 }
 
-/** Throws `limit_exceeded`; asked before each part is checked. */
-export function requireFewParts(message: unknown): void {
+/** Throws `limit_exceeded`. */
+function requireFewParts(message: unknown): void {
   const advice = "Send several messages, or put the files into variables.";
   requireAtMost(["maxMessageParts", limits.maxMessageParts], partsIn(message).length, advice);
 }

@@ -1,58 +1,20 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
-import type { PreparedWrite, VariableStore, Write, WriteMode } from "../../store/variable-store.ts";
-import type { VariableInfo, Visibility } from "../../store/variable.ts";
+import type { PreparedWrite, VariableStore, Write } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { isExtension } from "../../store/write-mode.ts";
+import type { ConversationContext } from "../conversation-context.ts";
 import { conditionsIn, requireConditions } from "../http/conditions.ts";
 import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
-import { wholeNumberIn } from "../http/parse.ts";
 import { etagOf, guardsIn } from "./etags.ts";
 import { untilEnd } from "../http/whole-body.ts";
 
-/** How a value is to be put, as the query says it. Throws `bad_request`. */
-export function putOptionsIn(query: URLSearchParams): Omit<Write, "value" | "name"> {
-  const ttlSeconds = wholeNumberIn(query.get("ttl") ?? undefined, "ttl", {
-    min: 1,
-    max: limits.maxTtlSeconds,
-  });
-  const mode = oneOf(query, "mode", MODES);
-  const pin = oneOf(query, "pin", ["true", "false"]);
-  const visibility = oneOf(query, "visibility", VISIBILITIES);
-  const description = query.get("description") ?? undefined;
-  if (description !== undefined && description.length > limits.maxDescriptionChars) {
-    const message = `description is at most ${limits.maxDescriptionChars} characters.`;
-    throw new ByrefError("bad_request", message);
-  }
-  return {
-    ...(ttlSeconds === undefined ? {} : { ttlMs: ttlSeconds * 1_000 }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(pin === undefined ? {} : { pinned: pin === "true" }),
-    ...(visibility === undefined ? {} : { visibility }),
-    ...(description === undefined ? {} : { description }),
-  };
-}
-
-const MODES: readonly WriteMode[] = ["replace", "append", "merge", "new"];
-const VISIBILITIES: readonly Visibility[] = ["model", "sealed", "secret"];
-
-function oneOf<Choice extends string>(
-  query: URLSearchParams,
-  name: string,
-  choices: readonly Choice[],
-): Choice | undefined {
-  const given = query.get(name);
-  if (given === null) return undefined;
-  const choice = choices.find((candidate) => candidate === given);
-  if (choice !== undefined) return choice;
-  throw new ByrefError("bad_request", `${name} must be ${choices.join(", ")}; not ${given}.`);
-}
-
 export interface PutRequest {
   readonly name: string;
+  /** Its body is the value. */
   readonly request: Request;
-  /** Stops what still comes in. */
-  readonly signal: AbortSignal;
+  readonly options: Omit<Write, "value" | "name">;
 }
 
 /** What came of a put. */
@@ -61,15 +23,26 @@ export interface Put {
   readonly isNew: boolean;
 }
 
+/** Saves the value, and creates the conversation if it does not exist. A refused first write creates none. */
+export async function putValue(context: ConversationContext, put: PutRequest): Promise<Put> {
+  const { deletion } = context;
+  try {
+    return await deletion.stoppably((signal) => putVariable(context.wake().store, put, signal));
+  } finally {
+    const isNothing = context.data?.isEmpty === true && deletion.isIdle;
+    await (isNothing ? deletion.start() : context.settle());
+  }
+}
+
 /**
- * The request's body as the variable's value, whole or not at all. Its conditions are asked twice: before
- * the body is taken in, to save that, and in one go with the write.
+ * Saves the request's body as the variable's value, whole or not at all. The conditions are checked twice:
+ * before the body is received, to save that, and in the commit. The signal stops the reading of the body.
  */
-export async function putVariable(
+async function putVariable(
   store: VariableStore,
-  { name, request, signal }: PutRequest,
+  { name, request, options }: PutRequest,
+  signal: AbortSignal,
 ): Promise<Put> {
-  const options = putOptionsIn(new URL(request.url).searchParams);
   const conditions = guardsIn(conditionsIn(request.headers));
   const check = () => {
     if (store.glance(name)?.run !== undefined) throw ofRun(name);

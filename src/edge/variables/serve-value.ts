@@ -1,6 +1,5 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { parsePath } from "../../reference/grammar.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/resolve.ts";
 import {
@@ -18,43 +17,44 @@ import { formatPath, type Path } from "../../value/path.ts";
 import { appliesRange, type ByteRange, byteRangeIn, contentRange } from "../http/byte-range.ts";
 import { conditionsIn, isNotModified, requireConditions } from "../http/conditions.ts";
 import { problemOf } from "../http/problem.ts";
-import { wholeNumberIn } from "../http/parse.ts";
 import { preferred } from "../http/preferred.ts";
 import { etagOf } from "./etags.ts";
 
+/** What a request asks of a value. */
+export interface Asked {
+  readonly part: Part;
+  readonly headers: Headers;
+}
+
+/** The part of a value that the query asks for. */
+interface Part {
+  readonly path?: Path | undefined;
+  readonly offset?: number | undefined;
+  readonly limit?: number | undefined;
+}
+
 /**
- * The value of a variable that exists and is not secret, or the part of it that `path`, `offset` and
- * `limit` of the query or a `Range` ask for. What is large leaves as it is read.
+ * The value of a variable that exists and is not secret, or the part of it that the query or a `Range` asks
+ * for. Large values are read in parts, as the response is read.
  */
 export async function serveValue(
   store: VariableStore,
   info: VariableInfo,
-  request: Request,
+  { part, headers }: Asked,
 ): Promise<Response> {
-  const response = await valueResponse(store, info, request);
-  if (request.method !== "HEAD") return response;
-  // Nobody reads the body: what it holds is let go.
-  await response.body?.cancel();
-  return new Response(null, response);
-}
-
-async function valueResponse(
-  store: VariableStore,
-  info: VariableInfo,
-  request: Request,
-): Promise<Response> {
-  const part = partIn(request);
+  const { path = [], offset, limit } = part;
+  const isPart = path.length > 0 || offset !== undefined || limit !== undefined;
   const isBytes = info.type === "bytes";
-  if (isBytes && part.path.length > 0) {
+  if (isBytes && path.length > 0) {
     throw new ByrefError("bad_request", `${info.name} is bytes: it has no path.`);
   }
-  if (part.isPart && !isBytes) {
+  if (isPart && !isBytes) {
     const value = await readPart(store, info.name, part);
-    const served = chosen(request, info, offersOf(value, info.type));
-    return notModified(request, served) ?? respond(written(value, served.mediaType), served);
+    const served = chosen(headers, info, offersOf(value, info.type));
+    return notModified(headers, served) ?? respond(written(value, served.mediaType), served);
   }
-  const served = chosen(request, info, wholeOffersOf(info));
-  const unchanged = notModified(request, served);
+  const served = chosen(headers, info, wholeOffersOf(info));
+  const unchanged = notModified(headers, served);
   if (unchanged !== undefined) return unchanged;
   const [stored, asked] = [formatOf(info.mediaType), formatOf(served.mediaType)];
   if (stored === "json" && asked === "records") {
@@ -67,7 +67,7 @@ async function valueResponse(
     return await serveBytes(
       open,
       served,
-      isBytes && part.isPart ? part : rangeIn(request, served, info.bytes),
+      isBytes && isPart ? part : rangeIn(headers, served, info.bytes),
     );
   } catch (error) {
     open.close();
@@ -92,43 +92,22 @@ function offersOf(value: Json, whole: VariableInfo["type"]): Offers {
 }
 
 /** The representation that `Accept` asks for. Each has an ETag of its own. */
-function chosen({ headers }: Request, info: VariableInfo, offers: Offers): Served {
+function chosen(headers: Headers, info: VariableInfo, offers: Offers): Served {
   const mediaType = preferred(headers.get("accept"), offers);
   const suffix = mediaType === offers[0] ? "" : `.${formatOf(mediaType)}`;
   return { mediaType, etag: etagOf(info, suffix) };
 }
 
 /** The 304 for a reader that has this representation. Throws `precondition_failed` or `bad_request`. */
-function notModified({ headers }: Request, { etag }: Served): Response | undefined {
+function notModified(headers: Headers, { etag }: Served): Response | undefined {
   const conditions = conditionsIn(headers);
   requireConditions({ ifMatch: conditions.ifMatch }, etag);
   if (!isNotModified(conditions, etag)) return undefined;
   return new Response(null, { status: 304, headers: { ...CACHING, etag } });
 }
 
-interface Part {
-  readonly isPart: boolean;
-  readonly path: Path;
-  readonly offset: number;
-  readonly limit: number | undefined;
-}
-
-function partIn(request: Request): Part {
-  const query = new URL(request.url).searchParams;
-  const text = query.get("path") ?? "";
-  const path = parsePath(text);
-  if (path === undefined) {
-    const message = `${text} is not a path; write it as behind a name, e.g. .temp or [0].id`;
-    throw new ByrefError("bad_path", message);
-  }
-  const offset = wholeNumberIn(query.get("offset") ?? undefined, "offset", { min: 0 });
-  const limit = wholeNumberIn(query.get("limit") ?? undefined, "limit", { min: 0 });
-  const isPart = path.length > 0 || offset !== undefined || limit !== undefined;
-  return { isPart, path, offset: offset ?? 0, limit };
-}
-
 async function readPart(store: VariableStore, name: string, part: Part): Promise<Json> {
-  const { path, offset, limit } = part;
+  const { path = [], offset = 0, limit } = part;
   const isSlice = offset > 0 || limit !== undefined;
   const slice = { from: offset, ...(limit === undefined ? {} : { to: offset + limit }) };
   const whole = isSlice ? [...path, slice] : path;
@@ -149,23 +128,27 @@ function written(value: Json, mediaType: string): string {
   return value.map((record) => `${JSON.stringify(record)}\n`).join("");
 }
 
-type Asked = ByteRange | "whole" | "unsatisfiable";
+type AskedRange = ByteRange | "whole" | "unsatisfiable";
 
-function rangeIn({ headers }: Request, { etag }: Served, size: number): Asked {
+function rangeIn(headers: Headers, { etag }: Served, size: number): AskedRange {
   return appliesRange(headers.get("if-range"), etag)
     ? byteRangeIn(headers.get("range"), size)
     : "whole";
 }
 
 /** The stored bytes as they are, or some of them: by `Range`, or by the query for bytes. */
-async function serveBytes(open: OpenValue, served: Served, asked: Asked | Part): Promise<Response> {
+async function serveBytes(
+  open: OpenValue,
+  served: Served,
+  asked: AskedRange | Part,
+): Promise<Response> {
   const size = open.info.bytes;
   if (asked === "unsatisfiable") {
     open.close();
     return unsatisfiable(size);
   }
-  if (typeof asked === "object" && "offset" in asked) {
-    const from = Math.min(asked.offset, size);
+  if (typeof asked === "object" && !("from" in asked)) {
+    const from = Math.min(asked.offset ?? 0, size);
     const to = Math.min(from + (asked.limit ?? size), size);
     return respond(await bodyOf(open, { from, to }), served);
   }

@@ -18,9 +18,10 @@ import {
 import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
 
 /** What is asked of the object itself: in these tests every id leads to the one. */
-function transfer(conversation: ConversationObject, what: string, body?: string) {
+function transfer(conversation: ConversationObject, what: "export" | "import", body?: string) {
+  const path = what === "export" ? "conversations/c/export" : "transfer/import?id=c";
   const init = body === undefined ? {} : { method: "POST", body };
-  return conversation.fetch(new Request(`http://conversation/transfer/${what}?id=c`, init));
+  return conversation.fetch(new Request(`http://conversation/${path}`, init));
 }
 
 /** Out, deleted, and in again. */

@@ -131,7 +131,7 @@ describe("the same message posted again", () => {
       expect(
         own
           .conversation()
-          .listVariables({})
+          .listVariables()
           .map(({ name }) => name),
       ).toEqual(["a"]);
       // What was answered well is not asked again.

@@ -6,6 +6,7 @@ import { DirectoryObject } from "../../../src/edge/directory/directory.ts";
 import { withEnd } from "../../../src/edge/http/whole-body.ts";
 import { directoryOf, eventually, listedIs, newTenant } from "../../support/directory.ts";
 import { ask, json, newId, objectOf, problemIn } from "../../support/edge.ts";
+import { inside } from "../../support/inside.ts";
 import { scriptedModel } from "../../support/scripted-model.ts";
 import { refuseRows } from "../../support/storage.ts";
 import { watchRows } from "../../support/written-rows.ts";
@@ -136,13 +137,14 @@ describe("a conversation without a directory", () => {
     const { DIRECTORY: _, ...bindings } = env;
     await runInDurableObject(objectOf(id, tenant.name), async (__, state) => {
       // What the types have, and an application may leave out.
-      const conversation = new Conversation(state, bindings as Cloudflare.Env);
+      const conversation = inside(new Conversation(state, bindings as Cloudflare.Env));
       const { header, body } = withEnd(new Blob(["1"]).stream());
       const headers = [header, ["content-type", "application/json"]] as [string, string][];
       const init = { method: "PUT", headers, body };
-      const request = new Request("http://conversation/variables/a", init);
+      const request = new Request("http://conversation/conversations/c/variables/a", init);
       expect((await conversation.fetch(request)).status).toBe(201);
-      expect(conversation.setTitle("t")).toMatchObject({ title: "t", status: "idle" });
+      conversation.setTitle("t");
+      expect(conversation.about()).toMatchObject({ title: "t", status: "idle" });
       await conversation.deleteAll();
       expect(conversation.status()).toBeUndefined();
     });

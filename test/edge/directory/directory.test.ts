@@ -174,7 +174,7 @@ describe("a conversation's title in the list", () => {
     await tenant.ask(id, "And in Paris?");
     await listedIs(tenant, id, { title: expect.stringMatching(/^Show my orders/) });
     for (const title of ["Mine", ""]) {
-      await tenant.call("PATCH", `/conversations/${id}`, json({ title }));
+      await (await tenant.call("PATCH", `/conversations/${id}`, json({ title }))).text();
       await listedIs(tenant, id, { title });
     }
     await evictDurableObject(objectOf(id, tenant.name));

@@ -264,16 +264,18 @@ describe("a directory", () => {
     await runInDurableObject(objectOf(newId()), async (__, state) => {
       // What the types have, and an application may leave out.
       const conversation = new Conversation(state, bindings as Cloudflare.Env);
-      const message = { id: "m", parts: [{ type: "text", text: "Go." }] };
-      const init = { method: "POST", ...json({ message, conversation: "c" }) };
-      const response = await conversation.fetch(new Request("http://conversation/turn", init));
+      const message = { id: "m", role: "user", parts: [{ type: "text", text: "Go." }] };
+      const init = { method: "POST", ...json({ message }) };
+      const response = await conversation.fetch(
+        new Request("http://conversation/conversations/c/messages", init),
+      );
       const { detail } = await problemIn(response, "bad_configuration");
       expect(detail).toContain("DIRECTORY");
       // All else works.
       const { header, body } = withEnd(new Blob(["1"]).stream());
       const headers = [header, ["content-type", "application/json"]] as [string, string][];
       const put = { method: "PUT", headers, body };
-      const request = new Request("http://conversation/variables/a", put);
+      const request = new Request("http://conversation/conversations/c/variables/a", put);
       expect((await conversation.fetch(request)).status).toBe(201);
     });
     expect(model.calls).toHaveLength(0);

@@ -195,7 +195,7 @@ describe("events", () => {
       await evictDurableObject(objectOf(id));
       await ask(id, "Weather in NYC?");
       await evictDurableObject(objectOf(id));
-      await call("DELETE", at(id));
+      await (await call("DELETE", at(id))).text();
     }
     const events = await eventsOf(id);
     expect(idsOf(events)).toEqual(upTo(events.length));

@@ -69,7 +69,7 @@ describe("a message over a socket", () => {
       expect(
         own
           .conversation()
-          .listVariables({})
+          .listVariables()
           .map(({ name }) => name),
       ).toEqual(["input"]);
       expect(JSON.stringify(model.calls)).not.toContain("FORGED");

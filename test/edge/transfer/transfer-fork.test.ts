@@ -1,6 +1,7 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import type { ConversationObject } from "../../../src/edge/conversation.ts";
+import { inside } from "../../support/inside.ts";
 import {
   ask,
   call,
@@ -79,7 +80,7 @@ describe("a fork", { timeout: 60_000 }, () => {
   });
 });
 
-/** What is asked of the object itself, which knows no routes. */
+/** Calls the object itself, as the Worker does. */
 function transfer(conversation: ConversationObject, what: string, init?: RequestInit) {
   return conversation.fetch(new Request(`http://conversation/transfer/${what}`, init));
 }
@@ -120,7 +121,8 @@ describe("what happens meanwhile", { timeout: 60_000 }, () => {
     const file = await exportOf(id);
     await remove(id);
     const stub = objectOf(id);
-    await runInDurableObject(stub, async (conversation: ConversationObject, { storage }) => {
+    await runInDurableObject(stub, async (object: ConversationObject, { storage }) => {
+      const conversation = inside(object);
       const half = new TransformStream<Uint8Array, Uint8Array>();
       const writer = half.writable.getWriter();
       const lines = file.split("\n").slice(0, 3);
@@ -132,12 +134,12 @@ describe("what happens meanwhile", { timeout: 60_000 }, () => {
       await scheduler.wait(50);
       // It is there, and not to be seen.
       expect(storage.sql.exec("SELECT name FROM variable").toArray()).toEqual([{ name: "a" }]);
-      expect(conversation.listVariables({})).toEqual([]);
+      expect(conversation.listVariables()).toEqual([]);
       expect(() => conversation.about()).toThrow("There is no such conversation.");
       expect(await storage.getAlarm()).not.toBeNull();
       // Who wants to write waits.
       let isPut = false;
-      const address = "http://conversation/variables/late";
+      const address = `http://conversation/conversations/${id}/variables/late`;
       const headers = { "content-type": "text/plain", "x-byref-end": "end" };
       const putting = conversation
         .fetch(new Request(address, { method: "PUT", body: "xend", headers }))
@@ -152,7 +154,7 @@ describe("what happens meanwhile", { timeout: 60_000 }, () => {
       await writer.abort(new Error("gone"));
       expect((await importing).ok).toBe(false);
       expect(await putting).toBe(201);
-      expect(conversation.listVariables({}).map(({ name }) => name)).toEqual(["late"]);
+      expect(conversation.listVariables().map(({ name }) => name)).toEqual(["late"]);
     });
     await remove(id);
     expect(await tablesOf(id)).toEqual([]);
