@@ -32,7 +32,7 @@ const reads = (source: string, outputPath?: string): Partial<PlanCall> => ({
 const findingsOf = async (given: Plan) => (await checkPlan(given, context)).findings.list();
 const codesOf = async (given: Plan) => (await findingsOf(given)).map(({ code }) => code);
 
-describe("a plan of the law", () => {
+describe("a plan of the specification", () => {
   it.each(cases.map((one) => [one.name, one] as const))(
     "%s",
     async (_, { calls, rejected = [] }) => {
@@ -49,6 +49,15 @@ describe("a plan is refused", () => {
     ]);
     expect(await codesOf(plan([reads("†orders[0].id"), reads("†input.anything")]))).toEqual([]);
     expect(await codesOf(plan([reads("†state.orders")]))).toEqual(["no_producer"]);
+    const beside = [reads("x", "†state.user.name"), reads("†state.user.age")];
+    expect(await codesOf(plan(beside))).toEqual(["no_producer"]);
+    const alike = [reads("x", "†state.user"), reads("†state.username")];
+    expect(await codesOf(plan(alike))).toEqual(["no_producer"]);
+  });
+
+  it("for nothing that only looks like a reference", async () => {
+    const texts = ["$5 and {{state.x}} and $state.y", "\\†state.nowhere", "†input.any.at[0].all"];
+    for (const text of texts) expect(await codesOf(plan([reads(text)]))).toEqual([]);
   });
 
   it("for alternatives only if none of them is written", async () => {
@@ -76,6 +85,8 @@ describe("a plan is refused", () => {
     ]);
     const lacking = { tool: "add", parameters: { a: "†input.a" } };
     expect(await codesOf(plan([lacking]))).toEqual(["invalid_parameters"]);
+    const noText = { tool: "verify", parameters: { userId: 7 } };
+    expect(await codesOf(plan([noText]))).toEqual(["invalid_parameters"]);
   });
 
   it("for ids that are used twice, and for more calls than it may have", async () => {
@@ -84,14 +95,16 @@ describe("a plan is refused", () => {
     expect(await codesOf(plan(many))).toEqual(["too_many_calls"]);
   });
 
-  it.each(["†state", "†state.a.b", "†state[0]", "† state.a", "†state.*", "state.a", "", "†input"])(
-    "or not, for where it writes: %j",
-    async (outputPath) => {
-      const isPlace = ["†state", "†state.a.b", "†state[0]"].includes(outputPath);
-      const codes = await codesOf(plan([reads("x", outputPath)]));
-      expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
-    },
-  );
+  // prettier-ignore
+  it.each([
+    "†state", "†state.a.b", "†state[0]", "† state.a", "†state.*", "state.a", "", "†input", "†input.x",
+    "†state.", "†state..x", "†state.x ||", "†state.x || state.y", "†state.x && †input.y",
+    "†state.x || † state.y", "†state.x || †state.y && †state.z", "Hello †state.x",
+  ])("or not, for where it writes: %j", async (outputPath) => {
+    const isPlace = ["†state", "†state.a.b", "†state[0]"].includes(outputPath);
+    const codes = await codesOf(plan([reads("x", outputPath)]));
+    expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
+  });
 
   it("for a place without its prefix, in the notation of plans", async () => {
     const said = async (outputPath: string) =>
@@ -116,6 +129,8 @@ describe("a plan is refused", () => {
     expect(finding?.code).toBe("cycle");
     expect(new Set(finding?.message.match(/call_\d+/gu)).size).toBe(200);
     expect((await findingsOf(around(1)))[0]?.message).toContain("call_1 → call_1");
+    const throughPrefix = [reads("†state.b.deep", "†state.a.x"), reads("†state.a", "†state.b")];
+    expect(await codesOf(plan(throughPrefix))).toEqual(["cycle"]);
     const three = await findingsOf(
       plan([
         reads("†state.b", "†state.a"),

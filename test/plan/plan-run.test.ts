@@ -1,89 +1,12 @@
-import { tool, type ToolSet } from "ai";
+import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import type { Plan } from "../../src/plan/plan.ts";
-import type { CallState, RunRecord } from "../../src/plan/plan-record.ts";
+import type { CallState } from "../../src/plan/plan-record.ts";
 import { nameInRun } from "../../src/plan/run-names.ts";
-import { MemoryStore } from "../../src/store/memory-store.ts";
-import { wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { Effects } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
-import { checkedPlan, planRun, runRecord } from "../support/plan-runs.ts";
+import { runRecord, Runs } from "../support/plan-runs.ts";
 import { cases, planOf, type PlanRun, planWith } from "../support/plans.ts";
-
-const lawful: ToolSet = {
-  echo: tool({ inputSchema: z.object({ value: z.any() }), execute: ({ value }) => value as Json }),
-  add: tool({
-    inputSchema: z.object({ a: z.number(), b: z.number() }),
-    execute: ({ a, b }) => a + b,
-  }),
-  verify: tool({
-    inputSchema: z.object({ userId: z.string() }),
-    execute: ({ userId: id }) =>
-      id === "stranger" ? { _outputPath: "†state.user.failed", value: { id } } : { id },
-  }),
-  fail: tool({
-    inputSchema: z.object({}),
-    execute: (): string => {
-      throw new Error("boom");
-    },
-  }),
-};
-
-interface Setting {
-  readonly tools?: ToolSet;
-  readonly effects?: Effects;
-}
-
-/** A conversation in which plans run; what is written down is all that a crash leaves. */
-class Runs {
-  readonly store = new MemoryStore();
-  readonly records = new Map<string, RunRecord>();
-  readonly told: (readonly [string, CallState["status"]])[] = [];
-  readonly #tools: ToolSet;
-  readonly #effects: Effects;
-  #count = 0;
-
-  constructor({ tools = lawful, effects = "once" }: Setting = {}) {
-    this.#tools = tools;
-    this.#effects = effects;
-  }
-
-  async run(plan: Plan, input: Json = {}): Promise<RunRecord> {
-    const id = `run_${++this.#count}`;
-    this.records.set(id, runRecord(id));
-    await this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
-    return this.goOn(plan, id);
-  }
-
-  async goOn(plan: Plan, id: string, signal = new AbortController().signal): Promise<RunRecord> {
-    const { store } = this;
-    const checked = await checkedPlan(plan, { tools: this.#tools, isKnown: () => true });
-    const record = this.records.get(id);
-    if (record === undefined) throw new Error("There is no such run.");
-    const run = planRun({
-      checked,
-      record,
-      store,
-      tools: await wrapTools(this.#tools, { store, syntaxes: ["dagger"], owner: id }),
-      effectsOf: () => this.#effects,
-      signal,
-      commit: (work) => void this.records.set(id, work()),
-      onCall: (call, { status }) => void this.told.push([call, status]),
-    });
-    return run.run();
-  }
-
-  open(id: string, gate: string): void {
-    const record = this.records.get(id);
-    if (record === undefined) return;
-    this.records.set(id, { ...record, gates: { [gate]: { approved: true } } });
-  }
-
-  async stateOf(id: string): Promise<Json> {
-    return ((await this.store.read(nameInRun(id, "state", []))) ?? {}) as Json;
-  }
-}
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
   id,
@@ -94,7 +17,7 @@ const call = (id: string, parameters: Record<string, Json>, outputPath = `†sta
 
 const runnable = cases.filter(({ rejected }) => rejected === undefined);
 
-describe("a plan of the law", () => {
+describe("a plan of the specification", () => {
   it.each(runnable.map((one) => [one.name, one] as const))("%s", async (_, one) => {
     const runs = new Runs();
     const plan = planOf(one.calls);

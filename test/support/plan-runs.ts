@@ -1,7 +1,14 @@
+import { tool, type ToolSet } from "ai";
+import * as z from "zod";
 import { type CheckedPlan, checkPlan, type PlanContext } from "../../src/plan/check-plan.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { PlanRun, type PlanRunOptions } from "../../src/plan/plan-run.ts";
-import type { RunRecord } from "../../src/plan/plan-record.ts";
+import { nameInRun } from "../../src/plan/run-names.ts";
+import type { CallState, RunRecord } from "../../src/plan/plan-record.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { wrapTools } from "../../src/tool/wrap-tool.ts";
+import type { Effects } from "../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../src/value/json.ts";
 
 /** A run that begins, as it is written down. */
 export const runRecord = (id: string, about: Partial<RunRecord> = {}): RunRecord => ({
@@ -34,3 +41,82 @@ export const planRun = (given: Given & Partial<PlanRunOptions>): PlanRun =>
     commit: (work) => void work(),
     ...given,
   });
+
+/** The tools of `test/cases/workflows/plans.json`, and one that names where it writes. */
+const specified: ToolSet = {
+  echo: tool({ inputSchema: z.object({ value: z.any() }), execute: ({ value }) => value as Json }),
+  add: tool({
+    inputSchema: z.object({ a: z.number(), b: z.number() }),
+    execute: ({ a, b }) => a + b,
+  }),
+  verify: tool({
+    inputSchema: z.object({ userId: z.string() }),
+    execute: ({ userId: id }) =>
+      id === "stranger" ? { _outputPath: "†state.user.failed", value: { id } } : { id },
+  }),
+  choose: tool({
+    inputSchema: z.object({ at: z.string(), value: z.any() }),
+    execute: ({ at, value }) => ({ _outputPath: `†state.${at}`, value: value as Json }),
+  }),
+  fail: tool({
+    inputSchema: z.object({}),
+    execute: (): string => {
+      throw new Error("boom");
+    },
+  }),
+};
+
+interface Setting {
+  readonly tools?: ToolSet;
+  readonly effects?: Effects;
+}
+
+/** A conversation in which plans run; what is written down is all that a crash leaves. */
+export class Runs {
+  readonly store = new MemoryStore();
+  readonly records = new Map<string, RunRecord>();
+  readonly told: (readonly [string, CallState["status"]])[] = [];
+  readonly #tools: ToolSet;
+  readonly #effects: Effects;
+  #count = 0;
+
+  constructor({ tools = specified, effects = "once" }: Setting = {}) {
+    this.#tools = tools;
+    this.#effects = effects;
+  }
+
+  async run(plan: Plan, input: Json = {}): Promise<RunRecord> {
+    const id = `run_${++this.#count}`;
+    this.records.set(id, runRecord(id));
+    await this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });
+    return this.goOn(plan, id);
+  }
+
+  async goOn(plan: Plan, id: string, signal = new AbortController().signal): Promise<RunRecord> {
+    const { store } = this;
+    const checked = await checkedPlan(plan, { tools: this.#tools, isKnown: () => true });
+    const record = this.records.get(id);
+    if (record === undefined) throw new Error("There is no such run.");
+    const run = planRun({
+      checked,
+      record,
+      store,
+      tools: await wrapTools(this.#tools, { store, syntaxes: ["dagger"], owner: id }),
+      effectsOf: () => this.#effects,
+      signal,
+      commit: (work) => void this.records.set(id, work()),
+      onCall: (call, { status }) => void this.told.push([call, status]),
+    });
+    return run.run();
+  }
+
+  open(id: string, gate: string): void {
+    const record = this.records.get(id);
+    if (record === undefined) return;
+    this.records.set(id, { ...record, gates: { [gate]: { approved: true } } });
+  }
+
+  async stateOf(id: string): Promise<Json> {
+    return ((await this.store.read(nameInRun(id, "state", []))) ?? {}) as Json;
+  }
+}

@@ -10,6 +10,7 @@ import {
   planAt,
   PLANS,
   problemOf,
+  refused,
   runPlan,
   startRun,
   statuses,
@@ -21,6 +22,12 @@ import {
 import { framesIn } from "../../../support/turn-client.ts";
 
 const greet = { _id: "g", _tool: "echo", value: "†input.who", _outputPath: "†state.greeting" };
+const echo = (id: string, value: unknown, _outputPath: string) => ({
+  _id: id,
+  _tool: "echo",
+  value,
+  _outputPath,
+});
 const plain = { _id: "p", _tool: "echo", value: 1, _outputPath: "†state.one" };
 
 describe("proposing", () => {
@@ -49,12 +56,49 @@ describe("proposing", () => {
     ["no calls", "{}", "application/json"],
     ["calls that are none", '{"calls":"x"}', "application/json"],
     ["a call without a tool", '{"calls":[{"value":1}]}', "application/json"],
+    [
+      "an output path that is no text",
+      '{"calls":[{"_tool":"echo","_outputPath":7}]}',
+      "application/json",
+    ],
     ["another content type", "calls", "image/png"],
   ])("refuses %s with a problem", (_, body, type) =>
     withPlanner({}, async ({ own }) => {
       await problemOf(own.call("POST", PLANS, { body, headers: { "content-type": type } }));
     }),
   );
+});
+
+describe("findings", () => {
+  it("come all at once, each with its own call", () =>
+    withPlanner({}, async ({ own, seen }) => {
+      const findings = await refused(
+        offer(own, [
+          { _id: "a", _tool: "nope", _outputPath: "†state.a" },
+          echo("b", "†state.nowhere", "†input.b"),
+          { _id: "c", _tool: "add", a: true, b: 1 },
+          echo("d", "†state.e", "†state.d"),
+          echo("e", "†state.d", "†state.e"),
+          echo("f", 1, "†state.f"),
+          echo("g", 1, "†state.f"),
+        ]),
+      );
+      const of = (code: string) => findings.filter((one) => one.code === code);
+      expect(of("unknown_tool")).toMatchObject([{ call: "a" }]);
+      expect(of("no_producer")).toMatchObject([{ call: "b" }]);
+      expect(of("bad_output_path")).toMatchObject([{ call: "b" }]);
+      expect(of("cycle")).toHaveLength(1);
+      expect(of("duplicate_producer")).toHaveLength(1);
+      expect(findings.some(({ call }) => call === "c")).toBe(true);
+      expect(findings).toHaveLength(6);
+      expect(seen).toEqual([]);
+    }));
+
+  it("leave no plan behind", () =>
+    withPlanner({}, async ({ own }) => {
+      await refused(offer(own, [{ _tool: "nope" }]));
+      expect(await (await own.call("GET", PLANS)).json()).toEqual({ plans: [] });
+    }));
 });
 
 describe("lists", () => {

@@ -30,70 +30,24 @@ const echo = (id: string, value: unknown, path?: string) => ({
   ...(path === undefined ? {} : { _outputPath: path }),
 });
 
-/** A tool whose calls wait until so many of them have begun, and how many went on at once. */
-function meeting(count: number) {
-  const seen = { begun: 0, now: 0, most: 0 };
-  let open: (() => void) | undefined;
-  const met = new Promise<void>((resolve) => {
-    open = resolve;
+it("a call that is ready starts while others of its level go on", async () => {
+  let release: (() => void) | undefined;
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
   });
-  const meet: Tool = tool({
-    inputSchema: z.object({ n: z.number() }),
-    execute: async ({ n }): Promise<number> => {
-      seen.begun++;
-      seen.now++;
-      seen.most = Math.max(seen.most, seen.now);
-      if (seen.begun >= count) open?.();
-      await met;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      seen.now--;
-      return n;
-    },
+  const slow: Tool = tool({ inputSchema: z.object({}), execute: async () => released });
+  const free: Tool = tool({
+    inputSchema: z.object({ value: z.any() }),
+    execute: () => release?.(),
   });
-  return { seen, meet };
-}
-
-const meetings = (count: number) =>
-  Array.from({ length: count }, (_, n) => ({ _id: `m${n}`, _tool: "meet", n }));
-
-describe("parallel calls", () => {
-  it("four that wait for each other all start", async () => {
-    const { seen, meet } = meeting(4);
-    await withPlanner({ tools: { meet } }, async ({ own }) => {
-      const { run } = await carryOut(own, meetings(4));
-      expect(run.status).toBe("done");
-      expect(seen).toEqual({ begun: 4, now: 0, most: 4 });
-    });
-  });
-
-  it("are four at most", async () => {
-    const { seen, meet } = meeting(4);
-    await withPlanner({ tools: { meet } }, async ({ own }) => {
-      const { run } = await carryOut(own, meetings(11));
-      expect(run.status).toBe("done");
-      expect(seen).toEqual({ begun: 11, now: 0, most: 4 });
-    });
-  });
-
-  it("one that is ready starts while others of its level go on", async () => {
-    let release: (() => void) | undefined;
-    const released = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const slow: Tool = tool({ inputSchema: z.object({}), execute: async () => released });
-    const free: Tool = tool({
-      inputSchema: z.object({ value: z.any() }),
-      execute: () => release?.(),
-    });
-    await withPlanner({ tools: { slow, free } }, async ({ own }) => {
-      const { run } = await carryOut(own, [
-        { _id: "slow", _tool: "slow" },
-        echo("one", 1, "†state.one"),
-        echo("two", "†state.one", "†state.two"),
-        { _id: "free", _tool: "free", value: "†state.two" },
-      ]);
-      expect(run.status).toBe("done");
-    });
+  await withPlanner({ tools: { slow, free } }, async ({ own }) => {
+    const { run } = await carryOut(own, [
+      { _id: "slow", _tool: "slow" },
+      echo("one", 1, "†state.one"),
+      echo("two", "†state.one", "†state.two"),
+      { _id: "free", _tool: "free", value: "†state.two" },
+    ]);
+    expect(run.status).toBe("done");
   });
 });
 
