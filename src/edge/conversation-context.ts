@@ -9,9 +9,9 @@ import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { TurnLog } from "../turn/log/turn-log.ts";
-import type { CapabilityTags } from "../turn/model/capability-tags.ts";
+import type { CapabilityTags } from "../turn/model/capability-model.ts";
 import { type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
-import type { LeaseOffice } from "../turn/spend/lease.ts";
+import type { QuotaService } from "../turn/spend/lease.ts";
 import type { Facilities } from "../turn/toolbox.ts";
 import type { Bindings } from "./bindings.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
@@ -86,7 +86,7 @@ export class ConversationContext {
   readonly eventStreams = new EventStreams();
   readonly telemetry: Telemetry;
   /** Undefined where the tenant's spend is not limited. */
-  readonly leases: LeaseOffice | undefined;
+  readonly leases: QuotaService | undefined;
   /** What the runtime's own tools need. */
   readonly services: Facilities;
   #data: ConversationData | undefined;

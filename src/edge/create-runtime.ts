@@ -6,7 +6,7 @@ import type { Equip } from "./turns/chosen-agent.ts";
 import type { Retention } from "./conversation-data.ts";
 import { ByrefError } from "../errors.ts";
 import type { PlanSupport } from "./plans/plan-support.ts";
-import type { CapabilityTags } from "../turn/model/capability-tags.ts";
+import type { CapabilityTags } from "../turn/model/capability-model.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationOptions } from "./conversation.ts";
 import { conversationRoutes } from "./conversation-routes.ts";

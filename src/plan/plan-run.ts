@@ -40,7 +40,7 @@ export interface PlanRunOptions {
   /** Told of each change of a call, inside of its commit. */
   readonly onCall?: (id: string, state: CallState) => void;
   /** Called before a tool is, which waits for it; what it throws fails the call. */
-  readonly onStart?: () => void | Promise<void>;
+  readonly onStart?: () => Promise<void>;
   /** Told of the calls of tools. */
   readonly observer?: Observer | undefined;
 }
@@ -170,9 +170,8 @@ export class PlanRun {
       // The key stands for an input: with another one nobody knows what it did.
       const wasSame = begun.status !== "running" || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
-      const allowed = this.#options.onStart?.();
       // A run that is cancelled does not wait for it.
-      if (allowed !== undefined) await allowed.catch((error) => this.#unlessStopped(error));
+      await this.#options.onStart?.().catch((error: unknown) => this.#unlessStopped(error));
       if (this.#signal.aborted) return;
       const { gate } = stateIn(this.record, call.id);
       const asked = gate === undefined ? {} : { gate };

@@ -203,6 +203,7 @@ export class Steps {
     await this.#required.calls.run(planned, (save) => {
       log.commit(() => {
         const { chunks, isLast } = save();
+        if (chunks.length === 0) return;
         for (const chunk of chunks) {
           void this.#write(chunk);
           if ("toolCallId" in chunk) this.#begun.delete(chunk.toolCallId);

@@ -12,7 +12,7 @@ import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts"
 import { type Agent, isGiven } from "./agent.ts";
 import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate-tool.ts";
 import { hasListed } from "./history/prompt.ts";
-import type { CapabilityTags } from "./model/capability-tags.ts";
+import type { CapabilityTags } from "./model/capability-model.ts";
 
 /** What the runtime's own tools need of where they run. */
 export interface Facilities {
@@ -37,7 +37,7 @@ export interface ToolboxOptions {
   /** What becomes of a tool here. Default: it is what it is anywhere. */
   readonly adapt?: (tool: WrappedTool) => WrappedTool;
   /** Called before code calls a tool, which waits for it; what it throws fails the call. */
-  readonly onCall?: () => void | Promise<void>;
+  readonly onCall?: () => Promise<void>;
   /** The runtime's own are shown whether there are variables or not. */
   readonly showsAll?: boolean;
 }

@@ -7,7 +7,7 @@ import type { History } from "./history/history.ts";
 import type { Post } from "./history/post.ts";
 import type { Journal } from "./log/journal.ts";
 import type { TurnLog } from "./log/turn-log.ts";
-import type { LeaseOffice } from "./spend/lease.ts";
+import type { QuotaService } from "./spend/lease.ts";
 import type { Savings } from "./spend/savings.ts";
 import type { Account, Cost, SpendLimits, Usage } from "./spend/spend.ts";
 import type { Facilities } from "./toolbox.ts";
@@ -61,7 +61,7 @@ export interface TurnOptions extends Omit<TurnContext, "account" | "log" | "emit
   readonly cost: () => Cost;
   readonly spendLimits?: Omit<SpendLimits, "tenant">;
   /** What the tenant may spend. Default: no limit. */
-  readonly leases?: LeaseOffice | undefined;
+  readonly leases?: QuotaService | undefined;
   /** Receives each chunk that the log gets, too. Must not throw. */
   readonly emit?: (chunk: UIMessageChunk) => void;
   /** Receives the end once it is committed. Must not throw. */

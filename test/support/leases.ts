@@ -1,10 +1,10 @@
 import { TenantSpend } from "../../src/edge/directory/tenant-spend.ts";
-import type { Claim, Grant, LeaseOffice } from "../../src/turn/spend/lease.ts";
+import type { Claim, Grant, QuotaService } from "../../src/turn/spend/lease.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { NodeSql } from "./node-sql.ts";
 
 /** A tenant's leases in this process's memory, as its directory keeps them. */
-export class MemoryLeases implements LeaseOffice {
+export class MemoryLeases implements QuotaService {
   readonly limits: TenantLimits;
   readonly claims: Claim[] = [];
   /** What is to be settled does not arrive. */

@@ -10,10 +10,10 @@ import { migrate } from "../../src/store/rows/migrations.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { capabilityTags } from "../../src/turn/model/capability-tags.ts";
+import { capabilityTags } from "../../src/turn/model/capability-model.ts";
 import { History, type StoredMessage } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
-import type { LeaseOffice } from "../../src/turn/spend/lease.ts";
+import type { QuotaService } from "../../src/turn/spend/lease.ts";
 import { resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
 import type { SpendLimits } from "../../src/turn/spend/spend.ts";
 import type { Facilities } from "../../src/turn/toolbox.ts";
@@ -37,7 +37,7 @@ export interface ConversationOptions {
   readonly store?: VariableStore;
   readonly history?: History;
   readonly spendLimits?: SpendLimits;
-  readonly leases?: LeaseOffice;
+  readonly leases?: QuotaService;
   readonly facilities?: Facilities;
 }
 
@@ -69,7 +69,7 @@ export class Conversation {
   readonly journal: Journal;
   nowMs = START_MS;
   readonly #spendLimits: SpendLimits;
-  readonly #leases: LeaseOffice | undefined;
+  readonly #leases: QuotaService | undefined;
   readonly #facilities: Facilities;
   #ids = 0;
 

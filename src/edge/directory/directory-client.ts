@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { pause } from "../../turn/model/model-failure.ts";
-import type { LeaseOffice } from "../../turn/spend/lease.ts";
+import type { QuotaService } from "../../turn/spend/lease.ts";
 import type { SpendLimits } from "../../turn/spend/spend.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import type { Bindings } from "../bindings.ts";
@@ -70,7 +70,7 @@ export async function callDirectory<Answer>(
 export function leasesOf(
   object: ObjectContext,
   { tenant: limits }: SpendLimits,
-): LeaseOffice | undefined {
+): QuotaService | undefined {
   if (limits === undefined) return undefined;
   return {
     limits,

@@ -1,6 +1,6 @@
 import { DurableObject } from "cloudflare:workers";
 import { hasTable, numberIn, optionalTextIn, type SqlRow, textIn } from "../../store/rows/sql.ts";
-import type { Claim, Grant, LeaseOffice } from "../../turn/spend/lease.ts";
+import type { Claim, Grant, QuotaService } from "../../turn/spend/lease.ts";
 import { DurableSql } from "../platform/durable-sql.ts";
 import { TenantSpend } from "./tenant-spend.ts";
 
@@ -94,7 +94,7 @@ export class DirectoryObject extends DurableObject {
   }
 
   /** Ends the lease of a turn that is over, or waits for a person. */
-  settle(settled: Parameters<LeaseOffice["settle"]>[0]): void {
+  settle(settled: Parameters<QuotaService["settle"]>[0]): void {
     this.#spend.settle(settled);
   }
 

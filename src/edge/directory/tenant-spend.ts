@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
-import type { Claim, Grant, LeaseOffice } from "../../turn/spend/lease.ts";
+import type { Claim, Grant, QuotaService } from "../../turn/spend/lease.ts";
 import type { Spent } from "../../turn/spend/spend.ts";
 
 /**
@@ -21,7 +21,7 @@ export class TenantSpend {
     return this.#sql.transaction(() => this.#take(claim));
   }
 
-  settle({ key, spent }: Parameters<LeaseOffice["settle"]>[0]): void {
+  settle({ key, spent }: Parameters<QuotaService["settle"]>[0]): void {
     this.#sql.run(TABLE);
     this.#sql.transaction(() => {
       for (const row of this.#sql.all(`SELECT * FROM spend WHERE key = ?`, key)) {

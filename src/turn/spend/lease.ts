@@ -27,7 +27,7 @@ export type Grant =
   | { readonly refused: Want & { readonly spent: number } };
 
 /** Keeps a tenant's leases. Asking twice is the same as asking once. */
-export interface LeaseOffice {
+export interface QuotaService {
   readonly limits: TenantLimits;
   /** Grants all that is wanted, and some more; or nothing. Rejects if it cannot be reached. */
   take(claim: Claim): Promise<Grant>;
@@ -37,7 +37,7 @@ export interface LeaseOffice {
 
 /** The lease of an ended turn, as its head keeps it; empty where there are no leases. */
 export function leaseOf(
-  { leases }: { readonly leases?: LeaseOffice | undefined },
+  { leases }: { readonly leases?: QuotaService | undefined },
   head: TurnHead,
   spent: Spent,
 ): Pick<TurnHead, "lease"> {
@@ -49,7 +49,7 @@ export function leaseKeyOf({ conversation, id, attempt, sitting = attempt }: Tur
 }
 
 interface LeaseOptions {
-  readonly leases: LeaseOffice;
+  readonly leases: QuotaService;
   readonly key: string;
   readonly now: () => number;
   readonly signal: AbortSignal;
