@@ -12,7 +12,13 @@ import { failedWrite, failureFlags, isFailure } from "./policy.ts";
 import { change, mapped, type Prepare, saved, savingAll } from "./prepared-save.ts";
 import type { PlacedResult } from "./run-tool.ts";
 import type { RuntimeResult } from "./runtime-tool.ts";
-import { chosenPlaces, type Place, requireReplaced, type SaveTarget } from "./save-target.ts";
+import {
+  chosenPlaces,
+  type Place,
+  requireReplaced,
+  type SaveTarget,
+  type Split,
+} from "./save-target.ts";
 import { ownedBy, writtenName } from "./scoped-store.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
 import type { CallOptions, Saved, WrapOptions } from "./wrapped-tool.ts";
@@ -34,16 +40,14 @@ export interface ResolvedInput {
 }
 
 /** A call that has run. */
-export interface FinishedCall {
-  readonly tool: string;
-  readonly options: WrapOptions;
+interface FinishedCall {
+  readonly tool: { readonly name: string; readonly options: WrapOptions };
   readonly call: CallOptions;
-  /** The input as the model wrote it. */
-  readonly written: Json;
-  /** What the model says of the result. */
-  readonly description: string | undefined;
+  /** The input as the model wrote it, and what it says of the result. */
+  readonly split: Split;
   readonly input: ResolvedInput;
-  readonly labels: Labels;
+  /** Labels of all that went in. */
+  readonly named: Labels;
   readonly digest: string;
   readonly places: SaveTarget | undefined;
 }
@@ -66,10 +70,10 @@ export function savingOf(call: FinishedCall, result: CallResult): Prepare<Saved>
   if (result.save !== undefined) return result.save;
   const { output, untrusted, isNothing = false } = result;
   const prepareShown = typeof output === "function" ? output : async () => change(() => output);
-  const { places: target, options } = call;
+  const { places: target, tool } = call;
   if (target === undefined || isNothing) {
     const places = isNothing && target !== undefined ? { places: [] } : {};
-    const shown = (json: Json) => ({ ...shownOf(json, options, untrusted), ...places });
+    const shown = (json: Json) => ({ ...shownOf(json, tool.options, untrusted), ...places });
     return async () => mapped(await prepareShown(), shown);
   }
   let save: Prepare<Saved> | undefined;
@@ -94,18 +98,17 @@ function shownOf(output: Json, { taint }: WrapOptions, untrusted = false): Saved
 }
 
 function savingValue(finished: FinishedCall, result: ValueResult): Prepare<Saved> {
-  const { tool, options, call, written, labels, input } = finished;
+  const { tool, call, split, named, input } = finished;
+  const { name, options } = tool;
   const { value, notes, places, isFailure = false, untrusted = false } = result;
-  const description = [finished.description ?? "", ...notes]
-    .filter((text) => text !== "")
-    .join(" ");
-  const own = labels.ofResult(tool, options.policies?.[tool]);
+  const description = [split.description ?? "", ...notes].filter((text) => text !== "").join(" ");
+  const own = named.ofResult(name, options.policies?.[name]);
   const write: Write = {
     value,
-    tool,
+    tool: name,
     toolCallId: call.toolCallId,
     // Of a call that code makes the input is no model's words, but values.
-    ...(isPlain(finished) ? { input: written } : {}),
+    ...(isPlain(finished) ? { input: split.input } : {}),
     ...own,
     trusted: own.trusted && !untrusted,
     ...(isFailure ? failureFlags(own.flags) : {}),
@@ -206,26 +209,27 @@ function smallValueIn(content: Content): Json | undefined {
   return isSmall && typeof body === "string" ? parseRecords(body) : valueIn(content);
 }
 
-/** May what went in be told? What code passes to a tool is told by nothing but its labels. */
-function isPlain({ call, labels }: FinishedCall): boolean {
-  return call.madeOf === undefined || (!labels.isGuarded && !labels.hasUntrusted);
+/** True if what went in may be shown. What code passes to a tool is shown by nothing but its labels. */
+function isPlain({ call, named }: FinishedCall): boolean {
+  return call.madeOf === undefined || (!named.isGuarded && !named.hasUntrusted);
 }
 
 /** A name is for all to see: it is not made of what is guarded. */
 function nameFor(finished: FinishedCall, value: Json | Content): AutomaticName {
-  const { tool, options, input, written, labels, digest } = finished;
+  const { tool, input, split, named, digest } = finished;
+  const { name, options } = tool;
   const automatic = (base: { base: string; numbered: boolean }): AutomaticName => ({
     ...base,
     inputDigest: digest,
   });
-  const { visibility, trusted: isTrusted } = labels.ofResult(tool, options.policies?.[tool]);
-  if (labels.isGuarded || !isPlain(finished)) return automatic({ base: tool, numbered: true });
+  const { visibility, trusted: isTrusted } = named.ofResult(name, options.policies?.[name]);
+  if (named.isGuarded || !isPlain(finished)) return automatic({ base: name, numbered: true });
   const hides = options.untrusted === "hide";
-  if (hides && !labels.isTrusted) return automatic(nameForCall(tool, written));
+  if (hides && !named.isTrusted) return automatic(nameForCall(name, split.input));
   const shown = value instanceof Content ? null : value;
   const isHidden = visibility !== "model" || (hides && !isTrusted);
-  const chosen = isHidden ? undefined : options.naming?.(tool, input.value, shown);
+  const chosen = isHidden ? undefined : options.naming?.(name, input.value, shown);
   return automatic(
-    chosen === undefined ? nameForCall(tool, input.value) : { base: chosen, numbered: false },
+    chosen === undefined ? nameForCall(name, input.value) : { base: chosen, numbered: false },
   );
 }

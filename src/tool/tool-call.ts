@@ -1,5 +1,4 @@
 import { codeOf } from "../errors.ts";
-import type { Found } from "../reference/lookup.ts";
 import { Labels } from "../store/labels.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { deepFreeze, type Json } from "../value/json.ts";
@@ -12,7 +11,7 @@ import {
   failureReport,
   unresolvedCall,
 } from "./policy.ts";
-import { type CallResult, type FinishedCall, type ResolvedInput, savingOf } from "./save-result.ts";
+import { type CallResult, type ResolvedInput, savingOf } from "./save-result.ts";
 import {
   chosenPlaces,
   requireOpen,
@@ -24,14 +23,7 @@ import {
 } from "./save-target.ts";
 import { targetFor } from "./scoped-store.ts";
 import { digestOf } from "./tool-input.ts";
-import type {
-  CallOptions,
-  Prepared,
-  ReferenceCount,
-  ToolRun,
-  WrapOptions,
-  WrappedTool,
-} from "./wrapped-tool.ts";
+import type { CallOptions, Prepared, ToolRun, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
 /**
  * A tool as the pipeline calls it. What differs between an agent's tool and one of the runtime's is said
@@ -55,7 +47,8 @@ export interface InputOptions {
   readonly call: CallOptions;
   /** Receives the labels of all that goes in. */
   readonly labels: Labels;
-  readonly references: Counter;
+  /** Counts what the model wrote, and what it stands for. */
+  readonly references: { authoredChars: number; resolvedChars: number };
 }
 
 export interface CallInput extends ResolvedInput {
@@ -116,7 +109,7 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
     // What the model wrote is history: the tool must not change it.
     const written = deepFreeze(structuredClone(given));
     const { split, places } = placed(tool, written, call);
-    const references = new Counter();
+    const references = { authoredChars: 0, resolvedChars: 0 };
     const input = await tool.input(split.input, { labels, references, call });
     const named = new Labels(variables, options.taint, labels);
     for (const variable of input.names ?? []) named.add(variable);
@@ -188,7 +181,8 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
   if (input.failure !== undefined) {
     const chosen = places === undefined ? [] : chosenPlaces(places);
     const value = failureReport(input.failure);
-    return done(prepared, { value, notes: [], places: chosen, isFailure: true });
+    const report = { value, notes: [], places: chosen, isFailure: true };
+    return { kind: "done", prepare: savingOf(prepared, report) };
   }
   // A variable that is named may change while the tool runs: both versions count.
   const note = () => {
@@ -199,36 +193,8 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
     const result = await tool.run(prepared);
     note();
     named.include(labels);
-    return done(prepared, result);
+    return { kind: "done", prepare: savingOf(prepared, result) };
   } catch (error) {
     return failedCall(error, { name, options, labels });
-  }
-}
-
-function done(prepared: PreparedCall, result: CallResult): ToolRun {
-  const { tool, call, split, input, named, digest, places } = prepared;
-  const { name, options } = tool;
-  const finished: FinishedCall = {
-    tool: name,
-    options,
-    call,
-    written: split.input,
-    description: split.description,
-    input,
-    labels: named,
-    digest,
-    places,
-  };
-  return { kind: "done", prepare: savingOf(finished, result) };
-}
-
-class Counter implements ReferenceCount {
-  authoredChars = 0;
-  resolvedChars = 0;
-
-  /** The resolver measures what it reads; a store knows the size of a whole variable. */
-  add(source: string, { chars = 0 }: Found): void {
-    this.authoredChars += source.length;
-    this.resolvedChars += chars;
   }
 }

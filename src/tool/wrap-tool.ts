@@ -109,7 +109,11 @@ function resolve(
     ...(syntaxes === undefined ? {} : { syntaxes }),
     ...(unknown === undefined ? {} : { unknown }),
     work,
-    onResolved: (source, found) => references.add(source, found),
+    // The resolver measures what it reads; a store knows the size of a whole variable.
+    onResolved: (source, { chars = 0 }) => {
+      references.authoredChars += source.length;
+      references.resolvedChars += chars;
+    },
     onComposed: () => labels.compose(),
   });
 }
