@@ -9,7 +9,7 @@ export const text = z.string();
 /** A whole number, written in decimal digits. */
 export function wholeNumber(name: string, min: number, max: number = Number.MAX_SAFE_INTEGER) {
   const numberIn = (given: unknown): number => {
-    const number = /^\d{1,15}$/.test(String(given)) ? Number(given) : Number.NaN;
+    const number = /^\d{1,16}$/.test(String(given)) ? Number(given) : Number.NaN;
     if (number >= min && number <= max) return number;
     throw new ByrefError("bad_request", `${name} must be a whole number from ${min} to ${max}.`);
   };

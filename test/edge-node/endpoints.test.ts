@@ -1,0 +1,122 @@
+import { describe, expect, it } from "vitest";
+import { createApp } from "../../src/edge/app.ts";
+import { apiOf } from "../../src/edge/core-api.ts";
+import type { Endpoint } from "../../src/edge/http/endpoint.ts";
+import type { JsonSchema, OpenApiParameter } from "../../src/edge/openapi/open-api.ts";
+import { planSupport } from "../../src/edge/plans/plan-support.ts";
+import { transfers } from "../../src/edge/transfer/transfer.ts";
+import { codeOf } from "../../src/errors.ts";
+import { openApiFrom } from "../support/openapi.ts";
+
+const options = { plans: planSupport(), transfer: transfers };
+const api = apiOf(options);
+const document = await openApiFrom(
+  createApp({ agents: [], authenticator: () => "anybody", ...options }),
+);
+
+/** Texts that the schema rules out. */
+function invalidFor({ type, enum: choices, pattern, minimum, maximum, maxLength }: JsonSchema) {
+  if (choices !== undefined) return ["", "none", `${String(choices[0])}x`];
+  if (type === "integer") {
+    return ["", "x", "1.5", "1e1", `${(minimum ?? 0) - 1}`, `${(maximum ?? 0) + 1}`];
+  }
+  if (maxLength !== undefined) return ["x".repeat(maxLength + 1)];
+  return pattern === undefined ? [] : [" "];
+}
+
+/** Of those, texts that it allows. */
+function validFor({ type, enum: choices, minimum, maximum, maxLength }: JsonSchema) {
+  if (choices !== undefined) return choices.map(String);
+  if (type === "integer") return [`${minimum ?? 0}`, `${maximum ?? 0}`];
+  return maxLength === undefined ? [] : ["", "x".repeat(maxLength)];
+}
+
+const calls = [...api.worker, ...api.conversation].flatMap((endpoint) => {
+  const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
+  const operation = document.paths[path]?.[endpoint.method.toLowerCase()];
+  const parameters = (operation?.parameters ?? []).filter(({ in: where }) => where !== "path");
+  return parameters.map((parameter) => ({ endpoint: endpoint as Endpoint<unknown>, parameter }));
+});
+const titled = calls.map(
+  (one) => [`${one.endpoint.method} ${one.endpoint.path} ${one.parameter.name}`, one] as const,
+);
+
+/** What comes of a request with this parameter: the code of its problem, or what the handler found first. */
+async function outcomeOf(
+  { method, path, ...endpoint }: Endpoint<unknown>,
+  { name, in: where }: OpenApiParameter,
+  value: string,
+): Promise<string> {
+  const query = where === "query" ? `?${new URLSearchParams({ [name]: value })}` : "";
+  const headers = where === "header" ? { [name]: value } : {};
+  const request = new Request(`http://localhost${path}${query}`, { method, headers });
+  try {
+    // Nothing is there for the handler, or for the parser of a body.
+    await endpoint.handle({ request, params: {}, text: async () => "" }, undefined);
+    return "done";
+  } catch (error) {
+    return codeOf(error);
+  }
+}
+
+/** A date is allowed beside an etag, and a path, a place or a range has a syntax that no schema says. */
+const FREE = new Set(["If-Range", "path", "before", "Range"]);
+
+describe("every documented parameter", () => {
+  it("is one of an endpoint that is there", () => {
+    expect(calls.length).toBeGreaterThan(30);
+    const documented = Object.values(document.paths).flatMap((operations) =>
+      Object.values(operations).flatMap(({ parameters }) =>
+        parameters.filter(({ in: where }) => where !== "path"),
+      ),
+    );
+    expect(calls.map(({ parameter }) => parameter.name).sort()).toEqual(
+      documented.map(({ name }) => name).sort(),
+    );
+  });
+
+  it.each(titled)("%s refuses what its schema rules out", async (_, { endpoint, parameter }) => {
+    if (FREE.has(parameter.name)) return;
+    for (const value of invalidFor(parameter.schema)) {
+      expect(await outcomeOf(endpoint, parameter, value), value).toBe("bad_request");
+    }
+  });
+
+  it.each(titled)("%s takes what its schema allows", async (_, { endpoint, parameter }) => {
+    // A part's bound is the number of parts.
+    if (endpoint.path === "/conversations/import" && parameter.name === "part") return;
+    for (const value of validFor(parameter.schema)) {
+      expect(await outcomeOf(endpoint, parameter, value), value).not.toBe("bad_request");
+    }
+  });
+
+  it.each([
+    { route: "GET /conversations/:id/variables/:name", name: "path", value: ".", code: "bad_path" },
+    { route: "GET /conversations", name: "before", value: "x", code: "bad_request" },
+  ])("$route refuses $name=$value", async ({ route, name, value, code }) => {
+    const call = calls.find(
+      ({ endpoint, parameter }) =>
+        `${endpoint.method} ${endpoint.path}` === route && parameter.name === name,
+    );
+    if (call === undefined) throw new Error("It is documented.");
+    expect(await outcomeOf(call.endpoint, call.parameter, value)).toBe(code);
+  });
+});
+
+describe("a body", () => {
+  const bodies = [...api.worker, ...api.conversation].flatMap((endpoint) =>
+    endpoint.body === undefined ? [] : [[`${endpoint.method} ${endpoint.path}`, endpoint] as const],
+  );
+
+  it.each(bodies)(
+    "of %s is refused where the documented schema rules it out",
+    async (_, endpoint) => {
+      const headers = { "content-type": "application/json" };
+      const init = { method: endpoint.method, headers, body: "[]" };
+      const request = new Request(`http://localhost${endpoint.path}`, init);
+      const incoming = { request, params: {}, text: () => request.text() };
+      const refused = (endpoint as Endpoint<unknown>).handle(incoming, undefined);
+      await expect(refused).rejects.toMatchObject({ code: "bad_request" });
+    },
+  );
+});
