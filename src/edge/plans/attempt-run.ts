@@ -101,7 +101,7 @@ const ENDS = {
   cancelled: "run.cancelled",
 } as const satisfies Record<StoredRun["record"]["status"], EventType>;
 
-/** Notes which tools a run calls and what comes of it, from the chunks that it emits. */
+/** Adds an event for each call and outcome among the chunks that the run emits. */
 function recordCalls(run: string, add: (event: NewEvent) => void) {
   return (chunk: UIMessageChunk) => {
     if (chunk.type !== "data-call" || !isObject(chunk.data)) return;

@@ -4,17 +4,17 @@ import { ByrefError } from "../../errors.ts";
 import type { Agent } from "../../turn/agent.ts";
 import type { Settings } from "../settings.ts";
 
-/** Who answers in a turn. */
+/** The agent of a turn, and its model. */
 export interface ChosenAgent {
   readonly agent: Agent;
   readonly model: LanguageModel;
-  /** The agent with the tools of its MCP servers, which are asked for them. Never rejects. */
+  /** The agent with the tools of its MCP servers, which are listed now. Never rejects. */
   readonly equip: (signal: AbortSignal) => Promise<Equipped>;
-  /** Takes out what nobody may be told. */
+  /** Removes secrets from an error's text. */
   readonly redact: (text: string) => string;
 }
 
-/** An agent with tools that it has for one turn. */
+/** An agent with the tools of one turn. */
 export interface Equipped {
   readonly agent: Agent;
   /** Ends the connections. Never rejects. No tool may be called afterwards. */
@@ -24,7 +24,7 @@ export interface Equipped {
 /** Gives an agent the tools of the servers that the settings name for it. Never rejects. */
 export type Equip = (agent: Agent, settings: Settings, signal: AbortSignal) => Promise<Equipped>;
 
-/** The agents of an application, and what they think with. */
+/** The agents of an application, and their model. */
 export interface AgentSetup {
   /** The first answers when neither the request nor `AGENT` names one. */
   readonly agents: readonly [Agent, ...Agent[]];
@@ -33,7 +33,7 @@ export interface AgentSetup {
   readonly mcp?: Equip | undefined;
 }
 
-/** Who answers, and with which model. Throws `unknown_agent` and `bad_configuration`. */
+/** The named agent, or the default one. Throws `unknown_agent` and `bad_configuration`. */
 export function chooseAgent(
   agentSetup: AgentSetup,
   settings: Settings,
@@ -73,7 +73,7 @@ export function chooseAgentOrStandIn(
   }
 }
 
-/** In the place of an agent that cannot be asked: each call of its model fails with the error. */
+/** Replaces an agent that is not available: each call of its model fails with the error. */
 function standInFor(name: string, error: unknown): ChosenAgent {
   const agent: Agent = { name, description: "", instructions: "", tools: {} };
   const fail = () => Promise.reject(error);
@@ -98,7 +98,7 @@ function equipper(agent: Agent, { mcp }: AgentSetup, settings: Settings): Chosen
   return () => Promise.resolve({ agent, close: () => Promise.resolve() });
 }
 
-/** An endpoint may repeat the key that it was sent; nobody else is to read it. */
+/** An endpoint may repeat the key that it received; nobody else may read it. */
 function redactor({ MODEL_API_KEY }: Settings): (text: string) => string {
   if (MODEL_API_KEY === undefined) return (text) => text;
   return (text) => text.replaceAll(MODEL_API_KEY, "[secret]");

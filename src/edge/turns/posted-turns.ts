@@ -11,10 +11,10 @@ import type { ConversationData } from "../conversation-data.ts";
 import type { TurnRequest } from "./turn-request.ts";
 import type { QueuedTurn } from "./turn-queue.ts";
 
-/** A turn that somebody has asked for, before or now. */
+/** A turn that this request, or an earlier one, has asked for. */
 export type AskedTurn = QueuedTurn<TurnResult>;
 
-/** What there is to know a post by; undefined if nothing makes it the same as another. */
+/** What identifies a post when it is sent again; undefined if nothing does. */
 export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<Post | undefined> {
   const { message, messageId, isRepeated } = turn;
   // An edit, and another answer to the same question, are always a new turn.
@@ -29,14 +29,14 @@ export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<
   };
 }
 
-/** The turns that posts have led to: the same post twice is one turn. */
+/** Makes posts idempotent: the same post twice is one turn. */
 export class PostedTurns {
   readonly #running = new Set<{ readonly post: Post; readonly turn: AskedTurn }>();
 
-  /** The turn that this post has led to, if there is one already. Throws `idempotency_mismatch`. */
+  /** The turn that an equal post has begun, if there is one. Throws `idempotency_mismatch`. */
   find(post: Post, data: ConversationData | undefined): AskedTurn | undefined {
     for (const { post: other, turn } of this.#running) {
-      // Called for what it throws, too.
+      // Called first because it throws for another body.
       const isSame = isSameKey(post, other);
       if (isSame || isSameQuestion(post, other)) return { ...turn, first: 0 };
     }
@@ -48,7 +48,7 @@ export class PostedTurns {
     return isSameQuestion(post, head.post) ? endedTurn(head.id, data) : undefined;
   }
 
-  /** Known for as long as it runs, or waits for others. */
+  /** Remembers the turn until it ends. */
   add(post: Post, turn: AskedTurn): void {
     const running = { post, turn };
     this.#running.add(running);
@@ -57,7 +57,7 @@ export class PostedTurns {
   }
 }
 
-/** Undefined if it said nothing, or what it said is gone. */
+/** Undefined if it has no message, or no longer. */
 function endedTurn(id: string, { history, journal }: ConversationData): AskedTurn | undefined {
   const message = history.get(id);
   if (message === undefined) return undefined;
@@ -66,7 +66,7 @@ function endedTurn(id: string, { history, journal }: ConversationData): AskedTur
   return { log, result: Promise.resolve(resultOf(message)), first: 0 };
 }
 
-/** As a client reads it from the stream. */
+/** The message as chunks of a stream. */
 function endChunks(message: StoredMessage): readonly UIMessageChunk[] {
   const { metadata } = message;
   const about: UIMessageChunk = { type: "message-metadata", messageMetadata: metadata };
@@ -81,7 +81,7 @@ function lastChunk(message: StoredMessage): UIMessageChunk {
 }
 
 function resultOf(message: StoredMessage): TurnResult {
-  // The turn's end wrote it.
+  // Written at the end of the turn.
   const { usage, savings, cost } = message.metadata as TurnMetadata;
   return {
     metadata: { usage, savings, cost },

@@ -10,7 +10,7 @@ import {
 import type { ToolCall } from "../../turn/model/model-try.ts";
 import type { Frame } from "../../turn/log/turn-log.ts";
 
-/** Notes in the log which tools a turn calls and what comes of it, from the chunks that it emits. */
+/** Adds an event for each tool call and outcome among the chunks that the turn emits. */
 export function recordTools(
   events: Pick<EventLog, "add">,
   turn: string,
@@ -36,8 +36,8 @@ export function recordTools(
 }
 
 /**
- * Notes what an attempt that was cut off has done and could not note any more: events are written when a
- * turn ends. Their time is lost with it.
+ * Adds the events that an interrupted attempt has lost: events are written when a turn ends. Their times are
+ * lost.
  */
 export function recordRemains(events: EventLog, turn: string, frames: readonly Frame[]): void {
   const known = new Set(events.recent().map(keyOf));
@@ -47,7 +47,7 @@ export function recordRemains(events: EventLog, turn: string, frames: readonly F
   add({ type: "turn.started", turn });
   const record = recordTools({ add }, turn, []);
   for (const { data } of frames) {
-    // The log made it of a chunk.
+    // The log encoded a chunk.
     const chunk = JSON.parse(data) as UIMessageChunk;
     if (chunk.type === "data-variable") add(variableEvent(chunk.data));
     else record(chunk);
@@ -55,7 +55,7 @@ export function recordRemains(events: EventLog, turn: string, frames: readonly F
 }
 
 function variableEvent(data: unknown): NewEvent {
-  // The turn made it of an info, or of one with the end of a tombstone.
+  // The turn encoded an info, or one with the reason of a tombstone.
   const { reason, ...info } = data as VariableInfo & { readonly reason?: EvictionReason };
   const variable = eventVariable(info);
   if (reason === undefined) return { type: "variable.saved", variable };

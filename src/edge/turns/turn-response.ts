@@ -8,18 +8,18 @@ import { TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { QueuedTurn, TurnQueue } from "./turn-queue.ts";
 
-/** Compressed, the text would be held back until there is enough of it. */
+/** Compression would delay the text. */
 const PLAIN_TEXT_HEADERS = {
   "content-type": "text/plain; charset=utf-8",
   "content-encoding": "identity",
 };
 
 export interface AnsweredTurn<Result> extends QueuedTurn<Result> {
-  /** All of it, when it is done. */
+  /** The response when the turn is done. */
   readonly whole: (result: Result) => Response;
 }
 
-/** In the form that `Accept` asks for; the UI message stream if it asks for nothing we have. */
+/** The turn in the form that `Accept` asks for. Default: the UI message stream. */
 export async function respond<Result>(
   accept: string | null,
   turn: AnsweredTurn<Result>,
@@ -34,7 +34,7 @@ export async function respond<Result>(
   return turn.whole(await turn.result);
 }
 
-/** `variables`: the conversation's when the turn is done, newest last. */
+/** `variables`: those at the end of the turn, newest last. */
 export function wholeTurn(
   { message, metadata, error }: TurnResult,
   variables: readonly VariableInfo[],
@@ -43,7 +43,7 @@ export function wholeTurn(
   return Response.json({ message, variables, ...metadata });
 }
 
-/** Headers leave at once. A turn that fails outside of its own doing has ended its log. */
+/** The headers are sent at once; a failure is in the log. */
 function stream(
   { result }: Pick<AnsweredTurn<unknown>, "result">,
   body: ReadableStream<Uint8Array>,
@@ -70,7 +70,7 @@ interface WatchedConversation {
   readonly data: ConversationData | undefined;
 }
 
-/** As it was written down, if there was a turn. */
+/** The log of the newest turn, if it has ended. */
 function lastLog(data: ConversationData | undefined): TurnLog | undefined {
   const journal = data?.journal;
   return journal?.head()?.isOpen === false ? TurnLog.ended(journal) : undefined;
