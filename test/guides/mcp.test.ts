@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { mcpTools } from "../../src/edge/mcp-servers.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { blockOf } from "../support/guide-blocks.ts";
+import { blockOf } from "../support/fences.ts";
 import {
   failure,
   type RunningMcpServer,

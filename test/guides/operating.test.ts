@@ -6,14 +6,14 @@ import { unstable_readConfig } from "wrangler";
 import { Trace } from "../../src/edge/telemetry/trace.ts";
 import { dataPointOf, type TurnRecord, turnRecord } from "../../src/edge/telemetry/turn-record.ts";
 import { readSettings, settingNames } from "../../src/edge/settings.ts";
-import { fencedIn } from "../support/guide-blocks.ts";
+import { blockOf, fencedIn } from "../support/fences.ts";
 
 const root = join(import.meta.dirname, "../..");
 const guide = readFileSync(join(root, "docs/guides/operating.md"), "utf8");
 
 it("the guide names every setting, and its own are good ones", () => {
   expect(settingNames.filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
-  const [secrets = ""] = / ```json\n([^]*?)```/.exec(guide)?.slice(1) ?? [];
+  const secrets = blockOf(guide, "json");
   expect(readSettings(JSON.parse(secrets) as Record<string, string>).AUTH).toBe("bearer");
 });
 
@@ -36,7 +36,7 @@ it("wrangler reads the configuration of the guide as it is meant", () => {
 });
 
 it("the line and the data point of a turn have what the guide says, in its order", () => {
-  const [line = "{}"] = fencedIn(guide, "json");
+  const line = blockOf(guide, "json", 1);
   const shown = JSON.parse(line) as TurnRecord;
   const trace = new Trace(() => Date.parse(shown.startedAt));
   trace.root.activity = { kind: "agent", name: "orders", model: "m", provider: "p" };

@@ -45,7 +45,12 @@ describe("a plan is refused", () => {
   it("for a reference that nothing writes, by its place; not for a variable that is there", async () => {
     const nested = { parameters: { value: { list: [0, "Hi †nobody.name!"] } } };
     expect(await findingsOf(plan([nested]))).toMatchObject([
-      { code: "no_producer", call: "call_1", at: "value.list.1" },
+      {
+        code: "no_producer",
+        call: "call_1",
+        at: "value.list.1",
+        message: expect.stringContaining("†nobody.name"),
+      },
     ]);
     expect(await codesOf(plan([reads("†orders[0].id"), reads("†input.anything")]))).toEqual([]);
     expect(await codesOf(plan([reads("†state.orders")]))).toEqual(["no_producer"]);
@@ -76,6 +81,17 @@ describe("a plan is refused", () => {
   ])("for two producers of one place: %s and %s", async (one, other) => {
     const codes = await codesOf(plan([reads("x", one), reads("y", other)]));
     expect(codes).toEqual(["duplicate_producer"]);
+  });
+
+  it("for a tool that is not there, by its name", async () => {
+    expect(await findingsOf(plan([{ tool: "nope" }]))).toMatchObject([
+      {
+        code: "unknown_tool",
+        call: "call_1",
+        at: "_tool",
+        message: "There is no tool nope; there are: echo, add, verify, fail.",
+      },
+    ]);
   });
 
   it("for parameters that cannot fit, unless a reference stands there", async () => {

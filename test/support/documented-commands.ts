@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { fencesIn } from "./fences.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -25,23 +26,12 @@ const program = /^(?:[A-Z_]+=\S.* )?(?:curl|docker|npm|npx|seq|wrangler) /;
 
 /** Of blocks that are called `sh` all lines, of others those behind a `$`, with what is shown below. */
 export function commandsIn(path: string): readonly DocumentedCommand[] {
-  const lines = readFileSync(resolve(root, path), "utf8").split("\n");
-  const commands: DocumentedCommand[] = [];
-  for (let index = 0; index < lines.length; index++) {
-    const [fence, indent = "", language = ""] = /^( *)```(\w*)/.exec(lines[index] ?? "") ?? [];
-    if (fence === undefined) continue;
-    const begin = index + 1;
-    const end = lines.indexOf(`${indent}\`\`\``, begin);
-    if (end === -1) throw new Error(`${path}:${begin}: a block without an end.`);
-    const block = lines.slice(begin, end).map((line) => line.slice(indent.length));
-    const isShell = language === "sh" || (language === "" && program.test(block[0] ?? ""));
-    const found = isShell ? commandLines(block) : prompted(block);
-    commands.push(
-      ...found.map(({ line, ...rest }) => ({ at: `${path}:${begin + 1 + line}`, ...rest })),
-    );
-    index = end;
-  }
-  return commands;
+  return fencesIn(readFileSync(resolve(root, path), "utf8")).flatMap((fence) => {
+    const { language, lines } = fence;
+    const isShell = language === "sh" || (language === "" && program.test(lines[0] ?? ""));
+    const found = isShell ? commandLines(lines) : prompted(lines);
+    return found.map(({ line, ...rest }) => ({ at: `${path}:${fence.line + line}`, ...rest }));
+  });
 }
 
 type Found = Omit<DocumentedCommand, "at"> & { readonly line: number };

@@ -5,6 +5,8 @@
  * among those of the file.
  */
 
+import { fencedIn, fencesIn } from "./fences.ts";
+
 export interface Code {
   /** `module name`, as `ai tool`; of `import * as z from "zod"`: `zod * as z`. */
   readonly imports: readonly string[];
@@ -12,7 +14,6 @@ export interface Code {
   readonly text: string;
 }
 
-const FENCE = /^( *)```(\w*)[^\n]*\n([\s\S]*?)^\1```$/gm;
 const REGION = /^ *\/\/ --- (.+)\n([\s\S]*?)^ *\/\/ ---$/gm;
 const IMPORT = /^import (?:type )?(?:\{([^}]*)\}|(\* as \w+)|(\w+)) from "([^"]+)";\n?/gm;
 
@@ -21,13 +22,12 @@ export const UNCHECKED = new Set(["js", "jsx", "javascript", "mjs", "tsx", "type
 
 /** The languages of all blocks of a guide. */
 export function languagesIn(markdown: string): string[] {
-  return [...markdown.matchAll(FENCE)].map(([, , language = ""]) => language);
+  return fencesIn(markdown).map(({ language }) => language);
 }
 
 /** The `ts` blocks of a guide. */
 export function blocksIn(markdown: string): Code[] {
-  const blocks = [...markdown.matchAll(FENCE)].filter(([, , language]) => language === "ts");
-  return blocks.map(([, , , lines = ""]) => codeOf(lines));
+  return fencedIn(markdown, "ts").map(codeOf);
 }
 
 /** What stands between the marks of a test, by title; and what the file imports. */

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import guide from "../../../docs/guides/plans.md?raw";
 import { orders } from "../../../examples/agents/orders.ts";
 import { clientOf } from "../../support/client.ts";
-import { blockOf } from "../../support/guide-blocks.ts";
+import { blockOf } from "../../support/fences.ts";
 import { withWorker, withRuntime } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, text } from "../../support/scripted-model.ts";
 import { problemIn } from "../../support/edge.ts";

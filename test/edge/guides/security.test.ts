@@ -5,7 +5,7 @@ import * as z from "zod";
 import guide from "../../../docs/guides/security.md?raw";
 import { readSettings } from "../../../src/edge/settings.ts";
 import { callWith, json, problemIn } from "../../support/edge.ts";
-import { fencedIn } from "../../support/guide-blocks.ts";
+import { fencedIn } from "../../support/fences.ts";
 import { withRuntime, withWorker } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
 
