@@ -15,7 +15,7 @@ export type { PlanSupport } from "./edge/plans/plan-support.ts";
 export { capabilityWorkflows } from "./plan/capability/capability-workflows.ts";
 export type { FrontEnd } from "./plan/front-end.ts";
 export { templates } from "./plan/template/templates.ts";
-export { capabilityTags, type CapabilityTags } from "./turn/model/capability-model.ts";
+export { capabilityTags, type CapabilityTags } from "./plan/capability/capability-model.ts";
 export { errorCodes } from "./errors.ts";
 export * from "./references.ts";
 export type { VariableInfo } from "./store/variable.ts";

@@ -3,7 +3,6 @@ import { weather } from "../examples/agents/weather.ts";
 import { demoModels } from "../examples/demo-model/demo-model.ts";
 import {
   anthropicModels,
-  capabilityTags,
   capabilityWorkflows,
   createRuntime,
   jwtAuthenticator,
@@ -30,7 +29,6 @@ const runtime = createRuntime({
   mcp: mcpTools,
   code: runCode,
   plans: planSupport(capabilityWorkflows, templates),
-  tags: capabilityTags,
   transfer: transfers,
   jwt: jwtAuthenticator,
 });

@@ -9,7 +9,6 @@ import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { TurnLog } from "../turn/log/turn-log.ts";
-import type { CapabilityTags } from "../turn/model/capability-model.ts";
 import { type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
 import type { QuotaService } from "../turn/spend/lease.ts";
 import type { Facilities } from "../turn/toolbox.ts";
@@ -37,7 +36,6 @@ export interface ConversationSetup extends AgentSetup {
   readonly code?: MakeCodeTool | undefined;
   /** Without it there are no plans. */
   readonly plans?: PlanParts | undefined;
-  readonly tags?: CapabilityTags | undefined;
   readonly transfer?: TransferParts | undefined;
 }
 
@@ -207,7 +205,7 @@ export class ConversationContext {
 
 function servicesOf(context: ConversationContext): Facilities {
   const { env, prefix, setup } = context;
-  const { code, plans, tags } = setup;
+  const { code, plans } = setup;
   const files = filesIn(env, prefix);
   return {
     code,
@@ -215,7 +213,6 @@ function servicesOf(context: ConversationContext): Facilities {
       frontEnds: plans.frontEnds,
       planTool: (agent) => plans.planTool(context, agent),
     }),
-    ...(tags && { tags }),
     colleague: (name) => chooseAgent(setup, context.settings, name),
     ...(files && { files }),
   };

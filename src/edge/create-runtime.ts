@@ -4,9 +4,7 @@ import type { Agent } from "../turn/agent.ts";
 import type { SpendLimits } from "../turn/spend/spend.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
 import type { Retention } from "./conversation-data.ts";
-import { ByrefError } from "../errors.ts";
 import type { PlanSupport } from "./plans/plan-support.ts";
-import type { CapabilityTags } from "../turn/model/capability-model.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationOptions } from "./conversation.ts";
 import { conversationRoutes } from "./conversation-routes.ts";
@@ -29,8 +27,6 @@ export interface RuntimeOptions {
   readonly code?: (env: Cloudflare.Env) => MakeCodeTool | undefined;
   /** `planSupport()`, for work that is written down before it runs. Default: there are no plans. */
   readonly plans?: PlanSupport;
-  /** `capabilityTags`, for agents with `toolCalls: "capability-xml"`. Default: there may be none. */
-  readonly tags?: CapabilityTags;
   /** `transfers`, for conversations that can be exported, imported and forked. Default: none can. */
   readonly transfer?: Transfers;
   /** How much variables may be, and how long things stay. Default: `limits.ts`. */
@@ -66,14 +62,12 @@ export function createRuntime({
   mcp,
   code,
   plans,
-  tags,
   transfer,
   retention = {},
   spend = {},
   jwt,
   authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
-  requireTags(agents, tags);
   const routes = conversationRoutes(apiOf({ plans, transfer }));
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
     agents,
@@ -85,7 +79,6 @@ export function createRuntime({
     mcp,
     code: code?.(env),
     plans,
-    tags,
     transfer,
     retention,
     spendLimits: spend,
@@ -98,12 +91,4 @@ export function createRuntime({
   }
   const worker = createApp({ agents, authenticator, plans, transfer });
   return { worker, Conversation, Directory: DirectoryObject };
-}
-
-/** Throws `bad_configuration`: an agent whose tags nobody reads would only say them. */
-function requireTags(agents: readonly Agent[], tags: CapabilityTags | undefined): void {
-  const tagged = agents.find(({ toolCalls }) => toolCalls === "capability-xml");
-  if (tagged === undefined || tags !== undefined) return;
-  const message = `${tagged.name} calls tools with tags: give createRuntime tags: capabilityTags.`;
-  throw new ByrefError("bad_configuration", message);
 }

@@ -1,6 +1,7 @@
 import type { ToolSet } from "ai";
 import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
+import type { CapabilityTags } from "../plan/capability/capability-model.ts";
 import type { Plan } from "../plan/plan.ts";
 import type { Policy, ToolPolicy } from "../tool/policy.ts";
 import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
@@ -35,12 +36,12 @@ export interface Agent {
   /** What is not trusted: shown and marked as such (default), or hidden until the model asks to read it. */
   readonly untrusted?: "show" | "hide";
   /**
-   * How the model calls tools: natively (default), or with `<capability name="…" />` tags in its text, for
-   * models that know nothing else. The tags do not reach the person, results come back as a message. Such
-   * an agent's calls may hold `{{name}}`, and say with `output_var` where results are saved, unless
-   * `references` and `outputPath` say otherwise.
+   * How the model calls tools: natively (default), or with `<capability name="…" />` tags in its text
+   * (`capabilityTags`), for models without tool calls. The tags are not shown to the user, and results come
+   * back as a message. The calls of such an agent may hold `{{name}}`, and say with `output_var` where results
+   * are saved, unless `references` and `outputPath` say otherwise.
    */
-  readonly toolCalls?: "native" | "capability-xml";
+  readonly toolCalls?: "native" | CapabilityTags;
   /** The model may say where a result is saved (true), or the caller does, by tool. Default: neither. */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
   /**
@@ -79,9 +80,15 @@ export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   return compact({ ...saving, policies, policy, untrusted, syntaxes, unknown });
 }
 
-/** Defaults of an agent that calls tools with tags: results go where a tag says, and tags hold `{{name}}`. */
+/** How the agent calls tools if not natively. */
+export function tagsOf({ toolCalls = "native" }: Agent): CapabilityTags | undefined {
+  return toolCalls === "native" ? undefined : toolCalls;
+}
+
+/** Defaults of an agent that calls tools with tags: a tag says where results are saved. */
 function taggedAgent(agent: Agent): Agent {
-  if (agent.toolCalls !== "capability-xml") return agent;
+  const tags = tagsOf(agent);
+  if (tags === undefined) return agent;
   const { outputPath = true, references } = agent;
-  return { ...agent, outputPath, references: { syntaxes: ["dollar", "mustache"], ...references } };
+  return { ...agent, outputPath, references: { syntaxes: tags.syntaxes, ...references } };
 }

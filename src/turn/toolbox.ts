@@ -4,15 +4,16 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
+import type { CapabilityTags } from "../plan/capability/capability-model.ts";
 import type { FrontEnd } from "../plan/front-end.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
-import { type Agent, isGiven } from "./agent.ts";
+import { type Agent, isGiven, tagsOf } from "./agent.ts";
 import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate-tool.ts";
 import { hasListed } from "./history/prompt.ts";
-import type { CapabilityTags } from "./model/capability-model.ts";
+import { resolvedModel } from "./model/prepare-model-call.ts";
 
 /** What the runtime's own tools need of where they run. */
 export interface Facilities {
@@ -22,8 +23,6 @@ export interface Facilities {
   readonly files?: Files;
   /** Without it no model can propose a plan. */
   readonly planTool?: (agent: Agent) => RuntimeTool;
-  /** Without it no agent calls tools with tags. */
-  readonly tags?: CapabilityTags;
   /** Front ends of plans that may run here. */
   readonly frontEnds?: readonly FrontEnd[];
   /** Without it no agent can ask another. */
@@ -62,8 +61,10 @@ export class Toolbox {
     const own = ownTools(options, { ...facilities, callable: given });
     const chosen = own.filter(({ name }) => isGiven(name, agent) && !given.has(name));
     const asking = delegateTools(agent, options, facilities);
-    const tags = agent.toolCalls === "capability-xml" ? facilities.tags : undefined;
-    const tagged = tags?.tools(agent) ?? [];
+    const tags = tagsOf(agent);
+    const tagged = (tags?.tools ?? []).filter(
+      ({ name }) => isGiven(name, agent) && !Object.hasOwn(agent.tools, name),
+    );
     const proposing = proposingTools(agent, facilities);
     const runtime = [...chosen, ...asking, ...proposing, ...tagged];
     const effects = new Map(runtime.map(({ name, effects = "none" }) => [name, effects] as const));
@@ -100,7 +101,8 @@ export class Toolbox {
 
   /** The model, which calls them natively or seems to; `newId` is for the ids of calls. */
   modelFor(model: LanguageModel, newId: () => string): LanguageModel {
-    return this.#tools.tags?.model(model, { tools: this.plain, newId }) ?? model;
+    const { tags, plain } = this.#tools;
+    return tags === undefined ? model : tags.model(resolvedModel(model), { tools: plain, newId });
   }
 
   /** As the model is shown them now. */

@@ -4,7 +4,6 @@ import { migrate } from "../../src/store/rows/migrations.ts";
 import type { SqlValue } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { capabilityTags } from "../../src/turn/model/capability-model.ts";
 import { History } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
 import type { QuotaService } from "../../src/turn/spend/lease.ts";
@@ -54,7 +53,7 @@ export class Crashing {
   #process: Process;
 
   constructor(tools: ToolSet, about: Partial<Agent> = {}, facilities: Facilities = {}) {
-    this.#facilities = { tags: capabilityTags, ...facilities };
+    this.#facilities = { ...facilities };
     this.agent = { name: "a", description: "", instructions: "", tools, ...about };
     this.#process = this.#start();
   }

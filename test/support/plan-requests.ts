@@ -3,7 +3,6 @@ import { expect } from "vitest";
 import * as z from "zod";
 import {
   type Agent,
-  capabilityTags,
   capabilityWorkflows,
   planSupport,
   type RuntimeOptions,
@@ -119,7 +118,6 @@ export function withPlanner<Result>(
     agents: [{ ...about, tools: { ...plannerTools(seen), ...tools }, ...agent }, ...agents],
     model,
     plans: planSupport(capabilityWorkflows, templates),
-    tags: capabilityTags,
   };
   return withRuntime(options, (own) => work({ own, seen, model }));
 }

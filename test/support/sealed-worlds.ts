@@ -1,3 +1,4 @@
+import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
 import { tool } from "ai";
 import fc from "fast-check";
 import * as z from "zod";
@@ -62,7 +63,7 @@ async function sentIn(
   const files = new MemoryFiles();
   const asked: string[] = [];
   const chat = new Conversation({
-    agent: isTagged ? { ...agent, toolCalls: "capability-xml" } : agent,
+    agent: isTagged ? { ...agent, toolCalls: capabilityTags } : agent,
     facilities: {
       files,
       code: (options) => codeTool({ ...options, sandbox: evaluatingSandbox }),

@@ -1,4 +1,5 @@
 import type { LanguageModelV4Message } from "@ai-sdk/provider";
+import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import type { Agent } from "../../src/turn/agent.ts";
@@ -54,7 +55,7 @@ export function agentWith(about: Partial<Agent> = {}): Agent {
     description: "For tests.",
     instructions: "Help.",
     tools,
-    toolCalls: "capability-xml",
+    toolCalls: capabilityTags,
     ...about,
   };
 }

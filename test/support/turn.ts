@@ -10,7 +10,6 @@ import { migrate } from "../../src/store/rows/migrations.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { capabilityTags } from "../../src/turn/model/capability-model.ts";
 import { History, type StoredMessage } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
 import type { QuotaService } from "../../src/turn/spend/lease.ts";
@@ -76,7 +75,7 @@ export class Conversation {
   constructor({ agent, tools = {}, instructions = "Help.", ...options }: ConversationOptions) {
     this.#spendLimits = options.spendLimits ?? {};
     this.#leases = options.leases;
-    this.#facilities = { tags: capabilityTags, ...options.facilities };
+    this.#facilities = options.facilities ?? {};
     const { naming } = options;
     const about = { name: "test", description: "For tests.", instructions, tools };
     this.agent = agent ?? { ...about, ...(naming === undefined ? {} : { naming }) };

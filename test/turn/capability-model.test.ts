@@ -1,3 +1,4 @@
+import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -295,7 +296,7 @@ describe("a crash", () => {
       inputSchema: z.object({ n: z.number() }),
       execute: ({ n }) => (++runs === 1 ? hang() : n + 1),
     });
-    const about = { toolCalls: "capability-xml", effects: { act: "none" } } as const;
+    const about = { toolCalls: capabilityTags, effects: { act: "none" } } as const;
     const chat = new Crashing({ act }, about);
     await chat.run([text('So: <capability name="act" n="1" output_var="two" />'), finish()]);
     const after = await chat.recover([text("Done: $two"), finish()]);
@@ -314,7 +315,7 @@ describe("a crash", () => {
   });
 
   it("in the middle of a tag leaves nothing of it", async () => {
-    const chat = new Crashing(tools, { toolCalls: "capability-xml" });
+    const chat = new Crashing(tools, { toolCalls: capabilityTags });
     const half: Step = async function* () {
       yield text(`So: ${NYC.slice(0, 30)}`, { chunks: 2 }).slice(0, -1);
       await hang();

@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { taggedPrompt } from "../../src/turn/model/capability-prompt.ts";
+import { taggedPrompt } from "../../src/plan/capability/capability-prompt.ts";
 import { finish, type Step, text } from "../support/scripted-model.ts";
 import { agentWith, answerWith, done, NYC, read, textIn } from "../support/tagged-agent.ts";
 import { Conversation, promptOf, turnWith } from "../support/turn.ts";

@@ -1,3 +1,4 @@
+import { capabilityTags } from "../../../../src/plan/capability/capability-model.ts";
 import { type Tool, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -7,7 +8,7 @@ import { textIn } from "../../../support/turn-client.ts";
 
 const TAG = '<capability name="get_weather" location="a &lt; b" />';
 const ANSWER = `Let me see: ${TAG} So.`;
-const agent = { toolCalls: "capability-xml" } as const;
+const agent = { toolCalls: capabilityTags };
 
 /** One turn in which the model answers so first, and then says that it is done. */
 async function answering(answer: string, chunks: number | readonly string[] = [answer]) {

@@ -6,8 +6,8 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
-import type { Parameter } from "../../plan/capability/parameters.ts";
-import { schemaText } from "../../plan/capability/schema-text.ts";
+import type { Parameter } from "./parameters.ts";
+import { schemaText } from "./schema-text.ts";
 import { OUTPUT_PATH } from "../../tool/save-target.ts";
 import { isObject } from "../../value/json.ts";
 import { type CapabilityTool, type CapabilityTools, isAttribute } from "./capability-tools.ts";

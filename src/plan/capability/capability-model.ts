@@ -1,12 +1,11 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { type LanguageModel, type ToolSet, wrapLanguageModel } from "ai";
-import { CapabilityScanner, type WrittenCall } from "../../plan/capability/capability-scanner.ts";
-import { variableCapability } from "../../plan/capability/variable-capability.ts";
-import type { RuntimeTool } from "../../tool/runtime-tool.ts";
-import { type Agent, isGiven } from "../agent.ts";
+import { type ToolSet, wrapLanguageModel } from "ai";
 import { capabilityGuide, taggedPrompt } from "./capability-prompt.ts";
+import { CapabilityScanner, type WrittenCall } from "./capability-scanner.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
-import { resolvedModel } from "./prepare-model-call.ts";
+import { variableCapability } from "./variable-capability.ts";
+import type { SyntaxName } from "../../reference/syntaxes.ts";
+import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 
 type Part = LanguageModelV4StreamPart;
 type TextPart<Type extends `text-${string}`> = Extract<Part, { type: Type }>;
@@ -25,11 +24,11 @@ export interface CapabilityOptions {
  * stream is made so; a turn asks for nothing else.
  */
 export function capabilityModel(
-  model: LanguageModel,
+  model: LanguageModelV4,
   { tools, newId }: CapabilityOptions,
 ): LanguageModelV4 {
   return wrapLanguageModel({
-    model: resolvedModel(model),
+    model,
     middleware: {
       specificationVersion: "v4",
       wrapStream: async ({ params, model }) => {
@@ -164,20 +163,20 @@ class TaggedText {
   }
 }
 
-/** What agents with `toolCalls: "capability-xml"` need. */
+/** How agents call tools with tags in a model's text. */
 export interface CapabilityTags {
   /** The model as one that has native calls. */
-  model(model: LanguageModel, options: CapabilityOptions): LanguageModel;
-  /** The capability `variable`, as far as the agent has no tools of its names; of agents that call with tags. */
-  tools(agent: Agent): readonly RuntimeTool[];
+  model(model: LanguageModelV4, options: CapabilityOptions): LanguageModelV4;
+  /** The capability `variable`: only agents that call with tags expect it. */
+  readonly tools: readonly RuntimeTool[];
+  /** The default syntaxes of references in the calls of such an agent. */
+  readonly syntaxes: readonly SyntaxName[];
 }
 
-/** For `createRuntime`: tool calls as tags in a model's text. */
-export const capabilityTags: CapabilityTags = { model: capabilityModel, tools: taggedVariables };
-
-/** Only agents that call with tags expect these tools. Their results are saved where the call says. */
-function taggedVariables(agent: Agent): readonly RuntimeTool[] {
-  return variableCapability
-    .filter(({ name }) => isGiven(name, agent) && !Object.hasOwn(agent.tools, name))
-    .map((tool) => ({ ...tool, takesOutputPath: true }));
-}
+/** For an agent's `toolCalls`: tool calls as tags in a model's text. */
+export const capabilityTags: CapabilityTags = {
+  model: capabilityModel,
+  // Their results are saved where the call says.
+  tools: variableCapability.map((tool) => ({ ...tool, takesOutputPath: true })),
+  syntaxes: ["dollar", "mustache"],
+};

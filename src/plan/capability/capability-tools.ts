@@ -1,12 +1,8 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import type { JSONSchema7, ToolSet } from "ai";
-import type { WrittenCall } from "../../plan/capability/capability-scanner.ts";
-import {
-  coerceParameters,
-  type Parameter,
-  parametersIn,
-} from "../../plan/capability/parameters.ts";
-import { readTag } from "../../plan/capability/xml-tag.ts";
+import type { WrittenCall } from "./capability-scanner.ts";
+import { coerceParameters, type Parameter, parametersIn } from "./parameters.ts";
+import { readTag } from "./xml-tag.ts";
 import { jsonSchemaOf } from "../../tool/tool-input.ts";
 import { OUTPUT_PATH } from "../../tool/save-target.ts";
 import { isJsonObject, jsonIn, type JsonObject } from "../../value/json.ts";
