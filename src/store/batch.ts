@@ -1,7 +1,7 @@
 import { ByrefError, codeOf } from "../errors.ts";
 import type { Json } from "../value/json.ts";
 import { Content, isStored, jsonContent, type StoredBody, valueIn } from "./bytes/content.ts";
-import type { Entry } from "./rows/entry.ts";
+import type { Entry } from "./rows/rows.ts";
 import { requireName } from "./names.ts";
 import { readWhole } from "./bytes/read-part.ts";
 import type { StoreState } from "./store-state.ts";

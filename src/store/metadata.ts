@@ -3,7 +3,7 @@ import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import { deepFreeze, type Json, parsedJson } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
-import { dueAt } from "./expiry.ts";
+import { dueAt } from "./eviction.ts";
 import type { Changes } from "./variable-store.ts";
 import type { EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 

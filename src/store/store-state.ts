@@ -1,13 +1,11 @@
 import * as limits from "../limits.ts";
 import type { Bodies } from "./bytes/bodies.ts";
 import { Catalog } from "./rows/catalog.ts";
-import type { Entry } from "./rows/entry.ts";
-import { dueMsOf } from "./expiry.ts";
-import type { Holds } from "./holds.ts";
+import type { Entry, Rows } from "./rows/rows.ts";
+import { dueMsOf, type Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { tombstoneOf, toIso } from "./metadata.ts";
-import type { Rows } from "./rows/rows.ts";
-import { UsedNumbers } from "./used-numbers.ts";
+import { UsedNumbers } from "./choose-name.ts";
 import { ValueCache } from "./value-cache.ts";
 import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 

@@ -1,7 +1,7 @@
 import { type Content, isStored } from "./bytes/content.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
-import type { Departure, NameRecords, Transfer, VariableRecord } from "./transfer.ts";
+import type { Departure, NameRecords, Transfer, VariableRecord } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
 import type { Writer } from "./writer.ts";
 

@@ -5,17 +5,16 @@ import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket } from "./bytes/bodies.ts";
 import { type Content, isStored } from "./bytes/content.ts";
-import type { Entry } from "./rows/entry.ts";
-import { Holds } from "./holds.ts";
+import type { Entry, Rows, Stored } from "./rows/rows.ts";
+import { Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { changedInfo } from "./metadata.ts";
 import { asksForPart, readPart, readWhole, type Source } from "./bytes/read-part.ts";
 import { receive } from "./bytes/receive.ts";
-import type { Rows, Stored } from "./rows/rows.ts";
 import { StoreState } from "./store-state.ts";
 import { StoreTransfer } from "./store-transfer.ts";
-import type { Transfer } from "./transfer.ts";
 import type {
+  Transfer,
   Changes,
   ListOptions,
   Page,

@@ -2,15 +2,13 @@ import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { type Content, isStored } from "./bytes/content.ts";
 import { chooseName, type TakenNames } from "./choose-name.ts";
-import type { Entry } from "./rows/entry.ts";
-import { dueAt, firstToGo } from "./expiry.ts";
+import type { Entry, Row, Stored } from "./rows/rows.ts";
+import { dueAt, firstToGo } from "./eviction.ts";
 import { highestNumberIn } from "./names.ts";
 import { provenanceOf, toIso } from "./metadata.ts";
-import type { Row, Stored } from "./rows/rows.ts";
 import type { StoreState } from "./store-state.ts";
-import type { VariableRecord } from "./transfer.ts";
+import type { VariableRecord, Write } from "./variable-store.ts";
 import { flagged, guarded } from "./labels.ts";
-import type { Write } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
 import { extending, isExtension, keepingMetadata, sourcesOf } from "./write-mode.ts";
 

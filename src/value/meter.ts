@@ -1,5 +1,6 @@
 import * as limits from "../limits.ts";
 import type { Mark } from "./marks.ts";
+import { previewOf } from "./preview.ts";
 
 /** What went through a meter. */
 export interface Metered {
@@ -31,3 +32,26 @@ export interface Meter {
 
 /** So many bytes become text at a time: few enough for one mark, and for one record, to suffice. */
 export const PIECE_BYTES = limits.markBytes / 4;
+
+/** Passes bytes through as they are. */
+export class BytesMeter implements Meter {
+  readonly #mediaType: string;
+  #bytes = 0;
+
+  constructor(mediaType: string) {
+    this.#mediaType = mediaType;
+  }
+
+  write(bytes: Uint8Array): Uint8Array {
+    this.#bytes += bytes.length;
+    return bytes;
+  }
+
+  end(): { rest: Uint8Array; metered: Metered } {
+    const bytes = this.#bytes;
+    const preview = previewOf(`${this.#mediaType}, ${bytes} bytes`);
+    const sizes = { count: bytes, bytes, chars: bytes };
+    const about = { type: "bytes", ...sizes, shape: "bytes", preview } as const;
+    return { rest: new Uint8Array(), metered: { about, marks: [] } };
+  }
+}

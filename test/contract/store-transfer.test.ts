@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { jsonContent } from "../../src/store/bytes/content.ts";
-import type { Departure } from "../../src/store/transfer.ts";
-import type { VariableStore } from "../../src/store/variable-store.ts";
+import type { Departure, VariableStore } from "../../src/store/variable-store.ts";
 import { expectFailure, Ground, KIB, MIB, seen } from "./store-fixture.ts";
 import { plainTextOfBytes } from "./store-content.ts";
 import { onEveryKind } from "./store-testing.ts";

@@ -1,4 +1,4 @@
-import { Holds } from "../../src/store/holds.ts";
+import { Holds } from "../../src/store/eviction.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { Change } from "../../src/store/variable.ts";
 

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { spanOf } from "../../src/value/marks.ts";
-import { BytesMeter } from "../../src/value/bytes-meter.ts";
+import { BytesMeter } from "../../src/value/meter.ts";
 import { TextMeter } from "../../src/value/text-meter.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { cuts, faultsOf, longCuts, runMeter } from "../support/run-meter.ts";

@@ -3,7 +3,7 @@ import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { PlanRecord, StoredRun } from "../../plan/plan-record.ts";
 import { tombstoneOf } from "../../store/metadata.ts";
-import type { VariableRecord } from "../../store/transfer.ts";
+import type { VariableRecord } from "../../store/variable-store.ts";
 import type { Tombstone } from "../../store/variable.ts";
 import type { StoredMessage } from "../../turn/history/history.ts";
 import type { ConversationEvent } from "../../turn/log/event-log.ts";

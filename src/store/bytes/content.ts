@@ -10,7 +10,7 @@ import {
   typeOfJson,
 } from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
-import { BytesMeter } from "../../value/bytes-meter.ts";
+import { BytesMeter } from "../../value/meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { previewOf } from "../../value/preview.ts";
 import { requireJson } from "../../value/require-json.ts";

@@ -1,8 +1,7 @@
 import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { joinBytes, copyOf } from "../../value/bytes.ts";
-import { BytesMeter } from "../../value/bytes-meter.ts";
-import type { Meter } from "../../value/meter.ts";
+import { BytesMeter, type Meter } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, parsedJson } from "../../value/json.ts";

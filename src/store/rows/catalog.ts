@@ -1,7 +1,6 @@
-import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./entry.ts";
-import { dueMsOf } from "../expiry.ts";
+import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums, type Rows } from "./rows.ts";
+import { dueMsOf } from "../eviction.ts";
 import { highestNumberIn } from "../names.ts";
-import type { Rows } from "./rows.ts";
 
 export interface CatalogOptions {
   readonly rows: Rows;

@@ -1,10 +1,9 @@
 import { copyOf } from "../../value/bytes.ts";
 import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
-import type { Entry } from "./entry.ts";
+import type { Entry, Row, Rows, Stored } from "./rows.ts";
 import { MemoryChunks } from "../bytes/chunks.ts";
 import { MemoryGarbage } from "../bytes/garbage.ts";
-import type { Row, Rows, Stored } from "./rows.ts";
 import { Undo, UndoableMap } from "./undo.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
 

@@ -1,4 +1,4 @@
-import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./entry.ts";
+import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./rows.ts";
 import { firstRow, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
 import { visibilityIn } from "../labels.ts";
 import type { VariableInfo } from "../variable.ts";

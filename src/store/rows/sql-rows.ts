@@ -3,9 +3,8 @@ import * as limits from "../../limits.ts";
 import type { Mark } from "../../value/marks.ts";
 import { SqlChunks } from "../bytes/chunks.ts";
 import { type Body, isStored, type StoredBody } from "../bytes/content.ts";
-import type { Entry } from "./entry.ts";
+import type { Entry, Row, Rows, Stored } from "./rows.ts";
 import { SqlGarbage } from "../bytes/garbage.ts";
-import type { Row, Rows, Stored } from "./rows.ts";
 import {
   firstRow,
   hasTable,

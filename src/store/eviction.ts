@@ -1,4 +1,4 @@
-import type { Entry } from "./rows/entry.ts";
+import type { Entry } from "./rows/rows.ts";
 
 /** When a variable goes: at the end of its ttl, or when nobody has used it for `idleMs`. */
 export function dueMsOf(entry: Entry, idleMs: number): number {
@@ -39,4 +39,29 @@ export function firstToGo(
     if (free >= bytes) return ordered.slice(0, index + 1);
   }
   return undefined;
+}
+
+/** Which variables somebody needs, and must not be evicted: those of a running turn, of a waiting plan. */
+export class Holds {
+  readonly #byOwner = new Map<string, Set<string>>();
+
+  hold(owner: string, name: string): void {
+    const names = this.#byOwner.get(owner);
+    if (names === undefined) this.#byOwner.set(owner, new Set([name]));
+    else names.add(name);
+  }
+
+  /** What the owner holds. */
+  names(owner: string): readonly string[] {
+    return [...(this.#byOwner.get(owner) ?? [])];
+  }
+
+  release(owner: string): void {
+    this.#byOwner.delete(owner);
+  }
+
+  has(name: string): boolean {
+    for (const names of this.#byOwner.values()) if (names.has(name)) return true;
+    return false;
+  }
 }
