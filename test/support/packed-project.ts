@@ -16,7 +16,7 @@ const modules = join(root, "node_modules");
 /** What somebody writes who has installed the package. */
 const project = {
   "src/index.ts": `import { tool } from "ai";
-import { createRuntime, modelFromSettings, planSupport, templates } from "byref";
+import { createRuntime, modelFromSettings, type ModelProvider, planSupport, templates } from "byref";
 import * as z from "zod";
 import { weatherModels } from "./model.js";
 
@@ -50,7 +50,6 @@ export default runtime.worker;
 `,
   "src/model.ts": `import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import { simulateReadableStream } from "ai";
-import type { ModelProvider } from "byref";
 
 /** Asks for the weather in NYC, and refers to it. */
 const model: LanguageModelV4 = {

@@ -7,9 +7,8 @@ import type { AutomaticName, Variables, Write } from "../../store/variable-store
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
-import { parseResult, readInputs, requireInputs } from "./code-inputs.ts";
+import { CodeRun, parseResult, readInputs, requireInputs } from "./code-run.ts";
 import type { UrlSources } from "../composed.ts";
-import { CodeRun } from "./code-run.ts";
 import {
   type RuntimeResult,
   type RuntimeTool,

@@ -1,7 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { filesIn } from "../../../src/edge/platform/r2-files.ts";
-import { R2Files } from "../../../src/edge/platform/r2-files.ts";
+import { filesIn, R2Files } from "../../../src/edge/platform/r2-files.ts";
 import * as limits from "../../../src/limits.ts";
 import { writeFile, type Writing } from "../../../src/plan/template/write-file.ts";
 import type { Files } from "../../../src/tool/files.ts";
