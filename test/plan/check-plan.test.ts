@@ -79,8 +79,8 @@ describe("a plan is refused", () => {
     ["†state.x || †state.a", "†state.a && †state.y"],
     ["†state", "†state.deep.down"],
   ])("for two producers of one place: %s and %s", async (one, other) => {
-    const codes = await codesOf(plan([reads("x", one), reads("y", other)]));
-    expect(codes).toEqual(["duplicate_producer"]);
+    const findings = await findingsOf(plan([reads("x", one), reads("y", other)]));
+    expect(findings).toMatchObject([{ code: "duplicate_producer", at: "_outputPath" }]);
   });
 
   it("for a tool that is not there, by its name", async () => {
