@@ -1,3 +1,4 @@
+import { compact, type Json } from "../value/json.ts";
 import type { ToolExecutionOptions } from "ai";
 import { digestOf } from "../tool/tool-input.ts";
 import { wrapTool } from "../tool/wrap-tool.ts";
@@ -8,7 +9,6 @@ import type {
   WrapOptions,
   WrappedTool,
 } from "../tool/wrapped-tool.ts";
-import type { Json } from "../value/json.ts";
 
 /** What the SDK passes to a tool with a call; it has no signal while it asks for an approval. */
 export type Call = ToolExecutionOptions<unknown>;
@@ -66,7 +66,7 @@ export class OwnTool {
       messages,
       signal: abortSignal ?? new AbortController().signal,
       extras: { context, ...sandbox },
-      ...(needsApproval === undefined ? {} : { needsApproval }),
+      ...compact({ needsApproval }),
     });
     if (prepared.kind === "failed") return { prepared, pin: undefined };
     const pin = JSON.stringify([this.name, await digestOf(written), prepared.pin]);

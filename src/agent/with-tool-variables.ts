@@ -1,3 +1,4 @@
+import { compact } from "../value/json.ts";
 import {
   asSchema,
   type GenerateTextResult,
@@ -170,7 +171,7 @@ class VariableAgent<
       toolApproval: wrapToolApproval(toolApproval, tools, options),
       ...(messages === undefined ? {} : { messages: asWritten(messages) }),
       ...(Array.isArray(prompt) ? { prompt: asWritten(prompt) } : {}),
-      ...(guided === undefined ? {} : { instructions: guided }),
+      ...compact({ instructions: guided }),
       prepareStep: listingVariables({ ...options, prepareStep, instructionStyle }),
     };
   }

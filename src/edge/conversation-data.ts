@@ -1,3 +1,4 @@
+import { compact } from "../value/json.ts";
 import * as limits from "../limits.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
 import { migrate } from "../store/rows/migrations.ts";
@@ -75,9 +76,7 @@ export class ConversationData {
     this.store = new SqlStore(sql, {
       isNew,
       onAccess,
-      ...(bucket === undefined ? {} : { bucket }),
-      ...(quotaBytes === undefined ? {} : { quotaBytes }),
-      ...(variableIdleMs === undefined ? {} : { idleMs: variableIdleMs }),
+      ...compact({ bucket, quotaBytes, idleMs: variableIdleMs }),
     });
     this.history = new History(sql, { isNew });
     this.journal = new Journal(sql, { isNew });

@@ -1,3 +1,4 @@
+import { compact } from "../value/json.ts";
 import * as limits from "../limits.ts";
 import type { ToolSet } from "ai";
 import { messageOf } from "../errors.ts";
@@ -147,7 +148,7 @@ class Check {
     const needs = texts.flatMap((text) => text.needs);
     const gates = gatesIn(call, this.#plan);
     const target = this.#targets[index];
-    const own = { call, gates, ...(target === undefined ? {} : { target }) };
+    const own = { call, gates, ...compact({ target }) };
     if (this.#plan.order === "written") {
       return { ...own, needs: this.#earlier(needs, index), dependsOn: new Set() };
     }

@@ -1,8 +1,8 @@
+import { compact, isObject } from "../value/json.ts";
 import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { anyJson } from "../tool/tool-input.ts";
-import { isObject } from "../value/json.ts";
 import { tooManyCalls } from "./findings.ts";
 import type { FrontEnd } from "./front-end.ts";
 import type { Finding, Plan, PlanCall, ReadPlan } from "./plan.ts";
@@ -42,7 +42,7 @@ export function readJsonPlan(given: unknown): ReadPlan {
   if (!read.success) return { findings: read.error.issues.map(findingOf) };
   const { name: title, input, calls } = read.data;
   const plan: Plan = {
-    ...(title === undefined ? {} : { name: title }),
+    ...compact({ name: title }),
     format: "json",
     // JSON Schema is JSON.
     ...(input === undefined ? {} : { input: input as Plan["input"] & object }),
@@ -67,7 +67,7 @@ function callOf(
     id: id ?? `call_${index + 1}`,
     tool,
     parameters,
-    ...(outputPath === undefined ? {} : { outputPath }),
+    ...compact({ outputPath }),
   };
 }
 

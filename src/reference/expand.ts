@@ -1,6 +1,6 @@
+import { compact, isScalar } from "../value/json.ts";
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { isScalar } from "../value/json.ts";
 import { charsOf } from "../value/json-text.ts";
 import { isTable, renderBlock, renderInline } from "../value/render.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
@@ -214,7 +214,6 @@ function unresolvedFrom(reference: string, missing: Missing): Unresolved {
   return {
     reference,
     code: missing.code ?? (missing.reason === "evicted" ? "variable_evicted" : "path_not_found"),
-    ...(message === undefined ? {} : { message }),
-    ...(near === undefined ? {} : { near }),
+    ...compact({ message, near }),
   };
 }

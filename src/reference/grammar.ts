@@ -1,3 +1,4 @@
+import { compact } from "../value/json.ts";
 import * as limits from "../limits.ts";
 import { isDigit, isWordCode } from "../value/characters.ts";
 import type { Path, Segment } from "../value/path.ts";
@@ -119,8 +120,7 @@ function matchIndexOrSlice(stretch: Stretch, start: number): SegmentMatch {
   const to = matchInteger(stretch, from.end + 1);
   if (to === "undecided" || to === undefined) return to;
   return close(stretch, to.end, {
-    ...(from.value === undefined ? {} : { from: from.value }),
-    ...(to.value === undefined ? {} : { to: to.value }),
+    ...compact({ from: from.value, to: to.value }),
   });
 }
 

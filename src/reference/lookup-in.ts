@@ -1,5 +1,5 @@
+import { compact, isObject, type Json } from "../value/json.ts";
 import { codeOf, messageOf } from "../errors.ts";
-import { isObject, type Json } from "../value/json.ts";
 import { formatPath, type Reading, readPath } from "../value/path.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
 import { nearest } from "./near.ts";
@@ -59,7 +59,7 @@ export function answerFrom(
     reason: "path",
     nearest: `${name}${formatPath(reading.nearest)}`,
     ...(reading.keys === undefined ? {} : { keys }),
-    ...(length === undefined ? {} : { length }),
+    ...compact({ length }),
     ...(near.length === 0 ? {} : { near }),
   };
 }

@@ -1,7 +1,7 @@
+import { compact, deepFreeze, type Json, parsedJson } from "../value/json.ts";
 import { limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
-import { deepFreeze, type Json, parsedJson } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 import { dueAt } from "./eviction.ts";
 import type { Changes } from "./variable-store.ts";
@@ -42,7 +42,7 @@ export function changedInfo(info: VariableInfo, changes: Changes, nowMs: number)
     metadataVersion: (info.metadataVersion ?? 0) + 1,
     pinned,
     ...(description === undefined ? {} : { description: keptDescription(description) }),
-    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...compact({ expiresAt }),
   };
 }
 
@@ -57,10 +57,10 @@ export function tombstoneOf(info: Named, eviction: Eviction): Tombstone {
   return {
     name,
     version,
-    ...(tool === undefined ? {} : { tool }),
+    ...compact({ tool }),
     // All tombstones are in memory together.
     ...(input === undefined || !isListed(input) ? {} : { input }),
-    ...(inputDigest === undefined ? {} : { inputDigest }),
+    ...compact({ inputDigest }),
     evictedAt: toIso(atMs),
     reason,
   };

@@ -1,3 +1,4 @@
+import { compact } from "../value/json.ts";
 import { type Content, isStored } from "./bytes/content.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
@@ -32,8 +33,7 @@ export class StoreTransfer implements Transfer {
     const { run, inputDigest } = entry;
     return {
       ...opened,
-      ...(run === undefined ? {} : { run }),
-      ...(inputDigest === undefined ? {} : { inputDigest }),
+      ...compact({ run, inputDigest }),
     };
   }
 

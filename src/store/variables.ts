@@ -1,5 +1,5 @@
+import { compact, type Json } from "../value/json.ts";
 import * as limits from "../limits.ts";
-import type { Json } from "../value/json.ts";
 import { type Path, type Reading, readPath } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
@@ -146,7 +146,7 @@ export class Variables implements VariableStore {
     const shown = entries.slice(0, count);
     const next = entries.length > count ? shown.at(-1)?.seq : undefined;
     const variables = this.#state.listed(shown.map(({ name }) => name));
-    return { variables, ...(next === undefined ? {} : { next }) };
+    return { variables, ...compact({ next }) };
   }
 
   count(): number {

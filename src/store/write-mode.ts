@@ -1,7 +1,7 @@
+import { compact, isJsonArray, isJsonObject, type Json, typeOfJson } from "../value/json.ts";
 import { ByrefError } from "../errors.ts";
 import type { Write, WriteMode } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
-import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../value/json.ts";
 import { formatPath, type Path } from "../value/path.ts";
 import { flagged, joinedLabels } from "./labels.ts";
 
@@ -93,7 +93,7 @@ export function keepingMetadata(write: Write, existing: VariableInfo, nowMs: num
   const { pinned, description, expiresAt } = existing;
   return {
     pinned,
-    ...(description === undefined ? {} : { description }),
+    ...compact({ description }),
     ...(expiresAt === undefined ? {} : { ttlMs: Date.parse(expiresAt) - nowMs }),
     ...write,
   };

@@ -1,3 +1,4 @@
+import { compact, isJsonArray, isScalar, type Json, type JsonObject } from "../value/json.ts";
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import {
@@ -10,7 +11,6 @@ import {
 import type { Write } from "../store/variable-store.ts";
 import type { Flag } from "../store/variable.ts";
 import { clip } from "../value/characters.ts";
-import { isJsonArray, isScalar, type Json, type JsonObject } from "../value/json.ts";
 import { charsOf } from "../value/json-text.ts";
 
 /** What may run, and what the model and people are shown of it. */
@@ -136,7 +136,7 @@ export async function decisionFor(
   const { aliases } = policies?.[tool] ?? {};
   const decision = await decided(policy, {
     ...call,
-    ...(aliases === undefined ? {} : { aliases }),
+    ...compact({ aliases }),
     tainted: taint?.isTainted ?? false,
   });
   if (typeof decision === "object" && "deny" in decision) {

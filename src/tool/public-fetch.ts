@@ -1,3 +1,4 @@
+import { compact } from "../value/json.ts";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 
@@ -85,7 +86,7 @@ function redirected(request: RequestInit, status: number, isSameOrigin: boolean)
   if (body instanceof ReadableStream) {
     throw new ByrefError("tool_failed", "The server redirects what was sent as a stream.");
   }
-  return { ...rest, method, headers: kept, ...(body === undefined ? {} : { body }) };
+  return { ...rest, method, headers: kept, ...compact({ body }) };
 }
 
 function bounded(response: Response, maximum: number, told: (error: unknown) => unknown): Response {

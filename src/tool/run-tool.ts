@@ -1,8 +1,8 @@
+import { compact, isObject, type Json } from "../value/json.ts";
 import { copyOf } from "../value/bytes.ts";
 import { bytesContent, type Content } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { Deadline } from "../value/deadline.ts";
-import { isObject, type Json } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";
 import { choiceIn, chosenPlaces, type Place, type SaveTarget } from "./save-target.ts";
 import type { ModelMessage } from "ai";
@@ -55,7 +55,7 @@ function executionOptions(
   return {
     toolCallId,
     abortSignal,
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...compact({ idempotencyKey }),
     ...extras,
     get messages() {
       // A copy is of the type of what it copies.

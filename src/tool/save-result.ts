@@ -1,3 +1,4 @@
+import { compact, isJsonObject, type Json } from "../value/json.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
@@ -7,7 +8,6 @@ import { nameForCall } from "../store/names.ts";
 import type { AutomaticName, Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import { parseRecords } from "../value/encode-json.ts";
-import { isJsonObject, type Json } from "../value/json.ts";
 import { failedWrite, failureFlags, isFailure } from "./policy.ts";
 import { change, mapped, type Prepare, saved, savingAll } from "./prepared-save.ts";
 import type { PlacedResult } from "./run-tool.ts";
@@ -125,7 +125,7 @@ export function writesAt(places: readonly Place[], write: Write): Saving["writes
     ...write,
     name,
     path,
-    ...(run === undefined ? {} : { run }),
+    ...compact({ run }),
   }));
   return first === undefined ? [write] : [first, ...others];
 }

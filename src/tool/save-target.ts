@@ -1,3 +1,4 @@
+import { compact, isObject, type Json } from "../value/json.ts";
 import type { JSONSchema7 } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
@@ -6,7 +7,6 @@ import { dollar } from "../reference/dollar.ts";
 import { type Reference, type Syntax, wholeView } from "../reference/reference.ts";
 import { target } from "../reference/target.ts";
 import type { Variables } from "../store/variable-store.ts";
-import { isObject, type Json } from "../value/json.ts";
 import type { Segment } from "../value/path.ts";
 
 /** Where a call says that its result is to be saved: a parameter that the runtime takes out again. */
@@ -201,7 +201,7 @@ export function splitInput(given: Json): Split {
   const said = textOf(description, DESCRIPTION);
   return {
     input: rest,
-    ...(path === undefined ? {} : { target: path }),
+    ...compact({ target: path }),
     ...(said === undefined ? {} : { description: said.slice(0, limits.maxDescriptionChars) }),
   };
 }

@@ -1,7 +1,7 @@
+import { compact, deepFreeze, type Json } from "../value/json.ts";
 import { codeOf } from "../errors.ts";
 import { Labels } from "../store/labels.ts";
 import type { Variables } from "../store/variable-store.ts";
-import { deepFreeze, type Json } from "../value/json.ts";
 import type { Observed, Observer } from "./observer.ts";
 import {
   type Approval,
@@ -127,7 +127,7 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
       input: input.value,
       references,
       pin,
-      ...(approval === undefined ? {} : { approval }),
+      ...compact({ approval }),
       run: () => run(prepared),
     };
   } catch (error) {

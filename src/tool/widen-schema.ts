@@ -1,3 +1,4 @@
+import { compact } from "../value/json.ts";
 import type { JSONSchema7 } from "ai";
 import * as limits from "../limits.ts";
 import { type Definition, mapSubschemas } from "./json-schema.ts";
@@ -100,8 +101,7 @@ function orReference(schema: JSONSchema7): JSONSchema7 {
   const alternatives =
     rest.anyOf !== undefined && Object.keys(rest).length === 1 ? rest.anyOf : [rest];
   return {
-    ...(description === undefined ? {} : { description }),
-    ...(preset === undefined ? {} : { default: preset }),
+    ...compact({ description, default: preset }),
     anyOf: [...alternatives, REFERENCE],
   };
 }

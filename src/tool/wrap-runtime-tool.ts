@@ -1,9 +1,9 @@
+import { compact, isJsonObject, type Json } from "../value/json.ts";
 import { jsonSchema } from "ai";
 import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import type { Variables } from "../store/variable-store.ts";
-import { isJsonObject, type Json } from "../value/json.ts";
 import { runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
@@ -134,7 +134,7 @@ function contextOf(
   const { syntaxes, owner } = options;
   // What the caller decides and passes is about this call alone, not about those that it makes.
   const { needsApproval: _asks, extras: _extras, ...own } = given;
-  const call = { ...own, signal, ...(places === undefined ? {} : { saveTo: places }) };
+  const call = { ...own, signal, ...compact({ saveTo: places }) };
   const store = new ScopedStore(options.store, call.scope);
   const lookup = lookupInStore(store, {
     // It reads on the model's behalf: an error of its that listed keys would show them.
@@ -148,7 +148,7 @@ function contextOf(
   const resolve = (value: Json) =>
     resolveReferences(value, lookup, {
       work: call.work,
-      ...(syntaxes === undefined ? {} : { syntaxes }),
+      ...compact({ syntaxes }),
       onComposed: () => labels.compose(),
     }).finally(() => labels.completeFrom(value));
   return { store, labels, call, hidesUntrusted: options.untrusted === "hide", resolve };

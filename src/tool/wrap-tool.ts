@@ -1,8 +1,8 @@
+import { compact, type Json } from "../value/json.ts";
 import { jsonSchema, type ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { resolveReferences } from "../reference/resolve.ts";
-import type { Json } from "../value/json.ts";
 import { failed, hidesFailure } from "./policy.ts";
 import { placedResultOf, runTool } from "./run-tool.ts";
 import type { ResolvedInput } from "./save-result.ts";
@@ -106,8 +106,7 @@ function resolve(
     },
   });
   return resolveReferences(written, lookup, {
-    ...(syntaxes === undefined ? {} : { syntaxes }),
-    ...(unknown === undefined ? {} : { unknown }),
+    ...compact({ syntaxes, unknown }),
     work,
     // The resolver measures what it reads; a store knows the size of a whole variable.
     onResolved: (source, { chars = 0 }) => {

@@ -1,3 +1,4 @@
+import { compact } from "../../value/json.ts";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { ModelProvider } from "./model.ts";
 
@@ -9,7 +10,7 @@ export const openaiCompatibleModels: ModelProvider = {
       name: "openai-compatible",
       baseURL: MODEL_BASE_URL,
       includeUsage: true,
-      ...(MODEL_API_KEY === undefined ? {} : { apiKey: MODEL_API_KEY }),
+      ...compact({ apiKey: MODEL_API_KEY }),
     });
     return provider(id);
   },

@@ -1,8 +1,8 @@
+import { compact, isObject } from "../../value/json.ts";
 import type { UIMessageChunk } from "ai";
 import { codeIn } from "../../errors.ts";
 import type { StoredRun } from "../../plan/plan-record.ts";
 import type { PlanRun } from "../../plan/plan-run.ts";
-import { isObject } from "../../value/json.ts";
 import type { EventType, NewEvent } from "../../turn/log/event-log.ts";
 import type { Remains } from "../../turn/log/log-lines.ts";
 import {
@@ -86,7 +86,7 @@ function attemptIn(
   };
   // Events of an agent that is asked inside of the run are the run's.
   const add = ({ type, tool = "", toolCallId = "", code }: NewEvent) =>
-    events.add({ type, run, tool, toolCallId, ...(code === undefined ? {} : { code }) });
+    events.add({ type, run, tool, toolCallId, ...compact({ code }) });
   const emitInner = () => recordTools({ add }, run, []);
   return attempt(context, { ...start, turn: run, kind: "run", emit, emitInner, ended }, (options) =>
     work({ ...options, plans, onRun }),

@@ -1,3 +1,4 @@
+import { compact } from "../../value/json.ts";
 import { ByrefError } from "../../errors.ts";
 import { openGates } from "../../plan/gates.ts";
 import type { PlanStore } from "../../plan/plan-store.ts";
@@ -79,6 +80,6 @@ export function nothingWaits(): ByrefError {
 }
 
 function decisionOf({ approvalId, approved, reason }: ApprovalResponse) {
-  const decision = { approved, ...(reason === undefined ? {} : { reason }) };
+  const decision = { approved, ...compact({ reason }) };
   return [approvalId, decision] as const;
 }

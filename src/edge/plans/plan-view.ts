@@ -1,3 +1,4 @@
+import { compact, type Json } from "../../value/json.ts";
 import * as limits from "../../limits.ts";
 import type { callView, planListed, planView, runView } from "./plan-schemas.ts";
 import {
@@ -18,7 +19,6 @@ import { saveTargetIn } from "../../tool/save-target.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
 import { resultOf, resultParts } from "../../turn/plans/run-outcome.ts";
 import { charsOf } from "../../value/json-text.ts";
-import type { Json } from "../../value/json.ts";
 
 import type * as z from "zod";
 
@@ -38,7 +38,7 @@ export async function viewOf(
   const runs = plans.runsOf(record.id, limits.maxPlanViewChars);
   const lookup = knownIn(store, plan);
   const newest = runs.at(-1)?.record;
-  const listed = listedOf({ ...record, ...plan, ...(newest === undefined ? {} : { newest }) });
+  const listed = listedOf({ ...record, ...plan, ...compact({ newest }) });
   const calls: PlanView["calls"] = [];
   for (const [index, call] of plan.calls.entries()) {
     const about = listed.calls[index];
@@ -72,7 +72,7 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
   return {
     id,
     status,
-    ...(name === undefined ? {} : { name }),
+    ...compact({ name }),
     format,
     agent,
     ...(tainted === true ? { tainted } : {}),
@@ -82,7 +82,7 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
       const before = Object.hasOwn(after, call.id) ? after[call.id] : [];
       return {
         ...callViewOf(call, newest),
-        ...(outputPath === undefined ? {} : { _outputPath: outputPath }),
+        ...compact({ _outputPath: outputPath }),
         after: [...(before ?? [])],
       };
     }),
@@ -114,7 +114,7 @@ export async function runViewOf(
     input: input ?? null,
     state: state ?? (isOpen ? await soFar() : {}),
     calls: isOmitted ? [] : plan.calls.map((call) => callViewOf(call, record)),
-    ...(error === undefined ? {} : { error }),
+    ...compact({ error }),
     ...(isOmitted ? { omitted: true } : {}),
   };
 }
@@ -129,9 +129,7 @@ function callViewOf(
     _id: id,
     _tool: tool,
     status,
-    ...(reason === undefined ? {} : { reason }),
-    ...(gate === undefined ? {} : { gate }),
-    ...(asked === undefined ? {} : { asked }),
+    ...compact({ reason, gate, asked }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { compact, isObject } from "../../value/json.ts";
 import * as limits from "../../limits.ts";
 import { RpcTarget } from "cloudflare:workers";
 import { messageOf } from "../../errors.ts";
@@ -12,7 +13,6 @@ import type {
   SandboxRun,
 } from "../../tool/code/sandbox.ts";
 import { Deadline } from "../../value/deadline.ts";
-import { isObject } from "../../value/json.ts";
 import { CODE_FILE, codeModule, HARNESS, LINES_BEFORE_CODE } from "./sandbox-harness.ts";
 
 /** A fixed one: the sandbox does not change when the Worker around it does. */
@@ -135,7 +135,7 @@ function runFrom(answer: unknown): SandboxRun {
     typeof console === "string";
   if (!isWhole) return failed(UNREADABLE);
   if (error !== undefined) return { ...failed(errorFrom(error)), console };
-  return { ...(returned === undefined ? {} : { returned }), assigned, console };
+  return { ...compact({ returned }), assigned, console };
 }
 
 const UNREADABLE: SandboxError = { kind: "thrown", message: "The run ended without an answer." };

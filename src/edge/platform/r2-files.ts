@@ -1,3 +1,4 @@
+import { compact, isObject, jsonIn } from "../../value/json.ts";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { type ValueLabels, visibilityIn, visibilityText } from "../../store/labels.ts";
@@ -10,7 +11,6 @@ import {
   type StoredFile,
 } from "../../tool/files.ts";
 import type { Bindings } from "../bindings.ts";
-import { isObject, jsonIn } from "../../value/json.ts";
 
 /** A conversation's folder in the bucket; a file carries the guards of what is in it. */
 export class R2Files implements Files {
@@ -112,7 +112,7 @@ function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
       trusted: trusted === "true",
     },
     version: etag,
-    ...(added === undefined ? {} : { addition: added }),
+    ...compact({ addition: added }),
   };
 }
 

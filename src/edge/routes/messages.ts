@@ -1,3 +1,4 @@
+import { compact } from "../../value/json.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
@@ -109,7 +110,7 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       answers: { 200: { "application/json": schemas.messages } },
     },
     ({ query: { limit, before, form } }, { context: { data } }) => {
-      const page = { limit, form, ...(before === undefined ? {} : { before }) };
+      const page = { limit, form, ...compact({ before }) };
       const { messages, ...more } = data?.history.page(page) ?? { messages: [] };
       const shown = messages.map((message) => toUIMessage(message, form));
       return Response.json({ messages: shown, ...more });

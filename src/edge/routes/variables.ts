@@ -1,3 +1,4 @@
+import { compact } from "../../value/json.ts";
 import * as z from "zod";
 import { type Bound, ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
@@ -172,7 +173,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
         ...(ttl === undefined ? {} : { ttlMs: ttl * 1_000 }),
         ...(pin === undefined ? {} : { pinned: pin === "true" }),
         ...(visibility && { visibility }),
-        ...(description === undefined ? {} : { description }),
+        ...compact({ description }),
       };
       const saved = await putValue(context, { name, request, options });
       const headers = new Headers({ etag: etagOf(saved.info) });
@@ -203,8 +204,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
       // Variables of a run are changed by the run alone.
       const changed = new ScopedStore(context.store).update(name, {
         ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
-        ...(pinned === undefined ? {} : { pinned }),
-        ...(description === undefined ? {} : { description }),
+        ...compact({ pinned, description }),
       });
       if (changed === undefined) throw missingVariable(name, context.store);
       await context.settle();

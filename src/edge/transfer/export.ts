@@ -1,3 +1,4 @@
+import { compact } from "../../value/json.ts";
 import { ByrefError, codeOf, publicMessageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { toBase64 } from "../../value/base64.ts";
@@ -96,8 +97,7 @@ async function* variables({ store }: ConversationData): AsyncGenerator<TransferR
       yield {
         type: "variable",
         info: writable<TransferOf<"variable">["info"]>(info),
-        ...(run === undefined ? {} : { run }),
-        ...(inputDigest === undefined ? {} : { inputDigest }),
+        ...compact({ run, inputDigest }),
       };
       // Of a secret it is told that there is one.
       if (info.visibility !== "secret") yield* dataOf(info.bytes, leaving);

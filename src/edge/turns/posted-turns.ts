@@ -1,10 +1,10 @@
+import { compact, isObject, type Json } from "../../value/json.ts";
 import type { UIMessageChunk } from "ai";
 import { codeOf, errorCodes } from "../../errors.ts";
 import { chunksOf } from "../../turn/history/message-chunks.ts";
 import { type StoredMessage, toUIMessage } from "../../turn/history/history.ts";
 import { isSameKey, isSameQuestion, type Post } from "../../turn/history/post.ts";
 import { digestOf } from "../../tool/tool-input.ts";
-import { isObject, type Json } from "../../value/json.ts";
 import type { TurnMetadata, TurnResult } from "../../turn/turn.ts";
 import { TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
@@ -24,7 +24,7 @@ export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<
   return {
     ...(isQuestion ? { messageId: message.id } : {}),
     partsDigest: await digestOf(parts),
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
+    ...compact({ idempotencyKey }),
     digest: idempotencyKey === undefined ? "" : await digestOf(JSON.stringify(turn)),
   };
 }

@@ -1,10 +1,10 @@
+import { compact, isObject } from "../../value/json.ts";
 import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import { anyJson } from "../../tool/tool-input.ts";
 import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
-import { isObject } from "../../value/json.ts";
 import { CONVERSATION_ID } from "../conversation-name.ts";
 import { parse } from "../http/parse.ts";
 
@@ -137,7 +137,7 @@ export function approvalOf(
   approvalId: string,
   { approved, reason }: z.infer<typeof approvalBody>,
 ): ApprovalResponse {
-  return { approvalId, approved, ...(reason === undefined ? {} : { reason }) };
+  return { approvalId, approved, ...compact({ reason }) };
 }
 
 function idOf(message: unknown): string | undefined {
@@ -153,7 +153,7 @@ export function parseMessage(message: unknown): UserMessage {
   if (known.every((part) => part.type === "text" && part.text === "")) {
     throw new ByrefError("bad_request", "message has no text.");
   }
-  return { ...(id === undefined ? {} : { id }), parts: known };
+  return { ...compact({ id }), parts: known };
 }
 
 function partFrom(part: { readonly type: string }, at: string): IncomingPart {

@@ -1,5 +1,5 @@
+import { compact, type Json } from "../../value/json.ts";
 import { isValidName } from "../../store/names.ts";
-import type { Json } from "../../value/json.ts";
 import { OWN_NAMES } from "../run-names.ts";
 import type { CapabilityTag } from "./xml-tag.ts";
 
@@ -37,7 +37,7 @@ export function callOf({ attributes, body }: CapabilityTag): CallReading {
     call: {
       tool: action === undefined ? `${name}` : `${name}_${action}`,
       parameters: body === "" ? parameters : { ...parameters, content: body },
-      ...(output === undefined ? {} : { outputVariable: output }),
+      ...compact({ outputVariable: output }),
       writes,
       scope: isKept ? "conversation" : "run",
     },

@@ -1,10 +1,10 @@
+import { compact, type Json } from "../../value/json.ts";
 import * as z from "zod";
 import type { Finding, Plan, PlanCall, PlanOutput, ReadPlan } from "../plan.ts";
 import { shortened } from "./template-cursor.ts";
 import { readTemplate, type TemplateStep } from "./template.ts";
 import { nearest } from "../../reference/near.ts";
 import { toIdentifier } from "../../store/names.ts";
-import type { Json } from "../../value/json.ts";
 
 /** The tool that a template's steps are calls of; see `promptTool`. */
 export const PROMPT_TOOL = "prompt";
@@ -18,7 +18,7 @@ export function planFromTemplate(text: string): ReadPlan {
   if (names.findings.length > 0) return { findings: names.findings };
   const { name, steps } = template;
   const plan: Plan = {
-    ...(name === undefined ? {} : { name }),
+    ...compact({ name }),
     format: "template",
     calls: callsFor(steps),
     // What a prompt says is for the model that is asked.

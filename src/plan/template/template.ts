@@ -1,3 +1,4 @@
+import { compact } from "../../value/json.ts";
 import { codeOf, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Finding, FindingCode } from "../plan.ts";
@@ -87,7 +88,7 @@ class TemplateReader {
     }
     if (drafts.length === 0) this.#find("bad_plan", 1, "The template has no prompt.");
     if (this.findings.length > 0) return { findings: this.findings.toSorted(byLine) };
-    const template = { ...(name === undefined ? {} : { name }), steps: drafts.map(stepFrom) };
+    const template = { ...compact({ name }), steps: drafts.map(stepFrom) };
     return { template, findings: [] };
   }
 
@@ -162,12 +163,12 @@ function titleAlone(draft: Draft | undefined): string | undefined {
 function stepFrom(draft: Draft): TemplateStep {
   const { title, line, inputs, outputs, tools, writeMode = "append", header, prompt } = draft;
   return {
-    ...(title === undefined ? {} : { title }),
+    ...compact({ title }),
     line,
     inputs,
     outputs: [...outputs.values()],
     writeMode,
-    ...(header === undefined ? {} : { header }),
+    ...compact({ header }),
     tools: [...tools.values()],
     prompt,
   };

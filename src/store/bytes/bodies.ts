@@ -1,3 +1,4 @@
+import { compact } from "../../value/json.ts";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Blobs, BlobUpload } from "./blobs.ts";
@@ -58,7 +59,7 @@ export class Bodies {
       about: content.about,
       marks: content.marks,
       body,
-      ...(content.value === undefined ? {} : { value: content.value }),
+      ...compact({ value: content.value }),
     });
   }
 

@@ -1,9 +1,9 @@
+import { compact, isObject } from "../../value/json.ts";
 import * as limits from "../../limits.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import { dynamicTool, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
 import { messageOf } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
-import { isObject } from "../../value/json.ts";
 import {
   McpConnection,
   type McpDefinition,
@@ -205,8 +205,7 @@ function policyFor({ name, tools = {} }: McpServer, tool: string): ToolPolicy {
     trusted: said.trusted ?? false,
     source: `mcp:${name}`,
     aliases: [tool, `${name}/${tool}`],
-    ...(said.sealed === undefined ? {} : { sealed: said.sealed }),
-    ...(said.approval === undefined ? {} : { approval: said.approval }),
+    ...compact({ sealed: said.sealed, approval: said.approval }),
   };
 }
 

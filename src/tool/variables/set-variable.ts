@@ -1,3 +1,4 @@
+import { compact, type Json } from "../../value/json.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
 import type { Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
@@ -9,7 +10,6 @@ import { targetIn, usable } from "./variable-target.ts";
 import * as z from "zod";
 import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
-import { compact, type Json } from "../../value/json.ts";
 import { isComposed } from "../composed.ts";
 import { guardedView } from "../tool-output.ts";
 import { failedWrite, failureFlags, failureReport, hidesFailure, isFailure } from "../policy.ts";
@@ -101,8 +101,7 @@ function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> 
   return {
     name,
     ...(path.length === 0 ? {} : { path }),
-    ...(mode === undefined ? {} : { mode }),
-    ...(description === undefined ? {} : { description }),
+    ...compact({ mode, description }),
     ...(ttl === undefined ? {} : { ttlMs: Math.ceil(ttl * 1_000) }),
     ...(isRepeatable ? { tool: NAME, ...keptInput(input) } : {}),
   };

@@ -1,3 +1,4 @@
+import { compact } from "../../value/json.ts";
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
@@ -44,7 +45,7 @@ export async function prepareModelCall(request: ModelRequest): Promise<ModelCall
     model,
     options: {
       prompt: [{ role: "system", content: instructions }, ...messages],
-      ...(prepared === undefined ? {} : { tools: prepared }),
+      ...compact({ tools: prepared }),
       toolChoice: { type: "auto" },
     },
   };
