@@ -8,13 +8,14 @@ import { buildPage, pageKiB } from "./page.ts";
 
 /**
  * KiB after gzip, as `wrangler deploy --dry-run --minify` prints it. The goal for `createRuntime` is 180; the
- * URL trackers, the labels of sealed data and the bounds on work cost 7 KiB. See bench/README.md.
+ * URL trackers, the labels of sealed data, the bounds on work and the schema walker cost 8 KiB.
+ * See bench/README.md.
  */
 const bundles = [
   {
     name: "createRuntime, model passed in",
     config: "scripts/bundle/wrangler.toml",
-    maxKiB: 188,
+    maxKiB: 189,
   },
   { name: "deployable Worker", config: "wrangler.toml", maxKiB: 380 },
 ];

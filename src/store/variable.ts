@@ -67,8 +67,8 @@ export interface VariableInfo {
 /** How a field of the metadata is stored, checked and described. */
 export interface Field {
   readonly is: FieldType;
-  /** Its column in SQLite. Default: it is made of other columns. */
-  readonly column?: string;
+  /** False: computed from other columns. Default: its column in SQLite has its name in snake case. */
+  readonly hasColumn?: false;
   /** Absent where it does not apply; null in its column. */
   readonly isOptional?: true;
   /** Part of an exported variable. The others are computed when it is imported. */
@@ -99,85 +99,58 @@ export type FieldType =
  * is a line in the interface and one here, and a value where the metadata is computed (`writer.ts`).
  */
 export const variableFields = {
-  name: { is: "name", column: "name", isMoved: true },
-  version: {
-    is: "order",
-    column: "version",
-    isMoved: true,
-    about: "Counts the writes under this name",
-  },
+  name: { is: "name", isMoved: true },
+  version: { is: "order", isMoved: true, about: "Counts the writes under this name" },
   metadataVersion: {
     is: "order",
-    column: "metadata_version",
     isOptional: true,
     isMoved: true,
     isChangeable: true,
     since: 4,
     about: "Counts changes of the metadata since that write",
   },
-  type: {
-    is: { oneOf: ["string", "number", "boolean", "null", "array", "object", "bytes"] },
-    column: "type",
-  },
-  count: {
-    is: "count",
-    column: "count",
-    about: "Elements, keys, characters or bytes; 1 for the rest",
-  },
+  type: { is: { oneOf: ["string", "number", "boolean", "null", "array", "object", "bytes"] } },
+  count: { is: "count", about: "Elements, keys, characters or bytes; 1 for the rest" },
   bytes: {
     is: "count",
-    column: "bytes",
     isMoved: true,
     about: "Of the value as JSON text; of a string the text itself",
   },
-  chars: { is: "count", column: "chars" },
-  shape: { is: "text", column: "shape" },
-  preview: { is: "text", column: "preview" },
-  mediaType: { is: "name", column: "media_type", isMoved: true },
-  description: {
-    is: "text",
-    column: "description",
-    isOptional: true,
-    isMoved: true,
-    isChangeable: true,
-  },
-  tool: { is: "text", column: "tool", isOptional: true, isMoved: true },
-  toolCallId: { is: "text", column: "tool_call_id", isOptional: true, isMoved: true },
+  chars: { is: "count" },
+  shape: { is: "text" },
+  preview: { is: "text" },
+  mediaType: { is: "name", isMoved: true },
+  description: { is: "text", isOptional: true, isMoved: true, isChangeable: true },
+  tool: { is: "text", isOptional: true, isMoved: true },
+  toolCallId: { is: "text", isOptional: true, isMoved: true },
   input: {
     is: "json",
-    column: "input",
     isOptional: true,
     isMoved: true,
     about: "The tool's input as the model wrote it",
   },
-  createdAt: { is: "time", column: "created_at", isMoved: true },
-  updatedAt: { is: "time", column: "updated_at", isMoved: true },
-  accessedAt: { is: "time", column: "accessed_at" },
-  expiresAt: {
-    is: "time",
-    column: "expires_at",
-    isOptional: true,
-    isMoved: true,
-    isChangeable: true,
-  },
-  pinned: { is: "boolean", column: "pinned", isMoved: true, isChangeable: true },
+  createdAt: { is: "time", isMoved: true },
+  updatedAt: { is: "time", isMoved: true },
+  accessedAt: { is: "time" },
+  expiresAt: { is: "time", isOptional: true, isMoved: true, isChangeable: true },
+  pinned: { is: "boolean", isMoved: true, isChangeable: true },
   // Made of the column `run`.
-  scope: { is: { oneOf: ["conversation", "run"] } },
-  visibility: {
-    is: { oneOf: ["model", "sealed", "secret"] },
-    column: "visibility",
-    isMoved: true,
-  },
+  scope: { is: { oneOf: ["conversation", "run"] }, hasColumn: false },
+  visibility: { is: { oneOf: ["model", "sealed", "secret"] }, isMoved: true },
   sources: {
     is: "names",
-    column: "sources",
     isMoved: true,
     about: "Where the content came from: caller, tool:get_weather …",
   },
-  trusted: { is: "boolean", column: "trusted", isMoved: true },
+  trusted: { is: "boolean", isMoved: true },
   // In the column `visibility`.
-  flags: { is: { someOf: ["composed", "derived", "failed"] }, isOptional: true, isMoved: true },
-  location: { is: { oneOf: ["row", "chunks", "r2"] }, column: "location" },
+  flags: {
+    is: { someOf: ["composed", "derived", "failed"] },
+    hasColumn: false,
+    isOptional: true,
+    isMoved: true,
+  },
+  location: { is: { oneOf: ["row", "chunks", "r2"] } },
 } as const satisfies { readonly [Name in keyof Required<VariableInfo>]: Field };
 
 type Fields = typeof variableFields;

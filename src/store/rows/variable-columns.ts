@@ -12,10 +12,10 @@ interface Column extends Field {
 
 /** The fields of the metadata that have a column. */
 export const infoColumns: readonly Column[] = Object.entries<Field>(variableFields).flatMap(
-  ([name, field]) =>
-    field.column === undefined
-      ? []
-      : { ...field, name: name as keyof VariableInfo, column: field.column },
+  ([name, field]) => {
+    const column = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return field.hasColumn === false ? [] : { ...field, name: name as keyof VariableInfo, column };
+  },
 );
 
 /** Columns of `variable` that are no field of the metadata, except `marks` and `value`. */
