@@ -12,7 +12,7 @@ export { readSettings, type Settings } from "./edge/settings.ts";
 export { transfers } from "./edge/transfer/transfer.ts";
 export { planSupport, type PlanSupport } from "./edge/plans/plan-support.ts";
 export { capabilityWorkflows } from "./plan/capability/capability-workflows.ts";
-export type { FrontEnd } from "./plan/front-end.ts";
+export type { PlanFormat } from "./plan/plan-format.ts";
 export { templates } from "./plan/template/templates.ts";
 export { capabilityTags, type CapabilityTags } from "./plan/capability/capability-model.ts";
 export { errorCodes } from "./errors.ts";

@@ -1,6 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { FrontEnd } from "../plan/front-end.ts";
+import type { PlanFormat } from "../plan/plan-format.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
 import type { Sql } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
@@ -11,7 +11,7 @@ import type { Agent } from "../turn/agent.ts";
 import type { TurnLog } from "../turn/log/turn-log.ts";
 import { type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
 import type { QuotaService } from "../turn/spend/lease.ts";
-import type { Facilities } from "../turn/toolbox.ts";
+import type { PlatformServices } from "../turn/toolbox.ts";
 import type { Bindings } from "./bindings.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
 import { Deletion } from "./deletion.ts";
@@ -41,7 +41,7 @@ export interface ConversationSetup extends AgentSetup {
 
 /** The parts of plan support that every conversation uses. */
 export interface PlanParts {
-  readonly frontEnds: readonly FrontEnd[];
+  readonly planFormats: readonly PlanFormat[];
   /** Ends the runs that the end of a process has cut off for good. */
   readonly endRuns: (data: ConversationData) => void;
   /** The tool with which an agent proposes plans. */
@@ -86,7 +86,7 @@ export class ConversationContext {
   /** Undefined where the tenant's spend is not limited. */
   readonly leases: QuotaService | undefined;
   /** What the runtime's own tools need. */
-  readonly services: Facilities;
+  readonly services: PlatformServices;
   #data: ConversationData | undefined;
   /** Access times are written in batches. */
   readonly #flushAccessSoon = throttled(limits.accessFlushMs, () =>
@@ -203,17 +203,17 @@ export class ConversationContext {
   }
 }
 
-function servicesOf(context: ConversationContext): Facilities {
+function servicesOf(context: ConversationContext): PlatformServices {
   const { env, prefix, setup } = context;
   const { code, plans } = setup;
   const files = filesIn(env, prefix);
   return {
     code,
     ...(plans && {
-      frontEnds: plans.frontEnds,
+      planFormats: plans.planFormats,
       planTool: (agent) => plans.planTool(context, agent),
     }),
-    colleague: (name) => chooseAgent(setup, context.settings, name),
+    findAgent: (name) => chooseAgent(setup, context.settings, name),
     ...(files && { files }),
   };
 }

@@ -4,7 +4,7 @@ import { messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { anyJson } from "../tool/tool-input.ts";
 import { tooManyCalls } from "./findings.ts";
-import type { FrontEnd } from "./front-end.ts";
+import type { PlanFormat } from "./plan-format.ts";
 import type { Finding, Plan, PlanCall, ReadPlan } from "./plan.ts";
 
 const name = z.string().min(1).max(128);
@@ -21,7 +21,7 @@ export const jsonPlan = z.strictObject({
 });
 
 /** Plans as JSON. */
-export const jsonPlans: FrontEnd = {
+export const jsonPlans: PlanFormat = {
   format: "json",
   mediaTypes: ["application/json"],
   read(text) {

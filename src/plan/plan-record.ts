@@ -1,4 +1,4 @@
-import type { Plan, PlanCall, PlanFormat } from "./plan.ts";
+import type { Plan, PlanCall, PlanFormatName } from "./plan.ts";
 import type { Json } from "../value/json.ts";
 
 export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";
@@ -21,7 +21,7 @@ export interface PlanRecord {
 /** A plan as lists show it. Its size does not depend on the inputs of its calls. */
 export interface ListedPlanRecord extends Omit<PlanRecord, "plan"> {
   readonly name?: string;
-  readonly format: PlanFormat;
+  readonly format: PlanFormatName;
   readonly calls: readonly Omit<PlanCall, "parameters">[];
   /** The newest run. */
   readonly newest?: RunRecord;

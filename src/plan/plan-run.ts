@@ -55,9 +55,9 @@ export class PlanRun {
   /** Of all calls. */
   readonly #reads = workOfRun();
   /** A gate was decided on while calls ran. */
-  #news: () => void = () => undefined;
+  #wake: () => void = () => undefined;
   /** Nothing goes on any more: what still comes of calls is not this attempt's to write. */
-  #isOver = false;
+  #hasEnded = false;
   readonly #broken = new AbortController();
   readonly #signal: AbortSignal;
 
@@ -88,7 +88,7 @@ export class PlanRun {
       return false;
     }
     this.#set({ gates: { ...this.record.gates, [gate]: decision } }, () => void write.commit());
-    this.#news();
+    this.#wake();
     return true;
   }
 
@@ -106,7 +106,7 @@ export class PlanRun {
       this.#broken.abort(error);
       throw error;
     } finally {
-      this.#isOver = true;
+      this.#hasEnded = true;
     }
   }
 
@@ -117,7 +117,7 @@ export class PlanRun {
       if (!signal.aborted) this.#startReady();
       if (this.#running.size === 0) break;
       const news = new Promise<void>((resolve) => {
-        this.#news = resolve;
+        this.#wake = resolve;
       });
       await Promise.race([news, ...this.#running.values()]);
     }
@@ -128,16 +128,16 @@ export class PlanRun {
   /** Starts what may start; skips what never will, which may make further calls ready. */
   #startReady(): void {
     const { checked } = this.#options;
-    for (let isNews = true; isNews;) {
-      isNews = false;
+    for (let hasChanged = true; hasChanged;) {
+      hasChanged = false;
       for (const [index, call] of checked.calls.entries()) {
         if (this.#stateOf(index).status !== "waiting" || this.#running.has(index)) continue;
         if (checked.plan.order === "written" && !this.#isNext(index)) break;
-        if (this.#isAsked(index)) continue;
+        if (this.#awaitsApproval(index)) continue;
         const ready = readinessOf(call, this.#progress);
         if (ready.kind === "skipped") {
           this.#setCall(call, { status: "skipped", reason: ready.reason });
-          isNews = true;
+          hasChanged = true;
         } else if (ready.kind === "waiting" && ready.gate !== undefined) {
           this.#ask(call, { gate: ready.gate, reason: `Waits for approvals.${ready.gate}.` });
         } else if (ready.kind === "ready" && this.#running.size < limits.maxParallelCalls) {
@@ -166,7 +166,7 @@ export class PlanRun {
       const ready = await tools.get(call.tool)?.prepare(call.parameters, this.#optionsFor(checked));
       if (ready === undefined) throw new ByrefError("unknown_tool", `${call.tool} is gone.`);
       if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
-      if (this.#mustAsk(checked, ready)) return;
+      if (this.#needsApproval(checked, ready)) return;
       // The key stands for an input: with another one nobody knows what it did.
       const wasSame = begun.status !== "running" || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
@@ -232,7 +232,7 @@ export class PlanRun {
 
   #waitsFor(gate: string): boolean {
     return (
-      !this.#isOver &&
+      !this.#hasEnded &&
       isOpenRun(this.record) &&
       waitsFor(this.#options.checked.plan, this.record, gate)
     );
@@ -250,7 +250,7 @@ export class PlanRun {
   }
 
   /** Does it wait for a person, who has not answered yet? */
-  #isAsked(index: number): boolean {
+  #awaitsApproval(index: number): boolean {
     const { gate } = this.#stateOf(index);
     return gate !== undefined && this.#progress.decisionOn(gate) === undefined;
   }
@@ -260,7 +260,7 @@ export class PlanRun {
    * about has a gate of its own beside them, which names the run, the call and the input: what is approved
    * there, with the input in view, is what runs.
    */
-  #mustAsk(checked: CheckedCall, { approval, pin }: Ready): boolean {
+  #needsApproval(checked: CheckedCall, { approval, pin }: Ready): boolean {
     if (approval === undefined) return false;
     const gate = `${this.record.id}.${checked.call.id}.${pin.slice(0, PIN_CHARS)}`;
     const decision = this.#progress.decisionOn(gate);
@@ -292,15 +292,16 @@ export class PlanRun {
 
   #setCall({ call }: CheckedCall, { reason, ...others }: CallState): void {
     // All of them together are one row.
-    const said = reason === undefined ? {} : { reason: clip(reason, limits.maxCallReasonChars) };
-    const state = { ...others, ...said };
+    const withReason =
+      reason === undefined ? {} : { reason: clip(reason, limits.maxCallReasonChars) };
+    const state = { ...others, ...withReason };
     this.#set({ calls: { ...this.record.calls, [call.id]: state } }, () =>
       this.#options.onCall?.(call.id, state),
     );
   }
 
   #set(changes: Partial<RunRecord>, work: () => void = () => undefined): void {
-    if (this.#isOver) return;
+    if (this.#hasEnded) return;
     this.#options.commit(() => {
       this.record = { ...this.record, ...changes };
       work();

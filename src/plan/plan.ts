@@ -7,7 +7,7 @@ import type { Json } from "../value/json.ts";
 export interface Plan {
   readonly name?: string;
   /** What it was read from; with it come tools of its own. */
-  readonly format: PlanFormat;
+  readonly format: PlanFormatName;
   /** What a run is given, as JSON Schema. Default: anything. */
   readonly input?: JSONSchema7;
   readonly calls: readonly PlanCall[];
@@ -21,7 +21,7 @@ export interface Plan {
   readonly order: "data" | "written";
 }
 
-export type PlanFormat = "json" | "capability-xml" | "template";
+export type PlanFormatName = "json" | "capability-xml" | "template";
 
 /** A name of the run's, and how the conversation's variable of this name is written. */
 export interface PlanOutput {

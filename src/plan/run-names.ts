@@ -6,11 +6,11 @@ import type { Plan } from "./plan.ts";
 export const GATES = "approvals";
 
 /** What every run has for itself, and no call names as it likes. */
-export const OWN_NAMES: readonly string[] = ["input", "state", GATES];
+export const RESERVED_NAMES: readonly string[] = ["input", "state", GATES];
 
 /** What the name stands for in this run: its own input and state, and what else lives in it alone. */
 export function nameInRun(run: string, name: string, runNames: readonly string[]): string {
-  if (!OWN_NAMES.includes(name) && !runNames.includes(name)) return name;
+  if (!RESERVED_NAMES.includes(name) && !runNames.includes(name)) return name;
   const own = `${name}_${run}`;
   return own.length <= limits.maxNameChars ? own : `${shortName(name, runNames)}_${run}`;
 }
@@ -35,5 +35,5 @@ export function scopeOfRun(run: string, { runNames, order }: Pick<Plan, "runName
 
 /** All variables that a run may have of its own. */
 export function namesOfRun(run: string, runNames: readonly string[]): readonly string[] {
-  return [...OWN_NAMES, ...runNames].map((name) => nameInRun(run, name, runNames));
+  return [...RESERVED_NAMES, ...runNames].map((name) => nameInRun(run, name, runNames));
 }

@@ -68,7 +68,7 @@ export interface Agent {
 }
 
 /** Is the model given this one of the runtime's own tools? */
-export function isGiven(name: string, { variableTools = true }: Agent): boolean {
+export function isOffered(name: string, { variableTools = true }: Agent): boolean {
   return typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
 }
 

@@ -2,7 +2,7 @@ import type { LanguageModel, UIMessageChunk } from "ai";
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { ModelAnswer } from "../plan/front-end.ts";
+import type { ModelAnswer } from "../plan/plan-format.ts";
 import { nameForCall } from "../store/names.ts";
 import type { Write } from "../store/variable-store.ts";
 import { flagged, guardOf } from "../store/labels.ts";
@@ -17,7 +17,7 @@ import type { Agent } from "./agent.ts";
 export const DELEGATE = "delegate";
 
 /** An agent that can be asked in the middle of a turn. */
-export interface Colleague {
+export interface CalledAgent {
   readonly agent: Agent;
   readonly model: LanguageModel;
   /** The agent with tools that it has for one question. Default: it has none but its own. */
@@ -31,18 +31,18 @@ export interface Colleague {
 }
 
 /** The agent of that name. Throws `unknown_agent`. */
-export type FindColleague = (name: string) => Colleague;
+export type FindAgent = (name: string) => CalledAgent;
 
 /** Puts a question to an agent, and answers with what it says. */
-export type AskColleague = (
-  colleague: Colleague,
+export type AskAgent = (
+  calledAgent: CalledAgent,
   question: { readonly prompt: string; readonly call: CallOptions },
 ) => Promise<ModelAnswer>;
 
 interface DelegateOptions {
   /** Those that may be asked, one at least. */
-  readonly colleagues: readonly Colleague[];
-  readonly ask: AskColleague;
+  readonly calledAgents: readonly CalledAgent[];
+  readonly ask: AskAgent;
   readonly wrap: WrapOptions;
 }
 
@@ -50,9 +50,9 @@ const DESCRIPTION = `Gives a task to another agent and keeps what it finds as a 
 Agents:`;
 
 /** The tool with which an agent asks another; what is found is a variable, as any tool's result. */
-export function delegateTool({ colleagues, ask, wrap }: DelegateOptions): RuntimeTool {
-  const known = new Map(colleagues.map((colleague) => [colleague.agent.name, colleague]));
-  const described = colleagues.map(({ agent }) => `${agent.name}: ${agent.description}`);
+export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): RuntimeTool {
+  const known = new Map(calledAgents.map((calledAgent) => [calledAgent.agent.name, calledAgent]));
+  const described = calledAgents.map(({ agent }) => `${agent.name}: ${agent.description}`);
   const inputSchema = z.object({ agent: z.enum([...known.keys()]), task: z.string().min(1) });
   return runtimeTool({
     name: DELEGATE,
@@ -62,13 +62,13 @@ export function delegateTool({ colleagues, ask, wrap }: DelegateOptions): Runtim
     effects: "once",
     timeMs: limits.turnMs,
     async execute(input, { call, labels }) {
-      const colleague = known.get(input.agent);
-      if (colleague === undefined) {
+      const calledAgent = known.get(input.agent);
+      if (calledAgent === undefined) {
         throw new ByrefError("unknown_agent", `There is no agent ${input.agent}.`);
       }
       // In a tainted turn the task is words that nobody need trust.
       const asked = { prompt: input.task, call: { ...call, madeOf: labels } };
-      const [answer, inputDigest] = await Promise.all([ask(colleague, asked), digestOf(input)]);
+      const [answer, inputDigest] = await Promise.all([ask(calledAgent, asked), digestOf(input)]);
       const write: Write = {
         value: answer.value,
         name: { ...nameForCall(DELEGATE, { agent: input.agent }), inputDigest },

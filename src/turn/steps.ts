@@ -9,14 +9,14 @@ import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import {
   instructionsFor,
   toModelMessages,
-  toOwnMessages,
+  toTurnMessages,
   withVariables,
 } from "./history/prompt.ts";
 import { callModel } from "./model/call-model.ts";
 import type { CallModelResult } from "./model/model-try.ts";
 import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
-import type { Remains } from "./log/log-lines.ts";
+import type { RecoveredLog } from "./log/log-lines.ts";
 import type { TurnContext } from "./turn-context.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { DecidedCall } from "./waiting-calls.ts";
@@ -45,7 +45,7 @@ export class Steps {
   readonly #answer: Answer;
   #opened: Opened | undefined;
   /** Chunks about calls that no entry of the journal has yet. */
-  #unnoted: UIMessageChunk[] = [];
+  #unrecorded: UIMessageChunk[] = [];
   /** Calls that have begun, and of which nothing came yet. */
   readonly #begun = new Map<string, JournalCall>();
   /** Is the model called, or going to be, for the newest step? */
@@ -65,15 +65,15 @@ export class Steps {
 
   /** Prepares what the steps need: the tools, and the messages of the past. */
   async open(): Promise<void> {
-    const { agent, store, facilities, account } = this.#context;
+    const { agent, store, services, account } = this.#context;
     const { window, toolbox } = this.#options;
     const { id, taint } = this.#state;
     const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
     const onCall = () => account.spend.add("toolCalls", 1);
-    const tools = await Toolbox.open(agent, wrap, { ...facilities, ...toolbox, onCall });
+    const tools = await Toolbox.open(agent, wrap, { ...services, ...toolbox, onCall });
     const past = await toModelMessages(window, tools.all);
     const write = (chunk: UIMessageChunk) => {
-      this.#unnoted.push(chunk);
+      this.#unrecorded.push(chunk);
       void this.#write(chunk);
     };
     const calls = new ToolCalls(this.#context, { tools, state: this.#state, write });
@@ -87,10 +87,10 @@ export class Steps {
       const messages = await this.#messages();
       const result = await this.#callModel(messages);
       // An answer that was cut off or filtered may hold half a call: as in the SDK, nothing runs.
-      const isWhole = result.finishReason === "stop" || result.finishReason === "tool-calls";
+      const isComplete = result.finishReason === "stop" || result.finishReason === "tool-calls";
       const hasCalls = result.calls.length + result.invalidCalls > 0;
       await this.#answer.endStep();
-      if (!isWhole || !hasCalls) {
+      if (!isComplete || !hasCalls) {
         void this.#write({ type: "finish-step" });
         return result.finishReason;
       }
@@ -107,16 +107,16 @@ export class Steps {
   async decide(decided: readonly DecidedCall[]): Promise<FinishReason | undefined> {
     for (const { approval } of decided) delete this.#state.waiting[approval.approvalId];
     const planned = await this.#required.calls.decide(decided, await this.#messages());
-    return this.#runCalls(planned, () => ({ chunks: this.#unnoted }));
+    return this.#runCalls(planned, () => ({ chunks: this.#unrecorded }));
   }
 
   /** Sees to the calls that a crash cut off; returns a reason if the turn ends there. */
-  async goOn(begun: readonly JournalCall[]): Promise<FinishReason | undefined> {
+  async recoverCalls(begun: readonly JournalCall[]): Promise<FinishReason | undefined> {
     if (begun.length === 0) return this.#afterCalls();
     const { calls } = this.#required;
     const planned = await calls.recover(begun, await this.#messages());
     this.#begun.clear();
-    return this.#runCalls(planned, () => ({ chunks: this.#unnoted }), begun);
+    return this.#runCalls(planned, () => ({ chunks: this.#unrecorded }), begun);
   }
 
   startStep(): void {
@@ -133,7 +133,7 @@ export class Steps {
   }
 
   /** Goes on with what is in the state; `isOpen`: in the middle of a step that is not. */
-  restore({ entries, calls }: Remains, isOpen: boolean): void {
+  restore({ entries, calls }: RecoveredLog, isOpen: boolean): void {
     this.#isOpen = isOpen;
     this.#hasStep = isOpen || entries.some(({ step }) => step !== undefined);
     for (const call of calls) this.#begun.set(call.toolCallId, call);
@@ -184,7 +184,7 @@ export class Steps {
   /** Writes down what is going to happen, and then what came of it. */
   async #runCalls(
     planned: readonly Planned[],
-    achieved: () => Pick<JournalEntry, "step" | "chunks">,
+    progress: () => Pick<JournalEntry, "step" | "chunks">,
     begun: readonly JournalCall[] = [],
   ): Promise<FinishReason | undefined> {
     const { log, signal, account } = this.#context;
@@ -192,10 +192,10 @@ export class Steps {
     const calls = planned.flatMap(({ call }) => (known.has(call.toolCallId) ? [] : [call]));
     await account.spend.add("toolCalls", calls.length);
     signal.throwIfAborted();
-    const isNews = begun.length === 0 || this.#unnoted.length > 0;
-    if (isNews) {
+    const hasNews = begun.length === 0 || this.#unrecorded.length > 0;
+    if (hasNews) {
       log.commit(() => {
-        this.#note({ ...achieved(), calls });
+        this.#note({ ...progress(), calls });
         if (planned.length === 0) this.#closeStep();
       });
     }
@@ -223,7 +223,7 @@ export class Steps {
 
   #note(entry: Omit<JournalEntry, "state">): void {
     this.#context.log.note({ ...entry, state: this.#state.counts });
-    this.#unnoted = [];
+    this.#unrecorded = [];
   }
 
   /** In the commit of what was the last to happen in it, and with the beginning of the next. */
@@ -238,18 +238,18 @@ export class Steps {
     const { tools, past } = this.#required;
     const { parts } = this.#state.parts;
     if (parts.every(({ type }) => type === "step-start")) return past;
-    return [...past, ...(await toOwnMessages(this.#state.message(parts, 0), tools.all))];
+    return [...past, ...(await toTurnMessages(this.#state.message(parts, 0), tools.all))];
   }
 
   /** As the model wrote it into the message; expanded on its way out. */
   #write(chunk: UIMessageChunk): void | Promise<void> {
-    if (this.#isDoubted(chunk)) this.#state.taint.add();
+    if (this.#isUntrusted(chunk)) this.#state.taint.add();
     this.#state.parts.add(chunk);
     return this.#answer.write(chunk);
   }
 
   /** What a provider's own tool found, say on the web, the model reads whole. */
-  #isDoubted(chunk: UIMessageChunk): boolean {
+  #isUntrusted(chunk: UIMessageChunk): boolean {
     if (chunk.type === "source-url" || chunk.type === "source-document") return true;
     if (chunk.type !== "tool-output-available" && chunk.type !== "tool-output-error") return false;
     if (chunk.providerExecuted !== true) return false;

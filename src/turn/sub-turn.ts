@@ -1,7 +1,7 @@
 import type { FinishReason } from "ai";
 import { ByrefError, codeOf, requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/front-end.ts";
+import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/plan-format.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { UrlSources } from "../tool/composed.ts";
 import { Labels } from "../store/labels.ts";
@@ -9,9 +9,9 @@ import type { Observed } from "../tool/observer.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
 import { compact, type Json } from "../value/json.ts";
-import { type Agent, isGiven } from "./agent.ts";
+import { type Agent, isOffered } from "./agent.ts";
 import { lookupOf } from "./answer.ts";
-import { type AskColleague, type Colleague, DELEGATE } from "./delegate-tool.ts";
+import { type AskAgent, type CalledAgent, DELEGATE } from "./delegate-tool.ts";
 import { modelNameOf } from "./model/prepare-model-call.ts";
 import { Steps } from "./steps.ts";
 import { TurnState } from "./log/turn-state.ts";
@@ -23,14 +23,14 @@ type Question = Pick<ModelQuestion, "prompt" | "call" | "texts"> &
   Partial<Pick<ModelQuestion, "tools">>;
 
 /** How an agent of this turn asks another one. */
-export function askerFor(context: TurnContext): AskColleague {
+export function askAgentFor(context: TurnContext): AskAgent {
   const depth = (context.depth ?? 0) + 1;
-  return (colleague, question) => askAgent({ ...context, depth }, colleague, question);
+  return (calledAgent, question) => askAgent({ ...context, depth }, calledAgent, question);
 }
 
 /** How a step of a plan asks an agent's model. */
-export function askModelOf(context: TurnContext, colleague: Colleague): AskModel {
-  return (question) => askAgent(context, colleague, question);
+export function askModelOf(context: TurnContext, calledAgent: CalledAgent): AskModel {
+  return (question) => askAgent(context, calledAgent, question);
 }
 
 /**
@@ -41,14 +41,14 @@ export function askModelOf(context: TurnContext, colleague: Colleague): AskModel
  */
 async function askAgent(
   context: TurnContext,
-  colleague: Colleague,
+  calledAgent: CalledAgent,
   question: Question,
 ): Promise<ModelAnswer> {
   requireDepth(context.depth ?? 0);
-  const equipped = await colleague.equip?.(question.call.signal);
+  const equipped = await calledAgent.equip?.(question.call.signal);
   try {
-    const agent = withTools(equipped?.agent ?? colleague.agent, question.tools);
-    return await new SubTurn(context, { ...colleague, agent }, question).run();
+    const agent = withTools(equipped?.agent ?? calledAgent.agent, question.tools);
+    return await new SubTurn(context, { ...calledAgent, agent }, question).run();
   } finally {
     // Nobody waits for sessions to be ended.
     void equipped?.close();
@@ -63,9 +63,9 @@ class SubTurn {
   readonly #observed: Observed | undefined;
   readonly #steps: Steps;
 
-  constructor(asker: TurnContext, colleague: Colleague, question: Question) {
+  constructor(asker: TurnContext, calledAgent: CalledAgent, question: Question) {
     const { store, newId } = asker;
-    const { agent, model, redact, onChunk } = colleague;
+    const { agent, model, redact, onChunk } = calledAgent;
     const { call } = question;
     const id = call.idempotencyKey ?? newId();
     this.#question = question;
@@ -78,7 +78,7 @@ class SubTurn {
       redact,
       signal: call.signal,
       observer: this.#observed,
-      log: NOT_KEPT,
+      log: NO_LOG,
       emit: (chunk) => {
         if (chunk.type.startsWith("tool-")) onChunk?.(chunk);
       },
@@ -91,7 +91,7 @@ class SubTurn {
       window: [this.#asked(id)],
       idSuffix: "",
       toolbox: {
-        ask: askerFor(asker),
+        ask: askAgentFor(asker),
         adapt: (tool) => unattended(tool, question),
         // Those that are there were named; and what a run has of its own is in no list.
         showsAll: question.tools !== undefined || call.scope?.ownsResults === true,
@@ -110,7 +110,7 @@ class SubTurn {
     try {
       this.#steps.startStep();
       await this.#steps.open();
-      requireWhole(await this.#steps.run());
+      requireFinished(await this.#steps.run());
       const value = await this.#value();
       const labels = await this.#resultLabels(value);
       this.#observed?.end();
@@ -183,7 +183,7 @@ class SubTurn {
 }
 
 /** A crash ends the call in which it is asked, and with it all of this. */
-const NOT_KEPT = {
+const NO_LOG = {
   commit: (work: () => void) => work(),
   note: () => undefined,
 };
@@ -199,7 +199,7 @@ function withTools(agent: Agent, tools: ModelQuestion["tools"] | undefined): Age
   return {
     ...agent,
     tools: Object.fromEntries(Object.entries(agent.tools).filter(([name]) => tools.has(name))),
-    variableTools: runtimeToolNames.filter((name) => tools.has(name) && isGiven(name, agent)),
+    variableTools: runtimeToolNames.filter((name) => tools.has(name) && isOffered(name, agent)),
     delegates: tools.has(DELEGATE) ? delegates : [],
   };
 }
@@ -225,7 +225,7 @@ function requireDepth(depth: number): void {
 }
 
 /** Half an answer is none: nobody is there who could see that it breaks off. */
-function requireWhole(finishReason: FinishReason): void {
+function requireFinished(finishReason: FinishReason): void {
   if (finishReason === "stop" || finishReason === "tool-calls" || finishReason === "other") return;
   throw new ByrefError("model_failed", `The model's answer broke off: ${finishReason}.`);
 }

@@ -49,7 +49,7 @@ export class ToolCalls {
     const prepared = await this.#prepareAll(calls, messages);
     return prepared.flatMap(({ call, ready }) => {
       if (ready.kind === "failed") return this.#refuse(call, ready);
-      if (ready.approval !== undefined) return this.#ask(call, ready);
+      if (ready.approval !== undefined) return this.#requestApproval(call, ready);
       return this.#planned(call, ready);
     });
   }
@@ -70,7 +70,8 @@ export class ToolCalls {
     for (const { approval, call } of decided) this.#answer(approval, call);
     return prepared.flatMap(({ call, ready }) => {
       if (ready.kind === "failed") return this.#refuse(call, ready);
-      if (ready.approval !== undefined && ready.pin !== call.pin) return this.#ask(call, ready);
+      if (ready.approval !== undefined && ready.pin !== call.pin)
+        return this.#requestApproval(call, ready);
       return this.#planned(call, ready, ready.pin === call.pin);
     });
   }
@@ -91,7 +92,7 @@ export class ToolCalls {
       if (ready.kind === "failed") return this.#refuse(call, ready);
       const isSame = ready.pin === call.pin;
       const wasAllowed = isSame && call.isApproved === true;
-      if (ready.approval !== undefined && !wasAllowed) return this.#ask(call, ready);
+      if (ready.approval !== undefined && !wasAllowed) return this.#requestApproval(call, ready);
       // The key stands for an input: with another one nobody knows what it did.
       const needsSame = tools.effectsOf(call.toolName) === "idempotent";
       if (needsSame && !isSame) return this.#refuse(call, OUTCOME_UNKNOWN);
@@ -105,7 +106,7 @@ export class ToolCalls {
    */
   async run(planned: readonly Planned[], commit: CommitResults): Promise<void> {
     const { signal } = this.#context;
-    const running = planned.map(({ call, ready }) => new Running(call, ready));
+    const running = planned.map(({ call, ready }) => new RunningCall(call, ready));
     for (let next = 0, tries = 0; next < running.length; tries++) {
       await running[next]?.settled;
       signal.throwIfAborted();
@@ -127,7 +128,7 @@ export class ToolCalls {
   }
 
   /** Saves the result; undefined if it has to be prepared again, because what it extends has changed. */
-  #save({ call, ready, save }: Finished, mayTryAgain: boolean): UIMessageChunk | undefined {
+  #save({ call, ready, save }: Finished, canRetry: boolean): UIMessageChunk | undefined {
     const { toolCallId } = call;
     if (!("commit" in save)) return errorOf(toolCallId, save);
     try {
@@ -135,8 +136,8 @@ export class ToolCalls {
       this.#context.account.savings.addReferences(ready.references);
       return { type: "tool-output-available", toolCallId, output };
     } catch (error) {
-      if (mayTryAgain && codeOf(error) === "conflict") return undefined;
-      return errorOf(toolCallId, whyOf(error));
+      if (canRetry && codeOf(error) === "conflict") return undefined;
+      return errorOf(toolCallId, failureOf(error));
     }
   }
 
@@ -155,7 +156,7 @@ export class ToolCalls {
         const options = { toolCallId, messages, signal, idempotencyKey: key, observer, work };
         const isTooMany = index >= limits.maxStepCalls;
         const ready = isTooMany ? TOO_MANY : await tools.get(toolName)?.prepare(input, options);
-        return { call: { ...call, idempotencyKey: key }, ready: ready ?? gone(toolName) };
+        return { call: { ...call, idempotencyKey: key }, ready: ready ?? unknownTool(toolName) };
       }),
     );
     signal.throwIfAborted();
@@ -179,12 +180,12 @@ export class ToolCalls {
     if (!approved) write({ type: "tool-output-denied", toolCallId });
   }
 
-  #refuse({ toolCallId }: ToolCall, why: Why): readonly Planned[] {
+  #refuse({ toolCallId }: ToolCall, why: Failure): readonly Planned[] {
     this.#options.write(errorOf(toolCallId, why));
     return [];
   }
 
-  #ask({ toolCallId }: ToolCall, { approval, pin }: Ready): readonly Planned[] {
+  #requestApproval({ toolCallId }: ToolCall, { approval, pin }: Ready): readonly Planned[] {
     const { state, write } = this.#options;
     const approvalId = this.#context.newId();
     state.waiting[approvalId] = pin;
@@ -199,7 +200,7 @@ type CommitResults = (
   save: () => { readonly chunks: readonly UIMessageChunk[]; readonly isLast: boolean },
 ) => void;
 
-class Running {
+class RunningCall {
   readonly call: JournalCall;
   readonly ready: Ready;
   readonly settled: Promise<void>;
@@ -216,33 +217,33 @@ class Running {
 
 /** A call that has run, with its result ready to be saved, or why there is none. */
 interface Finished extends Planned {
-  readonly save: PreparedWrite<Saved> | Why;
+  readonly save: PreparedWrite<Saved> | Failure;
 }
 
 /** The first of the calls, as far as they have run. */
-async function preparedOf(running: readonly Running[]): Promise<readonly Finished[]> {
+async function preparedOf(running: readonly RunningCall[]): Promise<readonly Finished[]> {
   const finished: Finished[] = [];
   for (const { call, ready, run } of running) {
     if (run === undefined) break;
-    const save = run.kind === "failed" ? run : await run.prepare().catch(whyOf);
+    const save = run.kind === "failed" ? run : await run.prepare().catch(failureOf);
     finished.push({ call, ready, save });
   }
   return finished;
 }
 
-interface Why {
+interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
 }
 
-function whyOf(error: unknown): Why {
+function failureOf(error: unknown): Failure {
   return { code: codeOf(error), message: messageOf(error) };
 }
 
 /** Tries to save a result that others come before each time. */
 const MAX_TRIES = 20;
 
-export const OUTCOME_UNKNOWN: Why = {
+export const OUTCOME_UNKNOWN: Failure = {
   code: "outcome_unknown",
   message:
     "This call was cut off: it may have done its work or not. Find out before you repeat it.",
@@ -254,10 +255,10 @@ const TOO_MANY: Failed = {
   message: `maxStepCalls is at most ${limits.maxStepCalls}. Make the other calls in the next step.`,
 };
 
-function gone(toolName: string): Failed {
+function unknownTool(toolName: string): Failed {
   return { kind: "failed", code: "unknown_tool", message: `${toolName} is gone.` };
 }
 
-function errorOf(toolCallId: string, { code, message }: Why): UIMessageChunk {
+function errorOf(toolCallId: string, { code, message }: Failure): UIMessageChunk {
   return { type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` };
 }

@@ -5,18 +5,18 @@ import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import type { CapabilityTags } from "../plan/capability/capability-model.ts";
-import type { FrontEnd } from "../plan/front-end.ts";
+import type { PlanFormat } from "../plan/plan-format.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
-import { type Agent, isGiven, tagsOf } from "./agent.ts";
-import { type AskColleague, DELEGATE, delegateTool, type FindColleague } from "./delegate-tool.ts";
-import { hasListed } from "./history/prompt.ts";
+import { type Agent, isOffered, tagsOf } from "./agent.ts";
+import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
+import { hasListedVariables } from "./history/prompt.ts";
 import { resolvedModel } from "./model/prepare-model-call.ts";
 
 /** What the runtime's own tools need of where they run. */
-export interface Facilities {
+export interface PlatformServices {
   /** Without it there is no `run_code`. */
   readonly code?: MakeCodeTool | undefined;
   /** Without one there is no `export_variable`. */
@@ -24,15 +24,15 @@ export interface Facilities {
   /** Without it no model can propose a plan. */
   readonly planTool?: (agent: Agent) => RuntimeTool;
   /** Front ends of plans that may run here. */
-  readonly frontEnds?: readonly FrontEnd[];
+  readonly planFormats?: readonly PlanFormat[];
   /** Without it no agent can ask another. */
-  readonly colleague?: FindColleague;
+  readonly findAgent?: FindAgent;
 }
 
 /** What tools are in the steps in which they are called. */
 export interface ToolboxOptions {
   /** How an agent asks another. Default: it cannot, though its plans may speak of it. */
-  readonly ask?: AskColleague;
+  readonly ask?: AskAgent;
   /** What becomes of a tool here. Default: it is what it is anywhere. */
   readonly adapt?: (tool: WrappedTool) => WrappedTool;
   /** Called before code calls a tool, which waits for it; what it throws fails the call. */
@@ -54,18 +54,18 @@ export class Toolbox {
   static async open(
     agent: Agent,
     options: WrapOptions,
-    facilities: Facilities & ToolboxOptions,
+    services: PlatformServices & ToolboxOptions,
   ): Promise<Toolbox> {
-    const { adapt, showsAll = false } = facilities;
+    const { adapt, showsAll = false } = services;
     const given = await wrapTools(agent.tools, options);
-    const own = ownTools(options, { ...facilities, callable: given });
-    const chosen = own.filter(({ name }) => isGiven(name, agent) && !given.has(name));
-    const asking = delegateTools(agent, options, facilities);
+    const own = ownTools(options, { ...services, callable: given });
+    const chosen = own.filter(({ name }) => isOffered(name, agent) && !given.has(name));
+    const asking = delegateTools(agent, options, services);
     const tags = tagsOf(agent);
     const tagged = (tags?.tools ?? []).filter(
-      ({ name }) => isGiven(name, agent) && !Object.hasOwn(agent.tools, name),
+      ({ name }) => isOffered(name, agent) && !Object.hasOwn(agent.tools, name),
     );
-    const proposing = proposingTools(agent, facilities);
+    const proposing = proposingTools(agent, services);
     const runtime = [...chosen, ...asking, ...proposing, ...tagged];
     const effects = new Map(runtime.map(({ name, effects = "none" }) => [name, effects] as const));
     for (const name of given.keys()) effects.set(name, effectsOf(name, agent));
@@ -108,7 +108,7 @@ export class Toolbox {
   /** As the model is shown them now. */
   get shown(): ToolSet {
     const { always, showsAll, store } = this.#tools;
-    return showsAll || hasListed(store) ? this.all : setOf(always);
+    return showsAll || hasListedVariables(store) ? this.all : setOf(always);
   }
 
   /** All that a message may speak of. */
@@ -144,10 +144,10 @@ function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
 }
 
 /** There is nothing to plan without tools. */
-function proposingTools(agent: Agent, { planTool }: Facilities): readonly RuntimeTool[] {
+function proposingTools(agent: Agent, { planTool }: PlatformServices): readonly RuntimeTool[] {
   const tool = Object.keys(agent.tools).length === 0 ? undefined : planTool?.(agent);
   if (tool === undefined) return [];
-  return isGiven(tool.name, agent) && !Object.hasOwn(agent.tools, tool.name) ? [tool] : [];
+  return isOffered(tool.name, agent) && !Object.hasOwn(agent.tools, tool.name) ? [tool] : [];
 }
 
 interface Callable extends Pick<ToolboxOptions, "onCall"> {
@@ -156,7 +156,7 @@ interface Callable extends Pick<ToolboxOptions, "onCall"> {
 
 function ownTools(
   { toolMs }: WrapOptions,
-  { code, files, callable, onCall }: Facilities & Callable,
+  { code, files, callable, onCall }: PlatformServices & Callable,
 ): readonly RuntimeTool[] {
   const tools = variableTools(files === undefined ? {} : { files });
   if (code === undefined) return tools;
@@ -170,14 +170,14 @@ function ownTools(
 function delegateTools(
   { delegates = [], tools }: Agent,
   wrap: WrapOptions,
-  { colleague, ask = askNobody }: Facilities & ToolboxOptions,
+  { findAgent, ask = cannotAsk }: PlatformServices & ToolboxOptions,
 ): readonly RuntimeTool[] {
-  if (colleague === undefined || delegates.length === 0) return [];
+  if (findAgent === undefined || delegates.length === 0) return [];
   if (Object.hasOwn(tools, DELEGATE)) return [];
-  return [delegateTool({ colleagues: delegates.map((name) => colleague(name)), ask, wrap })];
+  return [delegateTool({ calledAgents: delegates.map((name) => findAgent(name)), ask, wrap })];
 }
 
-function askNobody(): Promise<never> {
+function cannotAsk(): Promise<never> {
   return Promise.reject(new ByrefError("internal", "No agent can be asked here."));
 }
 

@@ -10,7 +10,7 @@ import type { TurnLog } from "./log/turn-log.ts";
 import type { QuotaService } from "./spend/lease.ts";
 import type { Savings } from "./spend/savings.ts";
 import type { Account, Cost, SpendLimits, Usage } from "./spend/spend.ts";
-import type { Facilities } from "./toolbox.ts";
+import type { PlatformServices } from "./toolbox.ts";
 
 /**
  * What an attempt at a turn or a plan run works with: its steps, their calls of the model and of tools. An
@@ -33,7 +33,7 @@ export interface TurnContext {
   /** Removes secrets, such as the model's key, from an error's text. Default: changes nothing. */
   readonly redact?: ((text: string) => string) | undefined;
   /** What the runtime's own tools work with. Default: those that need nothing more. */
-  readonly facilities?: Facilities;
+  readonly services?: PlatformServices;
   /** Waits before a model is called again; resolves early when the signal aborts. Default: a timer. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<void>;
   /** Is notified of the calls of models and tools. */

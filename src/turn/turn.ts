@@ -5,13 +5,13 @@ import { Attempt, headFor } from "./attempt.ts";
 import { type StoredMessage, toUIMessage } from "./history/history.ts";
 import type { Post } from "./history/post.ts";
 import type { TurnHead } from "./log/journal.ts";
-import type { Remains } from "./log/log-lines.ts";
-import { whyGivenUp } from "./log/recovery.ts";
+import type { RecoveredLog } from "./log/log-lines.ts";
+import { giveUpReason } from "./log/recovery.ts";
 import { TurnState } from "./log/turn-state.ts";
 import type { Savings } from "./spend/savings.ts";
 import type { Cost, Usage } from "./spend/spend.ts";
 import { Steps } from "./steps.ts";
-import { askerFor } from "./sub-turn.ts";
+import { askAgentFor } from "./sub-turn.ts";
 import type { TurnEnd, TurnOptions } from "./turn-context.ts";
 import { type ApprovalResponse, decidedIn } from "./waiting-calls.ts";
 
@@ -98,23 +98,26 @@ export async function resumeTurn(
  * Goes on with a turn that a crash cut off, from what `log` has recovered of it: the newest step is begun
  * anew if the model had not finished it, else its tools are. Rejects only if the storage fails.
  */
-export async function recoverTurn(options: TurnOptions, remains: Remains): Promise<TurnResult> {
+export async function recoverTurn(
+  options: TurnOptions,
+  recoveredLog: RecoveredLog,
+): Promise<TurnResult> {
   const attempt = Attempt.next(options);
   const { id, approvals } = attempt.head;
   const newest = approvals === undefined ? undefined : options.history.newest();
   const message = newest?.id === id ? newest : undefined;
   const turn = new Turn(options, attempt, message);
-  const isOpenStep = turn.restore(remains);
+  const isOpenStep = turn.restore(recoveredLog);
   attempt.retry(() => {
     if (isOpenStep) turn.resetStep();
   });
-  const hopeless = whyGivenUp(remains);
-  if (hopeless !== undefined) return turn.giveUp(hopeless);
+  const reason = giveUpReason(recoveredLog);
+  if (reason !== undefined) return turn.giveUp(reason);
   if (isOpenStep) return turn.run();
-  if (approvals !== undefined && remains.entries.length === 0) {
+  if (approvals !== undefined && recoveredLog.entries.length === 0) {
     return turn.run((steps) => steps.decide(decidedIn(message, approvals)));
   }
-  return turn.run((steps) => steps.goOn(remains.calls));
+  return turn.run((steps) => steps.recoverCalls(recoveredLog.calls));
 }
 
 /** What has led to a turn that goes on: the question, and how it goes on. */
@@ -151,7 +154,7 @@ class Turn {
     this.#steps = new Steps(context, {
       state: this.#state,
       window,
-      toolbox: { ask: askerFor(context) },
+      toolbox: { ask: askAgentFor(context) },
       // Its frames are another attempt's; its texts are too.
       idSuffix: head.sitting === undefined ? "" : `~${head.attempt}`,
     });
@@ -170,11 +173,11 @@ class Turn {
   }
 
   /** True if the model had not finished the newest step. */
-  restore(remains: Remains): boolean {
-    const { entries, steps } = remains;
+  restore(recoveredLog: RecoveredLog): boolean {
+    const { entries, steps } = recoveredLog;
     this.#state.restore(entries);
     const isOpen = steps > entries.filter(({ step }) => step !== undefined).length;
-    this.#steps.restore(remains, isOpen);
+    this.#steps.restore(recoveredLog, isOpen);
     return isOpen;
   }
 

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { asking, saying, textsOf } from "../support/colleagues.ts";
+import { asking, saying, textsOf } from "../support/called-agents.ts";
 import { finish, type Step, toolCall } from "../support/scripted-model.ts";
 import { TemplateRuns } from "./template-run.ts";
 

@@ -1,4 +1,9 @@
-import type { RunPlaces, AskModel, ModelAnswer, ModelQuestion } from "../../src/plan/front-end.ts";
+import type {
+  RunResources,
+  AskModel,
+  ModelAnswer,
+  ModelQuestion,
+} from "../../src/plan/plan-format.ts";
 import type { RunRecord } from "../../src/plan/plan-record.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { nameInRun } from "../../src/plan/run-names.ts";
@@ -81,7 +86,7 @@ export class TemplateRuns {
     return planRun({ checked, record, store, tools, effectsOf: () => "none" }).run();
   }
 
-  readonly #ask: RunPlaces["ask"] = async (question) => {
+  readonly #ask: RunResources["ask"] = async (question) => {
     this.questions.push(question);
     if (this.#setting.ask !== undefined) return this.#setting.ask(question);
     const letter = String.fromCharCode(64 + this.questions.length);
@@ -93,7 +98,7 @@ export class TemplateRuns {
     };
   };
 
-  get #files(): Pick<RunPlaces, "files"> {
+  get #files(): Pick<RunResources, "files"> {
     const { files } = this.#setting;
     return files === undefined ? {} : { files };
   }

@@ -87,12 +87,12 @@ export class SimulatedObject {
 
   async recover(): Promise<TurnResult> {
     this.#start();
-    const remains = this.log.recover(this.journal);
-    const delayMs = recoveryDelayMs(remains, this.#world.clock.nowMs);
+    const recoveredLog = this.log.recover(this.journal);
+    const delayMs = recoveryDelayMs(recoveredLog, this.#world.clock.nowMs);
     this.delays.push(delayMs);
     await this.#world.wait();
     this.#world.clock.nowMs += delayMs;
-    return recoverTurn(this.#options(), remains);
+    return recoverTurn(this.#options(), recoveredLog);
   }
 
   #start(): void {

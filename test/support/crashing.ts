@@ -8,7 +8,7 @@ import { History } from "../../src/turn/history/history.ts";
 import { Journal } from "../../src/turn/log/journal.ts";
 import type { QuotaService } from "../../src/turn/spend/lease.ts";
 import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
-import type { Facilities } from "../../src/turn/toolbox.ts";
+import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { type Frame, TurnLog } from "../../src/turn/log/turn-log.ts";
 import { NodeSql } from "./node-sql.ts";
 import { scriptedModel, type Step } from "./scripted-model.ts";
@@ -48,12 +48,12 @@ export class Crashing {
   readonly agent: Agent;
   nowMs = START_MS;
   leases: QuotaService | undefined;
-  readonly #facilities: Facilities;
+  readonly #services: PlatformServices;
   #ids = 0;
   #process: Process;
 
-  constructor(tools: ToolSet, about: Partial<Agent> = {}, facilities: Facilities = {}) {
-    this.#facilities = { ...facilities };
+  constructor(tools: ToolSet, about: Partial<Agent> = {}, services: PlatformServices = {}) {
+    this.#services = { ...services };
     this.agent = { name: "a", description: "", instructions: "", tools, ...about };
     this.#process = this.#start();
   }
@@ -98,9 +98,9 @@ export class Crashing {
   async retry(...steps: readonly Step[]) {
     const { journal } = this.#process;
     const log = this.#newLog();
-    const remains = log.recover(journal);
-    const running = recoverTurn(this.#options(log, steps), remains);
-    return { ...(await this.#settled(running, log)), remains };
+    const recoveredLog = log.recover(journal);
+    const running = recoverTurn(this.#options(log, steps), recoveredLog);
+    return { ...(await this.#settled(running, log)), recoveredLog };
   }
 
   /** The process has ended, and another begins. */
@@ -144,7 +144,7 @@ export class Crashing {
       ...this.#process,
       agent: this.agent,
       model: scriptedModel(steps),
-      facilities: this.#facilities,
+      services: this.#services,
       log,
       leases: this.leases,
       conversation: "c",

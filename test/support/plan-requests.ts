@@ -107,7 +107,7 @@ interface PlannerOptions {
   readonly seen?: unknown[];
 }
 
-/** A runtime with all front ends, an agent with the tools above and these, and a scripted model. */
+/** A runtime with all plan formats, an agent with the tools above and these, and a scripted model. */
 export function withPlanner<Result>(
   { tools = {}, agent = {}, agents = [], steps = [], seen = [] }: PlannerOptions,
   work: (planner: Planner) => Promise<Result>,

@@ -64,10 +64,10 @@ async function sentIn(
   const asked: string[] = [];
   const chat = new Conversation({
     agent: isTagged ? { ...agent, toolCalls: capabilityTags } : agent,
-    facilities: {
+    services: {
       files,
       code: (options) => codeTool({ ...options, sandbox: evaluatingSandbox }),
-      colleague: () => {
+      findAgent: () => {
         const model = scriptedModel([
           [toolCall(call.tool, call.input), finish("tool-calls")],
           [text("$patients[0].nope $note[3:] $echo_1.v"), finish()],

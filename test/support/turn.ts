@@ -15,7 +15,7 @@ import { Journal } from "../../src/turn/log/journal.ts";
 import type { QuotaService } from "../../src/turn/spend/lease.ts";
 import { resumeTurn, runTurn, type TurnResult } from "../../src/turn/turn.ts";
 import type { SpendLimits } from "../../src/turn/spend/spend.ts";
-import type { Facilities } from "../../src/turn/toolbox.ts";
+import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import type { TurnOptions } from "../../src/turn/turn-context.ts";
 import { waitingCalls } from "../../src/turn/waiting-calls.ts";
@@ -37,7 +37,7 @@ export interface ConversationOptions {
   readonly history?: History;
   readonly spendLimits?: SpendLimits;
   readonly leases?: QuotaService;
-  readonly facilities?: Facilities;
+  readonly services?: PlatformServices;
 }
 
 interface SayOptions {
@@ -69,13 +69,13 @@ export class Conversation {
   nowMs = START_MS;
   readonly #spendLimits: SpendLimits;
   readonly #leases: QuotaService | undefined;
-  readonly #facilities: Facilities;
+  readonly #services: PlatformServices;
   #ids = 0;
 
   constructor({ agent, tools = {}, instructions = "Help.", ...options }: ConversationOptions) {
     this.#spendLimits = options.spendLimits ?? {};
     this.#leases = options.leases;
-    this.#facilities = options.facilities ?? {};
+    this.#services = options.services ?? {};
     const { naming } = options;
     const about = { name: "test", description: "For tests.", instructions, tools };
     this.agent = agent ?? { ...about, ...(naming === undefined ? {} : { naming }) };
@@ -115,7 +115,7 @@ export class Conversation {
       keyPrefix: "test",
       spendLimits: this.#spendLimits,
       leases: this.#leases,
-      facilities: this.#facilities,
+      services: this.#services,
       sleep: async () => undefined,
       signal: signal ?? new AbortController().signal,
       cost: () => NO_COST,

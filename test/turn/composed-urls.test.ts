@@ -53,10 +53,10 @@ async function htmlOf(
 function conversation(other: string): Conversation {
   return new Conversation({
     agent,
-    facilities: {
+    services: {
       files: new MemoryFiles(),
       code: (options) => codeTool({ ...options, sandbox: evaluatingSandbox }),
-      colleague: () => ({
+      findAgent: () => ({
         agent: { ...agent, name: "other", delegates: [] },
         model: scriptedModel([[text(other), finish()]]),
       }),

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { asker, delegating, saying, team, textsOf } from "../support/colleagues.ts";
+import { asker, delegating, saying, team, textsOf } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { finish, type Step, toolCall } from "../support/scripted-model.ts";
 import { chunksOf, resultShown, shownText } from "../support/turn.ts";
@@ -211,7 +211,7 @@ describe("a crash while another agent is asked", () => {
         return n === 1 ? "found" : hang();
       },
     });
-    const { colleague, callsOf } = team({
+    const { findAgent, callsOf } = team({
       researcher: {
         tools: { act },
         steps: [
@@ -220,7 +220,7 @@ describe("a crash while another agent is asked", () => {
         ],
       },
     });
-    const chat = new Crashing({}, { delegates: ["researcher"] }, { colleague });
+    const chat = new Crashing({}, { delegates: ["researcher"] }, { findAgent });
     const before = await chat.run(delegating("researcher", "Find."));
     expect(before.result).toBeUndefined();
     const after = await chat.recover(saying("I do not know. $act_1"));

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { asker, delegating, saying, textsOf, type Role } from "../support/colleagues.ts";
+import { asker, delegating, saying, textsOf, type Role } from "../support/called-agents.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import {
   chunksOf,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { JournalCall, JournalEntry } from "../../src/turn/log/journal.ts";
 import {
-  type Attempt,
+  type AttemptLine,
   attemptLine,
   entryLine,
   frameLine,
@@ -23,13 +23,13 @@ function call(toolCallId: string): JournalCall {
 
 /** What the lines come to, and what they were read as. */
 function read(...lines: readonly string[]) {
-  const attempts: Attempt[] = [];
+  const attempts: AttemptLine[] = [];
   const frames: string[] = [];
-  const remains = readLines(lines.join(""), {
+  const recoveredLog = readLines(lines.join(""), {
     onAttempt: (attempt) => attempts.push(attempt),
     onFrame: (data) => frames.push(data),
   });
-  return { remains, attempts, frames };
+  return { recoveredLog, attempts, frames };
 }
 
 const step = frameLine('{"type":"start-step"}');
@@ -50,34 +50,34 @@ describe("the lines of a log", () => {
 
   it("come to nothing if there are none", () => {
     const nothing = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0, entries: [], calls: [] };
-    expect(read().remains).toEqual(nothing);
-    expect(read("x\n", "\n").remains).toEqual(nothing);
+    expect(read().recoveredLog).toEqual(nothing);
+    expect(read("x\n", "\n").recoveredLog).toEqual(nothing);
   });
 
   it("tell what was written down, and how many steps were begun", () => {
     const first: JournalEntry = { step: { parts: [], display: ["a"] }, state };
     const then: JournalEntry = { state: { ...state, tainted: true } };
-    const { remains } = read(attempt(1), step, entryLine(first), entryLine(then), step, reset);
-    expect(remains).toMatchObject({ entries: [first, then], steps: 2 });
+    const { recoveredLog } = read(attempt(1), step, entryLine(first), entryLine(then), step, reset);
+    expect(recoveredLog).toMatchObject({ entries: [first, then], steps: 2 });
   });
 
   it("tell how many attempts have come to nothing, and when the last began", () => {
-    expect(read(attempt(1)).remains).toMatchObject({ attempts: 1, attemptMs: 1_000 });
-    const two = read(attempt(1), attempt(2)).remains;
+    expect(read(attempt(1)).recoveredLog).toMatchObject({ attempts: 1, attemptMs: 1_000 });
+    const two = read(attempt(1), attempt(2)).recoveredLog;
     expect(two).toMatchObject({ attempts: 2, attemptMs: 2_000 });
     // What has come to something is the first of those that follow.
     const entry = entryLine({ state });
-    const three = read(attempt(1), attempt(2), attempt(3), entry).remains;
+    const three = read(attempt(1), attempt(2), attempt(3), entry).recoveredLog;
     expect(three).toMatchObject({ attempts: 1, attemptMs: 3_000 });
-    expect(read(attempt(1), entry, attempt(2), attempt(3)).remains.attempts).toBe(3);
+    expect(read(attempt(1), entry, attempt(2), attempt(3)).recoveredLog.attempts).toBe(3);
   });
 
   it("tell in how many attempts in a row the process died", () => {
     const entry = entryLine({ state });
     const survived = attemptLine({ attempt: 3, ms: 3_000, survived: true });
-    expect(read(attempt(1), attempt(2)).remains.deaths).toBe(2);
-    expect(read(attempt(1), attempt(2), entry).remains.deaths).toBe(1);
-    expect(read(attempt(1), attempt(2), survived).remains).toMatchObject({
+    expect(read(attempt(1), attempt(2)).recoveredLog.deaths).toBe(2);
+    expect(read(attempt(1), attempt(2), entry).recoveredLog.deaths).toBe(1);
+    expect(read(attempt(1), attempt(2), survived).recoveredLog).toMatchObject({
       attempts: 3,
       deaths: 1,
     });
@@ -85,9 +85,17 @@ describe("the lines of a log", () => {
 
   it("begin again where the turn goes on after it has waited", () => {
     const entry = entryLine({ state });
-    const { remains } = read(attempt(1), step, entry, attempt(2), attempt(3, true), step, step);
+    const { recoveredLog } = read(
+      attempt(1),
+      step,
+      entry,
+      attempt(2),
+      attempt(3, true),
+      step,
+      step,
+    );
     const counts = { attempts: 1, deaths: 1, attemptMs: 3_000, steps: 2 };
-    expect(remains).toEqual({ ...counts, entries: [], calls: [] });
+    expect(recoveredLog).toEqual({ ...counts, entries: [], calls: [] });
   });
 
   it("tell which calls had begun and have come to nothing", () => {
@@ -101,7 +109,7 @@ describe("the lines of a log", () => {
     };
     const again: JournalEntry = { calls: [{ ...call("c"), pin: "q" }], state };
     const lines = [begin, result, again].map(entryLine);
-    const { calls } = read(attempt(1), ...lines).remains;
+    const { calls } = read(attempt(1), ...lines).recoveredLog;
     expect(calls).toEqual([call("a"), { ...call("c"), pin: "q" }]);
   });
 });
@@ -121,12 +129,14 @@ it("the next attempt is of the sitting that a crash cut off", () => {
   expect(nextAttempt(next)).toEqual({ ...head, attempt: 6, sitting: 4 });
 });
 
-const remainsWith = (attempts: number, deaths: number) =>
+const recoveredLogWith = (attempts: number, deaths: number) =>
   ({ attempts, deaths, attemptMs: 1_000, steps: 1, entries: [], calls: [] }) as const;
 
 it("a turn whose process lives is tried again at once, then less and less often, whatever the clock says", () => {
   const delays = (nowMs: number) =>
-    Array.from({ length: 12 }, (_, attempts) => recoveryDelayMs(remainsWith(attempts, 0), nowMs));
+    Array.from({ length: 12 }, (_, attempts) =>
+      recoveryDelayMs(recoveredLogWith(attempts, 0), nowMs),
+    );
   const seconds = [0, 0, 0, 0, 0, 1, 2, 5, 15, 60, 300, 0];
   expect(delays(1_000)).toEqual(seconds.map((delay) => delay * 1_000));
   // Set back by a day, and put forward.
@@ -136,7 +146,9 @@ it("a turn whose process lives is tried again at once, then less and less often,
 
 it("a turn whose process died is tried again at once, then after a second that passes in the new process", () => {
   for (const nowMs of [1_000, 86_400_000]) {
-    const delays = [1, 2, 3].map((deaths) => recoveryDelayMs(remainsWith(deaths, deaths), nowMs));
+    const delays = [1, 2, 3].map((deaths) =>
+      recoveryDelayMs(recoveredLogWith(deaths, deaths), nowMs),
+    );
     expect(delays).toEqual([0, 1_000, 0]);
   }
 });

@@ -1,7 +1,12 @@
 import { APICallError, InvalidResponseDataError } from "@ai-sdk/provider";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { ByrefError } from "../../src/errors.ts";
-import { BrokenOff, isRetryable, pause, retryDelayMs } from "../../src/turn/model/model-failure.ts";
+import {
+  StreamCutOff,
+  isRetryable,
+  pause,
+  retryDelayMs,
+} from "../../src/turn/model/model-failure.ts";
 
 const NOW_MS = Date.UTC(2026, 0, 1);
 
@@ -30,7 +35,7 @@ describe("a model call may work a moment later when", () => {
       answered(status),
     ]),
     ["the model was silent", new ByrefError("model_timeout", "The model said nothing.")],
-    ["its answer broke off", new BrokenOff()],
+    ["its answer broke off", new StreamCutOff()],
     ["Node could not connect", new TypeError("fetch failed", { cause: withCode("ECONNREFUSED") })],
     ["Node was cut off", new TypeError("terminated", { cause: withCode("UND_ERR_SOCKET") })],
     ["workerd was cut off", new Error("Network connection lost.")],

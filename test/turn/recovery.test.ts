@@ -163,7 +163,7 @@ describe("a turn that a crash cuts off", () => {
     const chat = new Crashing({});
     await chat.run(never);
     for (let deaths = 1; deaths < limits.maxTurnDeaths; deaths++) {
-      expect((await chat.recover(never)).remains.deaths).toBe(deaths);
+      expect((await chat.recover(never)).recoveredLog.deaths).toBe(deaths);
     }
     const last = await chat.recover(never);
     expect(last.result?.error?.code).toBe("turn_failed");
@@ -187,7 +187,7 @@ describe("a turn that a crash cuts off", () => {
     expect((await chat.run(model)).error).toMatchObject({ code: "storage_full" });
     for (let tries = 1; tries <= limits.maxTurnTries; tries++) {
       const again = await chat.retry(model);
-      expect(again.remains).toMatchObject({ attempts: tries, deaths: 0 });
+      expect(again.recoveredLog).toMatchObject({ attempts: tries, deaths: 0 });
       expect(again.error).toMatchObject({ code: "storage_full" });
     }
     const last = await chat.retry(model);

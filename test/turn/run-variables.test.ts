@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hasListed, VARIABLES_TAG, withVariables } from "../../src/turn/history/prompt.ts";
+import { hasListedVariables, VARIABLES_TAG, withVariables } from "../../src/turn/history/prompt.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Taint } from "../../src/store/labels.ts";
@@ -17,7 +17,7 @@ describe("variables of a plan's run", () => {
   it("are nothing that a model is told of", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "state_r1", value: { n: 1 }, run: "r1", trusted: false });
-    expect(hasListed(chat.store)).toBe(false);
+    expect(hasListedVariables(chat.store)).toBe(false);
     const alone = await chat.say({ steps: [done] });
     expect(alone.calls[0]?.tools ?? []).toEqual([]);
     expect(JSON.stringify(promptOf(alone, 0))).not.toContain("<variables>\\n");

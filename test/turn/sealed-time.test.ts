@@ -21,7 +21,7 @@ it("a model does not learn whether code with sealed values hangs", async () => {
     },
   };
   const chat = new Conversation({
-    facilities: { code: (options) => codeTool({ ...options, sandbox }) },
+    services: { code: (options) => codeTool({ ...options, sandbox }) },
   });
   await chat.store.save({ name: "note", value: "a", visibility: "sealed" });
   const input = { code: "await new Promise(() => {})", variables: ["note"] };

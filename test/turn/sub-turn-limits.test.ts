@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { hang } from "../support/crashing.ts";
-import { allOf, asking, echoing } from "../support/colleagues.ts";
+import { allOf, asking, echoing } from "../support/called-agents.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import { storeWith } from "../support/wrapped.ts";
 

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { Labels, Taint } from "../../src/store/labels.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
-import { allOf, asking, echoing, team, textsOf } from "../support/colleagues.ts";
+import { allOf, asking, echoing, team, textsOf } from "../support/called-agents.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import { storeWith } from "../support/wrapped.ts";
 
@@ -126,7 +126,7 @@ describe("its tools", () => {
   });
 
   it("are not those that ask other agents, unless these are named", async () => {
-    const { colleague } = team({ writer: { steps: [] } });
+    const { findAgent } = team({ writer: { steps: [] } });
     for (const [names, tools] of [
       [[], []],
       [["delegate"], ["delegate"]],
@@ -134,7 +134,7 @@ describe("its tools", () => {
       const { ask, call, calls } = asking({
         delegates: ["writer"],
         steps: [answering("Well.")],
-        turn: { facilities: { colleague } },
+        turn: { services: { findAgent } },
       });
       await ask({ prompt: "Go.", tools: allOf(names ?? []), call });
       expect(calls[0]?.tools?.map(({ name }) => name) ?? []).toEqual(tools);

@@ -4,7 +4,7 @@ import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { codeTool, type MakeCodeTool } from "../../src/tool/code/code-tool.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
-import { asker, delegating, saying } from "../support/colleagues.ts";
+import { asker, delegating, saying } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { MemoryLeases } from "../support/leases.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
@@ -123,7 +123,7 @@ describe("what a tenant may spend", () => {
       return {};
     });
     const code: MakeCodeTool = (options) => codeTool({ ...options, sandbox });
-    const chat = new Conversation({ tools: { act }, leases, facilities: { code } });
+    const chat = new Conversation({ tools: { act }, leases, services: { code } });
     const asking: Step = [toolCall("run_code", { code: "…", variables: [] }), asked];
     await chat.say({ steps: [calls(1), asking, done] });
     expect(runs).toBe(3);

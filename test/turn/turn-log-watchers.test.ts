@@ -25,7 +25,7 @@ describe("a watcher", () => {
 
   it("is told of news once", async () => {
     const log = turns.begun();
-    const news = [log.news(1_000), log.news(1_000)];
+    const news = [log.waitForFrames(1_000), log.waitForFrames(1_000)];
     log.push(delta("a"));
     expect(await Promise.all(news)).toEqual([true, true]);
     expect(vi.getTimerCount()).toBe(1);
@@ -34,13 +34,13 @@ describe("a watcher", () => {
   it("is told that there is none after one to two ticks, by one timer for all", async () => {
     const log = turns.begun();
     const told: string[] = [];
-    void log.news(1_000).then((isNews) => told.push(`first ${isNews}`));
+    void log.waitForFrames(1_000).then((isNews) => told.push(`first ${isNews}`));
     await vi.advanceTimersByTimeAsync(500);
-    void log.news(1_000).then((isNews) => told.push(`second ${isNews}`));
+    void log.waitForFrames(1_000).then((isNews) => told.push(`second ${isNews}`));
     expect(vi.getTimerCount()).toBe(1);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(told).toEqual([]);
-    void log.news(1_000).then((isNews) => told.push(`third ${isNews}`));
+    void log.waitForFrames(1_000).then((isNews) => told.push(`third ${isNews}`));
     await vi.advanceTimersByTimeAsync(500);
     expect(told).toEqual(["first false", "second false"]);
     await vi.advanceTimersByTimeAsync(1_000);
@@ -49,19 +49,19 @@ describe("a watcher", () => {
 
   it("who has gone leaves no timer behind", async () => {
     const log = turns.begun();
-    void log.news(1_000);
+    void log.waitForFrames(1_000);
     await vi.advanceTimersByTimeAsync(2_000);
     expect(vi.getTimerCount()).toBe(1);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(vi.getTimerCount()).toBe(0);
-    const next = log.news(1_000);
+    const next = log.waitForFrames(1_000);
     await vi.advanceTimersByTimeAsync(2_000);
     expect(await next).toBe(false);
   });
 
   it("of a log that ends is told, and the timer stops", async () => {
     const log = turns.begun();
-    const news = log.news(1_000);
+    const news = log.waitForFrames(1_000);
     expect(log.isEnded).toBe(false);
     log.close();
     expect(await news).toBe(true);
@@ -74,7 +74,7 @@ describe("a watcher", () => {
     const { durable, settle } = durability();
     const log = turns.begun({ durable });
     let told: boolean | undefined;
-    void log.news(60_000).then((isNews) => (told = isNews));
+    void log.waitForFrames(60_000).then((isNews) => (told = isNews));
     log.close();
     await settle(9);
     expect([told, log.isEnded]).toEqual([undefined, false]);
@@ -129,8 +129,8 @@ describe("a turn that has waited", () => {
     turns.nowMs += 5_000;
     log.push({ type: "start-step" });
     const next = turns.newLog();
-    const remains = next.recover(new Journal(turns.sql));
-    expect(remains).toMatchObject({ attempts: 1, attemptMs: START_MS, steps: 1 });
+    const recoveredLog = next.recover(new Journal(turns.sql));
+    expect(recoveredLog).toMatchObject({ attempts: 1, attemptMs: START_MS, steps: 1 });
     expect(seen(next)).toEqual(["start", "start-step", "a", "start-step"]);
     next.retry(turns.journal, { ...head, attempt: 3 }, () => next.push({ type: "reset-step" }));
     expect(next.slice(0, 0).at(-1)?.id).toBe(3_000_000_001);

@@ -68,7 +68,7 @@ export async function* framesOf(
   let next = from ?? 0;
   for (;;) {
     while (next >= log.length && !log.isEnded) {
-      if (!(await log.news(limits.keepAliveMs))) yield [];
+      if (!(await log.waitForFrames(limits.keepAliveMs))) yield [];
     }
     if (first === undefined) next = first = log.firstOwn;
     // No more than a slow reader may keep waiting.

@@ -4,7 +4,7 @@ import { codeIn } from "../../errors.ts";
 import type { StoredRun } from "../../plan/plan-record.ts";
 import type { PlanRun } from "../../plan/plan-run.ts";
 import type { EventType, NewEvent } from "../../turn/log/event-log.ts";
-import type { Remains } from "../../turn/log/log-lines.ts";
+import type { RecoveredLog } from "../../turn/log/log-lines.ts";
 import {
   type NewRun,
   type PlanTurnOptions,
@@ -56,7 +56,7 @@ export function attemptResumed(
 /** Continues a run that a crash cut off. */
 export function attemptRecovered(
   context: ConversationContext,
-  remains: Remains,
+  recoveredLog: RecoveredLog,
   start: RunStart,
 ): Promise<StoredRun> {
   const { journal, events } = start.data;
@@ -65,7 +65,7 @@ export function attemptRecovered(
   const about = { conversation, traceparent, run, recovered: true } as const;
   return attemptIn(context, { ...start, ...about }, (options) => {
     context.onTurnBegin();
-    return recoverRun(options, remains);
+    return recoverRun(options, recoveredLog);
   });
 }
 

@@ -1,4 +1,4 @@
-import type { FrontEnd } from "../../plan/front-end.ts";
+import type { PlanFormat } from "../../plan/plan-format.ts";
 import { jsonPlan, jsonPlans } from "../../plan/json-plan.ts";
 import type { Api } from "../api.ts";
 import type { ConversationContext, PlanParts } from "../conversation-context.ts";
@@ -15,15 +15,15 @@ export interface PlanSupport extends PlanParts {
 }
 
 /** Plans as JSON, and in these other ways of writing: `capabilityWorkflows`, `templates`. */
-export function planSupport(...others: readonly FrontEnd[]): PlanSupport {
-  const frontEnds = [jsonPlans, ...others];
+export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
+  const planFormats = [jsonPlans, ...others];
   return {
-    frontEnds,
+    planFormats,
     endRuns,
     planTool,
     open: (context) => new Plans(context),
     api: {
-      conversation: planEndpoints(frontEnds),
+      conversation: planEndpoints(planFormats),
       components: {
         JsonPlan: jsonPlan,
         RunBody: runBody,

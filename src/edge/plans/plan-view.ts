@@ -11,7 +11,7 @@ import {
 } from "../../plan/plan-record.ts";
 import type { PlanStore } from "../../plan/plan-store.ts";
 import type { Plan, PlanCall } from "../../plan/plan.ts";
-import { OWN_NAMES } from "../../plan/run-names.ts";
+import { RESERVED_NAMES } from "../../plan/run-names.ts";
 import { type Lookup, LookupWork } from "../../reference/lookup.ts";
 import { resolveReferences } from "../../reference/resolve.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
@@ -138,7 +138,7 @@ function callViewOf(
  * input; beyond it nothing more is known.
  */
 function knownIn(store: VariableStore, plan: Plan): Lookup {
-  const own = new Set([...OWN_NAMES, ...plan.runNames, ...writtenNames(plan)]);
+  const own = new Set([...RESERVED_NAMES, ...plan.runNames, ...writtenNames(plan)]);
   const lookup = lookupInStore(store);
   const work = new LookupWork();
   let left = limits.maxKnownInputsChars;

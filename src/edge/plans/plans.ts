@@ -206,9 +206,9 @@ export class Plans {
     const plan = this.#records?.run(id)?.record.plan ?? "";
     const chooseNow = () => chooseAgentOrStandIn(setup, () => this.#context.settings, agent);
     const live = this.#take(plan, chooseNow, async (start) => {
-      const remains = start.log.recover(start.data.journal);
-      await pause(recoveryDelayMs(remains, Date.now()), start.signal);
-      return attemptRecovered(this.#context, remains, start);
+      const recoveredLog = start.log.recover(start.data.journal);
+      await pause(recoveryDelayMs(recoveredLog, Date.now()), start.signal);
+      return attemptRecovered(this.#context, recoveredLog, start);
     });
     live.result.catch((error: unknown) => console.error(error));
   }
@@ -282,7 +282,7 @@ function propose(
   agent: Agent,
   proposal: Proposal,
 ): Promise<PlanRecord> {
-  return proposePlan({ agent, store, facilities: services }, proposal);
+  return proposePlan({ agent, store, services }, proposal);
 }
 
 function keep(context: ConversationContext, record: PlanRecord): void {

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { FrontEnd } from "../../plan/front-end.ts";
+import type { PlanFormat } from "../../plan/plan-format.ts";
 import { jsonPlan } from "../../plan/json-plan.ts";
 import { anyJson } from "../../tool/tool-input.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
@@ -22,7 +22,7 @@ const plan = { "application/json": planView };
 
 /** The plans of a conversation, and their runs. */
 export function planEndpoints(
-  frontEnds: readonly FrontEnd[],
+  planFormats: readonly PlanFormat[],
 ): readonly Endpoint<ConversationParts>[] {
   return [
     {
@@ -45,7 +45,7 @@ export function planEndpoints(
         answers: { 201: plan },
       },
       async ({ query: { agent }, request, text }, parts) => {
-        const { format } = frontEndOf(request, frontEnds);
+        const { format } = planFormatOf(request, planFormats);
         const proposal = { format, text: await text(), agent };
         return Response.json(await changing(parts).propose(proposal), { status: 201 });
       },
@@ -107,10 +107,10 @@ function changing(parts: ConversationParts): Plans {
 }
 
 /** Throws `unsupported_media_type`. */
-function frontEndOf(request: Request, frontEnds: readonly FrontEnd[]): FrontEnd {
+function planFormatOf(request: Request, planFormats: readonly PlanFormat[]): PlanFormat {
   const type = mediaTypeOf(request)?.essence ?? "";
-  const frontEnd = frontEnds.find(({ mediaTypes }) => mediaTypes.includes(type));
-  if (frontEnd !== undefined) return frontEnd;
-  const known = frontEnds.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
+  const planFormat = planFormats.find(({ mediaTypes }) => mediaTypes.includes(type));
+  if (planFormat !== undefined) return planFormat;
+  const known = planFormats.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
   throw unsupportedType(request, `a plan is ${known}.`);
 }

@@ -2,7 +2,7 @@ import type { UIMessageChunk } from "ai";
 import { codeOf, publicTextOf } from "../../errors.ts";
 import type { Post } from "../../turn/history/post.ts";
 import type { NewEvent } from "../../turn/log/event-log.ts";
-import type { Facilities } from "../../turn/toolbox.ts";
+import type { PlatformServices } from "../../turn/toolbox.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
@@ -55,7 +55,7 @@ export async function attempt<Result>(
       store: data.store,
       history: data.history,
       journal: data.journal,
-      facilities: recordedServices(context.services, emitInner),
+      services: recordedServices(context.services, emitInner),
       spendLimits: context.setup.spendLimits,
       leases: context.leases,
       keyPrefix: String(context.state.id),
@@ -83,14 +83,14 @@ export async function attempt<Result>(
 }
 
 function recordedServices(
-  services: Facilities,
+  services: PlatformServices,
   emitInner: AttemptOptions<unknown>["emitInner"],
-): Facilities {
-  const { colleague } = services;
-  if (colleague === undefined) return services;
+): PlatformServices {
+  const { findAgent } = services;
+  if (findAgent === undefined) return services;
   return {
     ...services,
-    colleague: (name) => ({ ...colleague(name), onChunk: emitInner() }),
+    findAgent: (name) => ({ ...findAgent(name), onChunk: emitInner() }),
   };
 }
 

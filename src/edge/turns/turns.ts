@@ -3,7 +3,7 @@ import * as limits from "../../limits.ts";
 import type { Post } from "../../turn/history/post.ts";
 import type { NewEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
-import type { Remains } from "../../turn/log/log-lines.ts";
+import type { RecoveredLog } from "../../turn/log/log-lines.ts";
 import { nextAttempt, recoveryDelayMs } from "../../turn/log/recovery.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import { leaseOf } from "../../turn/spend/lease.ts";
@@ -117,9 +117,9 @@ export class Turns {
     }
     const chooseNow = () => chooseAgentOrStandIn(setup, () => this.#context.settings, head.agent);
     const turn = this.#context.enqueue(async (slot) => {
-      const remains = slot.log.recover(slot.data.journal);
-      await pause(recoveryDelayMs(remains, Date.now()), slot.signal);
-      return continueTurn(this.#context, remains, { ...slot, chooseNow });
+      const recoveredLog = slot.log.recover(slot.data.journal);
+      await pause(recoveryDelayMs(recoveredLog, Date.now()), slot.signal);
+      return continueTurn(this.#context, recoveredLog, { ...slot, chooseNow });
     });
     if (head.post !== undefined) this.#posted.add(head.post, turn);
     turn.result.catch((error: unknown) => console.error(error));
@@ -162,18 +162,18 @@ function answerTurn(
 /** Continues a turn that a crash cut off. */
 function continueTurn(
   context: ConversationContext,
-  remains: Remains,
+  recoveredLog: RecoveredLog,
   start: TurnStart,
 ): Promise<TurnResult> {
   const { journal, events } = start.data;
   const { id = "", conversation = "", trace: traceparent } = journal.head() ?? {};
   recordRemains(events, id, start.log.slice(0, 0));
   events.add({ type: "turn.recovered", turn: id });
-  const recorded = recordedTurn(start.data, id, remains.calls);
+  const recorded = recordedTurn(start.data, id, recoveredLog.calls);
   const about = { conversation, traceparent, recovered: true } as const;
   return attempt(context, { ...start, ...recorded, ...about }, (options) => {
     context.onTurnBegin();
-    return recoverTurn(options, remains);
+    return recoverTurn(options, recoveredLog);
   });
 }
 

@@ -1,6 +1,6 @@
 import { compact, type Json } from "../../value/json.ts";
 import { isValidName } from "../../store/names.ts";
-import { OWN_NAMES } from "../run-names.ts";
+import { RESERVED_NAMES } from "../run-names.ts";
 import type { CapabilityTag } from "./xml-tag.ts";
 
 /** A capability tag as a call of a tool. */
@@ -56,7 +56,7 @@ function faultIn(tag: {
 
 function faultInNames(names: readonly string[]): string | undefined {
   for (const name of names) {
-    if (OWN_NAMES.includes(name)) return `"${name}" is the run's own and cannot be written.`;
+    if (RESERVED_NAMES.includes(name)) return `"${name}" is the run's own and cannot be written.`;
     if (!isValidName(name)) {
       return `"${name.slice(0, 80)}" is not a variable name: use letters, digits and underscores, the first not a digit.`;
     }

@@ -25,11 +25,11 @@ export interface CapabilityTool {
 export type CapabilityTools = ReadonlyMap<string, CapabilityTool>;
 
 /** What a tag has attributes of its own for, and what no attribute can be called. */
-const TAKEN = new Set(["name", "output_var"]);
+const RESERVED = new Set(["name", "output_var"]);
 const ATTRIBUTE = /^[A-Za-z_][\w.-]*$/;
 
 export function isAttribute(name: string): boolean {
-  return ATTRIBUTE.test(name) && !TAKEN.has(name);
+  return ATTRIBUTE.test(name) && !RESERVED.has(name);
 }
 
 /** Those of a call's tools that run here; `plain` are the same as they were given. */

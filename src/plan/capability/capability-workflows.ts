@@ -2,12 +2,12 @@ import type { ToolSet } from "ai";
 import { readCapabilities, type NamedCall } from "./capability-xml.ts";
 import { coerceParameters, parametersIn } from "./parameters.ts";
 import { variableCapability } from "./variable-capability.ts";
-import type { FrontEnd } from "../front-end.ts";
+import type { PlanFormat } from "../plan-format.ts";
 import type { Plan, PlanCall } from "../plan.ts";
 import { jsonSchemaOf } from "../../tool/tool-input.ts";
 
 /** Capability workflows: XML tags, run in the written order. */
-export const capabilityWorkflows: FrontEnd = {
+export const capabilityWorkflows: PlanFormat = {
   format: "capability-xml",
   mediaTypes: ["application/xml", "text/xml"],
   read: readCapabilities,

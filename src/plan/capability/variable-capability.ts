@@ -25,7 +25,7 @@ import {
   usable,
 } from "../../tool/variables/variable-target.ts";
 import type { Json } from "../../value/json.ts";
-import { OWN_NAMES } from "../run-names.ts";
+import { RESERVED_NAMES } from "../run-names.ts";
 import { failureReport, hidesFailure } from "../../tool/policy.ts";
 
 /** Room for what is said of the rest. */
@@ -146,7 +146,7 @@ function notFound(key: string): RuntimeResult {
 
 /** Throws `bad_name` for what a key cannot be. */
 function writable(key: string): string {
-  if (!OWN_NAMES.includes(key)) return requireName(key);
+  if (!RESERVED_NAMES.includes(key)) return requireName(key);
   throw new ByrefError("bad_name", `"${key}" is no key that can be written; choose another.`);
 }
 
@@ -166,7 +166,7 @@ function inScope({ store, call: { scope } }: RuntimeToolContext): readonly Varia
   return (
     store
       .list()
-      .filter((info) => isIn(info) && !OWN_NAMES.includes(info.name))
+      .filter((info) => isIn(info) && !RESERVED_NAMES.includes(info.name))
       // Those of one millisecond stay in the order in which they were written last.
       .sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt))
   );

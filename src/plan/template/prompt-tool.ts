@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
-import type { RunPlaces, ModelAnswer } from "../front-end.ts";
+import type { RunResources, ModelAnswer } from "../plan-format.ts";
 import { renderStep } from "./render-step.ts";
 import { StepInputs } from "./step-inputs.ts";
 import { StepOutputs } from "./step-outputs.ts";
@@ -17,7 +17,7 @@ import { previewOf } from "../../value/preview.ts";
  * The tool whose calls are a template's steps: asks a model with what the step is given, and writes the
  * answer where the step says. Fails with `input_missing` where a required input is not there.
  */
-export function promptTool({ ask, ...places }: RunPlaces): RuntimeTool {
+export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
   return runtimeTool({
     name: PROMPT_TOOL,
     description: "Asks a model, and writes its answer where the step says.",
@@ -25,8 +25,8 @@ export function promptTool({ ask, ...places }: RunPlaces): RuntimeTool {
     timeMs: limits.turnMs,
     async execute(step, context) {
       const { call, hidesUntrusted } = context;
-      const inputs = new StepInputs(places, context);
-      const outputs = new StepOutputs({ step, places, call, tool: PROMPT_TOOL });
+      const inputs = new StepInputs(resources, context);
+      const outputs = new StepOutputs({ step, resources, call, tool: PROMPT_TOOL });
       outputs.requireWritable();
       const rendered = await renderStep(step, inputs);
       if (rendered.kind === "skipped") throw new ByrefError("input_missing", rendered.reason);

@@ -9,17 +9,17 @@ import { nameFor } from "../../tool/scoped-store.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
 import { guardedView } from "../../tool/tool-output.ts";
 import type { RunScope } from "../../tool/wrapped-tool.ts";
-import type { RunPlaces } from "../front-end.ts";
+import type { RunResources } from "../plan-format.ts";
 import type { Shown, StepSources, TemplateFiles, Withheld } from "./render-step.ts";
 
 /** Where a step's inputs come from and its answer goes. */
-export type StepPlaces = Omit<RunPlaces, "ask">;
+export type StepResources = Omit<RunResources, "ask">;
 
 /** What one step is given, and what was shown of it. */
 export class StepInputs implements StepSources {
   readonly today: string;
   readonly files?: TemplateFiles;
-  readonly #places: StepPlaces;
+  readonly #resources: StepResources;
   readonly #context: RuntimeToolContext;
   readonly #ofFiles: ValueLabels[] = [];
   /** The files that were shown. */
@@ -28,9 +28,9 @@ export class StepInputs implements StepSources {
   /** Of all directives together. */
   readonly #work = new LookupWork();
 
-  constructor(places: StepPlaces, context: RuntimeToolContext) {
-    const { store, files, today } = places;
-    this.#places = places;
+  constructor(resources: StepResources, context: RuntimeToolContext) {
+    const { store, files, today } = resources;
+    this.#resources = resources;
     this.#context = context;
     this.#used = new Labels(store);
     this.today = today;
@@ -44,7 +44,7 @@ export class StepInputs implements StepSources {
 
   /** What the question is made of. */
   get asked(): Labels {
-    const { store } = this.#places;
+    const { store } = this.#resources;
     const { labels } = this.#context;
     const isTrusted = labels.isTrusted && this.labelsOf("").trusted;
     return new Labels(store, new Taint(!isTrusted), labels);
@@ -57,11 +57,11 @@ export class StepInputs implements StepSources {
 
   exists(name: string): boolean {
     const variable = this.#variable(name);
-    return variable !== undefined && this.#places.store.glance(variable) !== undefined;
+    return variable !== undefined && this.#resources.store.glance(variable) !== undefined;
   }
 
   async read({ name, path }: Reference): Promise<Shown> {
-    const { store } = this.#places;
+    const { store } = this.#resources;
     const variable = this.#variable(name);
     if (variable === undefined) return { found: false, reason: "unknown" };
     const info = store.info(variable);
@@ -77,7 +77,7 @@ export class StepInputs implements StepSources {
   }
 
   #variable(name: string): string | undefined {
-    return variableFor(name, this.#places.store, this.#context.call.scope);
+    return variableFor(name, this.#resources.store, this.#context.call.scope);
   }
 
   /** The context knows variables by the names that the run has for them, which hide others. */

@@ -1,7 +1,7 @@
 import { ByrefError, codeOf } from "../../errors.ts";
-import type { ModelAnswer } from "../front-end.ts";
+import type { ModelAnswer } from "../plan-format.ts";
 import { requireFiles } from "./render-step.ts";
-import { type StepPlaces, variableFor } from "./step-inputs.ts";
+import { type StepResources, variableFor } from "./step-inputs.ts";
 import {
   type FileTarget,
   formatTarget,
@@ -11,7 +11,7 @@ import {
   type Placeholders,
 } from "./template-target.ts";
 import type { TemplateStep } from "./template.ts";
-import { below, writeFile } from "./write-file.ts";
+import { joinParagraphs, writeFile } from "./write-file.ts";
 import { flagged } from "../../store/labels.ts";
 import { requireName } from "../../store/names.ts";
 import type { Write } from "../../store/variable-store.ts";
@@ -22,7 +22,7 @@ import { renderText } from "../../value/render.ts";
 
 export interface OutputOptions {
   readonly step: TemplateStep;
-  readonly places: StepPlaces;
+  readonly resources: StepResources;
   readonly call: CallOptions;
   /** The tool whose result the answer is. */
   readonly tool: string;
@@ -49,30 +49,30 @@ export class StepOutputs {
 
   /** Throws for what could not be written afterwards: then nobody need be asked. */
   requireWritable(): void {
-    const { step, places, call } = this.#options;
+    const { step, resources, call } = this.#options;
     for (const { target } of step.outputs) {
-      if (target.scheme === "file") requireFiles(places, target);
+      if (target.scheme === "file") requireFiles(resources, target);
     }
     for (const target of [...this.#variables, ...this.#toolTargets]) {
       const { name } = this.#own(target);
       requireName(name);
       // What the run has is handed on to the conversation's at its end.
       const both = [name, target.name].map((one) => ({ ...target, name: one, source: "" }));
-      requireOpen({ operator: "all", places: both }, places.store, call.scope?.run);
+      requireOpen({ operator: "all", places: both }, resources.store, call.scope?.run);
     }
   }
 
   /** Makes ready what the tools of the step write a part of. */
   async begin(): Promise<void> {
     const copies = await this.#copiesFor(this.#toolTargets);
-    if (copies.length > 0) await this.#places.store.saveAll(copies);
+    if (copies.length > 0) await this.#resources.store.saveAll(copies);
   }
 
   /** All places that were written, files first: variables are written as one, or not at all. */
   async write(answer: ModelAnswer): Promise<readonly string[]> {
-    const { step, places } = this.#options;
+    const { step, resources } = this.#options;
     const { value, labels } = answer;
-    const written = withHeader(step, value, places);
+    const written = withHeader(step, value, resources);
     const files: string[] = [];
     for (const { target } of step.outputs) {
       if (target.scheme === "file") files.push(await this.#writeFile(target, written, labels));
@@ -81,8 +81,8 @@ export class StepOutputs {
     return [...files, ...this.#variables.map(formatTarget)];
   }
 
-  get #places(): StepPlaces {
-    return this.#options.places;
+  get #resources(): StepResources {
+    return this.#options.resources;
   }
 
   get #variables(): readonly VariableTarget[] {
@@ -99,22 +99,27 @@ export class StepOutputs {
     value: Json,
     labels: ModelAnswer["labels"],
   ): Promise<string> {
-    const { step, places, call } = this.#options;
-    const { path } = fillTarget(target, places);
+    const { step, resources, call } = this.#options;
+    const { path } = fillTarget(target, resources);
     const key = `${call.idempotencyKey ?? call.toolCallId} ${formatTarget(target)}`;
     const mode = step.writeMode;
-    const files = requireFiles(places, target);
+    const files = requireFiles(resources, target);
     return `file:${await writeFile(files, { path, value, mode, labels, call: key })}`;
   }
 
   async #writeVariables(value: Json, labels: ModelAnswer["labels"]): Promise<void> {
-    const { store } = this.#places;
+    const { store } = this.#resources;
     const { call, tool } = this.#options;
     const about = { ...labels, tool, toolCallId: call.toolCallId };
     const writes: Write[] = [...(await this.#copiesFor(this.#variables))];
     for (const target of this.#variables) {
       const { path } = target;
-      writes.push({ ...about, ...this.#own(target), path, ...(await this.#moded(target, value)) });
+      writes.push({
+        ...about,
+        ...this.#own(target),
+        path,
+        ...(await this.#modeAndValue(target, value)),
+      });
     }
     const names = writes.map(({ name }) => String(name));
     const isGuarded = names.some((name) => (store.glance(name)?.visibility ?? "model") !== "model");
@@ -122,8 +127,8 @@ export class StepOutputs {
       await store.saveAll(writes);
     } catch (error) {
       // Why a write does not fit tells what is there.
-      const isTold = !isGuarded && writes.every(({ visibility }) => visibility === "model");
-      throw isTold
+      const canReveal = !isGuarded && writes.every(({ visibility }) => visibility === "model");
+      throw canReveal
         ? error
         : new ByrefError(codeOf(error), "The answer does not fit what is there.");
     }
@@ -132,7 +137,7 @@ export class StepOutputs {
   }
 
   /** In a run `new` is what the run hands on: until then its name is one. */
-  async #moded(
+  async #modeAndValue(
     target: VariableTarget,
     value: Json,
   ): Promise<{ readonly mode: "append" | "replace" | "new"; readonly value: Json }> {
@@ -141,12 +146,12 @@ export class StepOutputs {
     if (mode !== "append") return { mode: isOwn ? "replace" : mode, value };
     if (typeof value !== "string") return { mode, value };
     const before = await this.#textAt(target);
-    return { mode, value: below(before, value).slice(before.length) };
+    return { mode, value: joinParagraphs(before, value).slice(before.length) };
   }
 
   /** What a text is appended to. */
   async #textAt(target: VariableTarget): Promise<string> {
-    const { store } = this.#places;
+    const { store } = this.#resources;
     const { scope } = this.#options.call;
     const read = this.#isInCopy(target)
       ? variableFor(target.name, store, scope)
@@ -157,7 +162,7 @@ export class StepOutputs {
 
   /** The conversation's variables of which a part is to be written: the run changes a copy. */
   async #copiesFor(targets: readonly VariableTarget[]): Promise<readonly Write[]> {
-    const { store } = this.#places;
+    const { store } = this.#resources;
     const copies = new Map<string, Write>();
     for (const target of targets) {
       const own = this.#own(target);
@@ -196,5 +201,5 @@ export function withHeader(
   placeholders: Placeholders,
 ): Json {
   if (header === undefined) return answer;
-  return below(fillPlaceholders(header, placeholders), renderText(answer));
+  return joinParagraphs(fillPlaceholders(header, placeholders), renderText(answer));
 }

@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
-import { OWN_NAMES } from "../run-names.ts";
+import { RESERVED_NAMES } from "../run-names.ts";
 import { isGlob } from "./find-files.ts";
 import { shortened, TemplateCursor } from "./template-cursor.ts";
 import {
@@ -233,7 +233,7 @@ function requireWritable(target: Target): void {
   if (target.name === "input") {
     throw wrong(`${source} is the caller's and cannot be written; choose another name.`);
   }
-  if (OWN_NAMES.includes(target.name)) {
+  if (RESERVED_NAMES.includes(target.name)) {
     throw wrong(`${source} is the run's own and cannot be written; choose another name.`);
   }
   const isPlace = target.path.every((segment) => "key" in segment || "index" in segment);

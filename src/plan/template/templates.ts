@@ -1,4 +1,4 @@
-import type { FrontEnd } from "../front-end.ts";
+import type { PlanFormat } from "../plan-format.ts";
 import { effectsOfStep, promptTool } from "./prompt-tool.ts";
 import {
   filesWithoutBucket,
@@ -10,7 +10,7 @@ import {
 } from "./template-plan.ts";
 
 /** Templates: prompts in Markdown, whose directives say what a model is given and where its answer goes. */
-export const templates: FrontEnd = {
+export const templates: PlanFormat = {
   format: "template",
   mediaTypes: ["text/markdown"],
   read: planFromTemplate,

@@ -42,7 +42,7 @@ export async function writeFile(files: Files, writing: Writing): Promise<string>
 async function append(files: Files, { path, value, labels, call }: Writing): Promise<string> {
   const file = await files.read(path);
   const before = file === undefined ? "" : (ownPart(file, call, file.text) ?? file.text);
-  const content = { ...contentFor(path, ""), text: below(before, renderText(value)) };
+  const content = { ...contentFor(path, ""), text: joinParagraphs(before, renderText(value)) };
   await files.write(path, content, {
     ...joinedLabels(file === undefined ? [labels] : [file.labels, labels]),
     expected: file?.version ?? null,
@@ -110,6 +110,6 @@ function contentFor(path: string, value: Json): FileContent {
 }
 
 /** Two answers are two paragraphs. */
-export function below(before: string, text: string): string {
+export function joinParagraphs(before: string, text: string): string {
   return before === "" ? text : `${before}\n\n${text}`;
 }

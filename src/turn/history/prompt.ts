@@ -57,7 +57,7 @@ function frozen(message: ModelMessage): ModelMessage {
 }
 
 /** The same of the turn that goes on: a provider's own call may get its result in a later step. */
-export function toOwnMessages(message: StoredMessage, tools: ToolSet): Promise<ModelMessage[]> {
+export function toTurnMessages(message: StoredMessage, tools: ToolSet): Promise<ModelMessage[]> {
   const parts = message.parts.filter(
     (part) => !isToolUIPart(part) || part.providerExecuted === true || DONE_STATES.has(part.state),
   );
@@ -143,11 +143,11 @@ export function withVariables(
   messages: readonly ModelMessage[],
   { store, taint, hidesUntrusted }: ListOptions,
 ): ModelMessage[] {
-  const { shown, total } = listed(store);
+  const { shown, total } = listedVariables(store);
   if (total === 0) return [...messages];
   // The keys in a shape are somebody's words too.
-  const isDoubted = shown.some(({ trusted, visibility }) => !trusted && visibility === "model");
-  if (isDoubted && !hidesUntrusted) taint.add();
+  const isUntrusted = shown.some(({ trusted, visibility }) => !trusted && visibility === "model");
+  if (isUntrusted && !hidesUntrusted) taint.add();
   const more = total - shown.length;
   const lines = [
     VARIABLES_TAG,
@@ -159,7 +159,7 @@ export function withVariables(
 }
 
 /** The newest variables of the conversation. Those of a plan's run are nothing to a model. */
-function listed(store: VariableStore) {
+function listedVariables(store: VariableStore) {
   const last = limits.maxListedVariables;
   if (store.runs().length === 0) return { shown: store.list({ last }), total: store.count() };
   const lasting = store.list().filter(({ scope }) => scope !== "run");
@@ -167,9 +167,9 @@ function listed(store: VariableStore) {
 }
 
 /** Is there a variable that a model is told of? */
-export function hasListed(store: VariableStore): boolean {
+export function hasListedVariables(store: VariableStore): boolean {
   const isAny = store.count() > 0;
-  return isAny && (store.runs().length === 0 || listed(store).total > 0);
+  return isAny && (store.runs().length === 0 || listedVariables(store).total > 0);
 }
 
 function variableLine(info: VariableInfo, hidesUntrusted: boolean): string {

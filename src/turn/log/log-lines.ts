@@ -1,7 +1,7 @@
 import type { JournalCall, JournalEntry } from "./journal.ts";
 
 /** An attempt at a turn begins. */
-export interface Attempt {
+export interface AttemptLine {
   readonly attempt: number;
   /** Milliseconds since 1970. */
   readonly ms: number;
@@ -12,7 +12,7 @@ export interface Attempt {
 }
 
 /** What is known of a turn that a crash cut off. */
-export interface Remains {
+export interface RecoveredLog {
   /** Since it last waited for a person. */
   readonly entries: readonly JournalEntry[];
   /** Attempts since something was last achieved, the first included. */
@@ -28,50 +28,50 @@ export interface Remains {
 }
 
 /** The lines of a turn's log: a letter, and JSON, which has no line break. */
-export const attemptLine = (attempt: Attempt) => `a${JSON.stringify(attempt)}\n`;
+export const attemptLine = (attempt: AttemptLine) => `a${JSON.stringify(attempt)}\n`;
 export const entryLine = (entry: JournalEntry) => `j${JSON.stringify(entry)}\n`;
 /** A chunk as JSON. */
 export const frameLine = (data: string) => `f${data}\n`;
 
 /** What a log is read into, line by line, as it was written. */
 export interface LogReader {
-  readonly onAttempt: (attempt: Attempt) => void;
+  readonly onAttempt: (attempt: AttemptLine) => void;
   readonly onFrame: (data: string) => void;
 }
 
 /** Reads a whole log, and says what it comes to. */
-export function readLines(log: string, { onAttempt, onFrame }: LogReader): Remains {
+export function readLines(log: string, { onAttempt, onFrame }: LogReader): RecoveredLog {
   let entries: JournalEntry[] = [];
   const begun = new Map<string, JournalCall>();
-  const remains = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0 };
+  const recoveredLog = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0 };
   for (const line of log.split("\n")) {
     const data = line.slice(1);
     // The functions above wrote them.
     if (line.startsWith("f")) {
       onFrame(data);
-      if (typeOf(data) === "start-step") remains.steps++;
+      if (typeOf(data) === "start-step") recoveredLog.steps++;
     } else if (line.startsWith("j")) {
       const entry = JSON.parse(data) as JournalEntry;
       entries.push(entry);
       noteCalls(begun, entry);
       // The attempt that has achieved something is the first of those that may not.
-      remains.attempts = 1;
-      remains.deaths = 1;
+      recoveredLog.attempts = 1;
+      recoveredLog.deaths = 1;
     } else if (line.startsWith("a")) {
-      const attempt = JSON.parse(data) as Attempt;
+      const attempt = JSON.parse(data) as AttemptLine;
       if (attempt.waited === true) {
         entries = [];
-        remains.steps = 0;
-        remains.attempts = 0;
-        remains.deaths = 0;
+        recoveredLog.steps = 0;
+        recoveredLog.attempts = 0;
+        recoveredLog.deaths = 0;
       }
       onAttempt(attempt);
-      remains.attempts++;
-      remains.deaths = attempt.survived === true ? 1 : remains.deaths + 1;
-      remains.attemptMs = attempt.ms;
+      recoveredLog.attempts++;
+      recoveredLog.deaths = attempt.survived === true ? 1 : recoveredLog.deaths + 1;
+      recoveredLog.attemptMs = attempt.ms;
     }
   }
-  return { ...remains, entries, calls: [...begun.values()] };
+  return { ...recoveredLog, entries, calls: [...begun.values()] };
 }
 
 function noteCalls(

@@ -1,6 +1,6 @@
 import * as limits from "../../limits.ts";
 import type { TurnHead } from "./journal.ts";
-import type { Remains } from "./log-lines.ts";
+import type { RecoveredLog } from "./log-lines.ts";
 
 /** Before an attempt that follows so many which came to nothing; the last stands for all further ones. */
 const DELAYS_MS = [0, 0, 0, 0, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
@@ -12,7 +12,7 @@ const DELAYS_MS = [0, 0, 0, 0, 1_000, 2_000, 5_000, 15_000, 60_000, 300_000];
 const LAST_PAUSE_MS = 1_000;
 
 /** Why a turn, or a run, is not tried again; undefined if it is. */
-export function whyGivenUp({ attempts, deaths }: Remains): string | undefined {
+export function giveUpReason({ attempts, deaths }: RecoveredLog): string | undefined {
   if (deaths >= limits.maxTurnDeaths) {
     return `The process died in ${limits.maxTurnDeaths} tries in a row, without any progress.`;
   }
@@ -21,10 +21,10 @@ export function whyGivenUp({ attempts, deaths }: Remains): string | undefined {
 }
 
 /** How long to wait before a turn that was cut off is tried again. */
-export function recoveryDelayMs(remains: Remains, nowMs: number): number {
-  const { attempts, deaths, attemptMs } = remains;
+export function recoveryDelayMs(recoveredLog: RecoveredLog, nowMs: number): number {
+  const { attempts, deaths, attemptMs } = recoveredLog;
   // It is not going to be tried.
-  if (whyGivenUp(remains) !== undefined) return 0;
+  if (giveUpReason(recoveredLog) !== undefined) return 0;
   if (deaths === limits.maxTurnDeaths - 1) return LAST_PAUSE_MS;
   const index = Math.min(Math.max(attempts - 1, 0), DELAYS_MS.length - 1);
   const delayMs = DELAYS_MS[index] ?? 0;

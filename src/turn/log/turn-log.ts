@@ -2,12 +2,12 @@ import type { UIMessageChunk } from "ai";
 import * as limits from "../../limits.ts";
 import type { Journal, JournalEntry, TurnHead } from "./journal.ts";
 import {
-  type Attempt,
+  type AttemptLine,
   attemptLine,
   entryLine,
   frameLine,
   readLines,
-  type Remains,
+  type RecoveredLog,
   typeOf,
 } from "./log-lines.ts";
 
@@ -48,7 +48,7 @@ export class TurnLog {
   #sequence = 0;
   /** Frames that watchers may see, and commits that the others wait for. */
   #visible = 0;
-  #holds = 0;
+  #openCommits = 0;
   #isEnded = false;
   #firstOwn = 0;
 
@@ -66,16 +66,16 @@ export class TurnLog {
   /** A turn that has waited goes on under a new attempt. One commit with what `work` does. */
   resume(journal: Journal, head: TurnHead, work: () => void): void {
     this.#restore(journal);
-    this.#endSitting();
+    this.#endRequest();
     this.#open(journal, { attempt: head.attempt, waited: true });
     this.#commit(work, (text) => journal.append(text, head), true);
   }
 
   /** A turn that a crash cut off, as far as it was written. */
-  recover(journal: Journal): Remains {
+  recover(journal: Journal): RecoveredLog {
     this.#journal = journal;
-    const remains = this.#restore(journal);
-    return journal.survives ? { ...remains, deaths: 0 } : remains;
+    const recoveredLog = this.#restore(journal);
+    return journal.survives ? { ...recoveredLog, deaths: 0 } : recoveredLog;
   }
 
   /** The next attempt at a turn that was cut off. One commit with what `work` does. */
@@ -106,7 +106,7 @@ export class TurnLog {
     const data = JSON.stringify(chunk);
     this.#addFrame(data);
     this.#pending += frameLine(data);
-    if (this.#holds > 0) return;
+    if (this.#openCommits > 0) return;
     this.#show();
     const journal = this.#journal;
     const isTime = this.#now() - this.#writtenMs >= limits.turnLogMs;
@@ -117,7 +117,7 @@ export class TurnLog {
   /** The last word, where it cannot be written down. */
   fail(chunk: UIMessageChunk): void {
     this.#addFrame(JSON.stringify(chunk));
-    if (this.#holds === 0) this.#show();
+    if (this.#openCommits === 0) this.#show();
   }
 
   /** Notes what a crash must not undo. Written by `commit`. */
@@ -150,11 +150,11 @@ export class TurnLog {
   /** No frame follows. */
   close(): void {
     this.#isEnded = true;
-    if (this.#holds === 0) this.#wake();
+    if (this.#openCommits === 0) this.#wake();
   }
 
   get isEnded(): boolean {
-    return this.#isEnded && this.#holds === 0;
+    return this.#isEnded && this.#openCommits === 0;
   }
 
   /** How many frames may be seen. */
@@ -199,7 +199,7 @@ export class TurnLog {
   }
 
   /** True when there is something new; false after one to two times `patienceMs`. */
-  news(patienceMs: number): Promise<boolean> {
+  waitForFrames(patienceMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       this.#watchers = [...this.#watchers, { resolve, isLate: false }];
       // One timer for all, which goes on: frames come faster than timers are made.
@@ -222,7 +222,7 @@ export class TurnLog {
     this.#timer = undefined;
   }
 
-  #open(journal: Journal, attempt: Omit<Attempt, "ms">): void {
+  #open(journal: Journal, attempt: Omit<AttemptLine, "ms">): void {
     this.#journal = journal;
     this.#writtenMs = this.#now();
     this.#startAttempt(attempt.attempt);
@@ -241,28 +241,28 @@ export class TurnLog {
   }
 
   /** Frames and entries as they were written, in order. */
-  #restore(journal: Journal): Remains {
-    const remains = readLines(journal.read(), {
+  #restore(journal: Journal): RecoveredLog {
+    const recoveredLog = readLines(journal.read(), {
       onFrame: (data) => this.#addFrame(data),
       onAttempt: ({ attempt, waited }) => {
-        if (waited === true) this.#endSitting();
+        if (waited === true) this.#endRequest();
         this.#startAttempt(attempt);
       },
     });
     this.#visible = this.#frames.length;
-    return remains;
+    return recoveredLog;
   }
 
-  #endSitting(): void {
+  #endRequest(): void {
     for (const [index, frame] of this.#frames.entries()) {
       if (typeOf(frame.data) === "finish") this.#frames[index] = { ...frame, edge: "finish" };
     }
     this.#firstOwn = this.#frames.length;
   }
 
-  /** `isWhole`: what fails leaves nothing of it. Else what `work` has written may stay. */
-  #commit(work: () => void, append: (text: string) => void, isWhole = false): void {
-    this.#holds++;
+  /** `isAtomic`: what fails leaves nothing of it. Else what `work` has written may stay. */
+  #commit(work: () => void, append: (text: string) => void, isAtomic = false): void {
+    this.#openCommits++;
     const before = { frames: this.#frames.length, pending: this.#pending };
     const both = () => {
       work();
@@ -270,7 +270,7 @@ export class TurnLog {
     };
     let saving: Promise<void> | undefined;
     try {
-      if (isWhole && this.#journal !== undefined) this.#journal.atomically(both);
+      if (isAtomic && this.#journal !== undefined) this.#journal.atomically(both);
       else both();
       saving = this.#durable?.();
     } catch (error) {
@@ -286,8 +286,8 @@ export class TurnLog {
   }
 
   #release(): void {
-    this.#holds--;
-    if (this.#holds === 0) this.#show();
+    this.#openCommits--;
+    if (this.#openCommits === 0) this.#show();
   }
 
   #write(append: (text: string) => void): void {

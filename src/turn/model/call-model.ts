@@ -4,7 +4,7 @@ import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import type { TurnContext } from "../turn-context.ts";
 import { failureOf, pause, retryDelayMs } from "./model-failure.ts";
-import { type CallModelResult, type ModelOutput, ModelTry, NotTaken } from "./model-try.ts";
+import { type CallModelResult, type ModelOutput, ModelTry, WriteFailed } from "./model-try.ts";
 import {
   type ModelCall,
   modelNameOf,
@@ -54,7 +54,7 @@ export async function callModel(
       observed?.end({ finishReason: result.finishReason, ...tokensOf(attempt.usage) });
       return result;
     } catch (error) {
-      const isOurs = error instanceof NotTaken;
+      const isOurs = error instanceof WriteFailed;
       const failure = isOurs ? codeOf(error.cause) : failureOf(error);
       observed?.end({ error: failure, ...tokensOf(attempt.usage) });
       if (isOurs) throw error.cause;

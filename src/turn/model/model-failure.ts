@@ -6,7 +6,7 @@ const RETRY_DELAYS_MS = [500, 2_000];
 const JITTER = 0.25;
 
 /** What an endpoint says of itself; `code` also where nothing else says it. */
-const PASSING_TYPES: ReadonlySet<unknown> = new Set([
+const TRANSIENT_TYPES: ReadonlySet<unknown> = new Set([
   "api_error",
   "overloaded_error",
   "rate_limit_error",
@@ -29,13 +29,13 @@ const NETWORK_CODES: ReadonlySet<unknown> = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
 /** Where a message is all that there is: of runtimes, of endpoints, and of providers for a cut stream. */
-const PASSING_MESSAGES =
+const TRANSIENT_MESSAGES =
   /^(?:terminated|fetch failed|failed to fetch|network connection lost\.?|overloaded|overloaded error|model overloaded|internal server error|service unavailable|response stream ended without a finish reason\.)$/iu;
 /** Errors wrap one another, but not without end. */
 const MAX_WRAPPED = 5;
 
 /** An answer without its end. Another try may have one. */
-export class BrokenOff extends ByrefError {
+export class StreamCutOff extends ByrefError {
   readonly isRetryable = true;
 
   constructor() {
@@ -116,9 +116,10 @@ function verdictOf(layer: Layer): boolean | undefined {
   if (isRetryable === true || retryable === true) return true;
   const status = statusIn(layer);
   if (status !== undefined) return isPassing(Number(status));
-  if (PASSING_TYPES.has(type) || PASSING_TYPES.has(code) || NETWORK_CODES.has(code)) return true;
+  if (TRANSIENT_TYPES.has(type) || TRANSIENT_TYPES.has(code) || NETWORK_CODES.has(code))
+    return true;
   if (name === "TimeoutError") return true;
-  if (typeof message === "string" && PASSING_MESSAGES.test(message.trim())) return true;
+  if (typeof message === "string" && TRANSIENT_MESSAGES.test(message.trim())) return true;
   // An error without a status may still wrap a lost connection.
   return isRetryable === false && layer.cause === undefined ? false : undefined;
 }

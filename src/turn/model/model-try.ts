@@ -5,7 +5,7 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Json } from "../../value/json.ts";
 import { fileChunk, plainChunk, ToolChunks } from "./model-chunks.ts";
-import { BrokenOff } from "./model-failure.ts";
+import { StreamCutOff } from "./model-failure.ts";
 import type { ModelCall, ModelRequest } from "./prepare-model-call.ts";
 
 type Part = LanguageModelV4StreamPart;
@@ -39,7 +39,7 @@ export interface ModelOutput {
 }
 
 /** The turn could not take a chunk: nothing that another try would mend. */
-export class NotTaken extends Error {}
+export class WriteFailed extends Error {}
 
 interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelOutput, "reset"> {
   /** Called before anything is written. */
@@ -75,22 +75,22 @@ export class ModelTry {
     const watchdog = new Watchdog(this.#options.signal, limits.modelSilenceMs);
     const opening = open(prepare, watchdog.signal);
     // A model that does not heed the signal is not waited for: its answer is let go when it comes.
-    const letGo = (reason?: unknown) => {
+    const abandon = (reason?: unknown) => {
       opening.then((reader) => reader.cancel(reason)).catch(() => undefined);
     };
-    watchdog.aborted.catch(letGo);
+    watchdog.aborted.catch(abandon);
     try {
       const reader = await Promise.race([opening, watchdog.aborted]);
       await this.#read(reader, watchdog);
       watchdog.signal.throwIfAborted();
     } catch (error) {
-      if (error instanceof NotTaken) throw error;
-      if (this.#options.signal.aborted || !this.#isWhole) {
+      if (error instanceof WriteFailed) throw error;
+      if (this.#options.signal.aborted || !this.#isComplete) {
         throw watchdog.signal.aborted ? watchdog.signal.reason : error;
       }
     } finally {
       watchdog.end();
-      letGo();
+      abandon();
     }
     return this.#result();
   }
@@ -98,8 +98,8 @@ export class ModelTry {
   async #read(reader: ReadableStreamDefaultReader<Part>, watchdog: Watchdog): Promise<void> {
     for (let read = await reader.read(); !read.done; read = await reader.read()) {
       watchdog.touch();
-      const taking = this.#take(read.value, watchdog.signal);
-      if (taking !== undefined) await taking;
+      const writing = this.#take(read.value, watchdog.signal);
+      if (writing !== undefined) await writing;
     }
   }
 
@@ -159,19 +159,19 @@ export class ModelTry {
     this.#hasWritten = true;
     try {
       if (isFirst) onFirst();
-      return write(chunk)?.catch(notTaken);
+      return write(chunk)?.catch(writeFailed);
     } catch (error) {
-      return notTaken(error);
+      return writeFailed(error);
     }
   }
 
   /** Whatever happens behind an answer's end, the answer is there. */
-  get #isWhole(): boolean {
-    return !this.#hasFailed && this.#end !== undefined && isSaid(this.#end.finishReason);
+  get #isComplete(): boolean {
+    return !this.#hasFailed && this.#end !== undefined && isModelFinish(this.#end.finishReason);
   }
 
   #result(): CallModelResult {
-    if (this.#end === undefined || !this.#isWhole) throw new BrokenOff();
+    if (this.#end === undefined || !this.#isComplete) throw new StreamCutOff();
     return {
       finishReason: this.#end.finishReason.unified,
       calls: this.#calls,
@@ -193,13 +193,13 @@ async function open(
  * Only an end that the model itself said is one: providers make up a reason where a stream was cut, and
  * do not agree on which.
  */
-function isSaid({ unified, raw }: End["finishReason"]): boolean {
+function isModelFinish({ unified, raw }: End["finishReason"]): boolean {
   if (unified === "interrupted" || unified === "error") return false;
   return unified !== "other" || raw !== undefined;
 }
 
-function notTaken(cause: unknown): never {
-  throw new NotTaken("A chunk was not taken.", { cause });
+function writeFailed(cause: unknown): never {
+  throw new WriteFailed("A chunk was not taken.", { cause });
 }
 
 /** Deeper than any tool's input may be: writing it down would end the turn. */

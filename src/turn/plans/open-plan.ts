@@ -2,10 +2,10 @@ import type { ToolSet } from "ai";
 import { ByrefError } from "../../errors.ts";
 import { checkPlan, type CheckedPlan } from "../../plan/check-plan.ts";
 import { Findings } from "../../plan/findings.ts";
-import type { FrontEnd } from "../../plan/front-end.ts";
+import type { PlanFormat } from "../../plan/plan-format.ts";
 import type { PlanRecord, RunRecord } from "../../plan/plan-record.ts";
-import type { Finding, Plan, PlanCall, PlanFormat } from "../../plan/plan.ts";
-import { OWN_NAMES } from "../../plan/run-names.ts";
+import type { Finding, Plan, PlanCall, PlanFormatName } from "../../plan/plan.ts";
+import { RESERVED_NAMES } from "../../plan/run-names.ts";
 import { dayAt } from "../../plan/template/template-target.ts";
 import { referencesIn } from "../../reference/references-in.ts";
 import { Taint } from "../../store/labels.ts";
@@ -16,8 +16,8 @@ import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../../tool/wrapped-tool.ts";
 import { compact } from "../../value/json.ts";
 import { wrapOptionsFor } from "../agent.ts";
-import { askerFor, askModelOf } from "../sub-turn.ts";
-import { type Facilities, Toolbox, type ToolboxOptions } from "../toolbox.ts";
+import { askAgentFor, askModelOf } from "../sub-turn.ts";
+import { type PlatformServices, Toolbox, type ToolboxOptions } from "../toolbox.ts";
 import type { TurnContext } from "../turn-context.ts";
 
 /** A plan that can run, with the tools that it calls. */
@@ -35,10 +35,10 @@ export async function openPlan(
   { plan, tainted = false }: PlanRecord,
   run: Pick<RunRecord, "id" | "createdAt"> & Partial<Pick<RunRecord, "needs">>,
 ): Promise<OpenedPlan> {
-  const { store, facilities = {} } = context;
+  const { store, services = {} } = context;
   const tools = await toolsToRun(plan, context, { ...run, tainted });
   const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
-  const read = frontEndOf(facilities, plan.format).reads?.(plan) ?? [];
+  const read = planFormatOf(services, plan.format).reads?.(plan) ?? [];
   const needs = needsOf(plan, read).filter((name) => new ScopedStore(store).glance(name));
   for (const name of needs) store.holds.hold(run.id, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
@@ -82,7 +82,7 @@ const MAX_SAID_FINDINGS = 3;
 
 /** Names that are not the run's own, of what its calls refer to or read. */
 function needsOf(plan: Plan, read: readonly string[]): readonly string[] {
-  const own = new Set([...OWN_NAMES, ...plan.runNames]);
+  const own = new Set([...RESERVED_NAMES, ...plan.runNames]);
   const referred = plan.calls.flatMap(({ parameters }) =>
     referencesIn(parameters, plan.syntaxes).flatMap(({ references }) =>
       references.map(({ name }) => name),
@@ -92,7 +92,7 @@ function needsOf(plan: Plan, read: readonly string[]): readonly string[] {
 }
 
 /** Whose tools a plan calls, and what they work with. */
-export type Planner = Pick<TurnContext, "agent" | "store" | "facilities">;
+export type Planner = Pick<TurnContext, "agent" | "store" | "services">;
 
 /** The tools that a plan may call: the agent's, the runtime's own, and what belongs to its format. */
 export interface PlanTools {
@@ -105,11 +105,11 @@ export interface PlanTools {
 }
 
 /** The front end of a format. Throws `bad_configuration` where it is not built in. */
-export function frontEndOf(
-  { frontEnds = [] }: Pick<Facilities, "frontEnds">,
-  format: PlanFormat,
-): FrontEnd {
-  const found = frontEnds.find((one) => one.format === format);
+export function planFormatOf(
+  { planFormats = [] }: Pick<PlatformServices, "planFormats">,
+  format: PlanFormatName,
+): PlanFormat {
+  const found = planFormats.find((one) => one.format === format);
   if (found !== undefined) return found;
   const message = `Plans of the format ${format} are not built into this Worker.`;
   throw new ByrefError("bad_configuration", message);
@@ -125,18 +125,18 @@ async function toolsToRun(
   context: TurnContext,
   run: Pick<RunRecord, "id" | "createdAt"> & { readonly tainted: boolean },
 ): Promise<PlanTools> {
-  const { agent, model, redact, store, account, facilities = {} } = context;
-  const places = compact({
+  const { agent, model, redact, store, account, services = {} } = context;
+  const resources = compact({
     ask: askModelOf(context, compact({ agent, model, redact })),
     store,
     today: dayAt(Date.parse(run.createdAt)),
-    files: facilities.files,
+    files: services.files,
   });
   const taint = new Taint(run.tainted, { isFixed: true });
   return toolsOf(plan, context, {
     wrap: { ...wrapFor(plan, context, taint), owner: run.id },
-    own: frontEndOf(facilities, plan.format).own?.tools(places) ?? [],
-    toolbox: { ask: askerFor(context), onCall: () => account.spend.add("toolCalls", 1) },
+    own: planFormatOf(services, plan.format).own?.tools(resources) ?? [],
+    toolbox: { ask: askAgentFor(context), onCall: () => account.spend.add("toolCalls", 1) },
   });
 }
 
@@ -149,28 +149,28 @@ interface Parts {
 
 async function toolsOf(
   plan: Plan,
-  { agent, facilities = {} }: Planner,
+  { agent, services = {} }: Planner,
   { wrap, own, toolbox: how }: Parts,
 ): Promise<PlanTools> {
   // A plan that proposes plans is nothing that a person could approve.
-  const { planTool: _, ...others } = facilities;
-  const frontEnd = frontEndOf(facilities, plan.format);
-  const { plain = {}, isAlone = false } = frontEnd.own ?? {};
+  const { planTool: _, ...others } = services;
+  const planFormat = planFormatOf(services, plan.format);
+  const { plain = {}, isAlone = false } = planFormat.own ?? {};
   const toolbox = await Toolbox.open(agent, wrap, { ...others, ...how });
   const wrapped = await wrapRuntimeTools(own, wrap);
   const toolNames = Object.keys(toolbox.plain);
-  const hasFiles = facilities.files !== undefined;
+  const hasFiles = services.files !== undefined;
   const effectsOf = (name: string) => toolbox.effectsOf(name);
   return {
     plain: isAlone ? plain : { ...plain, ...toolbox.plain },
-    findings: frontEnd.findings?.(plan, { toolNames, hasFiles }) ?? [],
+    findings: planFormat.findings?.(plan, { toolNames, hasFiles }) ?? [],
     // An agent's tool goes before what a format brings beside it.
     get: (name) => (isAlone ? undefined : toolbox.get(name)) ?? wrapped.get(name),
     effectsOf(call) {
       const { tool } = call;
       if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
       const said = own.find(({ name }) => name === tool)?.effects ?? "none";
-      return frontEnd.effectsOf?.(call, effectsOf) ?? said;
+      return planFormat.effectsOf?.(call, effectsOf) ?? said;
     },
   };
 }

@@ -17,8 +17,8 @@ import { nameInRun } from "../../plan/run-names.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { Attempt, type AttemptEnd, headFor } from "../attempt.ts";
 import type { JournalEntry, TurnHead } from "../log/journal.ts";
-import type { Remains } from "../log/log-lines.ts";
-import { whyGivenUp } from "../log/recovery.ts";
+import type { RecoveredLog } from "../log/log-lines.ts";
+import { giveUpReason } from "../log/recovery.ts";
 import { type OpenedPlan, openPlan } from "./open-plan.ts";
 import { commitOutcome } from "./run-outcome.ts";
 import { NOTHING_SPENT } from "../spend/spend.ts";
@@ -109,16 +109,19 @@ export async function resumeRun(
 }
 
 /** Goes on with a run that a crash cut off. Rejects only if the storage fails. */
-export async function recoverRun(options: PlanTurnOptions, remains: Remains): Promise<StoredRun> {
+export async function recoverRun(
+  options: PlanTurnOptions,
+  recoveredLog: RecoveredLog,
+): Promise<StoredRun> {
   const { plans } = options;
   const attempt = Attempt.next(options);
   const record = plans.run(attempt.head.id)?.record;
   if (record === undefined) throw new ByrefError("internal", "There is no run to go on with.");
   const plan = plans.required(record.plan);
-  const counted = remains.entries.at(-1)?.state;
+  const counted = recoveredLog.entries.at(-1)?.state;
   if (counted !== undefined) attempt.context.account.restore(counted);
   let opened: OpenedPlan | undefined;
-  let error = whyGivenUp(remains);
+  let error = giveUpReason(recoveredLog);
   try {
     opened = await openPlan(attempt.context, plan, record);
   } catch (thrown) {

@@ -3,17 +3,23 @@ import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { Findings } from "../../plan/findings.ts";
 import { jsonPlan } from "../../plan/json-plan.ts";
-import type { Plan, PlanFormat } from "../../plan/plan.ts";
+import type { Plan, PlanFormatName } from "../../plan/plan.ts";
 import { inputFindings } from "../../plan/plan-input.ts";
 import type { PlanRecord } from "../../plan/plan-record.ts";
 import { change } from "../../tool/prepared-save.ts";
 import { runtimeTool } from "../../tool/runtime-tool.ts";
 import { byteLength } from "../../value/utf8.ts";
 import type { Agent } from "../agent.ts";
-import { frontEndOf, invalidPlan, type Planner, requireValid, toolsToCheck } from "./open-plan.ts";
+import {
+  planFormatOf,
+  invalidPlan,
+  type Planner,
+  requireValid,
+  toolsToCheck,
+} from "./open-plan.ts";
 
 export interface Proposal {
-  readonly format: PlanFormat;
+  readonly format: PlanFormatName;
   readonly text: string;
   /** The model that wrote it had been shown what is not trusted. */
   readonly tainted?: boolean;
@@ -30,18 +36,18 @@ export async function proposePlan(
     const advice = "Keep long data in variables, and refer to them.";
     throw limitExceeded("maxPlanBytes", { maximum, actual, advice });
   }
-  const { plan, findings } = frontEndOf(planner.facilities ?? {}, format).read(text);
+  const { plan, findings } = planFormatOf(planner.services ?? {}, format).read(text);
   if (plan === undefined) throw invalidPlan(new Findings(findings));
   return recordOf(plan, planner, tainted);
 }
 
 async function recordOf(
   read: Plan,
-  { agent, store, facilities = {} }: Planner,
+  { agent, store, services = {} }: Planner,
   tainted: boolean,
 ): Promise<PlanRecord> {
-  const tools = await toolsToCheck(read, { agent, store, facilities });
-  const plan = (await frontEndOf(facilities, read.format).fit?.(read, tools.plain)) ?? read;
+  const tools = await toolsToCheck(read, { agent, store, services });
+  const plan = (await planFormatOf(services, read.format).fit?.(read, tools.plain)) ?? read;
   const checked = await requireValid(plan, tools, { store, more: inputFindings(plan) });
   const after = checked.calls.map(({ call, dependsOn }): [string, string[]] => [
     call.id,
@@ -83,7 +89,7 @@ interface ModelProposal {
 }
 
 /** Where models propose plans. */
-export interface PlanDesk {
+export interface PlanProposals {
   /** Throws `invalid_plan`, with all findings. */
   propose(agent: Agent, proposal: ModelProposal): Promise<PlanRecord>;
   /** Keeps it for a person to see. */
@@ -101,14 +107,14 @@ const inputSchema = z.object({
 });
 
 /** The person approves and runs what was proposed, over HTTP. */
-export function proposePlanTool(agent: Agent, desk: PlanDesk) {
+export function proposePlanTool(agent: Agent, proposals: PlanProposals) {
   return runtimeTool({
     name: PROPOSE_PLAN,
     description: DESCRIPTION,
     inputSchema,
     async execute(input, { labels }) {
       const text = JSON.stringify(input);
-      const record = await desk.propose(agent, {
+      const record = await proposals.propose(agent, {
         format: "json",
         text,
         tainted: !labels.isTrusted,
@@ -116,7 +122,7 @@ export function proposePlanTool(agent: Agent, desk: PlanDesk) {
       return {
         output: async () =>
           change(() => {
-            desk.keep(record);
+            proposals.keep(record);
             const { id, status, plan } = record;
             return { plan: id, status, calls: plan.calls.map((call) => call.id) };
           }),

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { afterEach, expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
-import { delegating, saying } from "../../support/colleagues.ts";
+import { delegating, saying } from "../../support/called-agents.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { scriptedModel, type Step, toolCall } from "../../support/scripted-model.ts";

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, type MockInstance, vi } from "vitest";
-import { saying } from "../../support/colleagues.ts";
+import { saying } from "../../support/called-agents.ts";
 import { json } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
 import { withRuntime } from "../../support/own-runtime.ts";

@@ -173,7 +173,7 @@ describe("a client that stops reading, in an answer of megabytes", () => {
         toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"],
       });
       const log = new TurnLog();
-      const news = vi.spyOn(log, "news");
+      const news = vi.spyOn(log, "waitForFrames");
       const reader = of(log).getReader();
       const reading = reader.read();
       await reader.cancel();

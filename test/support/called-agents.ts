@@ -6,7 +6,7 @@ import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { CallOptions } from "../../src/tool/wrapped-tool.ts";
 import { Account, Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import type { Colleague, FindColleague } from "../../src/turn/delegate-tool.ts";
+import type { CalledAgent, FindAgent } from "../../src/turn/delegate-tool.ts";
 import { askModelOf } from "../../src/turn/sub-turn.ts";
 import type { TurnContext } from "../../src/turn/turn-context.ts";
 import {
@@ -27,39 +27,39 @@ export interface Role extends Partial<Omit<Agent, "name">> {
 /** Agents by name, each with a model of its own. */
 export function team(roles: Readonly<Record<string, Role>>) {
   const models = new Map<string, ScriptedModel>();
-  const colleagues = new Map<string, Colleague>();
+  const agents = new Map<string, CalledAgent>();
   for (const [name, { steps, ...about }] of Object.entries(roles)) {
     const model = scriptedModel(steps);
     models.set(name, model);
     const agent = { name, description: `Is ${name}.`, instructions: `You are ${name}.`, tools: {} };
-    colleagues.set(name, { agent: { ...agent, ...about }, model });
+    agents.set(name, { agent: { ...agent, ...about }, model });
   }
-  const colleague: FindColleague = (name) => {
-    const found = colleagues.get(name);
+  const findAgent: FindAgent = (name) => {
+    const found = agents.get(name);
     if (found === undefined) throw new ByrefError("unknown_agent", `There is no agent ${name}.`);
     return found;
   };
   /** What the model of an agent got, call by call. */
   const callsOf = (name: string) => models.get(name)?.calls ?? [];
-  return { colleague, callsOf };
+  return { findAgent, callsOf };
 }
 
 interface AskingOptions extends Role {
   readonly store?: VariableStore;
   readonly spendLimits?: SpendLimits;
   readonly signal?: AbortSignal;
-  readonly more?: Partial<Colleague>;
+  readonly more?: Partial<CalledAgent>;
   readonly turn?: Partial<TurnContext>;
 }
 
 /** Asks one agent outside of any turn, as a step of a plan does. */
 export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }: AskingOptions) {
   const { signal = new AbortController().signal, more, turn, ...about } = role;
-  const { colleague, callsOf } = team({ researcher: about });
+  const { findAgent, callsOf } = team({ researcher: about });
   const account = new Account(store, new Spend(spendLimits, NOTHING_SPENT));
   const chunks: UIMessageChunk[] = [];
   let ids = 0;
-  const asker = colleague("researcher");
+  const asker = findAgent("researcher");
   const context: TurnContext = {
     agent: asker.agent,
     model: asker.model,
@@ -131,9 +131,9 @@ export function asker(
   more: Partial<Agent> = {},
   options: Pick<ConversationOptions, "spendLimits" | "leases"> = {},
 ) {
-  const { colleague, callsOf } = team(roles);
+  const { findAgent, callsOf } = team(roles);
   const about = { name: "boss", description: "", instructions: "Help.", tools: {} };
   const agent: Agent = { ...about, delegates: ["researcher"], ...more };
-  const chat = new Conversation({ agent, facilities: { colleague }, ...options });
+  const chat = new Conversation({ agent, services: { findAgent }, ...options });
   return { chat, callsOf };
 }

@@ -1,5 +1,5 @@
 import type { ToolSet } from "ai";
-import type { Finding, Plan, PlanCall, PlanFormat, ReadPlan } from "./plan.ts";
+import type { Finding, Plan, PlanCall, PlanFormatName, ReadPlan } from "./plan.ts";
 import type { ValueLabels } from "../store/labels.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Files } from "../tool/files.ts";
@@ -9,7 +9,7 @@ import type { Effects, CallOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
 
 /** What a format's own tools work with, in one run. */
-export interface RunPlaces {
+export interface RunResources {
   /** The conversation's variables, under their own names; a run's own are among them. */
   readonly store: VariableStore;
   /** Without it files cannot be named. */
@@ -20,15 +20,15 @@ export interface RunPlaces {
 }
 
 /** What a front end is given of where its plans run. */
-interface FrontEndContext {
+interface PlanFormatContext {
   /** Names of the tools that the agent and the runtime have. */
   readonly toolNames: Iterable<string>;
   readonly hasFiles: boolean;
 }
 
 /** A way of writing plans: turns a text into the one compiled form, and brings what only its plans call. */
-export interface FrontEnd {
-  readonly format: PlanFormat;
+export interface PlanFormat {
+  readonly format: PlanFormatName;
   /** The content types of its texts. */
   readonly mediaTypes: readonly string[];
   read(text: string): ReadPlan;
@@ -39,10 +39,10 @@ export interface FrontEnd {
     /** To check against. */
     readonly plain: ToolSet;
     readonly isAlone?: boolean;
-    tools(places: RunPlaces): readonly RuntimeTool[];
+    tools(resources: RunResources): readonly RuntimeTool[];
   };
   /** What else keeps a plan from running. */
-  findings?(plan: Plan, context: FrontEndContext): readonly Finding[];
+  findings?(plan: Plan, context: PlanFormatContext): readonly Finding[];
   /** What calling its own tool again would do. Default: what the tool says. */
   effectsOf?(call: PlanCall, effectsOf: (tool: string) => Effects): Effects;
   /** The conversation's variables that its calls read, beside those that they refer to. */
