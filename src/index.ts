@@ -33,10 +33,10 @@ const runtime = createRuntime({
   jwt: jwtAuthenticator,
 });
 
-/** One conversation: bound as `CONVERSATIONS` in wrangler.toml. */
+/** One conversation, bound as `CONVERSATIONS` in wrangler.toml. */
 export class Conversation extends runtime.Conversation {}
 
-/** The conversations of one tenant: bound as `DIRECTORY`. */
+/** The conversations of one tenant, bound as `DIRECTORY`. */
 export class Directory extends runtime.Directory {}
 
 export default runtime.worker;

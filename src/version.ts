@@ -1,2 +1,2 @@
-/** The version of package.json; a test holds them together. */
+/** The version in package.json; a test compares the two. */
 export const version = "0.1.0";

@@ -18,7 +18,7 @@ export type ClimateNormals = {
   readonly windSpeed: number;
 };
 
-/** A city's name as it stands in a text, from the UTF-16 offset `start`. */
+/** A city's name in a text. `start` is a UTF-16 offset. */
 export type CityMention = {
   readonly city: ClimateNormals;
   readonly text: string;
@@ -167,7 +167,7 @@ export function findCityMentions(text: string): readonly CityMention[] {
   return mentions;
 }
 
-/** Names of known cities, the fewest single-letter edits away first. */
+/** Names of known cities, sorted by edit distance. */
 export function nearestCityNames(location: string, count: number): readonly string[] {
   const wanted = fold(location).slice(0, 40);
   return climateNormals
@@ -188,7 +188,7 @@ function longestNameAt(words: readonly Word[], index: number) {
   return undefined;
 }
 
-// Accents fall away and an apostrophe ends a word, so that "Sao Paulo" and "London's" are found.
+// Removes accents and splits at apostrophes, so that "Sao Paulo" and "London's" are found.
 function wordsOf(text: string): readonly Word[] {
   return Array.from(text.matchAll(/[\p{L}\p{M}\p{N}]+/gu), (match) => ({
     folded: match[0].normalize("NFD").replace(/\p{M}/gu, "").toLowerCase(),

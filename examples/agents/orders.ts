@@ -55,7 +55,7 @@ const year = 2025;
 const firstNames = "Ada Bruno Chloe Dmitri Elif Farid Greta Hugo Ines Jonas Kaia Liam".split(" ");
 const lastNames = "Abara Bianchi Costa Duarte Eriksen Fischer Garcia Haddad Ito Jansen".split(" ");
 const countries = "US DE GB FR JP BR CA IN NL AU".split(" ");
-// Repeated, because most of a year's orders have arrived.
+// Statuses repeat by weight: most orders of a year have arrived.
 const statusDraw = [
   ...orderStatuses,
   ...Array.from({ length: 10 }, () => "delivered" as const),
@@ -107,7 +107,7 @@ export const orders = {
 
 let madeOrders: readonly Order[] | undefined;
 
-// Made at the first call, not at import: a Worker's start-up time is bounded.
+// Generated at the first call, not at import, because a Worker's start-up time is limited.
 function listOrders(status: Order["status"] | undefined): readonly Order[] {
   madeOrders ??= Object.freeze(makeOrders());
   return status === undefined ? madeOrders : madeOrders.filter((order) => order.status === status);
@@ -132,14 +132,14 @@ function makeOrders(): Order[] {
   });
 }
 
-/** `fraction` of the year from 0 to 1, 1 excluded. */
+/** `fraction` is the part of the year that has passed: 0 or more, and below 1. */
 function placedAt(fraction: number): string {
   const start = Date.UTC(year, 0);
   const moment = new Date(start + fraction * (Date.UTC(year + 1, 0) - start));
   return `${moment.toISOString().slice(0, 19)}Z`;
 }
 
-// mulberry32: 32 bits of state are plenty for sample data, and every engine agrees on them.
+// mulberry32: 32 bits of state suffice for sample data, and all engines produce the same numbers.
 function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -184,7 +184,7 @@ function groupsBy(
   return Object.fromEntries(groups.toSorted(([a], [b]) => (String(a) < String(b) ? -1 : 1)));
 }
 
-// Summed in whole cents: 0.1 + 0.2 must be 0.3 here.
+// Sums whole cents, because 0.1 + 0.2 is not 0.3 in floating point.
 function groupOf(list: readonly Order[]): Group {
   const cents = list.reduce((sum, order) => sum + toCents(order.total), 0);
   return { count: list.length, total: fromCents(cents) };

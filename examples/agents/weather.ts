@@ -41,7 +41,7 @@ const warmthBelow: readonly (readonly [limit: number, word: string])[] = [
   [Infinity, "hot"],
 ];
 
-/** An agent whose answers depend on the clock's month alone. */
+/** An agent whose answers depend only on the month of the clock. */
 export function createWeather({ now = () => new Date() }: { readonly now?: () => Date } = {}) {
   return {
     name: "weather",
@@ -128,8 +128,8 @@ function humidityIn({ humidity }: ClimateNormals, month: number): number {
   return Math.round(humidity.january + (humidity.july - humidity.january) * towardsJuly);
 }
 
-// Steadman's apparent temperature, as the Australian Bureau of Meteorology publishes it: one
-// formula for cold and heat, so that no month falls between two definitions.
+// Steadman's apparent temperature, as published by the Australian Bureau of Meteorology. It has one formula
+// for cold and heat, so no month falls between two definitions.
 function apparentTemperature(temperature: number, humidity: number, windSpeed: number): number {
   const saturation = 6.105 * Math.exp((17.27 * temperature) / (237.7 + temperature));
   const vapourPressure = (humidity / 100) * saturation;
@@ -154,6 +154,6 @@ function moistureOf(humidity: number): string {
 }
 
 function toTenth(value: number): number {
-  // Adding 0 turns -0, which JSON would keep apart in no reader's favour, into 0.
+  // Adding 0 turns -0 into 0.
   return Math.round(value * 10) / 10 + 0;
 }

@@ -14,7 +14,7 @@ import { readConversation } from "./read-conversation.ts";
 import { understand } from "./understand.ts";
 
 type DemoModelOptions = {
-  /** Before every word of text and every piece of a tool's input; 0 waits not at all. */
+  /** Delay before each word of text and each piece of a tool's input. 0 means no delay. */
   readonly wordDelayMs?: number;
 };
 
@@ -27,8 +27,8 @@ const charsPerInputDelta = 12;
 export const demoModels: ModelProvider = { name: "demo", model: () => demoModel() };
 
 /**
- * Deterministic: the same prompt and tools give the same stream. It stands in for a model's words
- * only; it reads nothing but the call's options, and what it calls and refers to is real.
+ * Deterministic: the same prompt and tools give the same stream. The model replaces only the words of a real
+ * model. It reads nothing but the call's options, and its tool calls and references are real.
  */
 export function demoModel({ wordDelayMs = 0 }: DemoModelOptions = {}): LanguageModelV4 {
   const partsFor = (options: LanguageModelV4CallOptions) =>
@@ -49,7 +49,7 @@ function decide({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions):
   return nextStep(understand(conversation.question), conversation, offered);
 }
 
-/** Every part of the answer in order, from stream-start to finish. */
+/** Yields every part of the answer in order, from stream-start to finish. */
 function* speak(step: Step, prompt: LanguageModelV4Prompt): Generator<LanguageModelV4StreamPart> {
   yield { type: "stream-start", warnings: [] };
   yield { type: "response-metadata", modelId: "demo" };
@@ -81,7 +81,7 @@ function* speakText(text: string): Generator<LanguageModelV4StreamPart> {
 
 function* speakCall({ id, toolName, input }: SpokenCall): Generator<LanguageModelV4StreamPart> {
   yield { type: "tool-input-start", id, toolName };
-  // By code point: half a surrogate pair would not survive the way through UTF-8.
+  // Splits by code point: half a surrogate pair cannot be encoded as UTF-8.
   const characters = Array.from(input);
   for (let from = 0; from < characters.length; from += charsPerInputDelta) {
     const delta = characters.slice(from, from + charsPerInputDelta).join("");
@@ -100,7 +100,7 @@ function finish(
   return { type: "finish", finishReason, usage: usageOf(promptChars(prompt), outputChars) };
 }
 
-/** An estimate of four characters a token, rounded up: a demo has no tokenizer. */
+/** Estimates four characters per token, rounded up, because a demo has no tokenizer. */
 function usageOf(inputChars: number, outputChars: number): LanguageModelV4Usage {
   const input = Math.ceil(inputChars / charsPerToken);
   const output = Math.ceil(outputChars / charsPerToken);
@@ -129,7 +129,7 @@ function partChars(
     case "tool-result":
       return JSON.stringify(part.output).length;
     default:
-      // Files and approvals are not text, and the demo model does not read them.
+      // The demo model reads no files or approvals.
       return 0;
   }
 }
@@ -160,7 +160,7 @@ function wait(milliseconds: number, signal: AbortSignal | undefined): Promise<vo
   });
 }
 
-// Nothing is read ahead, so that an abort is met at the very next part.
+// Reads nothing ahead, so that an abort takes effect at the next part.
 function streamOf(
   parts: AsyncGenerator<LanguageModelV4StreamPart, void, undefined>,
 ): ReadableStream<LanguageModelV4StreamPart> {

@@ -11,17 +11,17 @@ export type Step =
 
 export type OfferedTools = NonNullable<LanguageModelV4CallOptions["tools"]>;
 
-/** A result that an answer needs, with the outcome that the prompt already holds. */
+/** A result that an answer needs, with its outcome if the prompt already has one. */
 type Need = {
   readonly toolName: string;
   readonly outcome: Outcome | undefined;
-  /** Asked only once the stages before are done, so that it can name their variables. */
+  /** Called once the earlier stages are done, so that the input can name their variables. */
   readonly input: () => JSONObject;
-  /** What the answer says of this result alone. */
+  /** The sentence about this result alone. */
   readonly say?: (variable: Variable) => string;
 };
 
-/** The needs of a stage are called in one step; a stage waits for those before it. */
+/** The needs of a stage are called in one step. A stage waits for the stages before it. */
 type Plan = { readonly stages: readonly (readonly Need[])[]; readonly answer: () => string };
 
 type WeatherIntent = Extract<Intent, { kind: "weather" }>;
@@ -36,7 +36,7 @@ const examples: Readonly<Record<string, string>> = {
   write_report: "Write a report.",
 };
 
-/** The calls that are still missing, or else the answer. */
+/** Returns the missing calls, or the answer if there are none. */
 export function nextStep(intent: Intent, conversation: Conversation, offered: OfferedTools): Step {
   if (intent.kind === "introduce") return say(introduction(offered));
   if (intent.kind === "orders") {
@@ -67,7 +67,7 @@ function isMet(need: Need): boolean {
   return result?.kind === "variable" || isProposed(result);
 }
 
-/** A plan that waits for a person. */
+/** True for a plan that waits for a person's approval. */
 function isProposed(result: Outcome["result"] | undefined): boolean {
   return result?.kind === "failure" && isObject(result.value) && "plan" in result.value;
 }
@@ -103,7 +103,7 @@ function weatherNeed(place: string, { thisTurn }: Conversation): Need {
   };
 }
 
-/** Readings of other cities from earlier turns, newest first, one a city. */
+/** Readings of other cities from earlier turns, newest first, one per city. */
 function earlierWeather(places: readonly string[], { earlier }: Conversation): readonly Need[] {
   const seen = new Set(places.map((place) => findCity(place)));
   return outcomesOf("get_weather", earlier).flatMap((outcome) => {
@@ -121,7 +121,7 @@ function planOrders({ goal, status }: OrdersIntent, conversation: Conversation):
     input,
   });
   const fresh = need("list_orders", () => (status === undefined ? {} : { status }));
-  // Asked to show the orders, a model looks again; to add them up, what is kept will do.
+  // A question for the orders lists them again. A question for totals uses the saved list.
   const list =
     goal === "list"
       ? fresh
@@ -179,7 +179,7 @@ function keptList({ earlier }: Conversation, status: string | undefined): Outcom
   );
 }
 
-// An empty list has no first order whose currency could be taken.
+// An empty list has no first order to take the currency from.
 function summaryInput(list: Need): JSONObject {
   const isEmpty = variableOf(list)?.count === 0;
   const currency = isEmpty ? "USD" : `${reference(list)}[0].currency`;

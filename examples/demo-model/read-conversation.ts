@@ -7,40 +7,40 @@ import type {
 } from "@ai-sdk/provider";
 import { VARIABLES_TAG } from "../../src/turn/history/prompt.ts";
 
-/** What a tool call in the prompt came to. */
+/** The outcome of a tool call in the prompt. */
 export type Outcome = {
   readonly toolName: string;
   readonly input: unknown;
   readonly result: Variable | Failure;
 };
 
-/** A kept result: its name, and what the prompt shows of it. */
+/** A saved result: its name, and what the prompt shows of it. */
 export type Variable = {
   readonly kind: "variable";
   readonly name: string;
-  /** The value itself when it was small enough to be shown. */
+  /** The value itself, if it was small enough to be shown. */
   readonly value: JSONValue | undefined;
-  /** Elements of an array, keys of an object; undefined where the prompt does not say. */
+  /** Elements of an array, keys of an object. Undefined if the prompt does not include a count. */
   readonly count: number | undefined;
-  /** The type in one line, e.g. `{id: string}[]`; empty where the prompt shows the value. */
+  /** The type in one line, e.g. `{id: string}[]`. Empty if the prompt shows the value. */
   readonly shape: string;
 };
 
 type Failure = {
   readonly kind: "failure";
   readonly message: string;
-  /** What the tool answered, where that has no name; some tools mean it so. */
+  /** The tool's output, if it has no name. Some tools return such outputs on purpose. */
   readonly value?: JSONValue;
 };
 
 export type Conversation = {
-  /** The text of the newest user message; empty without one. */
+  /** The text of the newest user message. Empty if there is none. */
   readonly question: string;
-  /** Since the question, oldest first. */
+  /** Outcomes since the question, oldest first. */
   readonly thisTurn: readonly Outcome[];
-  /** Before the question, newest first. */
+  /** Outcomes before the question, newest first. */
   readonly earlier: readonly Outcome[];
-  /** Greater than the number in any `call_<number>` of the prompt, and than the count of calls. */
+  /** Greater than the number in any `call_<number>` of the prompt, and greater than the count of calls. */
   readonly nextCallNumber: number;
 };
 
@@ -48,7 +48,7 @@ type Message = LanguageModelV4Prompt[number];
 
 const maxQuotedChars = 300;
 
-/** Everything the demo model knows: it keeps no state between calls. */
+/** Reads all that the demo model uses from the prompt: the model has no state between calls. */
 export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   const asked = prompt.findLastIndex((message) => isQuestion(message));
   const outputs = outputsByCall(prompt);
@@ -62,7 +62,7 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   };
 }
 
-/** The list of variables behind a prompt is from the runtime, not from the person. */
+/** False for the list of variables at the end of a prompt: it is from the runtime, not from the person. */
 function isQuestion(message: Message): boolean {
   return message.role === "user" && !questionIn(message).startsWith(VARIABLES_TAG);
 }
@@ -91,7 +91,7 @@ function outputsByCall(
   return outputs;
 }
 
-// A shortened history may hold call_7 as its first call: counting alone would give its id again.
+// A shortened history may start with call_7: counting the calls would produce its id again.
 function highestNumber(highest: number, call: LanguageModelV4ToolCallPart, index: number): number {
   const suffix = call.toolCallId.startsWith("call_") ? Number(call.toolCallId.slice(5)) : 0;
   return Math.max(highest, index + 1, Number.isSafeInteger(suffix) ? suffix : 0);
@@ -138,7 +138,7 @@ function failure(message: string): Failure {
   return { kind: "failure", message };
 }
 
-// Without a name there is nothing to refer to, and a good model copies no values by hand.
+// A value without a name cannot be referenced, and a good model copies no values.
 function unkeptMessage(value: JSONValue): string {
   const isProblem = isObject(value) && (value["error"] != null || value["message"] != null);
   return isProblem ? messageIn(value) : `its result was not kept as a variable: ${excerpt(value)}`;

@@ -8,7 +8,7 @@ export type Intent =
   | { readonly kind: "introduce" }
   | {
       readonly kind: "weather";
-      /** Places as the question writes them, in order, each city once. */
+      /** Places as written in the question, in order, each city once. */
       readonly places: readonly string[];
       readonly compares: boolean;
     }
@@ -25,7 +25,7 @@ const compareWords = new Set(
   "compare comparison versus vs warmer colder hotter cooler difference".split(" "),
 );
 const orderWords = new Set("order orders sales revenue".split(" "));
-// The first goal with a word in the question wins: a plan and a report contain the rest.
+// The first goal with a word in the question wins, because a plan and a report include the others.
 const goalWords: readonly (readonly [OrderGoal, ReadonlySet<string>])[] = [
   ["plan", new Set(["plan"])],
   ["report", new Set(["report"])],
@@ -38,7 +38,7 @@ const wordsAfterPlace = new Set(
   "today now right currently tomorrow tonight please this like at and then".split(" "),
 );
 
-/** What the question asks for; `introduce` for everything the demo model does not understand. */
+/** Classifies the question. Returns `introduce` for everything that the demo model does not understand. */
 export function understand(question: string): Intent {
   const words = wordsOf(question);
   const text = words.join(" ");
@@ -67,7 +67,7 @@ function weatherIntent(question: string, compares: boolean): Intent {
   };
 }
 
-/** The words after "in", up to punctuation; nothing without an "in". */
+/** The words after "in", up to punctuation. Empty without an "in". */
 function unknownPlace(question: string): readonly string[] {
   const words = question.split(/\s/u).filter((word) => word !== "");
   const after = words.slice(words.findIndex((word) => word.toLowerCase() === "in") + 1);

@@ -1,4 +1,7 @@
-/** An agent of the AI SDK, by reference: `npx node examples/node-agent/main.ts`. No key, no Worker. */
+/**
+ * An AI SDK agent that works by reference: `npx node examples/node-agent/main.ts`. Needs no key and no
+ * Worker.
+ */
 import { tool, ToolLoopAgent } from "ai";
 import * as z from "zod";
 import { withToolVariables } from "../../src/agent.ts"; // in an application: "byref/agent"

@@ -1,6 +1,6 @@
 import { matchName, matchPath, NONE, PARTIAL, type Syntax } from "../../src/references.ts";
 
-/** A syntax of one's own: `%{name.path}`. */
+/** A custom syntax: `%{name.path}`. */
 export const percent: Syntax = {
   name: "percent",
   opening: "%",
