@@ -9,15 +9,15 @@ type ForAll = Extract<ToolApproval, CallableFunction>;
 type ForOne = Exclude<ToolApproval, CallableFunction>[string];
 type Status = Awaited<ReturnType<ForAll>>;
 
-/** Decides about one call, with values in place of its references. */
+/** Decides about one call. References in the input are resolved. */
 type Decide = (input: unknown) => Status | PromiseLike<Status>;
 
 /**
- * `toolApproval` for tools of `wrapTools` with the same options. Its functions receive the input that
- * would run, with values in place of references, checked by the tool's schema. A person is shown the same
- * as the reason of the request. The call that runs is the one that was decided about, or the model is told
- * to call it again (`approval_needed`). A call whose references cannot be resolved fails without a decision.
- * If one of the functions throws, a person is asked.
+ * `toolApproval` for tools of `wrapTools` with the same options. Its functions receive the input that would
+ * run, with references resolved and checked by the tool's schema. A person sees the same input in the reason
+ * of the request. Only the call that was decided about may run; another call fails with `approval_needed`,
+ * which asks the model to call again. A call whose references cannot be resolved fails without a decision.
+ * If one of the functions throws, a person has to approve the call.
  */
 export function wrapToolApproval(
   approval: ToolApproval | undefined,
@@ -35,10 +35,10 @@ export function wrapToolApproval(
       const { toolCallId, toolName, input } = toolCall;
       const tool = own(toolName);
       if (tool === undefined) return approval(given);
-      // The SDK types the contexts by the tools.
+      // The SDK's type of the contexts depends on the tools.
       const contexts: Readonly<Record<string, unknown>> = toolsContext ?? {};
       const call = { toolCallId, messages, context: contexts[toolName] };
-      // The same call: its input is as its schema has it.
+      // The same call, with the input that the tool's schema returned.
       const decide = (value: unknown) =>
         approval({ ...given, toolCall: { ...toolCall, input: value } as typeof toolCall });
       return statusOf(tool, input, { call, decide });
@@ -55,7 +55,7 @@ export function wrapToolApproval(
   return Object.fromEntries(entries.filter(([, forOne]) => forOne !== undefined));
 }
 
-/** True if the application's `toolApproval` decides about the calls of the tool. */
+/** True if the application's `toolApproval` decides about calls of the tool. */
 export function decides(approval: ToolApproval | undefined, name: string): boolean {
   if (typeof approval !== "object") return approval !== undefined;
   return Object.hasOwn(approval, name) && approval[name] !== undefined;
@@ -70,7 +70,10 @@ function approvalOf(own: OwnTool, approval: ForOne): ForOne {
   };
 }
 
-/** Without `decide` the tool's own `needsApproval` does. The strictest of that and the policy counts. */
+/**
+ * Without `decide`, the tool's own `needsApproval` decides. The stricter of that decision and the policy's
+ * counts.
+ */
 async function statusOf(
   own: OwnTool,
   input: unknown,
@@ -85,7 +88,7 @@ async function statusOf(
   const { prepared, pin } = await own.prepare(input, call, isOverride ? needsApproval : undefined);
   const approval = prepared.kind === "ready" ? prepared.approval : undefined;
   const isAsked = approval !== undefined;
-  // Where the policy asks the person already, the application may still deny.
+  // The application may still deny a call that the policy has a person approve.
   if (prepared.kind === "ready" && isAsked) status ??= await decided(prepared.input, decide);
   const decision = isAsked || isOverride ? { pin, isAsked, isOverride } : undefined;
   Decisions.of(own.options.store).keep(call, decision);
@@ -103,12 +106,12 @@ async function decided(input: unknown, decide?: Decide): Promise<Decided> {
     const status = await decide?.(input);
     return typeof status === "object" ? status : { type: status ?? "not-applicable" };
   } catch {
-    // What it throws may contain a value that it was given.
+    // The error may contain a value from the input, so it is not shown.
     return { type: "user-approval" };
   }
 }
 
-/** What was decided about a call before it runs. */
+/** A decision about a call before it runs. */
 export interface Decision {
   /** The call that was decided about (`PinnedCall.pin`); undefined if it could not run. */
   readonly pin: string | undefined;
@@ -119,16 +122,16 @@ export interface Decision {
 }
 
 /**
- * The decisions about the calls of one store, by tool call id. The messages that a client sends back are
- * not evidence: they show neither that a person was asked nor what the references stood for at that time.
- * So a decision is kept here, and counts for one run. It lives as long as the store object: after a
- * restart, or in another process, the person is asked again. The oldest of more than
- * `maxPendingDecisions` are dropped.
+ * The decisions about the calls of one store, by tool call id. The messages that a client sends back are not
+ * evidence: they prove neither that a person was asked nor what the references resolved to at that time. So
+ * each decision is stored here and counts for one run. Decisions live as long as the store object: after a
+ * restart, or in another process, the person is asked again. Beyond `maxPendingDecisions`, the oldest
+ * decisions are dropped.
  */
 export class Decisions {
   readonly #byCall = new Map<string, Decision>();
 
-  /** Those of the store's calls. */
+  /** Returns the decisions about the store's calls. */
   static of(store: VariableStore): Decisions {
     const decisions = known.get(store) ?? new Decisions();
     known.set(store, decisions);
@@ -136,8 +139,8 @@ export class Decisions {
   }
 
   /**
-   * Keeps the decision in place of an earlier one; undefined removes that. The SDK decides again about a
-   * call that a person has approved: then the decision stays what it was when the person was asked.
+   * Stores the decision in place of an earlier one; undefined removes the earlier one. The SDK decides again
+   * about a call that a person has approved: then the decision from the time of the request stays.
    */
   keep(call: Call, decision: Decision | undefined): void {
     if (isApproved(call)) return;
@@ -148,7 +151,7 @@ export class Decisions {
     if (isFull && oldest !== undefined) this.#byCall.delete(oldest);
   }
 
-  /** The decision about a call that is about to run. It is removed, and counts once. */
+  /** Returns the decision about a call that is about to run, and removes it: a decision counts once. */
   take({ toolCallId }: Call): Decision | undefined {
     const decision = this.#byCall.get(toolCallId);
     this.#byCall.delete(toolCallId);
@@ -159,9 +162,9 @@ export class Decisions {
 const known = new WeakMap<VariableStore, Decisions>();
 
 /**
- * The call, or a failure with `approval_needed` if it is not the one that was decided about. If a person
- * has to approve it, that person has to have been asked about this very call, and to have approved it.
- * `isDecided`: without a decision it must not run.
+ * Returns the call, or a failure with `approval_needed` if no decision was made about exactly this call. If
+ * a person has to approve it, that person must have been asked about this very call and have approved it.
+ * With `isDecided`, a call without a decision must not run.
  */
 export function ifDecided(
   { prepared, pin }: PinnedCall,

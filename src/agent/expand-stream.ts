@@ -5,16 +5,16 @@ import type { VariableStore } from "../store/variable-store.ts";
 import { knownNamesOf, lookupInStore } from "../tool/store-lookup.ts";
 import { isObject } from "../value/json.ts";
 
-/** How references in texts are read; see `ExpandOptions`. */
+/** How references in texts are parsed; see `ExpandOptions`. */
 export type ExpandingOptions = Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls">;
 
 type AnyPart = TextStreamPart<ToolSet>;
 type Part<Type extends AnyPart["type"]> = Extract<AnyPart, { type: Type }>;
 
 /**
- * The parts of a stream of the SDK (`result.stream`) on their way out: references in texts are expanded,
- * all else passes. What is held is emitted at a text's end and before any other part. The end of a text
- * that was changed carries it as it was written, so that it can be put back (`asWritten`).
+ * Transforms the parts of an SDK stream (`result.stream`): expands references in texts and passes all other
+ * parts through. Held text is emitted at the end of a text and before any other part. The end part of a
+ * changed text carries the original, so that `asWritten` can restore it.
  */
 export function expandStream<Tools extends ToolSet>(
   store: VariableStore,
@@ -28,7 +28,7 @@ export function expandStream<Tools extends ToolSet>(
     transform: (part) => parts?.write(part),
     flush: () => parts?.flush(),
   });
-  // No part that knows of tools is changed.
+  // The transform changes no part whose type depends on the tools.
   return stream as unknown as TransformStream<TextStreamPart<Tools>, TextStreamPart<Tools>>;
 }
 
@@ -90,7 +90,7 @@ class Parts {
   }
 }
 
-/** Expands texts that speak of the store's variables. */
+/** Expands texts that refer to the store's variables. */
 export function textsExpander(
   store: VariableStore,
   options: ExpandingOptions,
@@ -100,12 +100,13 @@ export function textsExpander(
   return new TextsExpander(lookup, { ...options, ...knownNamesOf(store), emit });
 }
 
-/** Under this name the provider metadata of a text carries it as the model wrote it. */
+/** Key in a text's provider metadata for the text as the model wrote it. */
 const KEY = "byref";
 
 /**
- * The messages with texts as the model wrote them. A client that keeps the conversation sends back what
- * it showed, and with it what `expandStream` had put there: so no value comes into a prompt this way.
+ * Returns the messages with texts as the model wrote them. A client that keeps the conversation sends back
+ * what it showed, with the values that `expandStream` inserted. Restoring the texts keeps those values out
+ * of prompts.
  */
 export function asWritten(messages: readonly ModelMessage[]): ModelMessage[] {
   return messages.map((message) =>

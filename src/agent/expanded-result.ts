@@ -3,13 +3,13 @@ import type { VariableStore } from "../store/variable-store.ts";
 import { isObject } from "../value/json.ts";
 import { type ExpandingOptions, expandStream, textsExpander } from "./expand-stream.ts";
 
-/** What is changed of `GenerateTextResult`. */
+/** The changed fields of `GenerateTextResult`. */
 interface Answered {
   readonly text: string;
   readonly output: unknown;
 }
 
-/** What is changed of `StreamTextResult`. */
+/** The changed fields of `StreamTextResult`. */
 interface Streamed<Tools extends ToolSet> {
   readonly stream: ReadableStream<TextStreamPart<Tools>>;
   readonly text: PromiseLike<string>;
@@ -19,8 +19,8 @@ interface Streamed<Tools extends ToolSet> {
 }
 
 /**
- * The same result with `text` and `output` expanded. All else is what the SDK recorded, by reference:
- * `steps`, `content`, `responseMessages`, to be kept as history.
+ * Returns the result with `text` and `output` expanded. All other fields stay as the SDK recorded them, by
+ * reference: `steps`, `content` and `responseMessages`, for the history.
  */
 export async function expandedResult<Result extends Answered>(
   result: Result,
@@ -29,12 +29,12 @@ export async function expandedResult<Result extends Answered>(
 ): Promise<Result> {
   const texts = new Texts(store, options);
   const text = await texts.expanded(result.text);
-  // Reading it throws where there is none.
+  // The getter throws if there is no output.
   const output = await Promise.resolve()
     .then(() => result.output)
     .then((value) => ({ value: texts.expandedIn(value) }))
     .catch(() => undefined);
-  // What is not named here is the result's own.
+  // Other properties are inherited from the result.
   return Object.create(result, {
     text: { value: text },
     ...(output === undefined ? {} : { output: { value: await output.value } }),
@@ -42,8 +42,8 @@ export async function expandedResult<Result extends Answered>(
 }
 
 /**
- * The same result with its streams, `text` and `output` expanded, and with them the responses that are
- * made of them. What is partial (`partialOutputStream`, `elementStream`) stays as the model wrote it.
+ * Returns the result with its streams, `text` and `output` expanded, and with the responses that are made of
+ * them. Partial outputs (`partialOutputStream`, `elementStream`) stay as the model wrote them.
  */
 export function expandedStreamResult<Tools extends ToolSet, Result extends Streamed<Tools>>(
   result: Result,
@@ -53,8 +53,8 @@ export function expandedStreamResult<Tools extends ToolSet, Result extends Strea
   const texts = new Texts(store, options);
   const stream = () =>
     result.stream.pipeThrough<TextStreamPart<Tools>>(expandStream<Tools>(store, options));
-  // The SDK's methods make responses of `this.stream`, which is then ours. What splits the stream has
-  // to do so where the SDK does. All else is the result's own.
+  // The SDK's methods build responses from `this.stream`, which is the expanded stream here. Getters that
+  // split the SDK's stream must run on the original result. All other properties are inherited.
   return Object.create(result, {
     stream: { get: stream },
     fullStream: { get: stream },
@@ -66,7 +66,6 @@ export function expandedStreamResult<Tools extends ToolSet, Result extends Strea
   }) as Result;
 }
 
-/** Expands whole texts. */
 class Texts {
   readonly #store: VariableStore;
   readonly #options: ExpandingOptions;
@@ -85,9 +84,9 @@ class Texts {
     return pieces.join("");
   }
 
-  /** Every text in the value: a structured answer keeps its types. */
+  /** Expands every text in the value. A structured answer keeps its types. */
   async expandedIn<Value>(value: Value): Promise<Value> {
-    // Texts are replaced by texts; everything else stays as it was.
+    // Only strings change, and they stay strings.
     return (await this.#expandedDeep(value)) as Value;
   }
 

@@ -10,10 +10,12 @@ import type {
   WrappedTool,
 } from "../tool/wrapped-tool.ts";
 
-/** What the SDK passes to a tool with a call; it has no signal while it asks for an approval. */
+/**
+ * The options that the SDK passes with a tool call. There is no signal when the SDK asks about an approval.
+ */
 export type Call = ToolExecutionOptions<unknown>;
 
-/** A tool of the AI SDK that runs here, and its calls. */
+/** A tool of the AI SDK that runs in this process. */
 export class OwnTool {
   readonly name: string;
   readonly tool: AnyTool;
@@ -32,24 +34,24 @@ export class OwnTool {
     return !isProvidersOwn && tool.execute !== undefined;
   }
 
-  /** True if a call of the tool may have to wait for a person. */
+  /** True if a call of the tool may need a person's approval. */
   get mayAsk(): boolean {
     const { policy, policies } = this.options;
     const isAsked = policies?.[this.name]?.approval === true;
     return this.tool.needsApproval !== undefined || policy !== undefined || isAsked;
   }
 
-  /** The tool by reference. A tool that a provider defines and the application executes is like any other. */
+  /** The wrapped tool. A provider-defined tool that the application executes is wrapped like any other. */
   get wrapped(): Promise<WrappedTool> {
-    // The same tool, of no type.
+    // The same tool without its type.
     const tool = { ...this.tool, type: undefined } as AnyTool;
     this.#wrapped ??= wrapTool(this.name, tool, this.options);
     return this.#wrapped;
   }
 
   /**
-   * Resolves the references of a call and asks the policy. `needsApproval` decides in place of the tool's
-   * own. Nothing runs.
+   * Resolves the references of a call and evaluates the policy, without running the tool. `needsApproval`
+   * replaces the tool's own.
    */
   async prepare(
     input: unknown,
@@ -59,7 +61,7 @@ export class OwnTool {
     const { toolCallId, messages, abortSignal, context, experimental_sandbox } = call;
     const sandbox = experimental_sandbox === undefined ? {} : { experimental_sandbox };
     const { prepare } = await this.wrapped;
-    // The SDK made the input by parsing JSON.
+    // The SDK parsed the input from JSON.
     const written = input as Json;
     const prepared = await prepare(written, {
       toolCallId,

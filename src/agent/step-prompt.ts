@@ -7,8 +7,8 @@ import { instructionsFor, withVariables } from "../turn/history/prompt.ts";
 import { isObject } from "../value/json.ts";
 
 /**
- * `full`: all that references can do; `minimal`: one sentence, for models that know or short prompts;
- * `none`: nothing, for instructions that explain references themselves.
+ * Length of the guide to references. `full`: all features; `minimal`: one sentence, for models that know
+ * references or for short prompts; `none`: no guide, for instructions that explain references themselves.
  */
 export type InstructionStyle = "full" | "minimal" | "none";
 
@@ -18,7 +18,7 @@ const GUIDES: Readonly<Record<InstructionStyle, string>> = {
   none: "",
 };
 
-/** The instructions, followed by the guide to references; once, however often it is added. */
+/** Appends the guide to references to the instructions. Adds it only once. */
 export function withGuide(
   instructions: Instructions | undefined,
   style?: Exclude<InstructionStyle, "none">,
@@ -42,30 +42,30 @@ export function withGuide(
   return [...messages, { role: "system", content: guide }];
 }
 
-/** Whose variables are listed, and how. */
+/** Which variables are listed, and how. */
 export interface ListingOptions<
   Tools extends ToolSet = ToolSet,
   Context extends Record<string, unknown> = Record<string, unknown>,
 > {
   readonly store: VariableStore;
-  /** Also prepares each step; it does not see the lists. */
+  /** Also prepares each step. It does not see the lists. */
   readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
   readonly instructionStyle?: InstructionStyle;
   /** Becomes tainted when the messages or the list show untrusted data; see `WrapOptions`. */
   readonly taint?: Taint;
   readonly untrusted?: "show" | "hide";
-  /** Says which tools' results in the messages are untrusted; see `WrapOptions`. */
+  /** Determines which tools' results in the messages are untrusted; see `WrapOptions`. */
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
 }
 
-/** A `prepareStep` that shows each step the variables as they are then. */
+/** Returns a `prepareStep` that lists the current variables in each step. */
 export function listingVariables<
   Tools extends ToolSet = ToolSet,
   Context extends Record<string, unknown> = Record<string, unknown>,
 >(options: ListingOptions<Tools, Context>): PrepareStepFunction<Tools, Context> {
   const { store, prepareStep, instructionStyle, taint = new Taint(), untrusted } = options;
   const surroundings = { store, taint, hidesUntrusted: untrusted === "hide" };
-  // The SDK carries the messages of a step over to the next: each list is to be seen once.
+  // The SDK passes a step's messages on to the next step. Each list must appear only once.
   const lists = new WeakSet<ModelMessage>();
   return async (step) => {
     const own = step.messages.filter((message) => !lists.has(message));
@@ -86,13 +86,13 @@ export function listingVariables<
   };
 }
 
-/** Follows the name of an untrusted variable whose value a tool's own `toModelOutput` shows. */
+/** Added to the name of an untrusted variable whose value a tool's own `toModelOutput` shows. */
 export const UNTRUSTED_NOTE = ", untrusted";
 const NOTED = new RegExp(`^\\$\\w+${UNTRUSTED_NOTE}:`, "u");
 
 /**
  * True if the messages show the model an untrusted result. The history may outlive this process, so the
- * taint is found in it.
+ * taint is derived from it.
  */
 export function showsUntrusted(
   messages: readonly ModelMessage[],

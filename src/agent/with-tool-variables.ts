@@ -19,31 +19,32 @@ import { decides, wrapToolApproval } from "./approvals.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 
-/** Finds the store of the conversation that a call belongs to, by the call's own `options`. */
+/** Finds the store of a call's conversation by the call's own `options`. */
 export type StoreForCall<CallOptions> = (call: { readonly options?: CallOptions }) => VariableStore;
 
 type Context = Record<string, unknown>;
 
-/** How an agent works by reference; beside this, as `WrapOptions` says. */
+/** Options of an agent that works by reference, in addition to `WrapOptions`. */
 export interface ToolVariablesOptions<CallOptions = never> extends Omit<WrapOptions, "store"> {
   /**
-   * How much the model is told about references. Default: `full`. The guide explains `$name`: with
-   * `syntaxes` that lack `dollar` there is none, and the agent's own instructions have to explain theirs.
+   * Length of the guide to references in the instructions. Default: `full`. The guide explains `$name`. If
+   * `syntaxes` lacks `dollar`, there is no guide, and the agent's own instructions have to explain the
+   * syntax.
    */
   readonly instructionStyle?: InstructionStyle;
   /**
-   * Where the variables are: of one conversation, or how to find that of a call's. Default: one
-   * `MemoryStore` for the wrapped agent. Everybody who talks to an agent with one store shares its
-   * variables: a server wraps an agent for each conversation, or passes a function.
+   * The store of one conversation, or a function that finds the store of a call. Default: one `MemoryStore`
+   * for the wrapped agent. All callers of an agent with one store share its variables: a server must wrap an
+   * agent for each conversation, or pass a function.
    */
   readonly store?: VariableStore | StoreForCall<CallOptions>;
 }
 
 /**
- * The agent by reference. Results of tools are saved as variables, references in tool inputs are
- * resolved, and text is expanded for whoever called; what the SDK records for the next step, in
- * `responseMessages` and in `steps`, stays by reference. Each step is shown the variables as they are
- * then. The agent that was passed in is not changed.
+ * Returns an agent that works by reference. Tool results are saved as variables, references in tool inputs
+ * are resolved, and text is expanded for the caller. The SDK records references, not values, for the next
+ * step (`responseMessages`, `steps`). Each step receives a list of the current variables. The given agent is
+ * not changed.
  */
 export function withToolVariables<
   CallOptions = never,
@@ -57,7 +58,7 @@ export function withToolVariables<
   return new VariableAgent<CallOptions, Tools, Own, Answer>(settingsOf(agent), options);
 }
 
-/** An agent keeps its settings where only TypeScript hides them; the version of `ai` is pinned. */
+/** Reads the agent's settings, which only TypeScript makes private. The version of `ai` is pinned. */
 function settingsOf<CallOptions, Tools extends ToolSet, Own extends Context, Answer extends Output>(
   agent: ToolLoopAgent<CallOptions, Tools, Own, Answer>,
 ): ToolLoopAgentSettings<CallOptions, Tools, Own, Answer> {
@@ -68,7 +69,7 @@ function settingsOf<CallOptions, Tools extends ToolSet, Own extends Context, Ans
   return settings;
 }
 
-/** In one call; what is left goes in the next. */
+/** Maximum of evictions per call. The next call evicts the rest. */
 const MAX_EVICTIONS = 1_000;
 
 class VariableAgent<
@@ -87,16 +88,16 @@ class VariableAgent<
     settings: ToolLoopAgentSettings<CallOptions, Tools, Own, Answer>,
     options: ToolVariablesOptions<CallOptions>,
   ) {
-    // Only for what the class itself is asked for: each call has an agent of its own.
+    // The base class only needs these settings for its own properties: each call creates its own agent.
     super(settings as unknown as Settings<CallOptions, Tools, Own, Answer>);
     this.#settings = settings;
     this.#options = options;
     const store = typeof options.store === "object" ? options.store : this.#ownStore;
-    // An agent without tools has a set of none.
+    // An agent without tools has an empty tool set.
     this.#tools = wrapTools(settings.tools ?? ({} as Tools), { ...options, store });
   }
 
-  /** By reference; with a store for each call these are for schemas only. */
+  /** The wrapped tools. With a store for each call they only provide schemas. */
   override get tools(): WithVariables<Tools> {
     return this.#tools;
   }
@@ -123,13 +124,13 @@ class VariableAgent<
   async #storeFor(call: { readonly options?: CallOptions }): Promise<VariableStore> {
     const { store = this.#ownStore } = this.#options;
     const found = typeof store === "function" ? store(await this.#checked(call)) : store;
-    // There is no alarm here: what is due goes when somebody comes.
+    // Without an alarm, due variables are evicted at the next call.
     found.evictDue(Date.now(), MAX_EVICTIONS);
     if (found.hasGarbage()) await found.sweep();
     return found;
   }
 
-  /** The call's options, checked, because an application may find the store by them. */
+  /** Validates the call's options, because an application may find the store by them. */
   async #checked({ options }: { readonly options?: CallOptions }) {
     const { callOptionsSchema } = this.#settings;
     if (options === undefined) return {};
@@ -141,7 +142,7 @@ class VariableAgent<
 
   #agentWith(store: VariableStore): Base<CallOptions, Tools, Own, Answer> {
     const { prepareCall } = this.#settings;
-    // The SDK calls it with what the agent's own types say; we look at no more than `Prepared` has.
+    // The SDK calls it with the types of the agent's own settings; only the fields of `Prepared` are read.
     const prepare = async (given: Prepared) => {
       const prepared = prepareCall === undefined ? given : await prepareCall(given as never);
       return this.#prepared(prepared as Prepared, store);
@@ -150,14 +151,14 @@ class VariableAgent<
     return new ToolLoopAgent(settings as unknown as Settings<CallOptions, Tools, Own, Answer>);
   }
 
-  /** What was once read in a conversation stays in its prompts. */
+  /** Taint persists: data read once in a conversation stays in its prompts. */
   #taintOf(store: VariableStore): Taint {
     const taint = this.#taints.get(store) ?? new Taint();
     this.#taints.set(store, taint);
     return taint;
   }
 
-  /** What a call was prepared to, by reference. */
+  /** Adds references to the prepared settings of a call. */
   #prepared(prepared: Prepared, store: VariableStore): Prepared {
     const { instructionStyle: style = "full", store: _store, ...rest } = this.#options;
     const instructionStyle = rest.syntaxes?.includes("dollar") === false ? "none" : style;
@@ -191,7 +192,7 @@ type Settings<
   Answer extends Output,
 > = ToolLoopAgentSettings<CallOptions, WithVariables<Tools>, Own, Answer>;
 
-/** What we look at of a call that is prepared; the rest passes. */
+/** The fields of a prepared call that are read or changed here. */
 type Prepared = Pick<
   ToolLoopAgentSettings<never, ToolSet>,
   "tools" | "instructions" | "prepareStep" | "toolApproval"

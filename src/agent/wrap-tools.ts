@@ -8,19 +8,19 @@ import { Decisions, ifDecided } from "./approvals.ts";
 import { type Call, OwnTool } from "./own-tool.ts";
 import { UNTRUSTED_NOTE } from "./step-prompt.ts";
 
-/** What a call of a wrapped tool gives: a small value whole, of a large one what and where it is. */
+/** Output of a wrapped tool: a small value in full; for a large value, its description and its name. */
 export type VariableOutput<Value> =
   | (Omit<ShownValue, "value"> & { readonly value: Value })
   | Handle
   | GuardedHandle
   | NotKept;
 
-/** A tool set by reference: inputs as they were, outputs as variables. */
+/** A tool set that works by reference: the same inputs, and outputs as variables. */
 export type WithVariables<Tools extends ToolSet> = {
   [Name in keyof Tools]: Wrapped<Tools[Name]>;
 };
 
-// In brackets: a tool is a union of kinds, and is looked at as a whole.
+// Brackets prevent distribution over the union of tool kinds.
 type Wrapped<One> = [One] extends [{ readonly isProviderExecuted: true }]
   ? One
   : [One] extends [{ readonly execute: CallableFunction }]
@@ -34,15 +34,15 @@ type Executable<Input, Output, Own> = Tool<Input, Output, Own> & {
 };
 
 /**
- * The same tools, to be given to `generateText`, `streamText` or an agent of the AI SDK: the model may
- * write references as arguments, each result is saved in the store, and what the SDK records, sends to
- * the client and shows the model of it is `VariableOutput`. Tools that a provider or the client executes
- * are left as they are.
+ * Wraps tools for `generateText`, `streamText` or an agent of the AI SDK. The model may write references as
+ * arguments, and each result is saved in the store. The SDK records, sends to the client and shows to the
+ * model a `VariableOutput` in place of the result. Tools that a provider or the client executes are left
+ * unchanged.
  *
- * A tool's `onInputAvailable` and `needsApproval` get the input with the values in it; the first is
- * called when the call runs, not before. Of a tool that yields results, the last one is the result and
- * the others are not shown. Its own `toModelOutput` is asked where the value is small; a large value is
- * always shown as its handle.
+ * A tool's `onInputAvailable` and `needsApproval` receive the input with references resolved;
+ * `onInputAvailable` is called when the call runs, not before. If a tool yields several results, the last
+ * one is the result and the others are not shown. The tool's own `toModelOutput` is called for small values;
+ * a large value is always shown as its handle.
  */
 export function wrapTools<Tools extends ToolSet>(
   tools: Tools,
@@ -51,7 +51,7 @@ export function wrapTools<Tools extends ToolSet>(
   return wrapDecidedTools(tools, options, () => false);
 }
 
-/** The same, where `toolApproval` decides about each call of some tools. */
+/** Wraps tools, some of whose calls `toolApproval` decides about. */
 export function wrapDecidedTools<Tools extends ToolSet>(
   tools: Tools,
   options: WrapOptions,
@@ -61,7 +61,7 @@ export function wrapDecidedTools<Tools extends ToolSet>(
     if (!OwnTool.runsHere(tool)) return [name, tool];
     return [name, wrap(new OwnTool(name, tool, options), isDecided(name))];
   });
-  // Each tool is replaced by one of the type that `Wrapped` says.
+  // Each tool is replaced by one of the type `Wrapped`.
   return Object.fromEntries(entries) as WithVariables<Tools>;
 }
 
@@ -71,16 +71,16 @@ function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   const { outputSchema: _outputSchema, onInputAvailable: _told, ...rest } = tool;
   const needsApproval = async (input: unknown, call: Call) => {
     const { prepared, pin } = await own.prepare(input, call);
-    // A call that will fail asks nobody.
+    // A call that will fail needs no approval.
     const isAsked = prepared.kind === "ready" && prepared.approval !== undefined;
     decisions.keep(call, isAsked ? { pin, isAsked, isOverride: false } : undefined);
     return isAsked;
   };
-  // The SDK's type of a tool hangs on that of its input, which nobody knows here.
+  // The SDK's type of a tool depends on the type of its input, which is unknown here.
   return {
     ...rest,
-    // Without a validator: the resolved input is checked, not the references. A tool that a provider
-    // defines has its schema there, and is shown no other.
+    // Has no validator, because the resolved input is validated, not the references. A provider-defined tool
+    // has its schema at the provider, which receives no other schema.
     inputSchema: jsonSchema(async () => {
       const { inputSchema } = tool.type === "provider" ? tool : (await own.wrapped).shown;
       return asSchema(inputSchema).jsonSchema;
@@ -88,7 +88,7 @@ function wrap(own: OwnTool, isDecided: boolean): AnyTool {
     ...(own.mayAsk ? { needsApproval } : {}),
     execute: async (input: unknown, call: Call) => {
       const decision = decisions.take(call);
-      // In place of the tool's own `needsApproval`, `toolApproval` has decided.
+      // `toolApproval` has decided in place of the tool's own `needsApproval`.
       const unasked = decision?.isOverride === true ? async () => false : undefined;
       const pinned = await own.prepare(input, call, unasked);
       return outputOf(ifDecided(pinned, decision, { name, call, isDecided }));
@@ -97,7 +97,7 @@ function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   } as unknown as AnyTool;
 }
 
-/** Throws what the model is told of a call that failed. */
+/** Runs the call. Throws the message for the model if it failed. */
 async function outputOf(prepared: Prepared): Promise<unknown> {
   const run = prepared.kind === "ready" ? await prepared.run() : prepared;
   if (run.kind === "failed") throw new ByrefError(run.code, `${run.code}: ${run.message}`);
@@ -109,20 +109,20 @@ type ToModelOutput = NonNullable<Tool["toModelOutput"]>;
 type ModelOutput = Awaited<ReturnType<ToModelOutput>>;
 
 /**
- * How the model is shown what a call gave: as JSON, which is what the SDK does by itself. A tool with a
- * `toModelOutput` of its own is asked for small values, with the variable's name in front of what it says.
+ * Returns the `toModelOutput` of a wrapped tool. Without one, the SDK shows JSON. A tool's own
+ * `toModelOutput` is called for small values, and its output begins with the variable's name.
  */
 function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefined {
   if (toModelOutput === undefined) return undefined;
-  // The SDK types it by the tool's output, which it is given here.
+  // The SDK types it by the tool's output, which is passed to it below.
   const own = toModelOutput as ToModelOutput;
   return async ({ output, ...call }) => {
     const given: unknown = output;
-    // Somebody's history from before its tools were wrapped.
+    // The output is from a history that was recorded before the tools were wrapped.
     if (!isObject(given) || !("$var" in given || "notKept" in given)) {
       return own({ ...call, output: given });
     }
-    // A handle is JSON: `tool-output.ts` made it.
+    // A handle is JSON; see `tool-output.ts`.
     if (!("value" in given)) return { type: "json", value: given as JsonValue };
     const said = await own({ ...call, output: given.value });
     return named(given, said);

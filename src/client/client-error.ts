@@ -1,9 +1,9 @@
 import type { ErrorCode } from "../errors.ts";
 
 /**
- * A code of the server's, or one of the client's own. `unreachable`: no answer, or not all of it.
- * `unavailable`: status 503. `turn_gone`: another turn has begun since, and what came of this one is in
- * the messages. `bad_answer`: whoever answers does not speak as Byref does.
+ * A code from the server, or one of the client's own. `unreachable`: no response, or an incomplete one.
+ * `unavailable`: status 503. `turn_gone`: another turn has begun since; the result of this one is in the
+ * messages. `bad_answer`: the response is not in Byref's format.
  */
 export type ClientErrorCode =
   | ErrorCode
@@ -18,12 +18,17 @@ export interface ClientErrorOptions {
   readonly cause?: unknown;
 }
 
-/** The one error that the client throws; only an aborted signal's reason is thrown as it is. */
+/**
+ * The only error that the client throws, except for the reason of an aborted signal, which is thrown
+ * unchanged.
+ */
 export class ClientError extends Error {
   readonly code: ClientErrorCode;
-  /** Of the response; 0 if there was none. */
+  /** Status of the response; 0 if there was none. */
   readonly status: number;
-  /** The problem document, with a plan's `findings` or a guard's `etag`; or the metadata of a failed stream. */
+  /**
+   * The problem document, with a plan's `findings` or a guard's `etag`, or the metadata of a failed stream.
+   */
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(

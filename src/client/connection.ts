@@ -2,20 +2,23 @@ import { ClientError, type ClientErrorCode } from "./client-error.ts";
 
 /** How a client reaches its server. */
 export interface ClientOptions {
-  /** The key, or how to get one; asked for each request. Default: none is sent. */
+  /** The key, or a function that returns it, called for each request. Default: no key is sent. */
   readonly auth?: string | (() => string | Promise<string>);
-  /** Default: the platform's. */
+  /** Default: the platform's `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
   /**
-   * Milliseconds to wait after so many failures in a row before a stream is asked for again; undefined
-   * gives up. Default: eight times, from 250 ms to 4 s, which outlasts a restart.
+   * Returns the milliseconds to wait before a stream is requested again after that many failures in a row;
+   * undefined stops the retries. Default: eight retries, from 250 ms to 4 s, which outlasts a restart.
    */
   readonly retryMs?: (failures: number) => number | undefined;
-  /** A stream that says nothing for so long is broken. Default: a minute, four signs of life. */
+  /**
+   * A stream without data for this long counts as broken. Default: a minute, the time of four keep-alive
+   * comments.
+   */
   readonly silenceMs?: number;
 }
 
-/** What is undefined is left out. */
+/** Undefined fields are left out. */
 type Fields = Readonly<Record<string, string | number | boolean | undefined>>;
 
 export interface Request {
@@ -29,12 +32,12 @@ export interface Request {
 
 type Ask<Answer> = (method: string, at: string, request?: Request) => Promise<Answer>;
 
-/** The way to what lies below one address. */
+/** Requests to the URLs below one base address. */
 export interface Connection {
   readonly options: ClientOptions;
-  /** Throws a `ClientError` for whatever is no success. */
+  /** Throws a `ClientError` unless the request succeeds. */
   readonly call: Ask<Response>;
-  /** The answer's body. The caller vouches for its type: it is as the server's interface says. */
+  /** Returns the response's body. The caller vouches for its type, which the server's interface defines. */
   readonly ask: <Body>(...asked: Parameters<Ask<unknown>>) => Promise<Body>;
 }
 
@@ -55,7 +58,7 @@ export function connect(root: string, options: ClientOptions): Connection {
         signal,
       }),
     );
-    // Not modified is an answer, too.
+    // 304 Not Modified is a valid response, too.
     if (response.ok || response.status === 304) return response;
     throw errorFor(response.status, await response.text().catch(String));
   };
@@ -69,7 +72,7 @@ export function connect(root: string, options: ClientOptions): Connection {
   return { options, call, ask };
 }
 
-/** A failure of the network, which each platform words in its own way, is one of ours. */
+/** Converts network failures, which each platform words differently, to a `ClientError`. */
 export async function reached<Result>(
   signal: AbortSignal | null | undefined,
   work: () => Promise<Result>,
@@ -82,18 +85,18 @@ export async function reached<Result>(
   }
 }
 
-/** What the answer says has gone wrong: a problem document, or whatever it is. */
+/** Makes an error of a response's body: a problem document, or any other text. */
 function errorFor(status: number, text: string): ClientError {
   const details = { ...(parsed(text) as Readonly<Record<string, unknown>> | undefined) };
   const { code = "bad_answer", title = text.slice(0, MAX_SAID_CHARS), detail = title } = details;
   const known = status === 503 ? "unavailable" : code;
-  // A newer server may have more of them.
+  // A newer server may send codes that are not in the type.
   return new ClientError(known as ClientErrorCode, String(detail), { status, details });
 }
 
 const MAX_SAID_CHARS = 200;
 
-/** Undefined if it is no JSON. */
+/** Returns undefined if the text is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -11,67 +11,67 @@ import { ClientPlans, type RunData } from "./plans.ts";
 import { type Streamed, streamed, type Told, type TurnAnswer, type TurnData } from "./streamed.ts";
 import { ClientVariables } from "./variables.ts";
 
-/** Text, or a message of the AI SDK's: the same id and parts twice are one turn. */
+/** Text, or a message of the AI SDK. The same id and parts sent twice are one turn. */
 export type Question = string | (Pick<UIMessage, "parts"> & { readonly id?: string });
 
-/** How a stream is read. */
+/** Options for reading a stream. */
 export interface Reading {
-  /** Ends the reading, not what is read of. */
+  /** Stops reading; the turn or run continues. */
   readonly signal?: AbortSignal;
 }
 
-/** Which events to read, and a callback for turns that begin meanwhile. */
+/** Which events to read, and a callback for turns that begin in the meantime. */
 export interface EventReading extends Reading {
-  /** The id of the last event that the caller has. */
+  /** The id of the last event that the caller has received. */
   readonly after?: number;
   /**
-   * Called with a turn's id when the turn begins, and on connecting if one runs. Its events follow when it
-   * ends. `resume` joins its stream.
+   * Called with a turn's id when the turn begins, and on connecting if one is running. Its events follow
+   * when it ends. `resume` joins its stream.
    */
   readonly onTurn?: (turn: string) => void;
 }
 
-/** What goes with a message. */
+/** Options of a message. */
 export interface SendOptions extends Reading {
-  /** Who is to answer. Default: the server's first. */
+  /** The agent that answers. Default: the server's first. */
   readonly agent?: string;
-  /** Kept as the variable `input`. */
+  /** Saved as the variable `input`. */
   readonly input?: Readonly<Record<string, Json>>;
-  /** Holds for a day, and for a turn that failed too. */
+  /** Valid for a day, for failed turns too. */
   readonly idempotencyKey?: string;
 }
 
-/** What a person has decided of a call, or a gate, that waits. */
+/** A person's decision about a waiting call or gate. */
 export interface Decision {
   readonly approved: boolean;
-  /** For the model, or the run; up to 1,000 characters. */
+  /** Shown to the model, or to the run; up to 1,000 characters. */
   readonly reason?: string;
 }
 
-/** Which messages of a conversation, newest first asked for. */
+/** Which messages of a conversation to return; pages go from newest to oldest. */
 export interface MessageQuery {
   /** 1 to 200. */
   readonly limit?: number;
-  /** As an earlier page gave it in `next`. */
+  /** The `next` of an earlier page. */
   readonly before?: string;
-  /** As the person saw them (`display`, the default), or as the model wrote them (`reference`). */
+  /** `display` (the default): as the person saw them; `reference`: as the model wrote them. */
   readonly form?: MessageForm;
 }
 
-/** Some messages, oldest first. */
+/** A page of messages, oldest first. */
 export interface MessagePage {
   readonly messages: readonly UIMessage[];
-  /** There are older ones. */
+  /** Set if there are older messages. */
   readonly next?: string;
 }
 
-/** What a conversation is, and what it does now; `waiting`: for a person. */
+/** A conversation's metadata and current state. `waiting`: it waits for a person. */
 export interface AboutConversation extends ConversationInfo {
   readonly id: string;
   readonly status: "idle" | "running" | "waiting";
 }
 
-/** One conversation. What comes back is as the server's interface has it. */
+/** One conversation. Responses have the types of the server's interface. */
 export class ClientConversation {
   readonly variables: ClientVariables;
   readonly plans: ClientPlans;
@@ -84,7 +84,7 @@ export class ClientConversation {
   }
 
   readonly approvals = {
-    /** Of a tool call that waits, or a plan's gate: what has waited goes on, and is told. */
+    /** Decides about a waiting tool call or a plan's gate. The turn or run continues and is streamed. */
     decide: (
       approval: string,
       json: Decision,
@@ -95,7 +95,10 @@ export class ClientConversation {
     },
   };
 
-  /** A connection that breaks is made again: nothing is missed, and nothing asked twice. */
+  /**
+   * Sends a message. Reconnects after a broken connection, without losing a part or sending the message
+   * twice.
+   */
   send(question: Question, options: SendOptions = {}): Streamed<TurnData, TurnAnswer> {
     const { agent, input, idempotencyKey, signal } = options;
     const { id = newId(), parts } =
@@ -110,12 +113,12 @@ export class ClientConversation {
     });
   }
 
-  /** The turn or run that goes on, from its first part; nothing if none does. */
+  /** Streams the running turn or run from its first part. Empty if none is running. */
   resume({ signal }: Reading = {}): Told<RunData> {
     return streamed(this.#connection, { method: "GET", at: "/stream", mayRepeat: true, signal });
   }
 
-  /** Of the turn that runs; `stopped` is false if none did. */
+  /** Stops the running turn; `stopped` is false if none was running. */
   stop(): Promise<{ readonly stopped: boolean }> {
     return this.#connection.ask("POST", "/stop");
   }
@@ -124,12 +127,12 @@ export class ClientConversation {
     return this.#connection.ask("GET", "/messages", { query: { ...query } });
   }
 
-  /** `syntax` is mustache unless it is said. */
+  /** `syntax` defaults to mustache. */
   interpolate(text: string, syntax?: "dollar" | "mustache" | "dagger"): Promise<Interpolation> {
     return this.#connection.ask("POST", "/interpolate", { json: { text, syntax } });
   }
 
-  /** Those behind the event `after`, then those to come, for as long as somebody reads. */
+  /** Yields the events after the event `after`, then new events until the reader stops. */
   async *events({ after, onTurn, signal }: EventReading = {}): AsyncGenerator<
     ConversationEvent,
     void
@@ -140,7 +143,7 @@ export class ClientConversation {
       return call("GET", "/events", { headers, signal });
     };
     for await (const { id, data } of follow({ options, open, mayRepeat: true, signal })) {
-      // The server says what the type says.
+      // The server sends what the type declares.
       const event = JSON.parse(data) as ConversationEvent & { readonly turn: string };
       if (id) yield event;
       else onTurn?.(event.turn);
@@ -151,13 +154,13 @@ export class ClientConversation {
     return this.#connection.ask("GET", "");
   }
 
-  /** All of it, everywhere. */
+  /** Deletes the conversation and all its data. */
   async delete(): Promise<void> {
     await this.#connection.call("DELETE", "");
   }
 }
 
-/** `crypto.randomUUID` is missing on pages without TLS. */
+/** Replaces `crypto.randomUUID`, which is missing on pages without TLS. */
 function newId(): string {
   return crypto.getRandomValues(new Uint32Array(4)).join("-");
 }

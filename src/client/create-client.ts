@@ -1,9 +1,9 @@
 import { type ClientOptions, connect } from "./connection.ts";
 import { ClientConversation } from "./conversation.ts";
 
-/** A server, as a client sees it. What it refuses, or does not answer, is a `ClientError`. */
+/** A client of one server. Error responses and failed requests throw a `ClientError`. */
 export interface Client {
-  /** Asks nothing yet: a conversation is there once something is written to it. */
+  /** Sends no request: a conversation is created by the first write to it. */
   conversation(id: string): ClientConversation;
   agents(): Promise<{
     readonly agents: readonly { readonly name: string; readonly description: string }[];
@@ -11,7 +11,7 @@ export interface Client {
   health(): Promise<{ readonly ok: true; readonly version: string }>;
 }
 
-/** A client of the server at this address; runs in browsers, Node 20 and later, and Workers. */
+/** Creates a client of the server at this URL. Runs in browsers, Node 20 and later, and Workers. */
 export function createClient(url: string, options: ClientOptions = {}): Client {
   const root = url.replace(/\/$/, "");
   const { ask } = connect(root, options);

@@ -4,14 +4,17 @@ import { retriesFor } from "./retries.ts";
 
 export interface Followed {
   readonly options: ClientOptions;
-  /** Asks for the stream, or for what of it comes behind the frame of this id. */
+  /** Requests the stream, or the part of it after the frame with this id. */
   readonly open: (after: string | undefined) => Promise<Response>;
-  /** May it be asked for anew where no frame has come, though the request may have arrived? */
+  /**
+   * True if the request may be repeated before any frame has arrived, although the server may have received
+   * it.
+   */
   readonly mayRepeat: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Each frame once, over as many connections as it takes; ends with the stream's own end mark. */
+/** Yields each frame once, reconnecting as needed, until the stream's own end mark. */
 export async function* follow({
   options,
   open,

@@ -6,22 +6,22 @@ import type { Json } from "../value/json.ts";
 import type { Connection } from "./connection.ts";
 import { type Streamed, streamed, type TurnData } from "./streamed.ts";
 
-/** A plan as a program writes it; a capability workflow; a template. */
+/** A plan as a program writes it, a capability workflow, or a template. */
 export type WrittenPlan =
   | z.infer<typeof jsonPlan>
   | { readonly xml: string }
   | { readonly template: string };
 
-/** A run's own data parts, and a turn's. */
+/** The data parts of a run, in addition to those of a turn. */
 export type RunData = TurnData & { call: z.infer<typeof callPart>; run: z.infer<typeof runPart> };
 
-/** What goes with a run of a plan. */
+/** Options of a plan run. */
 export interface RunOptions {
-  /** What `†input` stands for. Default: `{}`. */
+  /** The value of `†input`. Default: `{}`. */
   readonly input?: Json;
-  /** Does the conversation get the state when the run is done? Default: it does. */
+  /** True if the conversation receives the state when the run is done. Default: true. */
   readonly keep?: boolean;
-  /** Ends the reading, not the run. */
+  /** Stops reading; the run continues. */
   readonly signal?: AbortSignal;
 }
 
@@ -63,8 +63,8 @@ export class ClientPlans {
   }
 
   /**
-   * Its last part is `data-run`. Where the connection breaks before the first part came it throws: nobody
-   * knows whether the run has begun.
+   * Runs a plan. The last part of the stream is `data-run`. Throws if the connection breaks before the first
+   * part, because the run may or may not have begun.
    */
   run(plan: string, { signal, ...json }: RunOptions = {}): Streamed<RunData, RunView> {
     const at = `${pathOf(plan)}/run`;

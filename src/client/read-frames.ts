@@ -8,15 +8,15 @@ export interface Frame {
 }
 
 export interface ReadOptions {
-  /** Called with every sign of life, comments too. */
+  /** Called with all received data, comments included. */
   readonly onLife: () => void;
   readonly silenceMs: number;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * The frames of a stream that says itself when it is done: its end, a silence and a failure of the
- * connection all throw `unreachable`. Whoever stops reading closes the connection.
+ * Reads the frames of a stream with its own end mark. If the stream ends without it, stays silent for too
+ * long or loses its connection, throws `unreachable`. Closes the connection when the reader stops.
  */
 export async function* readFrames(
   body: ReadableStream<Uint8Array> | null,
@@ -25,7 +25,7 @@ export async function* readFrames(
   const reader = body?.getReader();
   const decoder = new TextDecoder();
   const take = frameReader();
-  // A read that waits then has the stream's end.
+  // A pending read then returns the stream's end.
   const close = () => void reader?.cancel().catch(() => {});
   try {
     for (;;) {
@@ -44,7 +44,7 @@ export async function* readFrames(
   }
 }
 
-/** Pieces of text in, whole frames out. A line that came in pieces is joined once. */
+/** Takes pieces of text and yields whole frames. A line that arrived in pieces is joined once. */
 function frameReader(): (text: string) => Generator<Frame> {
   let pieces: string[] = [];
   let id: string | undefined;
@@ -55,7 +55,7 @@ function frameReader(): (text: string) => Generator<Frame> {
     for (const next of others) {
       const line = pieces.join("");
       pieces = [next];
-      // The server writes one line of each.
+      // The server writes one line of each field per frame.
       if (line.startsWith("id: ")) id = line.slice(4);
       if (line.startsWith("data: ")) data = line.slice(6);
       if (line !== "" || data === "") continue;

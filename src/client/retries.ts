@@ -6,9 +6,11 @@ const FIRST_MS = 250;
 const LONGEST_MS = 4_000;
 
 export interface Retries {
-  /** Throws the error where another try is of no use, or there were enough of them in a row. */
+  /**
+   * Waits before the next try. Throws the error if a retry cannot help, or after too many failures in a row.
+   */
   readonly waitAfter: (error: unknown) => Promise<void>;
-  /** All is well again. */
+  /** Called after a success: resets the count of failures. */
   readonly reset: () => void;
 }
 

@@ -16,30 +16,30 @@ export type Chunk<Data extends Record<string, unknown>> = UIMessageChunk<
   Data
 >;
 
-/** A turn as `Accept: application/json` shows it. */
+/** A turn as returned for `Accept: application/json`. */
 export interface TurnAnswer extends TurnMetadata {
   readonly message: UIMessage;
-  /** The conversation's when the turn is done, newest last. */
+  /** The conversation's variables when the turn is done, newest last. */
   readonly variables: readonly VariableInfo[];
 }
 
-/** What is told while it happens. Nothing is asked for before it is read, in one form or the other. */
+/** A live stream of parts. The request is made when it is read, as parts or as text. */
 export interface Told<Data extends Record<string, unknown>> extends AsyncIterable<Chunk<Data>> {
-  /** What was said, when all is; throws what a part of the stream says has gone wrong. */
+  /** Resolves to the text at the end of the stream. Throws the error of an error part. */
   text(): Promise<string>;
 }
 
-/** An answer that is asked for when it is read: as parts, as text, or whole. */
+/** A response that is requested when it is read: as parts, as text, or as one object. */
 export interface Streamed<Data extends Record<string, unknown>, Whole> extends Told<Data> {
-  /** All of it, when it is done; throws what has gone wrong. */
+  /** Resolves to the whole response when it is done. Throws the error that it ended with. */
   json(): Promise<Whole>;
 }
 
-/** What is asked, of a conversation. */
+/** A request to a conversation. */
 export interface Asked extends Request {
   readonly method: "GET" | "POST";
   readonly at: string;
-  /** Are two of these requests no more than one? */
+  /** True if repeating the request has no further effect. */
   readonly mayRepeat: boolean;
 }
 
@@ -69,9 +69,9 @@ async function* chunksOf<Data extends Record<string, unknown>>(
     return response;
   };
   for await (const { data } of follow({ options, open, mayRepeat, signal })) {
-    // The server says what the types say.
+    // The server sends what the types declare.
     const chunk = JSON.parse(data) as Chunk<Data>;
-    // No turn begins twice: it is the next one that is told now.
+    // A turn begins once: a second start is of the next turn.
     if (chunk.type === "start" && hasBegun) throw gone();
     hasBegun = true;
     yield chunk;
@@ -99,7 +99,7 @@ function gone(): ClientError {
   return new ClientError("turn_gone", "Another turn has begun; see the messages.");
 }
 
-/** Paragraphs; what a step has said that was called off is left out. */
+/** Joins texts as paragraphs. Leaves out the text of cancelled steps. */
 async function textOf(chunks: AsyncIterable<Chunk<Record<string, unknown>>>): Promise<string> {
   let step = new Map<string, string>();
   let details: object | undefined;
@@ -115,7 +115,7 @@ async function textOf(chunks: AsyncIterable<Chunk<Record<string, unknown>>>): Pr
   return texts.filter((text) => text !== "").join("\n\n");
 }
 
-/** `code: message`, as an error part has it. */
+/** Parses the `code: message` of an error part. */
 function failureIn(errorText: string, details?: object): ClientError {
   const [, code = "internal", message = errorText] = /^(\w+): (.*)/s.exec(errorText) ?? [];
   return new ClientError(code as ClientErrorCode, message, { details: { ...details } });

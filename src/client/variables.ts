@@ -3,34 +3,34 @@ import type { WriteMode } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import { type Connection, reached } from "./connection.ts";
 
-/** Which variables of a conversation. */
+/** Which variables of a conversation to return. */
 export interface VariableQuery {
-  /** Only the newest so many. */
+  /** Only the newest ones, up to this number. */
   readonly last?: number;
-  /** Only those. */
+  /** Only variables with these names. */
   readonly names?: readonly string[];
-  /** As an earlier page gave it in `next`. */
+  /** The `next` of an earlier page. */
   readonly after?: number;
   /** 1 to 1,000. */
   readonly limit?: number;
 }
 
-/** Metadata of some variables. */
+/** A page of variables' metadata. */
 export interface VariablePage {
   readonly variables: readonly VariableInfo[];
-  /** The requested names that no variable has. */
+  /** Requested names that do not exist. */
   readonly missing?: readonly string[];
-  /** There are more. */
+  /** Set if there are more variables. */
   readonly next?: number;
 }
 
-/** Which part of a value. Default: all of it. */
+/** Which part of a value to return. Default: all of it. */
 export interface ValuePart {
-  /** What follows the name in a reference: `[0].id`. */
+  /** The path after the name in a reference: `[0].id`. */
   readonly path?: string;
-  /** Elements of an array, characters of a text, bytes of bytes. */
+  /** Elements of an array, characters of a text, or bytes. */
   readonly offset?: number;
-  /** So many of them. */
+  /** Maximum number of them. */
   readonly limit?: number;
 }
 
@@ -40,35 +40,34 @@ export interface ValuePart {
  */
 export interface Guards {
   readonly ifMatch?: string;
-  /** `*`: only if there is none yet. */
+  /** `*`: write only if the variable does not exist. */
   readonly ifNoneMatch?: string;
 }
 
-/** How a value is kept. */
+/** How a value is saved. */
 export interface PutOptions extends Guards {
   /** Default: `replace`. */
   readonly mode?: WriteMode;
-  /** Seconds. */
+  /** Time to live in seconds. */
   readonly ttl?: number;
-  /** Kept until somebody deletes it. */
+  /** Keeps the variable until it is deleted. */
   readonly pin?: boolean;
-  /** Default: as it was, `model` for a new one. */
+  /** Default: unchanged; `model` for a new variable. */
   readonly visibility?: Visibility;
-  /** For people and models; up to 500 characters. */
+  /** Shown to people and models; up to 500 characters. */
   readonly description?: string;
-  /** Of bytes. Default: a Blob's own, else `application/octet-stream`. */
+  /** Content type of bytes. Default: a Blob's own, else `application/octet-stream`. */
   readonly contentType?: string;
 }
 
-/** What is changed of a variable; the rest, and its value, stay. */
+/** Changes to a variable's metadata. Other fields, and the value, stay the same. */
 export interface VariableChanges {
-  /** Seconds; null: it stays. */
+  /** Time to live in seconds; null removes it. */
   readonly ttl?: number | null;
   readonly pinned?: boolean;
   readonly description?: string;
 }
 
-/** The variables of a conversation. */
 export class ClientVariables {
   readonly #connection: Connection;
 
@@ -76,12 +75,12 @@ export class ClientVariables {
     this.#connection = connection;
   }
 
-  /** Those that `last` or `names` chooses; else a page. */
+  /** Returns the variables that `last` or `names` selects, or else a page. */
   list({ names, ...query }: VariableQuery = {}): Promise<VariablePage> {
     return this.#connection.ask("GET", "/variables", { query: { ...query, names: names?.join() } });
   }
 
-  /** The value: bytes as a `Uint8Array`, all else as JSON has it. The caller vouches for its type. */
+  /** Returns the value: bytes as a `Uint8Array`, anything else as JSON. The caller vouches for its type. */
   async get<Value = Json | Uint8Array>(name: string, part: ValuePart = {}): Promise<Value> {
     const response = await this.open(name, part);
     const type = response.headers.get("content-type") ?? "";
@@ -93,7 +92,7 @@ export class ClientVariables {
     return value as Value;
   }
 
-  /** The value as it comes, with its headers: to be streamed, for its ETag, a `range` of it. */
+  /** Returns the value's response, with its headers: for streaming, for its ETag, or for a `range`. */
   open(
     name: string,
     part: ValuePart = {},
@@ -106,12 +105,12 @@ export class ClientVariables {
     return this.#connection.ask("GET", `${pathOf(name)}/info`);
   }
 
-  /** The metadata with their headers: the ETag for a guarded `patch`. */
+  /** Returns the metadata's response, whose ETag guards a `patch`. */
   openInfo(name: string): Promise<Response> {
     return this.#connection.call("GET", `${pathOf(name)}/info`);
   }
 
-  /** Bytes as they are, all else as JSON. */
+  /** Sends bytes unchanged and any other value as JSON. */
   put(
     name: string,
     value: Json | Uint8Array | Blob,
@@ -121,7 +120,7 @@ export class ClientVariables {
     const isBytes = value instanceof Blob || value instanceof Uint8Array;
     const type = isBytes ? (contentType ?? (own || "application/octet-stream")) : JSON_TYPE;
     const headers = { "content-type": type, "if-match": ifMatch, "if-none-match": ifNoneMatch };
-    // DOM's own types do not take bytes that threads may share; browsers refuse only those that are.
+    // The DOM's types exclude bytes in shared memory; browsers refuse only those.
     const bytes = value as NonNullable<RequestInit["body"]>;
     const body = isBytes ? bytes : JSON.stringify(value);
     return this.#connection.ask("PUT", pathOf(name), { query, headers, body });
@@ -135,7 +134,7 @@ export class ClientVariables {
     await this.#connection.call("DELETE", pathOf(name), { headers: headersOf(guards) });
   }
 
-  /** Deletes all but the newest so many; `deleted` has the names. */
+  /** Deletes all variables but the newest `keepLast`; `deleted` has the names. */
   reset(keepLast = 0): Promise<{ readonly deleted: readonly string[] }> {
     return this.#connection.ask("DELETE", "/variables", { query: { keepLast } });
   }
