@@ -1,18 +1,21 @@
 import { UrlTracker } from "../reference/url-tracker.ts";
 import type { Json } from "../value/json.ts";
 
-/** Longer texts are not searched: a made one counts as having an unknown URL, a used one as having none. */
+/**
+ * Longer texts are not searched. A composed text beyond this limit counts as having an unknown URL, a source
+ * text as having none.
+ */
 const MAX_MADE_CHARS = 1_048_576;
 const MAX_USED_CHARS = 2_097_152;
 
-/** The values that URLs may come from. Each is read once, and only if a made value has URLs. */
+/** The values that URLs may come from. Each value is read once, and only if a composed value has URLs. */
 export class UrlSources {
   readonly #values: (() => Json | Promise<Json>)[] = [];
-  /** How many of them were read. */
+  /** Number of values that were read. */
   #read = 0;
   readonly #urls = new Set<unknown>();
   readonly #left = { chars: MAX_USED_CHARS };
-  /** Shared by all made values: code may call many tools with long texts. */
+  /** Shared by all composed values, because code may call many tools with long texts. */
   readonly #leftMade = { chars: MAX_MADE_CHARS };
   #looking: Promise<unknown> = Promise.resolve();
 
@@ -21,8 +24,9 @@ export class UrlSources {
   }
 
   /**
-   * True if there are values, and a string or key of `made` has a URL that none of them has as a whole. One
-   * made value after the other: none may miss what is being read for another.
+   * True if there are source values, and a string or key of `made` has a URL that no source value contains
+   * in full. Composed values are checked one after the other, because a parallel check could miss a value
+   * that is still being read.
    */
   lack(made: Json): Promise<boolean> {
     const looking = this.#looking.then(() => this.#lack(made));
@@ -44,20 +48,20 @@ export class UrlSources {
   }
 }
 
-/** The same of values that are there. */
+/** Checks a composed value against source values in memory. */
 export function isComposed(made: Json, used: readonly Json[]): Promise<boolean> {
   const sources = new UrlSources();
   for (const value of used) sources.add(() => value);
   return sources.lack(made);
 }
 
-/** Cost: linear. */
+/** Returns the URLs in a value. Cost: linear. */
 function urlsIn(value: Json, left: { chars: number }): Set<unknown> {
   const urls = new Set<unknown>();
   const add = (text: unknown) => {
     if (typeof text !== "string" || !/[/:@<(]|www/i.test(text)) return;
     left.chars -= text.length;
-    // An unknown URL, equal to no other.
+    // A unique symbol is an unknown URL: it equals no other.
     if (left.chars < 0) urls.add(Symbol());
     else addUrls(urls, text);
   };
@@ -69,7 +73,7 @@ function urlsIn(value: Json, left: { chars: number }): Set<unknown> {
   return urls;
 }
 
-/** Adds each URL, from its start to the end that the tracker sees, without Markdown characters after it. */
+/** Adds each URL, from its start to the end that the tracker finds, without trailing Markdown characters. */
 function addUrls(urls: Set<unknown>, text: string): void {
   const tracker = new UrlTracker();
   let from = -1;

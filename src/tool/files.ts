@@ -4,7 +4,10 @@ import { isJsonArray, isScalar, type Json } from "../value/json.ts";
 import { cellsOf, columnsOf, fencedJson, isTable, renderText, tableLine } from "../value/render.ts";
 import type { ValueLabels } from "../store/labels.ts";
 
-/** Which call wrote what stands from this character on: made again, it takes the place of that. */
+/**
+ * Identifies the call that appended the text from offset `from` on. If the call is repeated, it replaces
+ * that text.
+ */
 interface FileAddition {
   readonly call: string;
   readonly from: number;
@@ -12,7 +15,7 @@ interface FileAddition {
 
 export interface FileInfo {
   readonly labels: ValueLabels;
-  /** Another one after each write. */
+  /** Changes with each write. */
   readonly version: string;
   readonly addition?: FileAddition;
 }
@@ -22,12 +25,12 @@ export interface StoredFile extends FileInfo {
 }
 
 export interface FileWrite extends Partial<ValueLabels> {
-  /** Only if the file is of this version; null: only if there is none. Otherwise `conflict`. */
+  /** Write only if the file has this version; null: only if there is no file. Otherwise throws `conflict`. */
   readonly expected?: string | null;
   readonly addition?: FileAddition;
 }
 
-/** Where files go, with the guards of what is in them. Throws `bad_path`. */
+/** Writes files, with the visibility and trust of their content. Throws `bad_path`. */
 export interface FileWriter {
   write(
     path: string,
@@ -39,21 +42,20 @@ export interface FileWriter {
 /** The files of a conversation, by their paths in its folder. */
 export interface Files extends FileWriter {
   info(path: string): Promise<FileInfo | undefined>;
-  /** Throws `limit_exceeded` for more than `maxJsonBytes`, `bad_value` for what is no text. */
+  /** Throws `limit_exceeded` above `maxJsonBytes`, `bad_value` if the file is not text. */
   read(path: string): Promise<StoredFile | undefined>;
-  /** The paths that begin with the prefix, in any order. Throws `limit_exceeded`. */
+  /** Returns the paths that begin with the prefix, in any order. Throws `limit_exceeded`. */
   list(prefix: string): Promise<readonly string[]>;
 }
 
 export const fileFormats = ["json", "csv", "md", "txt"] as const;
 export type FileFormat = (typeof fileFormats)[number];
 
-/** What is written to a file. */
 export type FileContent =
   | { readonly text: string; readonly mediaType: string }
   | { readonly bytes: Uint8Array; readonly mediaType: string };
 
-/** A relative path that stays where it is put. Throws `bad_path`. */
+/** Returns a relative path that stays inside of its folder. Throws `bad_path`. */
 export function filePathIn(target: string): string {
   const path = target.startsWith("file:") ? target.slice("file:".length) : target;
   const steps = path.split("/");
@@ -72,7 +74,7 @@ function hasControls(text: string): boolean {
   return false;
 }
 
-/** By the file's extension; else as it is for a text, and JSON for the rest. */
+/** Chooses the format by the file's extension; without one, text for strings and JSON for other values. */
 export function formatFor(path: string, value: Json): FileFormat {
   const extension = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
   const known = fileFormats.find((format) => format === extension);
@@ -81,7 +83,7 @@ export function formatFor(path: string, value: Json): FileFormat {
   return typeof value === "string" ? "txt" : "json";
 }
 
-/** The value as a file of that format. Throws `bad_value` for what is no table, as CSV. */
+/** Formats the value. Throws `bad_value` if it should be CSV and is not a table. */
 export function fileContent(value: Json, format: FileFormat): FileContent {
   if (format === "csv") return { text: csv(value), mediaType: "text/csv" };
   if (format === "md") return { text: markdown(value), mediaType: "text/markdown" };
@@ -90,7 +92,7 @@ export function fileContent(value: Json, format: FileFormat): FileContent {
     : { text: JSON.stringify(value), mediaType: "application/json" };
 }
 
-/** RFC 4180: quotes where they are needed, lines that end with CR LF, the keys as the first line. */
+/** Formats CSV by RFC 4180: quotes where needed, CR LF line endings, the keys as the first line. */
 function csv(value: Json): string {
   const isEmpty = !isScalar(value) && isJsonArray(value) && value.length === 0;
   if (isEmpty) return "";
@@ -108,7 +110,7 @@ function csvCell(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** All rows and columns, unlike what people are shown in an answer (`renderBlock`). */
+/** Formats all rows and columns, unlike the shortened table in an answer (`renderBlock`). */
 function markdown(value: Json): string {
   if (isScalar(value)) return renderText(value);
   const isRows = isJsonArray(value) && isTable(value);

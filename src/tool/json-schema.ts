@@ -3,16 +3,18 @@ import * as limits from "../limits.ts";
 import { isObject, type Json, typeOfJson } from "../value/json.ts";
 
 /**
- * The one place that knows how JSON Schemas are put together, of the drafts 7 to 2020-12:
- * - `$ref` is followed inside of the schema; one that leads elsewhere or nowhere says nothing. Its siblings count.
- * - `allOf` and a `$ref`'s target hold for the same value, beside the schema's own keywords.
+ * Traversal of JSON Schemas of the drafts 7 to 2020-12:
+ * - `$ref` is followed inside of the schema. A `$ref` to another document or to no schema adds no
+ *   constraint. Its siblings count.
+ * - `allOf` and the target of a `$ref` apply to the same value as the schema's own keywords.
  * - `anyOf` and `oneOf` are alternatives, and so are `then` and `else`.
  * - `not`, `contains`, `dependentSchemas` and `propertyNames` only narrow, and are not read.
- * - A schema that comes back to itself at the same value, or is deeper than `maxDepth`, says nothing there.
+ * - A schema that refers to itself for the same value, or is deeper than `maxDepth`, adds no constraint
+ *   there.
  */
 export type Definition = JSONSchema7 | boolean;
 
-/** Keywords that hold one schema, or a list. */
+/** Keywords that hold one schema, or a list of schemas. */
 const SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
   "additionalItems additionalProperties allOf anyOf contains else if items not oneOf prefixItems propertyNames then unevaluatedItems unevaluatedProperties".split(
     " ",
@@ -23,7 +25,7 @@ const NAMED_SCHEMA_KEYWORDS: ReadonlySet<string> = new Set(
   "$defs definitions dependencies dependentSchemas patternProperties properties".split(" "),
 );
 
-/** The schemas that a keyword's value holds, each with the keys that lead to it. */
+/** Returns the schemas in a keyword's value, each with the keys of its path. */
 export function subschemasIn(
   keyword: string,
   held: Json,
@@ -34,7 +36,7 @@ export function subschemasIn(
   return Object.entries(held ?? {}).map(([key, schema]: [string, Json]) => [[key], schema]);
 }
 
-/** The schema with other schemas in place of those that it holds. Throws a TypeError if one of them is none. */
+/** Maps the schemas that a schema holds. Throws a TypeError if one of them is not a schema. */
 export function mapSubschemas(
   schema: JSONSchema7,
   map: (subschema: Definition, keyword: string) => Definition,
@@ -72,23 +74,23 @@ function notSchema(keyword: string): TypeError {
   return new TypeError(`${keyword} holds something that is not JSON Schema.`);
 }
 
-/** How to make one result of the schemas that hold for the same value. */
+/** Combines the schemas that apply to one value into one result. */
 export interface SchemaFold<Result> {
-  /** Of a schema's own keywords, without those that hold other schemas for the same value. */
+  /** Result for a schema's own keywords, without those that hold other schemas for the same value. */
   own(schema: Definition): Result;
-  /** Of a value that fits all of them. */
+  /** Result for a value that fits all of the schemas. */
   all(results: readonly Result[]): Result;
-  /** Of a value that fits at least one of them. */
+  /** Result for a value that fits at least one of the schemas. */
   any(results: readonly Result[]): Result;
 }
 
-/** Reads a schema of one place. Cost: linear in the schemas that hold there, each of which is read once. */
+/** Folds the schemas that apply to one value. Cost: linear in their number; each is read once. */
 export function foldSchema<Result>(
   definition: Definition,
   root: JSONSchema7,
   fold: SchemaFold<Result>,
 ): Result {
-  // Undefined while a schema is read: a circle neither adds anything nor takes anything away.
+  // Undefined while a schema is read, so that a cycle neither adds nor removes anything.
   const known = new Map<object, Result | undefined>();
   const read = (one: Definition, depth: number): Result | undefined => {
     if (typeof one === "boolean" || depth > limits.maxDepth)
@@ -113,14 +115,14 @@ function isKnown<Result>(result: Result | undefined): result is Result {
   return result !== undefined;
 }
 
-/** Groups of schemas of each of which a value fits at least one. */
+/** Returns groups of alternatives. A value fits at least one schema of each group. */
 function alternativesIn(schema: JSONSchema7): readonly (readonly Definition[])[] {
   const { anyOf = [], oneOf = [] } = schema;
   const { then: met = true, else: unmet = true } = schema;
   return [anyOf, oneOf, schema.if === undefined ? [] : [met, unmet]];
 }
 
-/** What `#/$defs/name` and its like lead to; anything where they lead nowhere. */
+/** Returns the target of a pointer like `#/$defs/name`, or `true` (any value) if there is none. */
 function targetOf(pointer: string, root: JSONSchema7): Definition {
   const [start, ...keys] = pointer.split("/");
   if (start !== "#") return true;
@@ -145,7 +147,9 @@ function unescaped(written: string): string {
 const TYPES = ["string", "number", "integer", "boolean", "null", "array", "object"] as const;
 export type TypeName = (typeof TYPES)[number];
 
-/** The types of the values that fit a schema: all of them, if it does not say. With `number` also `integer`. */
+/**
+ * Returns the types that a schema allows, or all types if it has no constraint. `number` includes `integer`.
+ */
 export function typesIn(definition: Definition, root: JSONSchema7): ReadonlySet<TypeName> {
   return foldSchema<ReadonlySet<TypeName>>(definition, root, {
     own: ownTypes,
@@ -173,8 +177,9 @@ function withIntegers(types: readonly TypeName[]): ReadonlySet<TypeName> {
 }
 
 /**
- * What holds for a property (by its name) or an element (by its index) of the values that fit a schema. A
- * property that is not allowed may be anything: tools often leave it out of their inputs.
+ * Returns the constraints on a property (by name) or an element (by index) of the values that fit a schema.
+ * A property that is not allowed may be anything, because tools often omit properties from their input
+ * schemas.
  */
 export function schemaAt(
   key: string | number,

@@ -1,37 +1,37 @@
-/** Something that takes time: who does it, and nothing of what is said in it. */
+/** An activity that takes time: its names, without any content. */
 export interface Activity extends Partial<ModelName> {
   readonly kind: "agent" | "model" | "tool";
-  /** Of the agent, the model or the tool. */
+  /** Name of the agent, the model or the tool. */
   readonly name: string;
-  /** Of a tool's call. */
+  /** Set for a tool call. */
   readonly toolCallId?: string;
 }
 
-/** The model that an agent has, or that is called. */
+/** The model of an agent or of a model call. */
 export interface ModelName {
   readonly model: string;
-  /** As the AI SDK calls it, e.g. `anthropic.messages`. */
+  /** The provider's name in the AI SDK, e.g. `anthropic.messages`. */
   readonly provider: string;
 }
 
-/** What came of it, in codes and counts. */
+/** The outcome of an activity, in codes and counts. */
 export interface Outcome {
-  /** One of our codes, or the status that an endpoint answered with; absent if it went well. */
+  /** A Byref error code, or the status of an endpoint's response; absent after a success. */
   readonly error?: string | undefined;
   readonly finishReason?: string | undefined;
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
 }
 
-/** Told of what begins. It is given no values; it must not throw. */
+/** Is notified when an activity begins. Receives no values and must not throw. */
 export interface Observer {
   begin(activity: Activity): Observed;
 }
 
-/** Something that has begun. What begins inside of it is told to it. */
+/** An activity that has begun. It observes the activities inside of it. */
 export interface Observed extends Observer {
-  /** The first of its answer is there; further calls say nothing new. */
+  /** Called at the first part of the response; further calls have no effect. */
   answers(): void;
-  /** It is over; further calls say nothing new. */
+  /** Called at the end; further calls have no effect. */
   end(outcome?: Outcome): void;
 }

@@ -13,57 +13,63 @@ import type { Flag } from "../store/variable.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
 
-/** What may run, and what the model and people are shown of it. */
+/** Which calls may run, and what the model and people see of their results. */
 export interface TrustOptions {
-  /** By tool: which secrets it is given, and what its results are. */
+  /** Secrets and result labels, by tool. */
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
-  /** Decides of each call before it runs. Default: all may run. */
+  /** Decides about each call before it runs. Default: all calls may run. */
   readonly policy?: Policy;
-  /** What is not trusted: shown and marked as such (default), or hidden until the model asks to read it. */
+  /**
+   * `show` (default): untrusted results are shown, and marked as untrusted; `hide`: they are hidden until
+   * the model asks to read them.
+   */
   readonly untrusted?: "show" | "hide";
-  /** What the model has been shown so far; changed when it is shown more. */
+  /** Records whether the model has seen untrusted data; updated when it sees more. */
   readonly taint?: Taint;
 }
 
-/** What an agent says about one of its tools, for the values that go in and come out. */
+/** An agent's rules for one of its tools: its inputs and its results. */
 export interface ToolPolicy extends ResultPolicy {
-  /** Secret variables that the tool may be given, by name. Default: none. */
+  /** Names of the secret variables that the tool may receive. Default: none. */
   readonly secrets?: readonly string[];
-  /** A person has to approve each call. Default: false. */
+  /** Requires a person's approval of each call. Default: false. */
   readonly approval?: boolean;
-  /** Other names under which a policy may know it, e.g. `delete_all` and `mail/delete_all`. */
+  /** Other names by which a policy may refer to the tool, e.g. `delete_all` and `mail/delete_all`. */
   readonly aliases?: readonly string[];
 }
 
 /** A call that is about to run. */
 export interface PolicyCall {
   readonly tool: string;
-  /** Other names of the same tool: of an MCP server's, its own and `server/name`. */
+  /** Other names of the same tool: for an MCP server's tool, its own name and `server/name`. */
   readonly aliases?: readonly string[];
-  /** As the model wrote it, references kept. */
+  /** The input as the model wrote it, with references. */
   readonly input: Json;
-  /** With the values in place of the references: guarded ones too. */
+  /** The input with references resolved, guarded values included. */
   readonly resolved: Json;
-  /** The variables that it refers to, each once. */
+  /** The variables that the input refers to, each once. */
   readonly references: readonly Consumed[];
-  /** The model has been shown what somebody wrote who is not trusted: its own words count as theirs. */
+  /**
+   * True if the model has seen untrusted data in this turn. Text that it writes then counts as untrusted,
+   * too.
+   */
   readonly tainted: boolean;
 }
 
-/** What becomes of a call. */
+/** A policy's decision about a call. */
 export type Decision =
   | "allow"
-  /** The model is told the reason. */
+  /** The model receives the reason. */
   | { readonly deny: string }
-  /** A person is told the reason, and approves the call or does not. */
+  /** A person receives the reason, and approves or denies the call. */
   | { readonly ask: string };
 
-/** Decides of each call before it runs. If it throws, the call is denied. */
+/** Decides about each call before it runs. If it throws, the call is denied. */
 export type Policy = (call: PolicyCall) => Decision | Promise<Decision>;
 
 /**
- * These tools run without a person's approval only on trusted arguments, in a turn in which the model
- * has been shown nothing that is not trusted. `*` stands for any characters.
+ * Returns a policy by which these tools run without a person's approval only on trusted arguments, and only
+ * in a turn in which the model has seen no untrusted data. `*` matches any characters.
  */
 export function requireTrusted(tools: readonly string[]): Policy {
   return ({ tool, aliases = [], references, tainted }) => {
@@ -80,7 +86,7 @@ export function requireTrusted(tools: readonly string[]): Policy {
   };
 }
 
-/** The strictest of several policies: a denial, else a question, else leave. */
+/** Combines policies; the strictest decision counts: deny, then ask, then allow. */
 export function allOf(...policies: readonly Policy[]): Policy {
   return async (call) => {
     let strictest: Decision = "allow";
@@ -94,8 +100,8 @@ export function allOf(...policies: readonly Policy[]): Policy {
 }
 
 /**
- * True if the pattern, in which `*` stands for any characters, fits the whole name. Each part between two
- * stars is taken where it occurs first, without backtracking. Cost: linear in the name.
+ * True if the pattern, in which `*` matches any characters, matches the whole name. Each part between two
+ * stars matches at its first occurrence, without backtracking. Cost: linear in the name.
  */
 export function fitsName(pattern: string, name: string): boolean {
   const [first = "", ...others] = pattern.split("*");
@@ -111,23 +117,23 @@ export function fitsName(pattern: string, name: string): boolean {
   return name.length - last.length >= from && name.endsWith(last);
 }
 
-/** A code and a message that the model may be shown. */
+/** A code, and a message that the model may see. */
 export interface Failed {
   readonly kind: "failed";
   readonly code: ErrorCode;
   readonly message: string;
 }
 
-/** What a person is asked. */
+/** A request for a person's approval. */
 export interface ApprovalRequest {
   readonly reason: string;
-  /** The resolved input as text, shortened; as the model wrote it if a secret went in. */
+  /** The resolved input as text, shortened. With a secret in the input: as the model wrote it. */
   readonly input: string;
 }
 
 export type Approval = { readonly kind: "allowed"; readonly approval?: ApprovalRequest } | Failed;
 
-/** What the agent's policy says of a call. */
+/** Applies the agent's policy to a call. */
 export async function decisionFor(
   { policy, policies, taint }: TrustOptions,
   call: Omit<PolicyCall, "tainted">,
@@ -148,14 +154,14 @@ export async function decisionFor(
   return isAsked ? { kind: "allowed", approval: approvalRequest(call) } : { kind: "allowed" };
 }
 
-/** What a person is asked. Sealed values are for people to see, secrets are not. */
+/** Creates a request for approval. People may see sealed values, but no secrets. */
 export function approvalRequest(
   { tool, input, resolved, references }: Omit<PolicyCall, "tainted">,
   reason = `${tool} runs when a person approves it.`,
 ): ApprovalRequest {
   const hasSecret = references.some(({ visibility }) => visibility === "secret");
   const given = hasSecret ? input : resolved;
-  // The start of it as it is: what stands in for values tells nobody what would run.
+  // Shows the literal start of the input: a summary would not show the person what would run.
   const shown = clip(
     JSON.stringify(startOf(given, { left: limits.maxApprovalChars })),
     limits.maxApprovalChars,
@@ -164,14 +170,14 @@ export function approvalRequest(
   return { reason, input: more > 0 ? `${shown}… (+${more} characters)` : shown };
 }
 
-/** The start of the value: somewhat more than `room.left` characters. */
+/** Returns the start of the value, slightly more than `room.left` characters. */
 function startOf(value: Json, room: { left: number }): Json {
   if (isScalar(value)) {
     const short = typeof value === "string" ? clip(value, limits.maxApprovalChars) : value;
     room.left -= String(short).length;
     return short;
   }
-  // A reference to bytes has put them there (`store-lookup.ts`).
+  // The value of a reference to bytes (`store-lookup.ts`).
   if ((value as unknown) instanceof Uint8Array) return "[bytes]";
   const entries: [string, Json][] = [];
   for (const key of isJsonArray(value) ? value.keys() : Object.keys(value)) {
@@ -187,14 +193,14 @@ async function decided(policy: TrustOptions["policy"], call: PolicyCall): Promis
   try {
     return await policy(call);
   } catch {
-    // What it says may hold a value that it was given.
+    // The error's message may contain a value that the policy received.
     return { deny: "the policy failed." };
   }
 }
 
 /**
- * A failed call as the model is told of it. What a tool says of a guarded value is guarded too; what it
- * says of one that is not trusted is no more to be trusted: it is withheld, or taints the turn.
+ * Makes the failure of a call that the model sees. An error that follows from guarded values is withheld. An
+ * error that follows from untrusted values is untrusted, too: it is withheld, or taints the turn.
  */
 export function failedCall(
   error: unknown,
@@ -214,8 +220,9 @@ export function failedCall(
 }
 
 /**
- * A call whose references could not be resolved. Its message tells a place and near names, and of guarded
- * and hidden values no more than that (`store-lookup.ts`); but how large one is it tells as well.
+ * Makes the failure of a call whose references could not be resolved. Its message names a place and similar
+ * names, and reveals no more of guarded and hidden values (`store-lookup.ts`). An exceeded limit would also
+ * reveal a guarded value's size, so that message is withheld.
  */
 export function unresolvedCall(error: unknown, about: Parameters<typeof failedCall>[1]): Failed {
   const { labels, options } = about;
@@ -228,23 +235,23 @@ function withheld(name: string, why: string): string {
   return `${name} failed; what it said is withheld, because ${why}.`;
 }
 
-/** A failure as data; what is no error of ours is the tool's. */
+/** Converts an error to a failure. Errors without a Byref code are attributed to the tool. */
 export function failed(error: unknown, message: string = shortened(messageOf(error))): Failed {
   const code = codeOf(error);
   return { kind: "failed", code: code === "internal" ? "tool_failed" : code, message };
 }
 
-/** An error may carry all that a server answered; what the model is shown of it is bounded. */
+/** Limits the message, because an error may contain all of a server's response. */
 function shortened(message: string): string {
   const shown = clip(message, limits.maxShownResultChars);
   return shown === message ? message : `${shown}… (+${message.length - shown.length} more)`;
 }
 
 /**
- * True if the model must not learn whether a call failed before its tool ran: sealed values went in, so
- * that each failure would tell something of them. The result is then a variable either way. A step of a plan
- * fails openly, because the steps after it must not run; so does a call with secrets alone, because a wrong
- * argument beside a key has to be corrected.
+ * True if the model must not learn whether a call failed before its tool ran: sealed values went in, and
+ * each failure would reveal something about them. The result is then a variable in either case. A step of a
+ * plan fails openly, because the steps after it must not run. A call with only secrets does, too, because
+ * the model must be able to correct a wrong argument beside a key.
  */
 export function hidesFailure(
   labels: Labels,
@@ -253,24 +260,24 @@ export function hidesFailure(
   return isPlanned !== true && labels.consumed.some(({ visibility }) => visibility === "sealed");
 }
 
-/** What the variable holds in place of a result: for people, not for the model or for tools. */
+/** The value that replaces a missing result. People can read it; the model and tools cannot. */
 export function failureReport(error: unknown): Json {
   return { error: codeOf(error), message: messageOf(error) };
 }
 
-/** The same flags, with the mark of a failure. */
+/** Adds the mark of a failure to the flags. */
 export function failureFlags(flags: readonly Flag[] = []): { readonly flags?: readonly Flag[] } {
   return flagged([...flags, "failed"]);
 }
 
-/** The write with the report of its failure in place of its value: of the variable as a whole. */
+/** Returns the write with the report of its failure as the value of the whole variable. */
 export function failedWrite<Given extends Write>(write: Given, error: unknown) {
   const value = failureReport(error);
   const whole = { path: [], mode: "replace" as const };
   return { ...write, ...whole, value, ...failureFlags(write.flags) };
 }
 
-/** True if the write reports a failure already: then there is no other report to make. */
+/** True if the write already reports a failure. */
 export function isFailure({ flags }: Pick<Write, "flags">): boolean {
   return flags?.includes("failed") === true;
 }

@@ -2,20 +2,28 @@ import { ByrefError, codeOf } from "../errors.ts";
 import type { PreparedWrite, Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 
-/** Prepares a change: `commit` makes it, synchronously, and throws `conflict` if it has to be prepared again. */
+/**
+ * Prepares a change. `commit` makes it, synchronously, and throws `conflict` if it has to be prepared again.
+ */
 export type Prepare<Result> = () => Promise<PreparedWrite<Result>>;
 
-/** What is done about writes that the store refuses: others take their place, or there is none. */
+/** What happens to writes that the store refuses: other writes replace them, or nothing is saved. */
 type Refusal<Result> = { readonly writes: readonly Write[] } | { readonly result: () => Result };
 
 interface SaveOptions<Result> {
-  /** Throws what forbids the save. Called again at the commit: meanwhile others may have written. */
+  /**
+   * Throws if the save is not allowed. Called again at the commit, because other writes may have happened
+   * since.
+   */
   readonly check: () => void;
-  /** Gives the write the visibility that it has to have, by what is there now. Default: its own. */
+  /**
+   * Gives the write its required visibility, which depends on the current variable. Default: the write's
+   * own.
+   */
   readonly guard?: (write: Write) => Write;
-  /** Called with what was written, as part of the commit. */
+  /** Called with the saved variables, as part of the commit. */
   readonly kept: (infos: readonly VariableInfo[], writes: readonly Write[]) => Result;
-  /** Throws the error that is to be reported. */
+  /** Handles a refused write, or throws the error to report. */
   readonly refused: (error: unknown, writes: readonly Write[]) => Refusal<Result>;
 }
 
@@ -64,12 +72,12 @@ function again(): ByrefError {
   return new ByrefError("conflict", "What is saved has changed; prepare it again.");
 }
 
-/** A change for which nothing has to be waited for. */
+/** A change that needs no asynchronous preparation. */
 export function change<Result>(commit: () => Result): PreparedWrite<Result> {
   return { commit, discard: () => undefined };
 }
 
-/** The same change, with another result. */
+/** The same change, with a mapped result. */
 export function mapped<From, To>(
   { commit, discard }: PreparedWrite<From>,
   use: (result: From) => To,
@@ -77,7 +85,7 @@ export function mapped<From, To>(
   return { commit: () => use(commit()), discard };
 }
 
-/** Prepares and commits; again if somebody else came first. */
+/** Prepares and commits a change; repeats both after a conflict with another write. */
 export async function saved<Result>(prepare: Prepare<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     const { commit } = await prepare();

@@ -2,32 +2,35 @@ import { compact } from "../value/json.ts";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 
-/** What may be fetched, of what size, in what time. */
+/** Allowed ports and limits of a fetch. */
 export interface PublicFetchOptions {
-  /** Beside 80 and 443. */
+  /** Ports that are allowed in addition to 80 and 443. */
   readonly ports?: readonly number[];
-  /** Of the answer's body. Default: `maxFetchedBytes`. */
+  /** Maximum size of the response's body. Default: `maxFetchedBytes`. */
   readonly maxBytes?: number;
-  /** From the call to the last byte, redirects included. Default: `fetchMs`. */
+  /** Time limit in milliseconds from the call to the last byte, redirects included. Default: `fetchMs`. */
   readonly timeMs?: number;
-  /** What asks the network. Default: the global one. */
+  /** Performs the requests. Default: the global `fetch`. */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>;
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-/** Who asks is told to nobody but whom the caller has named. */
+/**
+ * Only these headers follow a redirect to another origin; other headers may identify the caller or hold
+ * keys.
+ */
 const TOLD_TO_OTHERS = new Set(["accept", "accept-language", "content-type", "user-agent"]);
 
 /**
- * `fetch` for tools that get a URL from a model: a public server's, by http or https, on port 80 or 443. Each
- * redirect is looked at the same way; headers that could be keys do not follow to another origin. Rejects
- * with `address_not_allowed`, `limit_exceeded` (too many redirects, or bytes) or `tool_timeout`; reading the
- * body, with the latter two.
+ * `fetch` for tools that receive a URL from a model. Fetches from public servers only, by http or https, on
+ * port 80 or 443. Checks each redirect in the same way, and drops headers that could hold keys on a redirect
+ * to another origin. Rejects with `address_not_allowed`, `limit_exceeded` (too many redirects or bytes) or
+ * `tool_timeout`; reading the body may reject with the latter two.
  *
- * What it does not see is where a name leads: a name that resolves to a private address is reached, now or at
- * the second look (DNS rebinding). A Worker on Cloudflare reaches no private network by `fetch` anyway; in
- * Node, and in a local workerd, hand in a `fetch` that looks at the address it connects to, or keep such
- * networks out of reach.
+ * It does not check the address that a name resolves to: a name that resolves to a private address is
+ * reached, at once or on a later lookup (DNS rebinding). A Worker on Cloudflare cannot reach private
+ * networks by `fetch`. In Node, and in a local workerd, pass a `fetch` that checks the address it connects
+ * to, or make private networks unreachable.
  */
 export async function publicFetch(
   input: string | URL,
@@ -71,7 +74,7 @@ async function follow(
   });
 }
 
-/** What is sent to the next address; as browsers do it, 303 and a redirected POST become a GET. */
+/** Returns the request to the next address. As in browsers, a 303 or a redirected POST becomes a GET. */
 function redirected(request: RequestInit, status: number, isSameOrigin: boolean): RequestInit {
   const { method = "GET", body, headers, ...rest } = request;
   const name = method.toUpperCase();
@@ -82,7 +85,7 @@ function redirected(request: RequestInit, status: number, isSameOrigin: boolean)
       !(becomesGet && header.startsWith("content-")),
   );
   if (becomesGet) return { ...rest, method: "GET", headers: kept };
-  // A stream has been read already.
+  // A stream has already been read.
   if (body instanceof ReadableStream) {
     throw new ByrefError("tool_failed", "The server redirects what was sent as a stream.");
   }
@@ -117,7 +120,7 @@ function bounded(response: Response, maximum: number, told: (error: unknown) => 
     { highWaterMark: 0 },
   );
   const headers = new Headers(response.headers);
-  // It is decoded already.
+  // The body is already decoded.
   for (const name of ["content-encoding", "content-length"]) headers.delete(name);
   const { status, statusText } = response;
   return new Response(body, { status, statusText, headers });
@@ -131,7 +134,7 @@ function tooSlow(milliseconds: number): ByrefError {
   return new ByrefError("tool_timeout", `There was no answer within ${milliseconds} ms.`);
 }
 
-/** What is not somebody's public server, of the registries of IANA; and what clouds keep for themselves. */
+/** IPv4 ranges that are not public by IANA's registries, and addresses that cloud providers reserve. */
 const NO_PUBLIC_IPV4 = [
   "0.0.0.0/8", // this network
   "10.0.0.0/8", // private
@@ -153,22 +156,22 @@ const NO_PUBLIC_IPV4 = [
   return [numberOf(address), 2 ** (32 - Number(bits))];
 });
 
-/** Names that mean a machine, or a network, by themselves. */
+/** Names of a local machine or of a private network. */
 const NO_PUBLIC_NAME =
   /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|private|lan|home|corp|arpa|svc|test|invalid|onion|metadata\.goog)$/;
 
 const PORTS = new Set([80, 443]);
 
 /**
- * The URL, if it is of a public server by http or https, as far as the URL alone tells. Throws
- * `address_not_allowed`. Notations need no list: the URL's parser has made one of them all (decimal, octal,
- * hex, short, percent-encoded, fullwidth), and what it cannot read is no URL.
+ * Returns the URL if it points to a public server by http or https, judged by the URL alone. Throws
+ * `address_not_allowed`. The URL parser normalises all notations of an address (decimal, octal, hex, short,
+ * percent-encoded, fullwidth), and rejects what it cannot parse.
  */
 function requirePublic(
   input: string | URL,
   { base, ports = [] }: { readonly base?: URL; readonly ports?: readonly number[] } = {},
 ): URL {
-  // A copy: who made it may change it.
+  // A copy, because the caller may change the original.
   const url = URL.parse(String(input), base?.href);
   if (url === null) throw notAllowed("It is no URL.");
   const isHttps = url.protocol === "https:";
@@ -187,12 +190,12 @@ function notAllowed(why: string): ByrefError {
   return new ByrefError("address_not_allowed", `The address may not be fetched. ${why}`);
 }
 
-/** As a URL has it. */
+/** Takes the hostname of a parsed URL. */
 function isPublicHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return isPublicIpv6(hostname.slice(1, -1));
   if (/^\d+\.\d+\.\d+\.\d+$/.test(hostname)) return isPublicIpv4(numberOf(hostname));
   const name = hostname.replace(/\.+$/, "");
-  // One label is a machine of some network's own.
+  // A name with a single label is a machine of a private network.
   return name.includes(".") && !NO_PUBLIC_NAME.test(name);
 }
 
@@ -201,8 +204,8 @@ function isPublicIpv4(address: number): boolean {
 }
 
 /**
- * Global unicast, and nothing in it that is for protocols or documentation, or that carries an IPv4 address
- * (6to4, Teredo). Mapped, compatible and NAT64 addresses are no global unicast.
+ * True for global unicast addresses, except ranges for protocols or documentation and ranges that carry an
+ * IPv4 address (6to4, Teredo). Mapped, compatible and NAT64 addresses are not global unicast.
  */
 function isPublicIpv6(address: string): boolean {
   const [first = 0, second = 0] = firstGroups(address);
@@ -212,7 +215,7 @@ function isPublicIpv6(address: string): boolean {
   return !isForProtocols && !isDocumentation && first !== 0x2002;
 }
 
-/** The first two; the URL's parser has written each in hex, and zeros as `::` where they are many. */
+/** The first two groups. The URL parser writes each in hex, and a run of zeros as `::`. */
 function firstGroups(address: string): readonly number[] {
   const [before = ""] = address.split("::");
   return before.split(":").map((group) => Number.parseInt(group, 16) || 0);

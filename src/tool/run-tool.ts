@@ -12,18 +12,18 @@ import type { AnyTool, CallOptions } from "./wrapped-tool.ts";
 export interface Execution<Result> {
   readonly name: string;
   readonly tool: AnyTool;
-  /** As the tool's own schema gives it. */
+  /** The input as returned by the tool's own schema. */
   readonly input: unknown;
   /** Time limit in milliseconds. */
   readonly toolMs: number;
   readonly call: CallOptions;
-  /** Takes in what the tool returned; of one that yields results one after the other, the last. */
+  /** Converts the tool's return value; for a tool that yields several results, the last one. */
   readonly takeIn: (returned: unknown) => Promise<Result>;
 }
 
 /**
- * The tool's result, taken in. Rejects with what the tool throws, or with `tool_timeout`; a tool that
- * hangs, or whose turn is stopped, is not waited for.
+ * Runs the tool and returns its converted result. Rejects with the tool's error, or with `tool_timeout`.
+ * Does not wait for a tool that hangs or whose turn is stopped.
  */
 export async function runTool<Result>(execution: Execution<Result>): Promise<Result> {
   const { name, tool, input, toolMs, call, takeIn } = execution;
@@ -34,7 +34,7 @@ export async function runTool<Result>(execution: Execution<Result>): Promise<Res
       new ByrefError("tool_timeout", `${name} did not finish within ${toolMs} ms.`, { toolMs }),
   });
   const { signal } = limit;
-  // The SDK types a tool's input by its schema, which has just checked it.
+  // The SDK types a tool's input by its schema, which has just validated it.
   const execute = tool.execute as (input: unknown, options: unknown) => unknown;
   const told = tool.onInputAvailable as ((options: unknown) => unknown) | undefined;
   const work = async () => {
@@ -47,7 +47,10 @@ export async function runTool<Result>(execution: Execution<Result>): Promise<Res
   });
 }
 
-/** The SDK's second argument. A tool that looks at the messages gets a copy: they are the next prompt. */
+/**
+ * Returns the SDK's second argument. A tool that reads the messages receives a copy, because they are the
+ * next prompt.
+ */
 function executionOptions(
   { toolCallId, messages, idempotencyKey, extras }: CallOptions,
   abortSignal: AbortSignal,
@@ -58,20 +61,20 @@ function executionOptions(
     ...compact({ idempotencyKey }),
     ...extras,
     get messages() {
-      // A copy is of the type of what it copies.
+      // A copy has the type of its original.
       return messages.map(copied) as ModelMessage[];
     },
   };
 }
 
-/** Arrays and plain objects anew; URLs and bytes, which cannot be cloned or need not be, as they are. */
+/** Copies arrays and plain objects. URLs and bytes are shared: they cannot or need not be cloned. */
 function copied(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copied);
   if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copied(inner)]));
 }
 
-/** One that is not waited for any more is closed when it yields next. */
+/** Returns the last result. An iterator that is no longer awaited is closed when it yields next. */
 async function lastOf(run: () => unknown, signal: AbortSignal): Promise<unknown> {
   const result = await run();
   if (typeof result !== "object" || result === null || !(Symbol.asyncIterator in result))
@@ -90,32 +93,35 @@ function stopped(name: string): ByrefError {
   return new ByrefError("tool_failed", `${name} was stopped.`);
 }
 
-/** Bytes with what they are, as a tool may return them; a Blob or a Response does as well. */
+/** Bytes with their media type, as a tool may return them. A Blob or a Response is equivalent. */
 export interface BytesResult {
   readonly bytes: Uint8Array;
   readonly mediaType: string;
 }
 
-/** What a tool returned, ready to be kept. */
+/** A tool's return value, ready to be saved. */
 interface ToolResult {
   readonly value: Json | Content;
-  /** What had to be converted, one sentence each. */
+  /** Notes about converted values, one sentence each. */
   readonly notes: readonly string[];
 }
 
-/** A result with the places that it is to be saved in; none: under a name of its own. */
+/** A result with the places to save it in; without any, it gets a name of its own. */
 export interface PlacedResult extends ToolResult {
   readonly places: readonly Place[];
 }
 
 interface Placing {
   readonly target: SaveTarget | undefined;
-  /** The tool may not choose among several places: its choice could reveal a guarded value. */
+  /** True if the tool may not choose among several places: its choice could reveal a guarded value. */
   readonly isFixed: boolean;
   readonly store: VariableStore;
 }
 
-/** What a call gave. Where its result may go to one of several places, the tool may have said to which. */
+/**
+ * Converts a return value and determines its places. If there are alternatives, the tool may have chosen
+ * one.
+ */
 export async function placedResultOf(
   returned: unknown,
   { target, isFixed, store }: Placing,
@@ -127,12 +133,13 @@ export async function placedResultOf(
 }
 
 /**
- * What a tool returned as a value of the store. A Response is taken in as it streams, by its content type:
- * text and records of any size that a variable may have. Bytes become bytes, anything else JSON. Throws
- * `bad_value` or `limit_exceeded`, and `tool_failed` for a Response that is an error.
+ * Converts a tool's return value to a value of the store. A Response is streamed into the store by its
+ * content type, as text or records up to the maximum size of a variable. Bytes stay bytes, anything else
+ * becomes JSON. Throws `bad_value` or `limit_exceeded`, and `tool_failed` for a Response with an error
+ * status.
  */
 async function toolResultOf(returned: unknown, store: VariableStore): Promise<ToolResult> {
-  // A text may be longer than JSON.
+  // A text may be longer than the limit for JSON.
   if (typeof returned === "string") return { value: returned, notes: [] };
   if (returned instanceof Response) return responseResult(returned, store);
   const bytes = await bytesIn(returned);
@@ -165,7 +172,7 @@ async function bytesIn(value: unknown): Promise<BytesResult | undefined> {
   return bytes === undefined ? undefined : { bytes, mediaType: OCTETS };
 }
 
-/** A copy: the tool may go on using its own. */
+/** A copy, because the tool may continue to use its own. */
 function plainBytes(value: unknown): Uint8Array | undefined {
   if (value instanceof Uint8Array) return copyOf(value);
   if (value instanceof ArrayBuffer) return new Uint8Array(value.slice(0));

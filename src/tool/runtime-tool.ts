@@ -8,25 +8,25 @@ import type { Prepare } from "./prepared-save.ts";
 import type { CallOptions, Effects, Saved } from "./wrapped-tool.ts";
 
 /**
- * A tool of the runtime's own, such as `read_variable`: it works on the variables themselves, and its
- * result is no variable but what the model is shown.
+ * A built-in tool, such as `read_variable`. It works on the variables themselves. Its result is shown to the
+ * model and is not saved as a variable.
  */
 export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: Schema;
-  /** Of `execute`; what its result changes is written once. Default: `none`. */
+  /** Effects of running `execute` again; changes in its result are written once. Default: `none`. */
   readonly effects?: Effects;
-  /** The model may say with `_outputPath` where the result is saved. Default: false. */
+  /** True if the model may choose with `_outputPath` where the result is saved. Default: false. */
   readonly takesOutputPath?: boolean;
-  /** Time limit of one call in milliseconds. Default: as any tool. */
+  /** Time limit of one call in milliseconds. Default: the limit of any tool. */
   readonly timeMs?: number;
-  /** The input is what the model wrote: references in it are not resolved. Throws ByrefErrors. */
+  /** Runs the tool on the input as the model wrote it, with references unresolved. Throws ByrefErrors. */
   execute(
     input: z.infer<Schema>,
     context: RuntimeToolContext,
   ): RuntimeResult | Promise<RuntimeResult>;
-  /** What the model is shown in place of the output, which is what is kept; undefined: the output. */
+  /** Returns the content for the model if it differs from the output, which the history keeps. */
   toModelOutput?(output: Json, store: Variables): Promise<ModelOutput> | undefined;
 }
 
@@ -45,50 +45,52 @@ type ContentPart =
 
 export interface RuntimeToolContext {
   readonly store: Variables;
-  /** Labels of all that was resolved so far. */
+  /** Labels of all values that were resolved so far. */
   readonly labels: Labels;
   readonly call: CallOptions;
-  /** What is not trusted is described no further than a sealed value. */
+  /** True if untrusted values are described no further than sealed ones. */
   readonly hidesUntrusted: boolean;
-  /** Puts values in place of the references in a part of the input. Throws as `resolveReferences` does. */
+  /** Resolves the references in a part of the input. Throws the errors of `resolveReferences`. */
   resolve(value: Json): Promise<{ value: Json; unresolved: readonly Unresolved[] }>;
 }
 
 export interface RuntimeResult {
-  /** What the model is shown; a function if the tool changes something: the commit does. */
+  /** The output for the model; a function if the tool changes something, which its commit does. */
   readonly output: Json | Prepare<Json>;
-  /** Somebody who is not trusted has written some of what is shown. */
+  /** True if some of the output comes from an untrusted source. */
   readonly untrusted?: boolean;
-  /** What is saved where the call says that its result goes. Default: the output. */
+  /** The value to save at the call's place for its result. Default: the output. */
   readonly value?: Json;
-  /** The value reports why there is no result. */
+  /** True if the value reports why there is no result. */
   readonly isFailure?: boolean;
-  /** Nothing is: the output says why there is none. */
+  /** True if there is no value to save; the output contains the reason. */
   readonly isNothing?: boolean;
-  /** Of a result that is a variable: saves it where the call says, and gives what is shown. */
+  /** Set if the result is itself a variable: saves it at the call's place and returns the output. */
   readonly save?: Prepare<Saved>;
 }
 
-/** One with its types; they are checked here and forgotten in a list. */
+/** Checks a tool's types, then removes them so that tools of different types fit into one list. */
 export function runtimeTool<Schema extends z.ZodType>(tool: RuntimeTool<Schema>): RuntimeTool {
-  // The input is parsed with the tool's own schema before it is handed over.
+  // The pipeline parses the input with the tool's own schema before it calls `execute`.
   return tool as unknown as RuntimeTool;
 }
 
-/** More than any value has elements or characters; a bound of its own makes a schema shorter. */
+/**
+ * Greater than the number of elements or characters of any value. A maximum makes the JSON Schema shorter.
+ */
 export const MAX_COUNT = 1e8;
 
-/** As JSON, in UTF-16 units. */
+/** Length as JSON, in UTF-16 units. */
 export function charsOf(output: Json): number {
   return JSON.stringify(output).length;
 }
 
-/** At most `limits.maxVariableOutputChars` as JSON? */
+/** True if the output has at most `limits.maxVariableOutputChars` as JSON. */
 export function fits(output: Json): boolean {
   return charsOf(output) <= limits.maxVariableOutputChars;
 }
 
-/** The longest start of the text that takes at most `chars` characters inside of a JSON string. */
+/** Returns the longest start of the text that takes at most `chars` characters inside of a JSON string. */
 export function startWithin(text: string, chars: number): string {
   let end = 0;
   let used = 0;

@@ -23,17 +23,17 @@ import { ownedBy, writtenName } from "./scoped-store.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
 import type { CallOptions, Saved, WrapOptions } from "./wrapped-tool.ts";
 
-/** What a call gave: a value that becomes a variable, or what one of the runtime's tools did. */
+/** The result of a call: a value to save as a variable, or the result of a built-in tool. */
 export type CallResult = ValueResult | RuntimeResult;
 
 interface ValueResult extends PlacedResult {
-  /** The value reports why there is no result. */
+  /** True if the value reports why there is no result. */
   readonly isFailure?: boolean | undefined;
-  /** Somebody who is not trusted has written it, whatever went in. */
+  /** True if the value comes from an untrusted source, whatever the inputs. */
   readonly untrusted?: boolean | undefined;
 }
 
-/** An input with values in place of references. */
+/** An input with references resolved. */
 export interface ResolvedInput {
   readonly value: Json;
   readonly unresolved: readonly Unresolved[];
@@ -43,18 +43,18 @@ export interface ResolvedInput {
 interface FinishedCall {
   readonly tool: { readonly name: string; readonly options: WrapOptions };
   readonly call: CallOptions;
-  /** The input as the model wrote it, and what it says of the result. */
+  /** The input as the model wrote it, apart from its parameters about the result. */
   readonly split: Split;
   readonly input: ResolvedInput;
-  /** Labels of all that went in. */
+  /** Labels of all inputs. */
   readonly named: Labels;
   readonly digest: string;
   readonly places: SaveTarget | undefined;
 }
 
-/** What is to be saved, of one value, and what is to be said of it. */
+/** The writes of one value, and the facts that its output needs. */
 interface Saving {
-  /** One for each place, or one alone under a name that is found for it. */
+  /** One write for each place, or a single write with an automatic name. */
   readonly writes: readonly [Write, ...Write[]];
   readonly places: readonly Place[];
   readonly unresolved: readonly Unresolved[];
@@ -62,8 +62,8 @@ interface Saving {
 }
 
 /**
- * Saves what a call gave: as a variable, under the name that it gets or in the places that were chosen, all
- * or none. What one of the runtime's tools gave is a variable only where the call says so.
+ * Prepares the save of a call's result as a variable, under an automatic name or in the chosen places, all
+ * of them or none. The result of a built-in tool becomes a variable only if the call has a place for it.
  */
 export function savingOf(call: FinishedCall, result: CallResult): Prepare<Saved> {
   if (!("output" in result)) return savingValue(call, result);
@@ -79,7 +79,7 @@ export function savingOf(call: FinishedCall, result: CallResult): Prepare<Saved>
   let save: Prepare<Saved> | undefined;
   return async () => {
     if (save === undefined) {
-      // What the tool changes, it changes once.
+      // The tool's own changes must be made only once.
       const shown = await saved(prepareShown);
       const { value = shown, isFailure } = result;
       const places = chosenPlaces(target);
@@ -107,7 +107,7 @@ function savingValue(finished: FinishedCall, result: ValueResult): Prepare<Saved
     value,
     tool: name,
     toolCallId: call.toolCallId,
-    // Of a call that code makes the input is no model's words, but values.
+    // The input of a call from code contains values, not the model's words.
     ...(isPlain(finished) ? { input: split.input } : {}),
     ...own,
     trusted: own.trusted && !untrusted,
@@ -119,7 +119,7 @@ function savingValue(finished: FinishedCall, result: ValueResult): Prepare<Saved
   return savingAt({ writes, places, unresolved: input.unresolved, call }, options);
 }
 
-/** The same write in each of the places; without any, under its own name. */
+/** Returns the write for each of the places, or as it is without any. */
 export function writesAt(places: readonly Place[], write: Write): Saving["writes"] {
   const [first, ...others] = places.map(({ name, path, run }) => ({
     ...write,
@@ -131,8 +131,8 @@ export function writesAt(places: readonly Place[], write: Write): Saving["writes
 }
 
 /**
- * Saves all of it or nothing; of a value that is too large to be kept, the output says so. Throws
- * `variable_sealed` if it belongs into a variable that has become guarded since the call was prepared.
+ * Saves all of the writes or none. If a value is too large to save, the output contains a notice. Throws
+ * `variable_sealed` if the place is in a variable that has become guarded since the call was prepared.
  */
 export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
   const { writes, places, call } = saving;
@@ -140,7 +140,8 @@ export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
   const { store } = options;
   const isWhole = writes.every(({ path = [] }) => path.length === 0);
   const isGuardedWrite = (writes[0].visibility ?? "model") !== "model";
-  // The model must not learn the size. A run keeps what else is in its own variable.
+  // The model must not learn the size of a guarded value. A plan run stores other parts in the same
+  // variable, so a report of the failure must not replace it.
   const isHidden = isGuardedWrite && isPlanned !== true && (isWhole || scope === undefined);
   return savingAll<Saved>(
     store,
@@ -161,7 +162,7 @@ export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
   );
 }
 
-/** What is shown of a result for which there is no room. */
+/** Returns the output for a result that exceeds the quota. */
 function refusedOf(write: Write, error: unknown, { untrusted, taint }: WrapOptions): Saved {
   const output = notKept(write, messageOf(error), untrusted === "hide");
   if ("untrusted" in output) taint?.add();
@@ -172,7 +173,7 @@ function isGuarded(store: Variables, name: string): boolean {
   return (store.glance(name)?.visibility ?? "model") !== "model";
 }
 
-/** Why a write does not fit tells what is there. */
+/** The reason why a write does not fit reveals the current value. */
 function withheld(error: unknown): ByrefError {
   return new ByrefError(
     codeOf(error),
@@ -202,19 +203,21 @@ function savedOf(
   return { info, output, places: places.map(({ source }) => source) };
 }
 
-/** The value, where all of it is in memory; of records that came as a stream, where they are few. */
+/** Returns the value if all of it is in memory; for streamed records, if there are few. */
 function smallValueIn(content: Content): Json | undefined {
   const { about, body } = content;
   const isSmall = about.mediaType === RECORDS_TYPE && about.chars <= limits.maxShownResultChars;
   return isSmall && typeof body === "string" ? parseRecords(body) : valueIn(content);
 }
 
-/** True if what went in may be shown. What code passes to a tool is shown by nothing but its labels. */
+/**
+ * True if the input may be shown. Values that code passes to a tool carry no restriction but their labels.
+ */
 function isPlain({ call, named }: FinishedCall): boolean {
   return call.madeOf === undefined || (!named.isGuarded && !named.hasUntrusted);
 }
 
-/** A name is for all to see: it is not made of what is guarded. */
+/** Names are visible to everyone, so a name is never derived from guarded values. */
 function nameFor(finished: FinishedCall, value: Json | Content): AutomaticName {
   const { tool, input, split, named, digest } = finished;
   const { name, options } = tool;

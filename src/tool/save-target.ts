@@ -9,11 +9,11 @@ import { target } from "../reference/target.ts";
 import type { Variables } from "../store/variable-store.ts";
 import type { Segment } from "../value/path.ts";
 
-/** Where a call says that its result is to be saved: a parameter that the runtime takes out again. */
+/** The input parameter for the place of a result. The runtime removes it before the tool runs. */
 export const OUTPUT_PATH = "_outputPath";
 const DESCRIPTION = "_description";
 
-/** What is written: one place, one of several, or all of several. */
+/** Where a result is saved: one place, one of several, or all of several. */
 export interface SaveTarget {
   readonly operator: "first" | "all";
   readonly places: readonly Place[];
@@ -21,7 +21,7 @@ export interface SaveTarget {
 
 export interface Place extends Reference {
   readonly source: string;
-  /** The run with which the variable is to end. */
+  /** The run that the variable ends with. */
   readonly run?: string;
 }
 
@@ -29,20 +29,20 @@ const syntaxes: readonly Syntax[] = [dollar, dagger, target];
 
 const MAX_SHOWN_CHARS = 80;
 
-/** Throws `variable_secret` if one of the places is secret, `bad_name` if it is a run's other than `own`. */
+/** Throws `variable_secret` if a place is secret, `bad_name` if it belongs to a run other than `own`. */
 export function requireOpen({ places }: SaveTarget, store: Variables, own?: string): void {
   for (const { name } of places) {
     const { visibility, run } = store.glance(name) ?? {};
     if (run !== undefined && run !== own) throw takenName(name);
-    // What a run has made secret is its own to add to; it stays secret.
+    // A run may add to its own secret variable, which stays secret.
     if (visibility !== "secret" || run !== undefined) continue;
     throw new ByrefError("variable_secret", `$${name} is secret and cannot be written here.`);
   }
 }
 
 /**
- * A model can replace a guarded variable, but not write into it: whether a place fits would tell what is
- * there. A plan's own places are not a model's choice. Throws `variable_sealed`.
+ * A model can replace a guarded variable, but not write into it: whether a place fits would reveal its
+ * content. A plan's own places are not chosen by a model. Throws `variable_sealed`.
  */
 export function requireReplaced(
   places: readonly Place[] = [],
@@ -64,8 +64,8 @@ export function notExtended(name: string): ByrefError {
 }
 
 /**
- * A secret that shared a variable with other results of a run would take them with it, whichever came first.
- * Throws `variable_secret`.
+ * A secret that shares a variable with other results of a run would make them secret, too, whichever came
+ * first. Throws `variable_secret`.
  */
 export function requireOwnPlaces(target: SaveTarget | undefined): void {
   const shared = target?.places.find(({ path, run }) => run !== undefined && path.length > 0);
@@ -74,15 +74,15 @@ export function requireOwnPlaces(target: SaveTarget | undefined): void {
   throw new ByrefError("variable_secret", message);
 }
 
-/** What only the run whose it is may write. */
+/** The error for a name that only its run may write. */
 export function takenName(name: string): ByrefError {
   return new ByrefError("bad_name", `$${name} cannot be written here; choose another name.`);
 }
 
 /**
- * `$report`, `†state.user.summary`, `variable:report`; `a || b` is one of them, `a && b` all. Throws
- * `bad_path`, whose message writes places with `prefix`, `bad_alternatives`, or `bad_name` for what can never
- * be written.
+ * Parses `$report`, `†state.user.summary` or `variable:report`. `a || b` means one of them, `a && b` all of
+ * them. Throws `bad_path`, whose message writes places with `prefix`, `bad_alternatives`, or `bad_name` for
+ * a name that cannot be written at all.
  */
 export function saveTargetIn(text: string, prefix = "$"): SaveTarget {
   const operators = new Set(text.match(/\|\||&&/g));
@@ -96,7 +96,10 @@ export function saveTargetIn(text: string, prefix = "$"): SaveTarget {
   return { operator, places };
 }
 
-/** A place inside of another would be written into the value: whether it fits there would tell what it is. */
+/**
+ * A place inside of another would be written into the first place's value: whether it fits would reveal that
+ * value.
+ */
 function requireApart(places: readonly Place[]): void {
   for (const inner of places) {
     const outer = places.find((place) => isInside(inner, place));
@@ -122,7 +125,7 @@ function mayBeSame(one: Segment, other: Segment | undefined): boolean {
 function placeIn(text: string, prefix: string): Place {
   const place = placeOf(text);
   if (place !== undefined) return place;
-  // If only the prefix is missing, the advice adds it.
+  // If only the prefix is missing, the advice includes it.
   const lacksPrefix = text.length <= MAX_SHOWN_CHARS && placeOf(prefix + text) !== undefined;
   const advice = lacksPrefix ? prefix + text : `${prefix}name or ${prefix}name.key`;
   const message = `"${text.slice(0, MAX_SHOWN_CHARS)}" is not a place to save to. Write ${advice}.`;
@@ -147,7 +150,7 @@ function requireWritable({ name, source }: Place): void {
   throw new ByrefError("bad_name", message);
 }
 
-/** The places that are written: with `||` the one that the tool names, or the first. */
+/** Returns the places to write: for `||`, the one that the tool names, or the first. */
 export function chosenPlaces({ operator, places }: SaveTarget, named?: string): readonly Place[] {
   if (operator === "all") return places;
   const chosen =
@@ -157,7 +160,7 @@ export function chosenPlaces({ operator, places }: SaveTarget, named?: string): 
   throw new ByrefError("bad_path", `The tool chose ${named ?? "nothing"}, not one of ${known}.`);
 }
 
-/** What a tool returns to say which of its places it means: `{_outputPath, value}`. */
+/** Reads a tool's choice of its place from a result `{_outputPath, value}`. */
 export function choiceIn(result: unknown): {
   readonly named?: string | undefined;
   readonly value: unknown;
@@ -169,7 +172,10 @@ export function choiceIn(result: unknown): {
   return typeof named === "string" ? { named, value: result.value } : { value: result };
 }
 
-/** The schema with the two parameters; undefined where a tool has one of its own, or takes no object. */
+/**
+ * Adds the two parameters to the schema. Returns undefined if the tool has a parameter of the same name, or
+ * takes no object.
+ */
 export function withTarget(schema: JSONSchema7, isStrict: boolean): JSONSchema7 | undefined {
   const { properties = {}, required = [] } = schema;
   if (schema.type !== "object" || OUTPUT_PATH in properties || DESCRIPTION in properties) {
@@ -193,7 +199,7 @@ export interface Split {
   readonly description?: string;
 }
 
-/** The input without the two parameters. Throws `bad_path` if they are no text. */
+/** Removes the two parameters from the input. Throws `bad_path` if they are not texts. */
 export function splitInput(given: Json): Split {
   if (!isObject(given)) return { input: given };
   const { [OUTPUT_PATH]: target, [DESCRIPTION]: description, ...rest } = given;

@@ -16,9 +16,9 @@ import { type LookupOptions, lookupInStore } from "./store-lookup.ts";
 import type { RunScope } from "./wrapped-tool.ts";
 
 /**
- * The variables as one plan run sees them or, without a run, as the rest of the conversation does: a run's
- * variables are its own. A run calls them by the names in its plan. Lists leave out variables that it
- * cannot name. A variable made under one of the run's own names ends with the run.
+ * The variables as seen by one plan run or, without a run, by the rest of the conversation. A run has
+ * variables of its own, which only it can access, by the names in its plan. Lists omit variables that have
+ * no name in the scope. A variable that is created under one of the run's own names ends with the run.
  */
 export class ScopedStore implements Variables {
   readonly #store: VariableStore;
@@ -30,7 +30,7 @@ export class ScopedStore implements Variables {
   }
 
   list(options: ListOptions = {}): readonly VariableInfo[] {
-    // Most conversations have no runs: then only what is asked for is looked up.
+    // Most conversations have no runs. Then variables are looked up only when requested.
     if (this.#scope === undefined && this.#store.runs().length === 0) {
       return this.#store.list(options);
     }
@@ -135,7 +135,7 @@ function withName<Found extends { readonly name: string }>(
   return found === undefined ? undefined : { ...found, name };
 }
 
-/** Looks references up as `ScopedStore` does. `onUsed` receives the names that the store has. */
+/** Resolves references in a `ScopedStore`. `onUsed` receives the names in the underlying store. */
 export function lookupFor(
   scope: RunScope | undefined,
   store: VariableStore,
@@ -144,13 +144,13 @@ export function lookupFor(
   const stored = (name: string) => nameFor(name, store, scope);
   return lookupInStore(new ScopedStore(store, scope), {
     ...options,
-    // One that the run hides by a variable of its own is not what was meant.
+    // A secret that is shadowed by a variable of the run is not the one that the policy allows.
     secrets: secrets.filter((name) => stored(name) === name),
     onUsed: (name) => onUsed?.(stored(name) ?? name),
   });
 }
 
-/** The variable that a written name stands for; undefined if it is another run's. */
+/** Returns the stored name for a written name; undefined if it belongs to another run. */
 export function nameFor(name: string, store: VariableStore, scope?: RunScope): string | undefined {
   const chosen = scope?.nameOf(name) ?? name;
   if (scope !== undefined && chosen === name) {
@@ -163,7 +163,7 @@ export function nameFor(name: string, store: VariableStore, scope?: RunScope): s
   return isOthers && chosen === name ? undefined : chosen;
 }
 
-/** What a variable is called there; undefined if it cannot be named. */
+/** Returns the name of a stored variable in the scope; undefined if it has none. */
 export function writtenName(
   name: string,
   store: VariableStore,
@@ -176,8 +176,8 @@ export function writtenName(
 }
 
 /**
- * The place that a call names for its result. Throws `bad_path` or `bad_alternatives`, and `bad_name` or
- * `variable_secret` for what cannot be written.
+ * Parses the place for a call's result. Throws `bad_path` or `bad_alternatives`, and `bad_name` or
+ * `variable_secret` for a place that cannot be written.
  */
 export function targetFor(text: string, store: VariableStore, scope?: RunScope): SaveTarget {
   const { operator, places } = saveTargetIn(text);
@@ -190,7 +190,7 @@ export function targetFor(text: string, store: VariableStore, scope?: RunScope):
   return { operator, places: stored };
 }
 
-/** The write as the run's, if its name is found for it and the run has what it makes. */
+/** Assigns the write to the run if it has an automatic name and the run owns its results. */
 export function ownedBy(scope: RunScope | undefined, write: Write): Write {
   if (scope?.ownsResults !== true || typeof write.name === "string") return write;
   return { ...write, run: scope.run };

@@ -10,23 +10,25 @@ import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
 import { formatPath, type Reading } from "../value/path.ts";
 
-/** What whoever refers to variables may be given, and told. */
+/** What a lookup may return and reveal. */
 export interface LookupOptions {
-  /** Secrets that may be given to whoever asks. Default: none. */
+  /** Names of the secrets that a lookup may return. Default: none. */
   readonly secrets?: readonly string[];
-  /** Bytes are given to whoever asks for all of them: as a Uint8Array of their own. Default: refused. */
+  /**
+   * True: a reference to all of a variable with bytes returns them as a new Uint8Array. Default: an error.
+   */
   readonly bytes?: boolean;
-  /** What is inside of an untrusted value is not told by errors. Default: it is. */
+  /** True if errors must not reveal the content of untrusted values. Default: false. */
   readonly hidesUntrusted?: boolean;
-  /** Reads the reports of failed calls, for people to see. Default: they lead nowhere. */
+  /** Returns reports of failed calls, for display to people. Default: they are not found. */
   readonly failures?: "show";
-  /** Told of each variable that is asked for and exists. Must not throw. */
+  /** Called with the name of each existing variable that is looked up. Must not throw. */
   readonly onUsed?: (name: string) => void;
 }
 
 const NOWHERE: Missing = { found: false, reason: "path" };
 
-/** Where references and a conversation's variables meet. */
+/** Resolves references to the variables of a conversation. */
 export function lookupInStore(store: Variables, options: LookupOptions = {}): Lookup {
   return (reference, work = new LookupWork()) => {
     const { name, path } = reference;
@@ -63,7 +65,7 @@ async function read(reference: Reference, options: Answering): Promise<Found | M
   }
 }
 
-/** Lets an answer's text leave at once where it cannot name a variable of the store. */
+/** Lets the text of an answer pass at once where it cannot name a variable of the store. */
 export function knownNamesOf(store: Variables): Pick<ExpandOptions, "couldBegin" | "isKnown"> {
   return {
     couldBegin: (prefix) => store.couldBegin(prefix),
@@ -74,9 +76,9 @@ export function knownNamesOf(store: Variables): Pick<ExpandOptions, "couldBegin"
 interface Answering extends LookupOptions {
   readonly store: Variables;
   readonly work: LookupWork;
-  /** The variable as it was when it was read: another may have its name by now. */
+  /** The variable when it was read. Another variable may have its name by now. */
   readonly glance: Glance;
-  /** Of the reference among the misses of the work. */
+  /** The key of the reference in `work.missed`. */
   readonly key: string;
 }
 
@@ -89,7 +91,7 @@ function answer(
   const { name, path } = reference;
   const found = answerFrom(reference, reading, work);
   const isGuarded = glance.visibility !== "model";
-  // What is inside of a guarded value is not told by its errors either.
+  // Errors must not reveal the content of a guarded value.
   if (!found.found) {
     const isHidden = hidesUntrusted && store.info(name)?.trusted === false;
     return isGuarded || isHidden ? NOWHERE : found;
@@ -118,14 +120,14 @@ async function readBytes({ name }: Reference, store: Variables): Promise<Found |
       return { found: false, reason: "unreadable", code: "limit_exceeded", message };
     }
     const read = await value.read(0, bytes);
-    // No JSON, but handed over as it is: who asks for bytes knows what to do with them.
+    // A Uint8Array is not JSON, but callers that set `bytes` expect one.
     return { found: true, value: read.slice() as unknown as Json, name, chars: bytes };
   } finally {
     value.close();
   }
 }
 
-/** Why there is no such variable. */
+/** Describes why there is no such variable. */
 export function missing({ name }: Reference, store: Variables, work = new LookupWork()): Missing {
   const tombstone = store.tombstone(name);
   if (tombstone === undefined) {
@@ -136,7 +138,7 @@ export function missing({ name }: Reference, store: Variables, work = new Lookup
   return { found: false, reason: "evicted", message: evictionMessage(tombstone), tombstone };
 }
 
-/** When and why a variable went, and which call brings it back. */
+/** Describes when and why a variable was evicted, and which call restores it. */
 export function evictionMessage({ name, tool, input, evictedAt, reason }: Tombstone): string {
   const went = `$${name} was evicted at ${evictedAt} (${reason}).`;
   if (tool === undefined) return `${went} Ask for it to be given again.`;

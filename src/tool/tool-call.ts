@@ -26,57 +26,63 @@ import { digestOf } from "./tool-input.ts";
 import type { CallOptions, Prepared, ToolRun, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
 /**
- * A tool as the pipeline calls it. What differs between an agent's tool and one of the runtime's is said
- * here; the rules are the pipeline's.
+ * A tool as the pipeline calls it. It defines the differences between an agent's tools and built-in tools.
+ * The pipeline applies the same rules to both.
  */
 export interface CallableTool {
   readonly name: string;
   readonly options: WrapOptions;
-  /** True: the model says where the result is saved; a text: there; false: only the caller says. */
+  /**
+   * Where the result is saved. True: the model may choose; a string: at that place; false: only the caller
+   * may choose.
+   */
   readonly target: string | boolean;
-  /** The variables, by the names with which the tool adds labels. */
+  /** The variables for the labels, under the names that the tool adds. */
   variables(call: CallOptions): Variables;
-  /** Puts values in place of references, and checks the input. */
+  /** Resolves references and validates the input. */
   input(written: Json, options: InputOptions): Promise<CallInput>;
-  /** Asks the tool itself whether a person has to approve the call. Default: no. */
+  /** Runs the tool's own check of whether a person has to approve the call. Default: no. */
   needsApproval?(checked: unknown, call: CallOptions): Promise<boolean>;
   run(prepared: PreparedCall): Promise<CallResult>;
 }
 
 export interface InputOptions {
   readonly call: CallOptions;
-  /** Receives the labels of all that goes in. */
+  /** Receives the labels of all inputs. */
   readonly labels: Labels;
-  /** Counts what the model wrote, and what it stands for. */
+  /** Counts the characters of the references, and those of their values. */
   readonly references: { authoredChars: number; resolvedChars: number };
 }
 
 export interface CallInput extends ResolvedInput {
-  /** The input as the tool's own schema gives it. */
+  /** The input as returned by the tool's own schema. */
   readonly checked: unknown;
-  /** Variables that the input names, and whose values the tool may read when it runs. */
+  /** Variables that the input names. The tool may read their values when it runs. */
   readonly names?: readonly string[];
-  /** What is approved. Default: the value. */
+  /** The value that an approval covers. Default: `value`. */
   readonly pinned?: Json;
-  /** Why the tool does not run. For people only: the model must not learn it. */
+  /** The reason why the tool does not run. For people only: the model must not learn it. */
   readonly failure?: unknown;
 }
 
-/** A call with all that is known of it before it runs. */
+/** A call and all that is known about it before it runs. */
 export interface PreparedCall {
   readonly tool: CallableTool;
   readonly call: CallOptions;
   readonly split: Split;
   readonly input: CallInput;
-  /** Labels of the values that went in. */
+  /** Labels of the values in the input. */
   readonly labels: Labels;
-  /** Labels of the variables that are named, too. */
+  /** Labels of the values in the input and of the variables that it names. */
   readonly named: Labels;
   readonly digest: string;
   readonly places: SaveTarget | undefined;
 }
 
-/** Prepares, runs and saves calls of the tool. The observer of a call is notified when it runs or is refused. */
+/**
+ * Returns the function that prepares, runs and saves calls of the tool. The call's observer is notified when
+ * the call runs or is refused.
+ */
 export function preparing(tool: CallableTool): WrappedTool["prepare"] {
   return async (input, call) => {
     const { observer, toolCallId } = call;
@@ -106,7 +112,7 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
   const variables = tool.variables(call);
   const labels = new Labels(variables, options.taint, call.madeOf);
   try {
-    // What the model wrote is history: the tool must not change it.
+    // The model's input is part of the history: the tool must not change it.
     const written = deepFreeze(structuredClone(given));
     const { split, places } = placed(tool, written, call);
     const references = { authoredChars: 0, resolvedChars: 0 };
@@ -116,7 +122,7 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
     const { visibility } = named.ofResult(name, options.policies?.[name]);
     if (visibility === "secret") requireOwnPlaces(places);
     const pin = await digestOf(input.pinned ?? input.value);
-    // A digest of what is guarded would let it be guessed.
+    // A digest of a guarded value would allow guessing the value.
     const digest = labels.isGuarded ? await digestOf(split.input) : pin;
     const prepared = { tool, call, split, input, labels, named, digest, places };
     const decision = await approvalFor(prepared);
@@ -138,12 +144,14 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
 }
 
 interface Placed {
-  /** The input without what it says about where the result is saved. */
+  /** The input, apart from its parameters about the result. */
   readonly split: Split;
   readonly places: SaveTarget | undefined;
 }
 
-/** Where the result is saved: where the caller says, else where the agent or the model does. */
+/**
+ * Determines where the result is saved: the caller's place comes first, then that of the agent or the model.
+ */
 function placed(
   { target, options: { store } }: CallableTool,
   written: Json,
@@ -160,7 +168,7 @@ function placed(
   return { split, places };
 }
 
-/** Whether a call may run, must not, or has to be approved by a person first. Fails closed. */
+/** Decides whether a call may run, is denied, or needs a person's approval first. Fails closed. */
 async function approvalFor({ tool, split, input, named, call }: PreparedCall): Promise<Approval> {
   const { name, options } = tool;
   const about = {
@@ -184,7 +192,7 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
     const report = { value, notes: [], places: chosen, isFailure: true };
     return { kind: "done", prepare: savingOf(prepared, report) };
   }
-  // A variable that is named may change while the tool runs: both versions count.
+  // A named variable may change while the tool runs: the labels of both versions count.
   const note = () => {
     for (const variable of input.names ?? []) named.add(variable);
   };

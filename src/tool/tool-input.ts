@@ -17,9 +17,9 @@ const MAX_ISSUES = 10;
 const MAX_ISSUE_CHARS = 200;
 
 /**
- * The resolved input as the tool's own schema gives it: defaults filled in, and nothing of it shared with
- * a stored value unless `readonly`. Throws `invalid_tool_input`, which names references that stayed
- * unresolved, for they are the likely cause.
+ * Returns the resolved input as the tool's own schema returns it: with defaults, and sharing no object with
+ * a stored value unless `readonly`. Throws `invalid_tool_input`, whose message names references that stayed
+ * unresolved, because they are the likely cause.
  */
 export async function checkInput(
   tool: Pick<ToolSet[string], "inputSchema">,
@@ -38,8 +38,8 @@ export async function checkInput(
 }
 
 /**
- * What a validator says is wrong: places and messages only. Its error's own message may hold the value
- * that it refused, which nobody may be shown.
+ * Lists the issues of a validator: places and messages only. The error's own message may contain the refused
+ * value, which must not be shown.
  */
 function issuesIn(error: unknown): string {
   const said = issuesOf(error).map(
@@ -48,13 +48,13 @@ function issuesIn(error: unknown): string {
   return said.length === 0 ? "its schema refuses it." : `${said.join("; ")}.`;
 }
 
-/** A place that a validator refuses, and what it says of it. */
+/** A place that a validator refuses, and its message. */
 export interface Issue {
   readonly path: readonly string[];
   readonly message: string;
 }
 
-/** The first of what a validator's error lists; none if it lists nothing. */
+/** Returns the first issues of a validator's error; empty if it has none. */
 export function issuesOf(error: unknown): readonly Issue[] {
   const issues =
     issueListIn(error) ?? (isObject(error) ? issueListIn(error.cause) : undefined) ?? [];
@@ -70,14 +70,14 @@ function issueListIn(error: unknown): readonly unknown[] | undefined {
   return isObject(error) && Array.isArray(error.issues) ? error.issues : undefined;
 }
 
-/** Standard Schema lets a path's step be the key itself or an object that holds it. */
+/** A path segment of Standard Schema is the key itself, or an object that holds it. */
 function keyOf(step: unknown): string {
   return String(isObject(step) ? step.key : step);
 }
 
 /**
- * Stored values and the model's own words are frozen, because others hold them too. A schema's copy is
- * used as it is; only what it let through uncopied is copied here (decision 0005). Cost: linear.
+ * Copies frozen objects, because stored values and the model's own words are shared. Objects that the schema
+ * copied are used as they are (decision 0005). Cost: linear.
  */
 function thawed(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
@@ -97,8 +97,8 @@ function isPlain(value: object): boolean {
 }
 
 /**
- * SHA-256 of the input as JSON with sorted keys; 32 hexadecimal digits of it. A large input is digested in
- * parts, with its keys as they are, so that its text is never in memory as a whole.
+ * Returns SHA-256 of the input as JSON with sorted keys, as its first 32 hexadecimal digits. A large input
+ * is digested in parts, with its keys in their own order, so that its text is never in memory as a whole.
  */
 export async function digestOf(input: Json): Promise<string> {
   const digest = isSmall(input) ? sha256(canonicalJson(input)) : digestOfLarge(input);
@@ -106,7 +106,7 @@ export async function digestOf(input: Json): Promise<string> {
 }
 
 async function digestOfLarge(value: Json): Promise<string> {
-  // A reference to bytes has put them there (`store-lookup.ts`).
+  // The value of a reference to bytes (`store-lookup.ts`).
   if ((value as unknown) instanceof Uint8Array) return sha256(value as unknown as Uint8Array);
   if (isSmall(value)) return sha256(JSON.stringify(value));
   let digests: string = typeOfJson(value);
@@ -114,10 +114,13 @@ async function digestOfLarge(value: Json): Promise<string> {
   return sha256(digests);
 }
 
-/** Of a text or array its halves. Recursion ends: an array of one element has that element as its part. */
+/**
+ * Splits a text or array into halves. Recursion ends: the only part of an array with one element is that
+ * element.
+ */
 function partsOf(value: Json): readonly Json[] {
   if (isJsonObject(value)) return [Object.entries(value)];
-  // No other scalar is so large.
+  // No other scalar can be this large.
   const long = value as string | JsonArray;
   const middle = Math.floor(long.length / 2);
   return middle === 0 ? [...long] : [long.slice(0, middle), long.slice(middle)];
@@ -138,15 +141,16 @@ async function sha256(content: string | Uint8Array): Promise<string> {
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Any JSON value: one schema for all who take one, so that a description names it once. */
-// The same values; ours are read-only.
+/** The schema of any JSON value. All tools share it, so that a JSON Schema defines it once. */
+// The same values; this type is read-only.
 export const anyJson = z.json() as unknown as z.ZodType<Json>;
 
 const known = new WeakMap<object, JSONSchema7>();
 
 /**
- * The JSON Schema of a tool's input. Computed once for each schema, because it takes longer than the rest of a
- * turn's start. Throws `invalid_tool_schema` for a schema that has no JSON Schema, such as that of a Date.
+ * Returns the JSON Schema of a tool's input. Computed once per schema, because the computation takes longer
+ * than the rest of a turn's start. Throws `invalid_tool_schema` for a schema without a JSON Schema, such as
+ * that of a Date.
  */
 export async function jsonSchemaOf(
   { inputSchema }: Pick<ToolSet[string], "inputSchema">,
@@ -168,7 +172,7 @@ async function converted(schema: ToolSet[string]["inputSchema"], tool: string) {
   }
 }
 
-/** The properties of a Zod object that have no JSON Schema. */
+/** Returns the properties of a Zod object that have no JSON Schema. */
 async function faultyIn(schema: object): Promise<readonly string[]> {
   const shape: unknown = "shape" in schema ? schema.shape : undefined;
   const faulty: string[] = [];

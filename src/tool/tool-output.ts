@@ -16,40 +16,43 @@ import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
 import { byteLength } from "../value/utf8.ts";
 
-/** What the model, the history and the client see of a small result: the value itself. */
+/**
+ * The output for a small result: the value itself. The model, the history and the client see the same
+ * output.
+ */
 export interface ShownValue extends Told {
   readonly $var: string;
   readonly value: Json;
 }
 
-/** What is said beside what is shown. */
+/** Facts about a result beside its value. */
 interface Told {
-  /** Where in the variable it was saved, if not as the whole of it. */
+  /** The path in the variable, if the value is only a part of it. */
   readonly path?: string;
-  /** Somebody who is not trusted has written it: data to work with, no instructions. */
+  /** The value comes from an untrusted source: it is data, not instructions. */
   readonly untrusted?: true;
   readonly unresolved?: readonly Unresolved[];
 }
 
-/** What they see of a large one. At most `maxHandleChars` as JSON, notes not counted. */
+/** The output for a large result. At most `maxHandleChars` as JSON, notes excluded. */
 export interface Handle extends Told {
-  /** The name. */
+  /** The variable's name. */
   readonly $var: string;
   readonly type: VariableInfo["type"];
-  /** As in `VariableInfo`: elements, keys, characters or bytes. */
+  /** Elements, keys, characters or bytes, as in `VariableInfo`. */
   readonly count: number;
   readonly bytes: number;
-  /** Types in a line, up to 300 characters. */
+  /** The types in one line, up to 300 characters. */
   readonly shape: string;
-  /** How the value begins, up to 200 characters. */
+  /** The start of the value, up to 200 characters. */
   readonly preview: string;
-  /** References to parts, each of which exists. */
+  /** References to parts that exist. */
   readonly try: readonly string[];
 }
 
 /**
- * What they see of a guarded one: of a sealed value that is not derived the type and count, of others the
- * name. Untrusted values are `hidden` like sealed ones, where the agent says so, until the model asks to
+ * The output for a guarded result: type and count of a sealed value that is not derived, only the name of
+ * others. If the agent hides untrusted values, they are `hidden` like sealed ones until the model asks to
  * read them.
  */
 export interface GuardedHandle extends Told {
@@ -59,7 +62,7 @@ export interface GuardedHandle extends Told {
   readonly count?: number;
 }
 
-/** What they see of a result that could not be kept: there is nothing to refer to. */
+/** The output for a result that could not be saved. There is no variable to refer to. */
 export interface NotKept {
   readonly notKept: string;
   readonly type?: VariableInfo["type"];
@@ -71,20 +74,20 @@ export interface NotKept {
 
 const MAX_NOTES = 5;
 
-/** What the model, the history and the client see of any result. */
+/** The output for any result, as the model, the history and the client see it. */
 export type ToolOutput = ShownValue | Handle | GuardedHandle | NotKept;
 
 export interface OutputOptions {
   readonly unresolved?: readonly Unresolved[];
-  /** Where the value lies in its variable; `info` is then about the value, not the variable. */
+  /** The path of the value in its variable; `info` is then about the value, not the variable. */
   readonly path?: Path;
-  /** What is not trusted is not shown. */
+  /** True if untrusted values are not shown. */
   readonly hidesUntrusted?: boolean;
 }
 
 /**
- * The output that stands for a saved value; nothing else of a large value is shown anywhere. Without
- * `value` it is told by its info: bytes, or what came as a stream.
+ * Returns the output for a saved value. It is the only view of a large value. Without `value` (bytes,
+ * streamed content) the output is made from `info`.
  */
 export function toolOutput(
   info: VariableInfo,
@@ -94,20 +97,20 @@ export function toolOutput(
   const place = path.length === 0 ? {} : { path: formatPath(path) };
   const { name, type, count, trusted } = info;
   const guarded = guardedView(info);
-  // The unresolved references would show how far a failed call got.
+  // The list of unresolved references would reveal how far a failed call got.
   if (guarded !== undefined) return { $var: name, ...guarded, ...place };
   const notes = unresolved.slice(0, MAX_NOTES);
   const told = { ...place, ...(notes.length === 0 ? {} : { unresolved: notes }) };
   if (!trusted && hidesUntrusted) return { $var: name, visibility: "hidden", type, count, ...told };
   const note = trusted ? told : { ...told, untrusted: true as const };
-  // As JSON a text may be far longer than it is.
+  // A text may be far longer as JSON, because of its escapes.
   const isShort = value !== undefined && info.chars <= limits.maxShownResultChars;
   return isShort && JSON.stringify(value).length <= limits.maxShownResultChars
     ? { $var: name, value, ...note }
     : { ...handleOf(info, { value, path }), ...note };
 }
 
-/** All that a model sees of a guarded variable beside its name; undefined if it is not guarded. */
+/** Returns all that a model may see of a guarded variable beside its name; undefined if it is not guarded. */
 export function guardedView({
   visibility,
   type,
@@ -117,18 +120,18 @@ export function guardedView({
   | Pick<GuardedHandle, "visibility" | "type" | "count">
   | undefined {
   if (visibility === "model") return undefined;
-  // A model that chooses the computation would read data through its result's type and count.
+  // A model that chooses the computation could read data through its result's type and count.
   const isDerived = visibility === "secret" || flags?.includes("derived") === true;
   return isDerived ? { visibility } : { visibility, type, count };
 }
 
-/** The same output, as the JSON that it is. */
+/** The same output, typed as JSON. */
 export function outputJson(output: ToolOutput): Json {
-  // Made of JSON all the way down; an interface says of no more keys than its own that they are.
+  // The output consists of JSON only. An interface cannot declare that its further keys are JSON, too.
   return output as unknown as Json;
 }
 
-/** What is said of a value that lies inside of a variable. */
+/** Returns the metadata of a value inside of a variable. */
 export function partInfo(info: VariableInfo, value: Json): VariableInfo {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return {
@@ -142,7 +145,7 @@ export function partInfo(info: VariableInfo, value: Json): VariableInfo {
   };
 }
 
-/** The output for a result that the store refused, `why` being what it said. */
+/** Returns the output for a result that the store refused for the reason `why`. */
 export function notKept(
   { value, visibility = "model", trusted = true }: Pick<Write, "value" | "visibility" | "trusted">,
   why: string,
@@ -170,7 +173,7 @@ function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   const place = `$${name}${formatPath(path)}`;
   const paths = value === undefined ? knownPaths(info, place) : tryPaths(value, place);
   const handle = { $var: name, type, count, bytes, shape, preview, try: paths };
-  // Quotes count twice as JSON: the preview gives way, then the shape.
+  // JSON escapes quotes: the preview is shortened first, then the shape.
   const excess = () => JSON.stringify(handle).length - limits.maxHandleChars;
   for (let chars = preview.length; excess() > 0 && chars > 20;) {
     chars = Math.max(20, chars - Math.max(excess(), 10));
@@ -181,7 +184,7 @@ function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   return handle;
 }
 
-/** Paths that lead somewhere: to a first element's field, to all of them, to a key. */
+/** Returns paths that exist: a field of the first element, that field of all elements, a key. */
 function tryPaths(value: Json, place: string): string[] {
   return candidatePaths(value)
     .filter((path) => readPath(value, path).found)
@@ -189,7 +192,7 @@ function tryPaths(value: Json, place: string): string[] {
     .map((path) => `${place}${formatPath(path)}`);
 }
 
-/** Those of which a value's type and count tell that they do. */
+/** Returns the paths that exist by the value's type and count. */
 function knownPaths({ type, count }: VariableInfo, place: string): string[] {
   if (count === 0) return [];
   if (type === "array") return [`${place}[0]`, `${place}[:10]`];
@@ -218,18 +221,18 @@ function candidatePaths(value: Json): readonly Path[] {
   return typeof value === "string" ? [[{ to: 500 }]] : [];
 }
 
-/** Short keys that need no quotes come first. */
+/** Lists plain keys, which need no quotes, first. */
 function keysOf(value: Readonly<Record<string, Json>>): readonly string[] {
   const keys = Object.keys(value).filter(isWritable);
   return [...keys.filter(isPlainKey), ...keys.filter((key) => !isPlainKey(key))];
 }
 
-/** A key with a line break cannot stand in a reference. */
+/** False for a key that a reference cannot contain: it is too long or has a line break. */
 function isWritable(key: string): boolean {
   return key.length <= limits.maxNameChars && !key.includes("\n") && !key.includes("\r");
 }
 
-/** The name in an output that stands for a variable; undefined for any other value. */
+/** Returns the variable's name from an output; undefined for any other value. */
 export function variableIn(output: unknown): string | undefined {
   if (typeof output !== "object" || output === null || !("$var" in output)) return undefined;
   return typeof output.$var === "string" ? output.$var : undefined;

@@ -3,23 +3,23 @@ import type { JSONSchema7 } from "ai";
 import * as limits from "../limits.ts";
 import { type Definition, mapSubschemas } from "./json-schema.ts";
 
-/** Keywords that restrict strings: a reference would not satisfy them. */
+/** Keywords that restrict strings. A reference would not satisfy them. */
 const STRING_KEYWORDS = ["enum", "const", "pattern", "format", "minLength", "maxLength"] as const;
 const REFERENCE: JSONSchema7 = { type: "string", description: "or a $reference" };
-/** Schemas for the same value: the node around them takes the reference. */
+/** Keywords whose schemas apply to the same value: the schema around them accepts the reference. */
 const SAME_VALUE: ReadonlySet<string> = new Set(
   "anyOf oneOf then else dependencies dependentSchemas".split(" "),
 );
-/** Widened, these would refuse what they take, or another branch would count. */
+/** Keywords that are not widened: a widened schema would refuse valid values, or select another branch. */
 const KEPT: ReadonlySet<string> = new Set(["not", "if", "propertyNames"]);
 const CHOICE_CHARS = JSON.stringify({ anyOf: [REFERENCE] }).length;
 const TYPE_CHARS = '["string"],'.length;
 
 /**
- * The schema that the model is shown: it accepts what the original accepts, and a string in place of each
- * property and element, for a reference. The original checks the value that the reference stands for. A root
- * that is not an object is left as it is. At most `maxWidenedChars` are added: in a schema that would take
- * more, deeply nested places take no references.
+ * Returns the schema for the model. It accepts all that the original accepts, and a string for a reference
+ * in place of each property and element. The original validates the resolved value. A root that is not an
+ * object is left unchanged. At most `maxWidenedChars` are added: in a schema that needs more, deeply nested
+ * places accept no references.
  */
 export function widenSchema(schema: JSONSchema7): JSONSchema7 {
   const isObjectRoot = schema.type === "object" || schema.properties !== undefined;
@@ -33,7 +33,7 @@ export function widenSchema(schema: JSONSchema7): JSONSchema7 {
   return widened;
 }
 
-/** How deeply places take references: the first that has room. */
+/** Maximum depths of places that accept references; the first depth that fits is used. */
 const DEPTHS = [Infinity, 8, 4, 2, 1];
 
 class Widening {
@@ -44,12 +44,12 @@ class Widening {
     this.#maxDepth = maxDepth;
   }
 
-  /** References had no room somewhere. */
+  /** True if some places could not be widened within the limit. */
   get isFull(): boolean {
     return this.#left < 0;
   }
 
-  /** `depth`: of the schemas that it holds. */
+  /** Widens the schemas that the schema holds. `depth` applies to those. */
   inside(schema: JSONSchema7, depth: number): JSONSchema7 {
     const {
       oneOf,
@@ -59,7 +59,7 @@ class Widening {
       if (KEPT.has(keyword) || typeof part === "boolean") return part;
       return SAME_VALUE.has(keyword) ? this.inside(part, depth) : this.#widen(part, depth);
     }) as JSONSchema7 & { readonly maxContains?: unknown };
-    // They would mean something else, now that what they point to is widened.
+    // A `not` that refers to a widened schema would mean something else.
     if (refersTo(widened.not)) delete widened.not;
     if (refersTo(widened.if))
       for (const keyword of ["if", "then", "else"] as const) delete widened[keyword];
@@ -88,14 +88,14 @@ class Widening {
   }
 }
 
-/** What is widened where it is defined. */
+/** Definitions, which are widened where they are defined. */
 const DEFINITION = /^#\/(?:\$defs|definitions)\/[^/]+$/;
 
 function refersTo(schema: Definition | undefined): boolean {
   return schema !== undefined && JSON.stringify(schema).includes('"$ref"');
 }
 
-/** The description stays in front, where models look for it. */
+/** The description stays first, where models look for it. */
 function orReference(schema: JSONSchema7): JSONSchema7 {
   const { description, default: preset, ...rest } = schema;
   const alternatives =
@@ -106,7 +106,7 @@ function orReference(schema: JSONSchema7): JSONSchema7 {
   };
 }
 
-/** Said of its own keywords; `allOf` is widened by itself. */
+/** Checks the schema's own keywords; `allOf` is widened separately. */
 function takesAnyString(schema: JSONSchema7): boolean {
   if (hasStringKeyword(schema) || schema.not !== undefined || isConditional(schema)) return false;
   return schema.type === undefined || typesOf(schema).includes("string");
@@ -116,7 +116,7 @@ function hasStringKeyword(schema: JSONSchema7): boolean {
   return STRING_KEYWORDS.some((keyword) => schema[keyword] !== undefined);
 }
 
-/** Does a condition refuse some strings? */
+/** True if a condition refuses some strings. */
 function isConditional({
   if: condition,
   then: met = true,

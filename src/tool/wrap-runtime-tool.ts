@@ -15,8 +15,8 @@ import { nameIn } from "./variables/variable-target.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
 /**
- * The runtime's own tools, by name, run in the same steps as an application's. Where `outputPath` is true the
- * model may say where a result is saved.
+ * Wraps the built-in tools, by name. They run in the same steps as an application's tools. If `outputPath`
+ * is true, the model may choose where a result is saved.
  */
 export async function wrapRuntimeTools(
   tools: readonly RuntimeTool[],
@@ -26,7 +26,7 @@ export async function wrapRuntimeTools(
   return new Map(wrapped.map((tool) => [tool.name, tool]));
 }
 
-/** One of the runtime's own tools, by reference. */
+/** Wraps one built-in tool. */
 export async function wrapRuntimeTool(
   tool: RuntimeTool,
   options: WrapOptions,
@@ -34,14 +34,14 @@ export async function wrapRuntimeTool(
   const { name, description, takesOutputPath = false } = tool;
   const { $schema: _, ...schema } = await jsonSchemaOf(tool, name);
   const extended = takesOutputPath ? withTarget(schema, false) : undefined;
-  // Of calls in runs: what they show is called as the run calls it.
+  // The stores of calls in plan runs, so that outputs use the names of the run.
   const seen = new Map<string, Variables>();
   const toModelOutput = async ({ output, toolCallId }: Shown) => {
     const store = seen.get(toolCallId) ?? new ScopedStore(options.store);
     return (await tool.toModelOutput?.(output, store)) ?? { type: "json", value: output };
   };
-  // Without a validator: what is wrong with an input the model is told in our words. The SDK's type of a
-  // tool hangs on its input's, which this schema does not tell.
+  // Has no validator, because the model receives Byref's own messages about an invalid input. The SDK's type
+  // of a tool depends on the type of its input, which this schema does not have.
   const shown = {
     description,
     inputSchema: jsonSchema(extended ?? schema),
@@ -72,12 +72,12 @@ interface Calling {
   readonly call: CallOptions;
 }
 
-/** The input as it is written: the tool itself resolves references. */
+/** Returns the input as written: the tool itself resolves references. */
 async function inputOf(tool: RuntimeTool, written: Json, calling: Calling): Promise<CallInput> {
   const store = new ScopedStore(calling.options.store, calling.call.scope);
   const checked = await checkInput(tool, written, { unresolved: [], readonly: false });
   const names = await namesIn(written, { ...calling.options, store });
-  // What it will read is what it is now.
+  // An approval covers the current versions of the variables that the tool will read.
   const versions = names.map((name) => [name, store.info(name)?.updatedAt ?? ""]);
   return { value: written, unresolved: [], checked, names, pinned: [written, versions] };
 }
@@ -86,7 +86,7 @@ interface Naming extends Pick<WrapOptions, "syntaxes"> {
   readonly store: Variables;
 }
 
-/** The variables that a call is about: those that it names, and those that it refers to. */
+/** Returns the variables that a call names, and those that it refers to. */
 async function namesIn(given: Json, { store, syntaxes }: Naming): Promise<readonly string[]> {
   const names = new Set<string>();
   const add = (name: string) => {
@@ -102,7 +102,7 @@ async function namesIn(given: Json, { store, syntaxes }: Naming): Promise<readon
     add(name);
     return { found: true, value: "" };
   };
-  // Too much in it is said when it runs.
+  // An input with too many references fails when the tool runs.
   await resolveReferences(given, noted, syntaxes === undefined ? {} : { syntaxes }).catch(
     () => undefined,
   );
@@ -114,7 +114,7 @@ function run(tool: RuntimeTool, prepared: PreparedCall): Promise<RuntimeResult> 
   const { options } = prepared.tool;
   return runTool({
     name: tool.name,
-    // One that is not waited for any more is told so, and with it all that it has begun.
+    // The signal stops a tool that is no longer awaited, and all that the tool has started.
     tool: {
       execute: (_: unknown, { abortSignal }: { readonly abortSignal: AbortSignal }) =>
         tool.execute(input.checked, contextOf(prepared, abortSignal)),
@@ -122,7 +122,7 @@ function run(tool: RuntimeTool, prepared: PreparedCall): Promise<RuntimeResult> 
     input: input.checked,
     toolMs: tool.timeMs ?? options.toolMs ?? limits.toolMs,
     call,
-    // Its `execute` returned it.
+    // `execute` above returned it.
     takeIn: async (returned) => returned as RuntimeResult,
   });
 }
@@ -132,12 +132,12 @@ function contextOf(
   signal: AbortSignal,
 ): RuntimeToolContext {
   const { syntaxes, owner } = options;
-  // What the caller decides and passes is about this call alone, not about those that it makes.
+  // The caller's `needsApproval` and `extras` are about this call only, not about calls that it makes.
   const { needsApproval: _asks, extras: _extras, ...own } = given;
   const call = { ...own, signal, ...compact({ saveTo: places }) };
   const store = new ScopedStore(options.store, call.scope);
   const lookup = lookupInStore(store, {
-    // It reads on the model's behalf: an error of its that listed keys would show them.
+    // The tool reads on the model's behalf, so its errors must not list keys of untrusted values.
     hidesUntrusted: true,
     onUsed: (used) => {
       labels.add(used);

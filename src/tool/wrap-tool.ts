@@ -13,7 +13,7 @@ import { checkInput, jsonSchemaOf } from "./tool-input.ts";
 import { widenSchema } from "./widen-schema.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
-/** Every tool of a set by its name. Tools that the provider executes are shown as they are. */
+/** Wraps every tool of a set, by name. Tools that the provider executes are left unchanged. */
 export async function wrapTools(
   tools: ToolSet,
   options: WrapOptions,
@@ -26,7 +26,7 @@ export async function wrapTools(
   return new Map(wrapped);
 }
 
-/** A tool by reference; its calls fail with `unknown_tool` if it is the provider's, or has no `execute`. */
+/** Wraps a tool. Calls fail with `unknown_tool` if the provider executes it or it has no `execute`. */
 export async function wrapTool(
   name: string,
   tool: AnyTool,
@@ -40,13 +40,13 @@ export async function wrapTool(
   const widened = widenSchema(schema);
   const wanted = targetOf(name, options.outputPath);
   const extended = wanted === true ? withTarget(widened, tool.strict === true) : undefined;
-  // Without a validator: the resolved input is checked, not the references. It is the tool, but for that.
+  // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
   const shown = { ...rest, inputSchema: jsonSchema(extended ?? widened) } as AnyTool;
   const named: NamedTool = { name, tool, options };
   const prepare = preparing({
     name,
     options,
-    // A tool that has no room for the parameter is one whose model says nothing.
+    // Without room for the parameter, the model cannot choose a place.
     target: wanted === true ? extended !== undefined : wanted,
     variables: () => options.store,
     input: (written, making) => inputOf(named, written, making),
@@ -62,12 +62,12 @@ interface NamedTool {
   readonly options: WrapOptions;
 }
 
-/** True: the model says where; a text: there; false: nobody does. */
+/** True: the model may choose the place; a string: that place; false: no place. */
 function targetOf(name: string, outputPath: WrapOptions["outputPath"] = false): string | boolean {
   return typeof outputPath === "boolean" ? outputPath : (outputPath[name] ?? false);
 }
 
-/** The input with values in it, as the tool takes it; or the failure, which the model must not learn. */
+/** Resolves and validates the input. A failure that the model must not learn is returned as data. */
 async function inputOf(named: NamedTool, written: Json, making: InputOptions): Promise<CallInput> {
   const { name, tool, options } = named;
   const { labels, call } = making;
@@ -108,7 +108,7 @@ function resolve(
   return resolveReferences(written, lookup, {
     ...compact({ syntaxes, unknown }),
     work,
-    // The resolver measures what it reads; a store knows the size of a whole variable.
+    // The resolver measures what it reads; the store knows the size of a whole variable.
     onResolved: (source, { chars = 0 }) => {
       references.authoredChars += source.length;
       references.resolvedChars += chars;
@@ -117,7 +117,7 @@ function resolve(
   });
 }
 
-/** What the tool itself says, of its resolved input; of an input that it cannot judge, yes. */
+/** Runs the tool's own check on the resolved input. An input that the check fails on needs approval. */
 async function needsApproval(
   { needsApproval: asks }: AnyTool,
   checked: unknown,

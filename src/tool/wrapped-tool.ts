@@ -12,43 +12,44 @@ import type { Prepare } from "./prepared-save.ts";
 import type { SaveTarget } from "./save-target.ts";
 import type { ToolOutput } from "./tool-output.ts";
 
-/** What running a tool again after a crash would do. */
+/** The effects of running a tool again after a crash. */
 export type Effects = "none" | "idempotent" | "once";
 
-/** Names the variable that a result is saved as; its input is the resolved one. */
+/** Chooses the name of the variable for a result, by the tool's resolved input and its output. */
 export type Naming = (tool: string, input: Json, output: Json) => string;
 
 /** How tools are called by reference. */
 export interface WrapOptions extends TrustOptions {
   readonly store: VariableStore;
-  /** How references are written. Default: dollar only. */
+  /** The syntaxes of references. Default: `dollar` only. */
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-  /** What an unknown name in a tool input is. Default: text that stays, and is noted. */
+  /** Handling of an unknown name in a tool input. Default: `keep`, which leaves the text and notes it. */
   readonly unknown?: "keep" | "error";
-  /** Default: the tool's name and its most telling argument, e.g. `get_weather_nyc`. */
+  /** Default: the tool's name and its most specific argument, e.g. `get_weather_nyc`. */
   readonly naming?: Naming;
-  /** The model may say where a result is saved (true), or the caller does, by tool. Default: neither. */
+  /** Who chooses where a result is saved: the model (true), or the caller, by tool. Default: neither. */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
   /** Time limit of one call in milliseconds. */
   readonly toolMs?: number;
-  /** Whoever keeps the variables that the calls use from being evicted; see `VariableStore.holds`. */
+  /** Holder that protects the calls' variables from eviction; see `VariableStore.holds`. */
   readonly owner?: string;
-  /** Tools that promise not to change their input: they get the shared, frozen value without a copy. */
+  /** Tools that promise not to change their input. They receive the shared, frozen value without a copy. */
   readonly readonlyTools?: readonly string[];
 }
 
-/** Any tool that a set may hold. */
+/** Any tool of a tool set. */
 export type AnyTool = ToolSet[string];
 
 /**
- * A tool as the model is shown it, and the way to run it by reference, in three steps, so that whoever runs
- * it can write down each: prepared, run, saved. None of them throws for what the model or the tool did.
+ * A tool with its definition for the model, and a function that runs it by reference in three steps:
+ * prepare, run and save. The caller can record each step. No step throws because of an error of the model or
+ * the tool.
  */
 export interface WrappedTool {
   readonly name: string;
-  /** The same tool with a schema that takes references; it has no `execute`. */
+  /** The same tool with a schema that accepts references, and without `execute`. */
   readonly shown: AnyTool;
-  /** Resolves the references and asks the policy; nothing has run, and nothing has changed. */
+  /** Resolves the references and applies the policy. Runs nothing and changes nothing. */
   prepare(input: Json, options: CallOptions): Promise<Prepared>;
 }
 
@@ -56,78 +57,78 @@ export interface CallOptions {
   readonly toolCallId: string;
   readonly messages: readonly ModelMessage[];
   readonly signal: AbortSignal;
-  /** The same in each attempt at this call, and for no other call; absent where nothing is tried again. */
+  /** The same for each attempt at this call, and for no other call. Absent if calls are never retried. */
   readonly idempotencyKey?: string;
-  /** Where the result goes, in place of what the input or the agent says. */
+  /** The place for the result. Takes precedence over the input's and the agent's. */
   readonly saveTo?: SaveTarget;
-  /** The run that the call belongs to; without: names are the conversation's. */
+  /** The run that the call belongs to. Without one, names are those of the conversation. */
   readonly scope?: RunScope;
   /**
-   * Set for a call that code makes: the input is values already, in which nothing is a reference, and
-   * these are the labels of what they are made of.
+   * Set for a call from code: the input contains values, and nothing in it is parsed as a reference. The
+   * labels are those of the values that the input was made from.
    */
   readonly madeOf?: Labels;
-  /** Decides of the checked input, in place of the tool's `needsApproval`, whether a person has to approve it. */
+  /**
+   * Decides by the validated input whether a person has to approve the call. Replaces the tool's
+   * `needsApproval`.
+   */
   readonly needsApproval?: (checked: unknown) => Promise<boolean>;
-  /** Passed to the tool's functions beside what every call has, such as the AI SDK's context. */
+  /** Further options for the tool's functions, such as the AI SDK's context. */
   readonly extras?: object;
   /** Set for a step of a plan's run. */
   readonly isPlanned?: true;
-  /** Its share of the work that the calls of a step may do. Default: all of it. */
+  /** This call's share of the work that the calls of a step may do. Default: all of it. */
   readonly work?: LookupWork;
-  /** Told when the call runs, and of what goes on inside of it. */
+  /** Is notified when the call runs, and of activities inside of it. */
   readonly observer?: Observer | undefined;
 }
 
-/** A run of a plan, which has variables of its own beside the conversation's. */
+/** A run of a plan, which has variables of its own in addition to the conversation's. */
 export interface RunScope {
-  /** Its id; what it has of its own ends with it, and is called `<name>_<id>`, as far as that fits. */
+  /** The run's id. Its own variables end with it, and are stored as `<name>_<id>`, shortened if necessary. */
   readonly run: string;
-  /** What else it calls its own by name, beside what every run has. Default: nothing. */
+  /** Further names of variables that belong to the run, beside those that every run has. Default: none. */
   readonly names?: readonly string[];
-  /** Results that are saved without a name are its own, too. Default: they are the conversation's. */
+  /** True if results without a chosen name belong to the run. Default: they belong to the conversation. */
   readonly ownsResults?: boolean;
-  /** The variable that a name stands for in it. */
+  /** Returns the stored name for a name in the run. */
   nameOf(name: string): string;
 }
 
 export type Prepared = Ready | Failed;
 
-/** A call that may run, if nobody has to be asked. */
+/** A prepared call. It may run unless it needs approval first. */
 export interface Ready {
   readonly kind: "ready";
-  /** With the values in place of their references. */
+  /** The input with references resolved. */
   readonly input: Json;
-  /** Characters that the model wrote as references, and that they stood for. */
+  /** Characters of the references that the model wrote, and of the values they resolved to. */
   readonly references: ReferenceCount;
-  /** Set if a person has to approve it first: why, and what would run, as far as it may be shown. */
+  /** Set if a person has to approve the call first: the reason, and the input as far as it may be shown. */
   readonly approval?: ApprovalRequest;
-  /** A digest of the resolved input: what is approved is what runs. For nobody to see. */
+  /** A digest of the resolved input, which ties an approval to exactly this input. Must not be shown. */
   readonly pin: string;
   run(): Promise<ToolRun>;
 }
 
-/** What came of a call: data, because the model is told of either. */
+/** The outcome of a call, as data, because the model receives either. */
 export type ToolRun = Done | Failed;
 
 interface Done {
   readonly kind: "done";
   /**
-   * Makes the result ready to be saved; the commit saves it as a variable, and throws `conflict` where it has
-   * to be prepared again. Both throw what the store throws. A result that is over a limit is not kept: then
-   * there is no `info`, and the output says so.
+   * Prepares the save of the result; the commit saves it as a variable, and throws `conflict` if it has to
+   * be prepared again. Both throw the store's errors. A result that exceeds a limit is not saved: then there
+   * is no `info`, and the output contains a notice.
    */
   readonly prepare: Prepare<Saved>;
 }
 
 export interface Saved {
   readonly info?: VariableInfo;
-  /**
-   * Of the places that were chosen for it, those that were written, as they were called; empty where the
-   * call gave nothing to write.
-   */
+  /** The chosen places that were written, as they were named. Empty if the call had no value to write. */
   readonly places?: readonly string[];
-  /** What the model, the history and the client see. */
+  /** The output for the model, the history and the client. */
   readonly output: ToolOutput | Json;
 }
 

@@ -21,17 +21,17 @@ import type { CallOptions, WrappedTool } from "../wrapped-tool.ts";
 export interface CodeRunOptions {
   readonly sandbox: Sandbox;
   readonly tools: ReadonlyMap<string, WrappedTool>;
-  /** Called before a tool is. */
+  /** Called before each tool call. */
   readonly onCall: (() => void | Promise<void>) | undefined;
   readonly context: RuntimeToolContext;
   readonly timeMs: number;
 }
 
-/** One run of code: its way to tools and to parts of large values, open for as long as it runs. */
+/** One run of code: its access to tools and to parts of large values, until the run ends. */
 export class CodeRun {
   readonly #options: CodeRunOptions;
   readonly #names: ReadonlySet<string>;
-  /** What the code was given; of very many texts, the first. */
+  /** The values that the code received. Beyond `maxCodeCrossingChars`, further values are not recorded. */
   readonly sources = new UrlSources();
   readonly #reads = workOfRun();
   #givenChars = 0;
@@ -43,7 +43,7 @@ export class CodeRun {
     this.#names = new Set(names);
   }
 
-  /** Does not reject: that the sandbox is broken is an error like any other. */
+  /** Never rejects: a failure of the sandbox is returned as an error. */
   async run(code: string, inputs: CodeInputs): Promise<SandboxRun> {
     const { sandbox, context, timeMs } = this.#options;
     for (const [, text] of inputs.values) this.sources.add(() => parsedJson(text));
@@ -85,8 +85,8 @@ export class CodeRun {
     const tool = this.#toolNamed(name);
     const input = inputFrom(name, inputText);
     if (await this.sources.lack(input)) context.labels.compose();
-    // Code that runs again need not call the same: no key of its calls would mean the same. Where the
-    // result of all of it goes is no place for a part.
+    // Code that runs again may make other calls, so an idempotency key of its calls would mean nothing. The
+    // place of the whole result is not a place for the result of one call.
     const { idempotencyKey: _key, saveTo: _place, ...call } = context.call;
     const toolCallId = `${call.toolCallId}/${this.#calls}`;
     const options: CallOptions = { ...call, toolCallId, madeOf: context.labels };
@@ -155,7 +155,10 @@ export class CodeRun {
     }
   }
 
-  /** That a tool is called, and how often, could tell what is guarded. */
+  /**
+   * Refuses tool calls after guarded values went in: whether and how often a tool is called could reveal
+   * them.
+   */
   #requireHarmless(name: string): void {
     if (!this.#options.context.labels.isGuarded) return;
     const why = "the code was given sealed values";
@@ -182,15 +185,15 @@ async function answered(work: () => Promise<string>): Promise<SandboxAnswer> {
   }
 }
 
-/** What code is given under the names that it asked for. */
+/** The requested variables, by name. */
 interface CodeInputs {
   readonly values: readonly NamedText[];
   readonly large: readonly NamedText[];
 }
 
 /**
- * Its errors reveal nothing of the values: `variable_unknown`, `variable_evicted`, `variable_secret`, and
- * `bad_name` for what cannot be a name in code.
+ * Checks the names before the code runs. Its errors reveal nothing about the values: `variable_unknown`,
+ * `variable_evicted`, `variable_secret`, and `bad_name` for a name that cannot be an identifier in code.
  */
 export function requireInputs(store: Variables, names: readonly string[]): void {
   for (const name of names) {
@@ -199,7 +202,7 @@ export function requireInputs(store: Variables, names: readonly string[]): void 
   }
 }
 
-/** The named variables as the sandbox takes them. Throws as reading them does, and `limit_exceeded`. */
+/** Reads the named variables for the sandbox. Throws the errors of reading them, and `limit_exceeded`. */
 export async function readInputs(
   { store, labels }: Pick<RuntimeToolContext, "store" | "labels">,
   names: readonly string[],
@@ -223,11 +226,14 @@ export async function readInputs(
 }
 
 interface Reader extends Pick<RuntimeToolContext, "store" | "labels"> {
-  /** A part of what all reads of the run may cost. */
+  /** Limits the work of this read; all reads of a run share a total. */
   readonly work: LookupWork;
 }
 
-/** A part of a value as JSON text; the path as it is written behind a name. Throws as a reference does. */
+/**
+ * Reads a part of a value as JSON text. The path has the syntax that follows a name in a reference. Throws
+ * the errors of a reference.
+ */
 async function readPart(
   { store, labels, work }: Reader,
   name: string,
@@ -245,7 +251,7 @@ async function readPart(
   return text;
 }
 
-/** Its labels are those of the version that is read. */
+/** Adds the labels of the version that is read. */
 async function readText(
   store: Variables,
   reference: Reference,
@@ -281,7 +287,7 @@ function requireRoom(actual: number, advice: string): void {
   });
 }
 
-/** Words of the language, and what the code has anyway. */
+/** Reserved words, and names that the sandbox defines. */
 const TAKEN = new Set(
   (
     "arguments async await break case catch class const continue debugger default delete do else " +
@@ -299,7 +305,10 @@ function requireCodeName(name: string): void {
   );
 }
 
-/** As JSON text may hold more arrays and objects than memory does, they are counted before it is parsed. */
+/**
+ * Parses JSON from the sandbox. Arrays and objects are counted before the parse, because JSON text can
+ * describe more of them than memory can hold.
+ */
 export function parseResult(text: string): Json {
   let containers = 0;
   let isInString = false;

@@ -24,20 +24,20 @@ import { failedWrite, hidesFailure, isFailure } from "../policy.ts";
 
 export interface CodeToolOptions {
   readonly sandbox: Sandbox;
-  /** The tools that code may call; asked for once a run. */
+  /** Returns the tools that code may call; called once per run. */
   readonly tools: () => ReadonlyMap<string, WrappedTool>;
-  /** Called before one of them is, which waits for it; what it throws fails the call. */
+  /** Awaited before each tool call. If it throws, the call fails. */
   readonly onCall?: (() => void | Promise<void>) | undefined;
-  /** Wall-clock time of one run, its tool calls included. Default: as any tool. */
+  /** Time limit of one run in milliseconds, tool calls included. Default: the limit of any tool. */
   readonly timeMs?: number;
 }
 
-/** Makes the tool where there is a sandbox. */
+/** Creates the tool; defined only where a sandbox is available. */
 export type MakeCodeTool = (options: Omit<CodeToolOptions, "sandbox">) => RuntimeTool;
 
 const NAME = "run_code";
 
-/** What reading variables, and reporting what the code gave, may take beside the run. */
+/** Time for reading variables and saving results, in addition to the time of the run. */
 const SAVING_MS = 5_000;
 
 const DESCRIPTION = `Runs JavaScript on variables, apart and without network: for what is computed, filtered, joined or sorted, without reading it.
@@ -54,14 +54,15 @@ const inputSchema = z.object({
 
 type Input = z.infer<typeof inputSchema>;
 
-/** `run_code`: the model's own JavaScript on variables, in a sandbox. */
+/** `run_code`: runs the model's JavaScript on variables in a sandbox. */
 export function codeTool(options: CodeToolOptions): RuntimeTool {
   const { sandbox, tools, onCall, timeMs = limits.toolMs } = options;
   return runtimeTool({
     name: NAME,
     description: DESCRIPTION,
     inputSchema,
-    // The sandbox's own time ends first: with sealed values that is a failure that the model must not see.
+    // The sandbox's time limit ends first. With sealed values, the tool's own time-out would be a failure
+    // that the model must not see.
     timeMs: timeMs + SAVING_MS,
     async execute(input, context) {
       const names = [...new Set(input.variables.map(withoutDollar))];
@@ -79,7 +80,7 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
 }
 
 interface Ran extends SandboxRun {
-  /** What the code was given. */
+  /** The values that the code received. */
   readonly sources: UrlSources;
 }
 
@@ -98,7 +99,7 @@ async function ran(
   }
 }
 
-/** Models write names as references now and then. */
+/** Models sometimes write a name as a reference. */
 function withoutDollar(name: string): string {
   return name.startsWith("$") ? name.slice(1) : name;
 }
@@ -110,7 +111,7 @@ interface Finished {
   readonly hidesUntrusted: boolean;
 }
 
-/** Console, errors and names may say what the code was given: they are told of nothing guarded or hidden. */
+/** True if console, errors and names may reveal guarded or hidden values. They are then withheld. */
 function isWithheld({ context, hidesUntrusted }: Finished): boolean {
   const { labels } = context;
   return labels.isGuarded || (hidesUntrusted && !labels.ofResult(NAME).trusted);
@@ -128,13 +129,13 @@ async function openResult(finished: Finished): Promise<RuntimeResult> {
     return { ...resultOf(finished, writes, console), untrusted };
   } catch (error) {
     const isResult = call.scope === undefined && call.saveTo === undefined;
-    // As a result it is marked: what an error says may be what somebody else wrote.
+    // An output is marked as untrusted, but an error is not, and its text may come from an untrusted value.
     if (!untrusted || !isResult) throw error;
     return { output: { error: `${codeOf(error)}: ${messageOf(error)}` }, untrusted };
   }
 }
 
-/** The model is told nothing that the code could have put there. */
+/** Returns a result in which the model sees no text or name that the code chose. */
 async function withheldResult(finished: Finished): Promise<RuntimeResult> {
   const { input, result } = finished;
   if (result.error !== undefined) throw withheld(result.error.kind);
@@ -147,8 +148,8 @@ async function withheldResult(finished: Finished): Promise<RuntimeResult> {
 }
 
 /**
- * Whatever the code does with guarded values, the model sees the same: a variable for the result, and one
- * for each declared output. Where there is no value, it reports why.
+ * Returns a result with the same form for all runs on guarded values: one variable for the returned value,
+ * and one for each declared output. A missing value is replaced by a report of the reason.
  */
 async function sealedResult(finished: Finished): Promise<RuntimeResult> {
   const { input, result, context } = finished;
@@ -178,7 +179,7 @@ async function sealedResult(finished: Finished): Promise<RuntimeResult> {
   return { output, value: returned.value, isFailure: isFailure(returned) };
 }
 
-/** Where the call says where its result goes, what is returned goes there, and nowhere else. */
+/** Saves the returned value only at the call's own place, if the call has one. */
 function resultOf(
   { context: { store, call }, hidesUntrusted }: Finished,
   { returned, vars }: Writes,
@@ -211,7 +212,7 @@ function errorFrom({ kind, message, line }: SandboxError, said: string): ByrefEr
   );
 }
 
-/** What is to be saved; a value that cannot be is refused here. */
+/** Prepares the writes. Throws if a value cannot be saved. */
 async function writesFor(finished: Finished, assigned: SandboxRun["assigned"]): Promise<Writes> {
   const {
     result: { returned, sources },
@@ -235,7 +236,7 @@ async function writesFor(finished: Finished, assigned: SandboxRun["assigned"]): 
   return result === undefined ? { vars } : { returned: { ...common, ...result, name }, vars };
 }
 
-/** What all variables that a run makes have in common, and the name of what it returns. */
+/** Returns the fields that all variables of a run share, and the name of the returned value. */
 async function aboutWrites({ input, context: { labels, call } }: Finished) {
   const written = compact(input);
   const { toolCallId } = call;
@@ -254,7 +255,7 @@ interface Writes {
   readonly vars: readonly (JsonWrite & { readonly name: string })[];
 }
 
-/** Depth and size are checked; what the sandbox sent is JSON, or it is refused. */
+/** Parses a value from the sandbox and checks its depth and size. Throws `bad_value` if it is not JSON. */
 function valueFrom(text: string): { readonly value: Json } {
   try {
     return { value: toJson(parseResult(text)).value };
@@ -278,7 +279,7 @@ function requireOutputName(store: Variables, name: string): void {
   throw new ByrefError("variable_secret", `${name} is secret: it cannot be written.`);
 }
 
-/** Saves all or nothing. */
+/** Saves all of the writes or none of them. */
 function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
   const { returned, vars } = writes;
   const all = returned === undefined ? vars : [returned, ...vars];
@@ -293,7 +294,7 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
     return compact({ returned: first, vars: others, ...shown.console });
   };
   return savingAll<Json>(store, all, {
-    // Meanwhile one of them may have become secret.
+    // A variable may have become secret since the run began.
     check: () => {
       for (const { name } of vars) requireOutputName(store, name);
     },
@@ -313,7 +314,7 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
   });
 }
 
-/** Of code all values are JSON. */
+/** All values from code are JSON, never `Content`. */
 function jsonOf(write: Write | undefined): Json | undefined {
   return write?.value instanceof Content ? undefined : write?.value;
 }

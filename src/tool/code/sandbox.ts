@@ -1,53 +1,59 @@
 /**
- * Runs code that nobody has read, apart from everything else. What crosses in either direction is JSON
- * text; what comes back has been written by the code, and is to be believed as little as that.
+ * Runs unreviewed code in isolation. Only JSON text crosses the boundary. The code itself produces the text
+ * that comes back, so that text is untrusted.
  *
- * Promises: each run is alone (no state of an earlier run, none is left behind), and has no network and no
- * clock but its own. Once `run` has settled, `call` and `read` are not called any more. It does not
- * promise to bound the size of what it returns, nor to stop a run that never lets go of its thread.
+ * Promises: a run sees no state of earlier runs and leaves none behind; it has no network and no clock but
+ * its own. After `run` has settled, `call` and `read` are no longer called. A sandbox does not promise to
+ * limit the size of its results, nor to stop a run that never yields its thread.
  */
 export interface Sandbox {
-  /** Rejects only if the sandbox itself is broken; what the code did is data. */
+  /** Rejects only if the sandbox itself fails. Errors of the code are data. */
   run(job: SandboxJob): Promise<SandboxRun>;
 }
 
 export interface SandboxJob {
-  /** The body of an async function. Line 1 is its first. */
+  /** The body of an async function. Its first line is line 1. */
   readonly code: string;
-  /** What the code has under these names, as JSON text. The names are identifiers. */
+  /** Values as JSON text, by the identifiers that the code uses. */
   readonly values: readonly NamedText[];
-  /** What is too large for that: its metadata, as a JSON object. The code asks for parts of it. */
+  /**
+   * Variables that are too large for `values`: their metadata as a JSON object. The code reads them in
+   * parts.
+   */
   readonly large: readonly NamedText[];
-  /** A tool call that the code makes. Never rejects. */
+  /** Runs a tool call from the code. Never rejects. */
   call(tool: string, input: string): Promise<SandboxAnswer>;
-  /** A part of a large value; the path as it is written behind a name. Never rejects. */
+  /**
+   * Reads a part of a large value. The path has the syntax that follows a name in a reference. Never
+   * rejects.
+   */
   read(name: string, path: string): Promise<SandboxAnswer>;
-  /** Ends the run early: it is then as if its time were over. */
+  /** Ends the run early, as a time-out does. */
   readonly signal: AbortSignal;
-  /** Wall-clock time that the run may take. */
+  /** Time limit of the run in milliseconds of wall-clock time. */
   readonly timeMs: number;
 }
 
 export type NamedText = readonly [name: string, text: string];
 
-/** JSON text, or what to throw into the code. */
+/** JSON text, or an error that the code receives as an exception. */
 export type SandboxAnswer = { readonly text: string } | { readonly error: string };
 
 export interface SandboxRun {
-  /** What the code returned, as JSON text; not set for `undefined`. */
+  /** The returned value as JSON text; unset for `undefined`. */
   readonly returned?: string;
-  /** What it assigned to `vars`, in the order of the assignments, as JSON text. */
+  /** The values assigned to `vars` as JSON text, in the order of the assignments. */
   readonly assigned: readonly NamedText[];
-  /** What it wrote to the console, shortened or not. */
+  /** Console output, possibly shortened. */
   readonly console: string;
-  /** Set if the code did not come to its end: then nothing is returned or assigned. */
+  /** Set if the code did not finish. Then nothing is returned or assigned. */
   readonly error?: SandboxError;
 }
 
 export interface SandboxError {
   readonly kind: "thrown" | "timeout";
-  /** Name and message, such as `TypeError: x is not a function`. */
+  /** Name and message of the error, such as `TypeError: x is not a function`. */
   readonly message: string;
-  /** Of the code, from 1; not set if it is not known. */
+  /** Line of the code, counted from 1; unset if unknown. */
   readonly line?: number;
 }

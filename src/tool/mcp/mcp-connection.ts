@@ -20,40 +20,40 @@ import { widenSchema } from "../widen-schema.ts";
 
 const MAX_PAGES = 20;
 const MAX_ERROR_CHARS = 1_000;
-/** Shorter parts of headers are no secrets, and would blank out words. */
+/** Shorter parts of headers are unlikely to be secrets, and redacting them would remove ordinary words. */
 const MIN_SECRET_CHARS = 6;
-/** From this version of MCP on there are no sessions, and no handshake that could be kept. */
+/** From this MCP version on there are no sessions and no handshake to reuse. */
 const FIRST_STATELESS_VERSION = "2026-07-28";
 
-/** Where a server is, and what it wants to be sent. */
+/** The address of an MCP server, and its headers. */
 export interface McpEndpoint {
   readonly name: string;
   readonly url: string;
-  /** Sent with every request, and told to nobody else. */
+  /** Sent with every request to this server, and to no other server. May hold keys. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 export type McpDefinition = ListToolsResult["tools"][number];
 
-/** What one connection learned of a server and the next may use: plain data. */
+/** The handshake of one connection as plain data, for the next connection to reuse. */
 export interface McpHandshake {
-  /** Unset or true: ask the server first whether it speaks a version without sessions. */
+  /** Unset or true: first ask the server whether it supports a version without sessions. */
   readonly protocolVersionDiscovery?: boolean;
-  /** Of a server that gave no session: nothing has to be said before a call. */
+  /** Set for a server without sessions: a call then needs no handshake. */
   readonly initialInitializeResult?: InitializeResult;
 }
 
 export interface McpConnectionOptions {
   readonly handshake: McpHandshake;
-  /** The turn's. */
+  /** Aborts with the turn. */
   readonly signal: AbortSignal;
-  /** A call failed as if the server were not what it was. */
+  /** Called when a call's failure suggests that the server has changed. */
   readonly onStale: () => void;
 }
 
 /**
- * A connection to an MCP server for one turn: made with the first list or call, shared by the turn's calls,
- * ended by `close`. Its errors say nothing of the server's headers and address.
+ * A connection to an MCP server for one turn. It is opened by the first list or call, shared by the turn's
+ * calls, and ended by `close`. Its errors reveal neither the server's headers nor its address.
  */
 export class McpConnection {
   readonly #endpoint: McpEndpoint;
@@ -68,12 +68,12 @@ export class McpConnection {
     this.#handshake = options.handshake;
   }
 
-  /** What the next connection may use. */
+  /** The handshake for the next connection. */
   get handshake(): McpHandshake {
     return this.#handshake;
   }
 
-  /** The server's tools, at most 256. Rejects if it cannot be asked. */
+  /** Returns the server's tools, at most 256. Rejects if the server cannot be reached. */
   async list(signal: AbortSignal): Promise<readonly McpDefinition[]> {
     const client = await this.#connected(signal);
     const tools: McpDefinition[] = [];
@@ -88,7 +88,10 @@ export class McpConnection {
     return tools.filter(({ inputSchema }) => isUsable(inputSchema)).slice(0, limits.maxMcpTools);
   }
 
-  /** Throws `tool_failed` with what the server said, shortened. The server is told to stop by `signal`. */
+  /**
+   * Calls a tool. Throws `tool_failed` with the server's message, shortened. `signal` cancels the call on
+   * the server.
+   */
   async call(
     definition: McpDefinition,
     input: Readonly<Record<string, unknown>>,
@@ -108,14 +111,14 @@ export class McpConnection {
     }
   }
 
-  /** Ends the session, if there is one. Never rejects. No list and no call afterwards. */
+  /** Ends the session, if there is one. Never rejects. The connection cannot be used afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const client = await this.#client?.catch(() => undefined);
     await client?.close().catch(() => undefined);
   }
 
-  /** Without what the server was sent to let us in. */
+  /** Replaces the endpoint's secrets in a text. */
   redact(text: string): string {
     let redacted = text;
     for (const secret of secretsOf(this.#endpoint)) {
@@ -134,7 +137,8 @@ export class McpConnection {
       return await callTool(client, definition, request);
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      // It has not run: the session has gone, or the server has changed. Another call may have seen it too.
+      // The call has not run: the session has expired, or the server has changed. A parallel call may have
+      // noticed first.
       if (this.#client === connecting) {
         this.#client = undefined;
         this.#handshake = {};
@@ -185,12 +189,12 @@ export class McpConnection {
   }
 }
 
-/** One tool that is none must not cost a turn all others. */
+/** One invalid tool must not remove all others from a turn. */
 function isUsable(schema: McpDefinition["inputSchema"]): boolean {
   if (!isShallow(schema, limits.maxMcpSchemaDepth)) return false;
   if (JSON.stringify(schema).length > limits.maxMcpSchemaChars) return false;
   try {
-    // The protocol says that it is one: what is none throws.
+    // The protocol requires a JSON Schema; an invalid one throws here.
     widenSchema(schema as JSONSchema7);
     return true;
   } catch {
@@ -210,17 +214,17 @@ function callTool(
   definition: McpDefinition,
   request: Parameters<MCPClient["callTool"]>[0],
 ): Promise<CallToolResult> {
-  // From the definition the client knows which arguments a server without sessions wants as headers.
+  // With the definition, the client knows which arguments a server without sessions expects as headers.
   client.toolsFromDefinitions({ tools: [definition] });
   return client.callTool(request);
 }
 
-/** Refused as HTTP, before it came to the tool. */
+/** True if the server refused the HTTP request before it reached the tool. */
 function isRefusal(error: unknown): boolean {
   return MCPClientError.isInstance(error) && (error.statusCode === 400 || error.statusCode === 404);
 }
 
-/** Headers, and the words and the URL's parameters that may be keys; the longest first. */
+/** Header values, their words and the URL's parameters, any of which may be keys; the longest first. */
 function secretsOf({ url, headers = {} }: McpEndpoint): readonly string[] {
   const { href, searchParams } = new URL(url);
   const values = Object.values(headers);
@@ -231,9 +235,9 @@ function secretsOf({ url, headers = {} }: McpEndpoint): readonly string[] {
 }
 
 /**
- * What an MCP tool's result is as a value: `structuredContent`; else its single text, parsed if all of it
- * is JSON; else the bytes of its single image, sound or binary resource, as a `BytesResult`; else the list
- * of its contents, links to resources included. Of no content null. Throws for base64 that is none.
+ * Returns an MCP tool's result as a value: `structuredContent`; else its single text, parsed if all of it is
+ * JSON; else the bytes of its single image, audio or binary resource, as a `BytesResult`; else the list of
+ * its contents, links to resources included; null without content. Throws for invalid base64.
  */
 export function valueOfResult(result: CallToolResult): unknown {
   if (result.structuredContent !== undefined) return result.structuredContent;
@@ -248,7 +252,7 @@ export function valueOfResult(result: CallToolResult): unknown {
   return bytesIn(only) ?? result.content;
 }
 
-/** The texts of a result, one to a line. */
+/** Joins the texts of a result by line breaks. */
 function textOfResult({ content }: CallToolResult): string {
   const contents: readonly unknown[] = Array.isArray(content) ? content : [];
   return contents

@@ -1,17 +1,18 @@
 import * as limits from "../../limits.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 
-/** To end a session. */
+/** Time limit for ending a session. */
 const DELETE_MS = 2_000;
 const MAX_REFUSAL_CHARS = 1_000;
 
 /**
- * The `fetch` of an MCP client in a Worker. It opens no stream that would outlive the turn; follows
- * redirects within the origin only, for headers hold keys; bounds answers; and sees to it that a stream
- * that ends or breaks before its answer is answered with an error, which the client would wait for.
+ * The `fetch` of an MCP client in a Worker. It opens no stream that would outlive the turn, follows
+ * redirects within the origin only, because headers hold keys, and limits the size of responses. If a stream
+ * ends or breaks before its response, it adds an error response, because the client would wait for one.
  */
 export const mcpFetch: typeof fetch = async (input: RequestInfo | URL, init: RequestInit = {}) => {
-  // The stream of the server's own messages: nobody would read it. 405 is how servers say they have none.
+  // A GET would open the stream of the server's own messages, which nothing reads. Servers without that
+  // stream answer 405.
   if (init.method === "GET") return new Response(null, { status: 405 });
   const url = new URL(input instanceof Request ? input.url : input);
   const send = (signal = init.signal) => fetchWithin(url, { ...init, ...(signal && { signal }) });
@@ -22,7 +23,7 @@ export const mcpFetch: typeof fetch = async (input: RequestInfo | URL, init: Req
   const { status, headers } = response;
   const isStream = headers.get("content-type")?.includes("text/event-stream") === true;
   const ending = isStream ? { id: idOf(init.body) } : undefined;
-  // The body is decoded already: headers that tell how it was sent must not come along.
+  // The body is already decoded, so headers about its encoding are dropped.
   const kept = ["content-type", "mcp-session-id"].flatMap((name) => {
     const value = headers.get(name);
     return value === null ? [] : [[name, value] as [string, string]];
@@ -37,7 +38,7 @@ async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
     if (response.status < 300 || response.status > 399) return response;
     await response.body?.cancel();
     const location = response.headers.get("location");
-    // Other redirects would make a GET of it.
+    // Other redirects would change the request to a GET.
     const keepsMethod = response.status === 307 || response.status === 308;
     const next = location === null || !keepsMethod ? undefined : new URL(location, target);
     if (next?.origin !== url.origin) throw new Error("The server redirects to somewhere else.");
@@ -46,18 +47,24 @@ async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
   throw new Error(`The server redirects more than ${limits.maxMcpRedirects} times.`);
 }
 
-/** As text, so that the client reports the status; the same words as JSON-RPC would hide it. */
+/**
+ * Converts a refusal to text, so that the client reports the status. As JSON-RPC, the same text would hide
+ * it.
+ */
 async function refusal({ status, body }: Response): Promise<Response> {
   const text = body === null ? "" : await new Response(bounded(body)).text();
   return new Response(`Refused: ${text.slice(0, MAX_REFUSAL_CHARS)}`, { status });
 }
 
-/** A request's id stands at its end. Undefined for a notification. */
+/** The request's id, which is at the end of its body. Undefined for a notification. */
 function idOf(body: RequestInit["body"]): string | undefined {
   return typeof body === "string" ? /"id":(\d+)\}$/.exec(body.slice(-40))?.[1] : undefined;
 }
 
-/** With `ending`, whatever happens to the stream, it ends well, and with an answer to the request. */
+/**
+ * Limits the stream's size. With `ending`, the stream always ends without an error, and with a response to
+ * the request.
+ */
 function bounded(
   body: ReadableStream<Uint8Array>,
   ending?: { readonly id: string | undefined },
@@ -65,7 +72,7 @@ function bounded(
   const reader = body.getReader();
   let bytes = 0;
   const end = (controller: ReadableStreamDefaultController<Uint8Array>, why: string) => {
-    // For a request that has its answer already, the client does not heed it.
+    // The client ignores it for a request that already has its response.
     if (ending?.id !== undefined) controller.enqueue(errorEvent(ending.id, why));
     controller.close();
   };
@@ -92,6 +99,6 @@ function bounded(
 
 function errorEvent(id: string, message: string): Uint8Array {
   const answer = { jsonrpc: "2.0", id: Number(id), error: { code: -32_000, message } };
-  // What was cut off before it is closed by an empty line.
+  // The empty line ends an event that was cut off.
   return new TextEncoder().encode(`\n\nevent: message\ndata: ${JSON.stringify(answer)}\n\n`);
 }

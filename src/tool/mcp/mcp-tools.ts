@@ -14,45 +14,45 @@ import {
 import type { Effects } from "../wrapped-tool.ts";
 import { fitsName, type ToolPolicy } from "../policy.ts";
 
-/** What providers take as a tool's name. */
+/** Maximum length of a tool's name at the model providers. */
 const MAX_NAME_CHARS = 64;
 
-/** An MCP server, spoken to over streamable HTTP. */
+/** An MCP server over streamable HTTP. */
 export interface McpServer extends McpEndpoint {
-  /** The agents that have its tools. Default: all. */
+  /** The agents that can use its tools. Default: all. */
   readonly agents?: readonly string[] | undefined;
   /**
-   * By patterns of the names that the server itself gives; `*` is anything. Where several fit, what the
-   * later ones say counts.
+   * Labels by patterns of the server's own tool names, in which `*` matches any characters. If several
+   * patterns match, later ones take precedence.
    */
   readonly tools?: Readonly<Record<string, McpToolLabels>> | undefined;
 }
 
 interface McpToolLabels {
   readonly sealed?: boolean | undefined;
-  /** Default: false, for who knows what a server hands on. */
+  /** Default: false, because a server may pass on data from anywhere. */
   readonly trusted?: boolean | undefined;
   readonly approval?: boolean | undefined;
 }
 
-/** What an agent gets of its servers, for one turn. */
+/** The MCP tools of an agent for one turn. */
 export interface McpTools {
   readonly tools: ToolSet;
   readonly policies: Readonly<Record<string, ToolPolicy>>;
-  /** What running a tool again would do, as the server says. */
+  /** The effects of running a tool again, as declared by the server. */
   readonly effects: Readonly<Record<string, Effects>>;
-  /** Ends the sessions. Never rejects; no call may be made afterwards. */
+  /** Ends the sessions. Never rejects. The tools cannot be called afterwards. */
   close(): Promise<void>;
 }
 
 export interface McpDirectoryOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number;
-  /** Told once of each server that is down, until it is back. */
+  /** Called once for each server that is down, until it is back. */
   readonly warn?: (message: string) => void;
 }
 
-/** Of a server: plain data, which any request may use. */
+/** Known data of a server: plain data that any request may use. */
 interface Known {
   readonly tools: readonly McpDefinition[];
   readonly freshUntil: number;
@@ -60,9 +60,9 @@ interface Known {
 }
 
 /**
- * What is known of MCP servers; lives as long as the process. Only data is kept between turns: sockets and
- * sessions belong to one turn, because a Worker's requests must not share them, and one conversation's
- * session is none of another's business.
+ * The tools and handshakes of MCP servers, for the lifetime of the process. Only data is kept between turns:
+ * sockets and sessions belong to one turn, because a Worker's requests must not share them, and
+ * conversations must not share a session.
  */
 export class McpDirectory {
   readonly #known = new Map<string, Known>();
@@ -76,8 +76,9 @@ export class McpDirectory {
   }
 
   /**
-   * The tools of the servers that answer. Names are the server's own if no other server and nobody in
-   * `taken` has them. Never rejects. Takes at most 3 seconds, and no time while the lists are fresh.
+   * Returns the tools of the servers that respond. A tool keeps the server's own name unless another server
+   * or `taken` has the same name. Never rejects. Takes at most 3 seconds, and no time while the lists are
+   * fresh.
    */
   async open(
     servers: readonly McpServer[],
@@ -102,7 +103,7 @@ export class McpDirectory {
     return { tools, policies, effects, close };
   }
 
-  /** With the tools of old of one that is down: they keep their names reserved. */
+  /** Includes the last known tools of a server that is down, so that their names stay reserved. */
   async #offerOf(server: McpServer, signal: AbortSignal): Promise<Offer> {
     const key = JSON.stringify([server.url, server.headers]);
     const known = this.#known.get(key);
@@ -152,7 +153,7 @@ interface Offer {
   readonly isUp: boolean;
 }
 
-/** Names that providers take, each of them once. */
+/** Assigns unique names that the model providers accept. */
 function namesFor(offers: readonly Offer[], used: Set<string>): ReadonlyMap<McpDefinition, string> {
   const owners = new Map<string, number>();
   for (const { definitions } of offers) {
@@ -189,7 +190,7 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
     ...(description === undefined
       ? {}
       : { description: clip(description, limits.maxMcpDescriptionChars) }),
-    // The server checks its inputs itself; that this is a schema, `isUsable` has seen.
+    // The server validates its own inputs. `isUsable` has checked that this is a schema.
     inputSchema: jsonSchema(schema as JSONSchema7),
     execute: async (input, { abortSignal }) =>
       valueOfResult(await connection.call(definition, isObject(input) ? input : {}, abortSignal)),

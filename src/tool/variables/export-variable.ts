@@ -31,7 +31,7 @@ const inputSchema = z.object({
 export function exportVariable(files: FileWriter) {
   return runtimeTool({
     name: NAME,
-    // The same file again.
+    // A repeated call writes the same file.
     effects: "idempotent",
     description: "Write a variable to a file.",
     inputSchema,
@@ -50,7 +50,7 @@ export function exportVariable(files: FileWriter) {
       return {
         output: async () => {
           const done = await files.write(written, content, guards);
-          // How long a guarded value is tells something of it.
+          // The length of a guarded value would reveal something about it.
           const bytes = guards.visibility === "model" ? { bytes: done.bytes } : {};
           return change(() => ({ file: `file:${done.path}`, ...bytes }));
         },
@@ -80,7 +80,7 @@ async function contentOf(
   return fileContent(value, format ?? formatFor(written, value));
 }
 
-/** Also of a sealed variable, of which an error tells nothing. */
+/** Reads the value. Errors about a sealed variable reveal nothing of it. */
 async function valueOf(store: Variables, target: Target): Promise<Json> {
   const answer = await lookupInStore(store)(target);
   if (answer.found) return answer.value;

@@ -36,8 +36,8 @@ const inputSchema = z.object({
 });
 
 /**
- * Saves the matching elements of an array as a variable, in their order. Does not run on guarded values: the
- * number of matches for a condition that the model chooses would reveal them.
+ * Saves the matching elements of an array as a variable, in their order. Refuses guarded values, because the
+ * number of matches for a condition of the model's choice would reveal them.
  */
 export const filterVariable = runtimeTool({
   name: NAME,
@@ -49,10 +49,10 @@ export const filterVariable = runtimeTool({
     const saved = savedName(context, saveAs);
     readable(store, target.name);
     labels.add(target.name);
-    // A model's input arrives as JSON; what is resolved has the keys that it had.
+    // A model's input is JSON. The resolved input has the same keys.
     const written = where as JsonObject;
     const { value: resolved, unresolved } = await context.resolve(written).finally(() => {
-      // In place of any other error.
+      // Takes precedence over any other error.
       if (!labels.isGuarded) return;
       throw new ByrefError(
         "variable_sealed",
@@ -67,7 +67,7 @@ export const filterVariable = runtimeTool({
       value,
       toolCallId: call.toolCallId,
       ...labelled,
-      // A call that replaces what it reads would not make the same again.
+      // A call that replaces its own source cannot be repeated to restore the result.
       ...(saved === target.name
         ? {}
         : { tool: NAME, input: compact({ name, where: written, saveAs, path }) }),
@@ -77,14 +77,14 @@ export const filterVariable = runtimeTool({
       output: savingGuarded(context, write, (info) =>
         outputJson(toolOutput(info, value, { unresolved, hidesUntrusted })),
       ),
-      // Where the call's result is saved, too, it is what was kept.
+      // If the call has a place for its result, the matching elements are saved there, too.
       value,
       untrusted: isShown && !labelled.trusted,
     };
   },
 });
 
-/** Throws if nothing can be saved under it. */
+/** Throws if the name cannot be written. */
 function savedName(context: RuntimeToolContext, written: string): string {
   const { name, path } = targetIn(written);
   if (path.length > 0) {
@@ -110,7 +110,7 @@ async function arrayAt(store: Variables, target: Target): Promise<Sequence> {
   return part.sequence;
 }
 
-/** Never more of them at once than a value may have. */
+/** Keeps at most as many elements in memory as a value may have. */
 async function keptOf(
   sequence: Sequence,
   meets: (element: Json) => boolean,
@@ -135,16 +135,16 @@ async function keptOf(
   return kept;
 }
 
-/** The element itself, where elements are no objects. */
+/** Stands for the element itself if the elements are not objects. */
 const ELEMENT = "$";
 const MAX_FIELD_CHARS = 80;
 
-/** Does a field's value, undefined if it is missing, meet a condition? */
+/** Tests a field's value, which is undefined if the field is missing. */
 type Test = (value: Json | undefined, work: Work) => boolean;
 
 /**
- * True for elements that meet all conditions. Which are operators is read in what was written, what they
- * compare with in the same with its references resolved: a value is never taken for a condition. Throws
+ * Returns a filter for elements that meet all conditions. Operators are read from the written input only,
+ * and operands from the resolved input, so a value is never interpreted as a condition. Throws
  * `invalid_tool_input`; the filter throws `limit_exceeded` after `maxReadWork` of comparing.
  */
 function elementFilter(written: JsonObject, resolved: JsonObject): (element: Json) => boolean {
@@ -166,7 +166,7 @@ function elementFilter(written: JsonObject, resolved: JsonObject): (element: Jso
     });
 }
 
-/** A key that could be no path is taken as it stands, `order-id` or `first name`. */
+/** A key that is not a valid path is used literally, such as `order-id` or `first name`. */
 function fieldPath(field: string): Path {
   if (field === ELEMENT) return [];
   const isRooted = field.startsWith(`${ELEMENT}.`) || field.startsWith(`${ELEMENT}[`);
@@ -206,7 +206,9 @@ const operators: ReadonlyMap<string, (operand: Json, place: string) => Test> = n
 
 const KNOWN = `use ${[...operators.keys()].join(", ")}`;
 
-/** Typed, and deep. What is missing counts as null: JSON often leaves out what is not set. */
+/**
+ * Compares types and nested values. A missing field counts as null, because JSON often omits unset fields.
+ */
 function sameAs(operand: Json): Test {
   if (isScalar(operand)) {
     return (value = null, work) => {
@@ -218,29 +220,29 @@ function sameAs(operand: Json): Test {
   return (value = null, work) => !isScalar(value) && countedJson(value, work) === text;
 }
 
-/** A deep comparison costs the text that it writes, for each condition. */
+/** A deep comparison costs the length of the JSON text that it builds, for each condition. */
 function countedJson(value: Json, work: Work): string {
   const text = canonicalJson(value);
   work.spend(COMPARISON + text.length);
   return text;
 }
 
-/** Two texts that begin alike are compared to the end of the shorter one. */
+/** Two texts with the same start are compared to the end of the shorter one. */
 function spendOnTexts(value: Json, operand: Json, work: Work): void {
   if (typeof value !== "string" || typeof operand !== "string") return;
   work.spend(Math.min(value.length, operand.length));
 }
 
-/** Looking at an element takes about as long as reading so many characters. */
+/** Cost of a test of one element, in characters read. */
 const CONDITION = 5;
-/** A deep comparison takes at least as long as reading so many characters. */
+/** Minimum cost of a deep comparison, in characters read. */
 const COMPARISON = 100;
 
 function not(test: Test): Test {
   return (value, work) => !test(value, work);
 }
 
-/** Numbers among themselves, and texts by their characters, so that ISO dates are in order. */
+/** Orders numbers by value, and texts by their characters, so that ISO dates are in order. */
 function ordered(holds: (order: number) => boolean): (operand: Json, place: string) => Test {
   return (operand, place) => {
     if (typeof operand !== "number" && typeof operand !== "string") {
@@ -255,7 +257,7 @@ function ordered(holds: (order: number) => boolean): (operand: Json, place: stri
   };
 }
 
-/** Looked up: a list may be as long as what is filtered. */
+/** Uses a lookup, because the list may be as long as the filtered array. */
 function oneOf(operand: Json, place: string): Test {
   if (isScalar(operand) || !isJsonArray(operand)) throw wrong(place, "must be an array");
   const scalars = new Set(operand.filter(isScalar));
@@ -266,7 +268,7 @@ function oneOf(operand: Json, place: string): Test {
   };
 }
 
-/** A piece of a text, or an element of an array. */
+/** Tests for a substring of a text, or for an element of an array. */
 function holding(operand: Json): Test {
   const isSame = sameAs(operand);
   const isPiece = typeof operand === "string" ? pieceIn(operand) : () => false;
@@ -281,7 +283,7 @@ function holding(operand: Json): Test {
   };
 }
 
-/** Made when the first text is compared: an element of an array may be longer. */
+/** Built when the first text is compared, because an element of an array may be longer. */
 function pieceIn(piece: string): (text: string) => boolean {
   let find: ((text: string) => boolean) | undefined;
   return (text) => {

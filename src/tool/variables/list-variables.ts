@@ -6,7 +6,9 @@ import { compact, type Json } from "../../value/json.ts";
 import { fits, runtimeTool } from "../runtime-tool.ts";
 import { guardedView } from "../tool-output.ts";
 
-/** How many characters of shapes, previews and descriptions are shown, until all of it fits. */
+/**
+ * Maximum characters of shapes, previews and descriptions; the first value with which the list fits is used.
+ */
 const LENGTHS = [limits.maxPreviewChars, 120, 60, 20, 0];
 
 export const listVariables = runtimeTool({
@@ -22,12 +24,12 @@ export const listVariables = runtimeTool({
 });
 
 interface Listed {
-  /** Variables that there are. */
+  /** Total number of variables. */
   readonly total: number;
   readonly hidesUntrusted: boolean;
 }
 
-/** Descriptions are shortened first; then the oldest are left out. */
+/** Shortens descriptions first, then omits the oldest variables. */
 function withinBounds(listed: readonly VariableInfo[], about: Listed) {
   for (let first = 0; ; first += Math.max(Math.ceil((listed.length - first) / 10), 1)) {
     const infos = listed.slice(first);
@@ -52,7 +54,7 @@ function outputFor(
   return { variables, more: `… (+${more} older; last_n shows up to ${limits.maxAskedVariables})` };
 }
 
-/** As the table in the architecture has it: who may see what. */
+/** Shows the fields that the visibility table in the architecture page allows. */
 function entryOf(info: VariableInfo, chars: number): Json {
   const { name, type, count, shape, preview, description } = info;
   const guarded = guardedView(info);

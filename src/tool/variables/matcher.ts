@@ -4,21 +4,24 @@ import { cutsPair } from "../../value/characters.ts";
 import { Program } from "./pattern-program.ts";
 import { LINE_FEED, parsePattern } from "./pattern-syntax.ts";
 
-/** UTF-16 offsets; never in the middle of a surrogate pair. */
+/** A range in UTF-16 offsets that never splits a surrogate pair. */
 export interface TextMatch {
   readonly start: number;
   readonly end: number;
 }
 
-/** Finds what is searched for in texts, in time linear in their length. */
+/** Finds a search term in texts, in time linear in their length. */
 export interface Matcher {
-  /** The match that ends first of those that begin at `from` or later; none if it is over before. */
+  /**
+   * Returns the match that ends first of those that begin at `from` or later; undefined if there is none, or
+   * if `isOver` returns true first.
+   */
   find(text: string, from: number, isOver?: () => boolean): TextMatch | undefined;
-  /** What it has cost so far: about the characters that were looked at. */
+  /** Work so far, about one unit per character examined. */
   readonly work: number;
 }
 
-/** Between two looks at whether enough was done. */
+/** Characters between two calls of `isOver`. */
 const CHARS_AT_ONCE = 65_536;
 
 /** Throws `invalid_tool_input`. */
@@ -38,7 +41,7 @@ export function matcherFor(
 class LiteralMatcher implements Matcher {
   readonly #query: string;
   readonly #matchCase: boolean;
-  /** The last text that was folded, for the search goes on in it. */
+  /** The last folded text, because the search continues in it. */
   #last: { readonly text: string; readonly folded: string } | undefined;
   work = 0;
 
@@ -66,7 +69,7 @@ class LiteralMatcher implements Matcher {
   }
 }
 
-/** Lower case of the same length, so that offsets stay; both kinds of a small sigma are one. */
+/** Lower case of the same length, so that offsets stay valid. Both small sigmas are treated as one. */
 function folded(text: string): string {
   const lower = text.toLowerCase();
   const aligned =
@@ -114,7 +117,7 @@ class PatternMatcher implements Matcher {
     }
   }
 
-  /** Of the match that ends at `end`: the nearest place, at or behind `from`, where it can begin. */
+  /** Returns the nearest offset, `from` or later, at which the match that ends at `end` can begin. */
   #startOf(text: string, end: number, from: number): number {
     const isAtEnd = end === text.length || text.charCodeAt(end) === LINE_FEED;
     let state = this.#backwards.start(isAtEnd);

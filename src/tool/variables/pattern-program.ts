@@ -8,11 +8,11 @@ type Step =
   | { readonly kind: "fork"; readonly to: number[] }
   | { readonly kind: "match" };
 
-/** States that are remembered; when there are more, they are made anew. */
+/** Maximum of cached states. Above it, the cache is cleared. */
 const MAX_STATES = 500;
 const MAX_TRANSITIONS = 20_000;
 const END = -1;
-/** To look at a place costs so many times what it costs to follow a known step. */
+/** Cost of examining a place, as a multiple of following a known step. */
 const PLACE_WORK = 8;
 
 /** All places in the program at which a match may be at the same time. */
@@ -20,21 +20,21 @@ interface State {
   readonly places: readonly number[];
   readonly isLineStart: boolean;
   readonly next: Map<number, State>;
-  /** A match ends here if the next character (END included) is such. */
+  /** True if a match ends here, by kind of the next character (END included). */
   matches?: boolean;
   matchesAtLineEnd?: boolean;
 }
 
-/** What happens to a pattern before it is run: read from its end, it finds where a match begins. */
+/** How a pattern is compiled. Read backwards, it finds where a match begins. */
 export interface ProgramOptions {
   readonly backwards: boolean;
-  /** A match may begin anywhere. */
+  /** True if a match may begin anywhere. */
   readonly floating: boolean;
 }
 
 /**
- * A pattern that is matched character by character, at all its places at once: it never goes back. Cost:
- * linear in the text; of a character at most that of the pattern's size.
+ * Matches a pattern character by character, at all its places at once, without backtracking. Cost: linear in
+ * the text; per character at most linear in the pattern's size.
  */
 export class Program {
   readonly #steps: Step[] = [];
@@ -43,7 +43,7 @@ export class Program {
   #states = new Map<string, State>();
   #transitions = 0;
   #compiled = 0;
-  /** What was done so far: one for each character, and one for each place that had to be looked at. */
+  /** Work so far: one unit per character, and one per place examined. */
   work = 0;
 
   constructor(pattern: Pattern, options: ProgramOptions) {
@@ -52,7 +52,7 @@ export class Program {
     this.#first = this.#compile(pattern, match);
   }
 
-  /** Before anything is read; at a line's start or not. */
+  /** The state before the first character, at a line's start or not. */
   start(isLineStart: boolean): State {
     return this.#state(
       this.#closure([this.#first], { isLineStart, isLineEnd: false }),
@@ -60,7 +60,7 @@ export class Program {
     );
   }
 
-  /** Behind the character. */
+  /** The state after the character. */
   step(state: State, code: number): State {
     this.work++;
     const known = state.next.get(code);
@@ -86,7 +86,7 @@ export class Program {
     return next;
   }
 
-  /** Does a match end here, before this character? */
+  /** True if a match ends here, before the next character. */
   isMatch(state: State, nextCode: number | undefined): boolean {
     const isLineEnd = (nextCode ?? END) === END || nextCode === LINE_FEED;
     state.matches ??= this.#hasMatch(state.places);
@@ -97,7 +97,7 @@ export class Program {
     return state.matchesAtLineEnd;
   }
 
-  /** Nothing can match any more. */
+  /** True if no match is possible any more. */
   isOver(state: State): boolean {
     return state.places.length === 0;
   }
@@ -111,9 +111,12 @@ export class Program {
     return this.#steps.push(step) - 1;
   }
 
-  /** From the end to the start: the place where the pattern begins, when it goes on at `next`. */
+  /**
+   * Compiles from the end to the start. Returns the place where the pattern begins, if it continues at
+   * `next`.
+   */
   #compile(pattern: Pattern, next: number): number {
-    // Also what adds no step takes its time: an empty group, many times repeated.
+    // Counts parts without a step, too: an empty group that repeats many times takes time.
     this.#compiled++;
     if (this.#compiled > limits.maxPatternParts) throw tooLarge();
     if (pattern.kind === "character") {
@@ -151,7 +154,7 @@ export class Program {
     return place;
   }
 
-  /** The places that are reached without a character. */
+  /** Returns the places that are reachable without a character. */
   #closure(
     from: readonly number[],
     at: { readonly isLineStart: boolean; readonly isLineEnd: boolean },
@@ -176,7 +179,7 @@ export class Program {
     const key = `${isLineStart}${places.join(",")}`;
     const known = this.#states.get(key);
     if (known !== undefined) return known;
-    // Those who hold a forgotten state can still use it.
+    // States that are removed from the cache stay valid for their holders.
     if (this.#states.size >= MAX_STATES) this.#forget();
     const state: State = { places, isLineStart, next: new Map() };
     this.#states.set(key, state);

@@ -2,21 +2,21 @@ import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { isDigit, isWordCode } from "../../value/characters.ts";
 
-/** What a pattern is made of. Places (`^`, `$`) take no character. */
+/** The parts of a pattern. Anchors (`^`, `$`) match no character. */
 export type Pattern =
   | { readonly kind: "character"; readonly test: CharacterTest }
   | { readonly kind: "lineStart" | "lineEnd" }
   | { readonly kind: "sequence" | "choice"; readonly parts: readonly Pattern[] }
   | { readonly kind: "repeat"; readonly part: Pattern; readonly min: number; readonly max: number };
 
-/** True for a code point that the character of the pattern stands for. */
+/** True if the code point matches. */
 export type CharacterTest = (code: number) => boolean;
 
 export const LINE_FEED = 10;
 
 /**
- * The pattern that is written: characters, `.`, `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S`, `^`, `$`, `|`,
- * `( )`, `* + ?` and `{2,5}`. Nothing of it needs to go back. Throws `invalid_tool_input` for the rest.
+ * Parses a pattern of characters, `.`, `[a-z]`, `[^a-z]`, `\d \w \s \D \W \S`, `^`, `$`, `|`, `( )`, `* + ?`
+ * and `{2,5}`. None of them needs backtracking. Throws `invalid_tool_input` for anything else.
  */
 export function parsePattern(source: string, matchCase: boolean): Pattern {
   const parser = new Parser(source, matchCase);
@@ -59,7 +59,7 @@ class Parser {
     for (;;) {
       const count = this.#count();
       if (count === undefined) return repeated;
-      // The shortest or the longest match: it is the same match.
+      // Lazy and greedy matching find the same matches.
       repeated = { kind: "repeat", part: repeated, ...count };
     }
   }
@@ -172,7 +172,7 @@ function exactly(character: string): CharacterTest {
   return (code) => code === wanted;
 }
 
-/** A letter that becomes two when its case changes is only itself. */
+/** Ignores case, except for letters that become two when their case changes. */
 function inAnyCase(test: CharacterTest): CharacterTest {
   return (code) => {
     if (test(code)) return true;

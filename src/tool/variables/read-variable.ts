@@ -27,7 +27,7 @@ import { shapeOf } from "../../value/shape.ts";
 import { elementsWithin, partAt, type Sequence } from "./sequence.ts";
 import { lookedAt, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
-/** Longer keys are cut, longer values described, where an object is too large to be shown. */
+/** In an object that is too large to show, longer keys are cut and longer values described. */
 const MAX_KEY_CHARS = 200;
 const MAX_ENTRY_CHARS = 80;
 
@@ -74,7 +74,7 @@ function pieceOf(asked: Asked, { sequence }: { readonly sequence: Sequence }): P
   return sequence.type === "array" ? elementsOf(asked, sequence) : textOf(asked, sequence);
 }
 
-/** The input of a call that reads on. */
+/** Returns the input of the call that continues reading. */
 function callFor({ target: { name, path }, limit }: Asked, offset?: number) {
   const written = path.length === 0 ? undefined : formatPath(path);
   return compact({ name, path: written, offset, limit });
@@ -88,19 +88,19 @@ function boundsIn({ offset, limit }: Asked, count: number) {
 async function textOf(asked: Asked, sequence: Sequence): Promise<Json> {
   const { count } = sequence;
   const { from, to } = boundsIn(asked, count);
-  // Each character takes one in the output at least.
+  // Each character takes at least one in the output.
   const read = await sequence.slice(from, Math.min(to, from + limits.maxVariableOutputChars));
   return textPiece(asked, { text: typeof read === "string" ? read : "", from, count });
 }
 
 interface TextPiece {
   readonly text: string;
-  /** Where it begins in a text of `count` characters. */
+  /** Offset in a text of `count` characters. */
   readonly from: number;
   readonly count: number;
 }
 
-/** As much of it as fits; `after` is the call that goes on behind the text. */
+/** Returns as much of the text as fits. `after` is the input of the call that continues after the text. */
 function textPiece(asked: Asked, piece: TextPiece, after?: Json): Json {
   const { text, from, count } = piece;
   const outputOf = (value: string) => {
@@ -112,7 +112,7 @@ function textPiece(asked: Asked, piece: TextPiece, after?: Json): Json {
   };
   const whole = outputOf(text);
   if (fits(whole)) return whole;
-  // No offset in what is left is longer than the last.
+  // The offset in `next` has at most as many digits as the count.
   const frame = charsOf(compact({ ...whole, value: "", next: callFor(asked, count) }));
   return outputOf(startWithin(text, limits.maxVariableOutputChars - frame));
 }
@@ -139,7 +139,7 @@ async function elementsOf(asked: Asked, sequence: Sequence): Promise<Json> {
   return tooLarge(first, { asked, path, after });
 }
 
-/** The elements from the first on, as many as could fit, or the first alone. */
+/** Returns elements from `from` on, as many as could fit, and at least one. */
 async function gathered(
   sequence: Sequence,
   { from, to }: { readonly from: number; readonly to: number },
@@ -168,7 +168,7 @@ async function gathered(
   return elements;
 }
 
-/** An element that does not fit by itself: the start of a text, of anything else what it is. */
+/** Describes an element that does not fit by itself: the start of a text, or the shape of another value. */
 function tooLarge(
   element: Json,
   { asked, path, after }: { asked: Asked; path: Path; after: Json | undefined },
@@ -190,7 +190,7 @@ function tooLarge(
   });
 }
 
-/** A number, `true`, `false`, `null`, or an object: whole, or the keys of one that is too large. */
+/** Shows a number, `true`, `false`, `null` or an object. An object that is too large is shown as its keys. */
 function shown(asked: Asked, value: Json): Json {
   const reference = referenceTo(asked.target);
   const type = typeOfJson(value);
@@ -247,35 +247,35 @@ function aboutValue(value: Json): string {
   return `${typeOfJson(value)} (${countOf(value)}): ${previewOf(value, MAX_ENTRY_CHARS)}`;
 }
 
-/** Those that the providers of the AI SDK take. */
+/** Image types that the providers of the AI SDK accept. */
 const IMAGE = /^image\/(?:png|jpeg|webp|gif)$/u;
 
-/** May a model be shown it as an image? */
+/** True if a model may see it as an image. */
 function isShowable({ mediaType, bytes, visibility }: VariableInfo): boolean {
   return visibility === "model" && IMAGE.test(mediaType) && bytes <= limits.maxShownImageBytes;
 }
 
-/** What is kept of an image that a model has asked for: which it was, never its bytes. */
+/** Identifies an image that a model has read. The history keeps this output, never the bytes. */
 function aboutImage(info: VariableInfo): Json {
   const { name, version, updatedAt, type, bytes, mediaType, trusted } = info;
   const which = { version, updatedAt, trusted };
   return { reference: `$${name}`, type, bytes, mediaType, ...which, image: true };
 }
 
-/** True of what `aboutImage` made; no other tool returns both keys. */
+/** True for outputs of `aboutImage`; no other tool returns both keys. */
 export function isImage(output: unknown): output is JsonObject {
   if (typeof output !== "object" || output === null) return false;
   return "image" in output && output.image === true && "reference" in output;
 }
 
-/** The same in a prompt that does not have the image, so that the model does not take it for seen. */
+/** Marks the image as left out of the prompt, so that the model does not assume that it has seen it. */
 export function withoutImage(output: JsonObject): JsonObject {
   return { ...output, image: LEFT_OUT };
 }
 
 const LEFT_OUT = `left out: you see the newest ${limits.maxShownImages} that you read in this turn; read it again to see it`;
 
-/** The image itself, as long as it is the one that was asked for. */
+/** Adds the image itself, if the variable still has the same image. */
 async function imageIn(output: JsonObject, store: Variables): Promise<ModelOutput> {
   const name = String(output.reference).slice(1);
   const info = store.info(name);
@@ -301,7 +301,7 @@ function imageLeftOut(output: JsonObject): ModelOutput {
   return { type: "json", value: withoutImage(output) };
 }
 
-/** A version alone would not tell: they begin anew when a variable is deleted. */
+/** A version is not enough: versions restart when a variable is deleted. */
 function isSame({ version, updatedAt, trusted }: VariableInfo, output: JsonObject): boolean {
   return version === output.version && updatedAt === output.updatedAt && trusted === output.trusted;
 }

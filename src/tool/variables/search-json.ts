@@ -6,7 +6,7 @@ import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path, readPath, type Segment } from "../../value/path.ts";
 import type { Work } from "../../value/work.ts";
 
-/** Where something was found, as a reference, and what stands around it. */
+/** A match as a reference, with the surrounding text. */
 export interface Hit {
   readonly reference: string;
   readonly excerpt: string;
@@ -19,22 +19,22 @@ const MAX_EXCERPT_CHARS = 240;
 export interface JsonSearch {
   readonly name: string;
   readonly matcher: Matcher;
-  /** The path that is searched below each value, `[*]` included. */
+  /** The path to search below each value, `[*]` included. */
   readonly rest: Path;
-  /** Enough was done: what is left is not looked at. */
+  /** True if the work limit is reached; the rest is then not searched. */
   readonly isOver: () => boolean;
-  /** Counts what paths below each element visit. */
+  /** Counts the work of following paths below each element. */
   readonly work: Work;
 }
 
-/** Matches in the strings, numbers and keys of a value that lies at `path`: one for each at most. */
+/** Yields matches in the strings, numbers and keys of the value at `path`, at most one for each. */
 export function* hitsIn(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
   for (const place of placesIn(value, { path, ...search })) {
     yield* hitsBelow(search, place.path, place.value);
   }
 }
 
-/** The same for what lies under a key of an object, the key included. */
+/** Yields matches in the values under an object's keys, and in the keys. */
 export function* hitsUnder(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
   const last = path.at(-1);
   if (last !== undefined && "key" in last) {
@@ -49,7 +49,7 @@ interface Place {
   readonly value: Json;
 }
 
-/** What the rest of a path leads to, each place with a path of its own. */
+/** Yields the values that the rest of a path leads to, each with a path of its own. */
 function* placesIn(
   value: Json,
   { path, rest, work }: Pick<JsonSearch, "rest" | "work"> & { readonly path: Path },
@@ -99,7 +99,10 @@ function hit(
   return { reference: nearestReference(name, path), excerpt: excerptOf(text, match) };
 }
 
-/** Of a place that cannot be written, because of a line break in a key or its length, what it is in. */
+/**
+ * Returns a reference to the place or, if it cannot be written because of its length or a line break in a
+ * key, to the nearest container.
+ */
 export function nearestReference(name: string, path: Path): string {
   for (let length = path.length; length > 0; length--) {
     const start = path.slice(0, length);
@@ -110,14 +113,14 @@ export function nearestReference(name: string, path: Path): string {
   return `$${name}`;
 }
 
-/** The match and what stands around it. */
+/** Returns the match with the surrounding text. */
 function excerptOf(text: string, match: TextMatch): string {
   const { start, end } = windowOf(text, match);
   const shown = text.slice(start, end).toWellFormed();
   return `${start > 0 ? "…" : ""}${shown}${end < text.length ? "…" : ""}`;
 }
 
-/** The part of the text that an excerpt shows, no half of a surrogate pair at either end. */
+/** Returns the range of an excerpt, without splitting a surrogate pair at either end. */
 function windowOf(text: string, match: TextMatch): TextMatch {
   const start = Math.max(match.start - CHARS_BEFORE, 0);
   const end = Math.min(match.end + CHARS_AFTER, start + MAX_EXCERPT_CHARS, text.length);
@@ -127,13 +130,13 @@ function windowOf(text: string, match: TextMatch): TextMatch {
   };
 }
 
-/** Characters that are loaded at once. */
+/** Number of characters loaded at once. */
 const SLICE = 262_144;
-/** What is kept of a line without end, so that a match across two slices is found. */
+/** Characters of an unfinished line that are kept, so that a match across two slices is found. */
 const KEPT_CHARS = 4_096;
 
 export interface TextHit extends Hit {
-  /** The character behind the excerpt: where the search goes on. */
+  /** The character after the excerpt, where the search continues. */
   readonly next: number;
 }
 
@@ -144,8 +147,8 @@ export interface TextSearch {
 }
 
 /**
- * Matches in a text from character `offset` on, each with the characters around it in its line; tells
- * (without a hit) how far it came after each slice. Holds one slice at a time.
+ * Yields the matches in a text from character `offset` on, each with the surrounding characters of its line.
+ * After each slice, yields its progress without a hit. Holds one slice at a time.
  */
 export async function* searchText(
   search: TextSearch,
@@ -165,7 +168,7 @@ export async function* searchText(
   }
 }
 
-/** Behind the last line break; in a line that is very long, before what is kept of it. */
+/** Returns the offset after the last line break; in a very long line, the start of the part that is kept. */
 function endOfLines(text: string): number {
   const end = text.lastIndexOf("\n") + 1;
   const isNear = text.length - end <= SLICE;
@@ -176,9 +179,9 @@ function endOfLines(text: string): number {
 
 interface Piece {
   readonly text: string;
-  /** What is behind this offset comes again, in the next piece. */
+  /** Text after this offset is repeated in the next piece. */
   readonly end: number;
-  /** The character at which the piece begins. */
+  /** Number of the character at which the piece begins. */
   readonly from: number;
 }
 
@@ -210,10 +213,10 @@ function* searchPiece({ matcher, referenceTo }: TextSearch, { text, end, from }:
   return passed;
 }
 
-/** More of a line than is shown need not be looked at: it may be all of the text. */
+/** Maximum characters of a line to examine, because a line may be the whole text. */
 const MAX_LINE_CHARS = 500;
 
-/** The line that the match is in, or, of a very long one, a part; nothing before `first`. */
+/** Returns the line of the match, or a part of a very long line, starting at `first` or later. */
 function lineAround(text: string, match: TextMatch, first: number) {
   const from = Math.max(match.start - MAX_LINE_CHARS, first);
   const lineStart = from + text.slice(from, match.start).lastIndexOf("\n") + 1;

@@ -19,7 +19,7 @@ import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequenc
 import { lookedAt, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 export interface SearchOptions {
-  /** What one call may do: about twice the characters that it may look at. */
+  /** Work limit of one call, about twice the number of characters to search. */
   readonly maxWork?: number;
 }
 
@@ -69,14 +69,14 @@ interface Search {
   readonly offset: number;
 }
 
-/** A path with `[*]` is searched element by element, so that each match has a path of its own. */
+/** Searches a path with `[*]` element by element, so that each match has a path of its own. */
 async function run(store: Variables, search: Search): Promise<void> {
   const { name, path } = search.target;
   const at = path.findIndex((segment) => "each" in segment);
   const base = at < 0 ? path : path.slice(0, at);
   const part = await partAt(store, { name, path: base });
   const isText = "sequence" in part && part.sequence.type === "string";
-  // A text has no elements: this throws, and says so.
+  // A text has no elements: this throws the error for that.
   if (isText && at >= 0) await valueAt(store, search.target);
   if (isText) return runOnText(search, part.sequence);
   const rest = at < 0 ? undefined : path.slice(at + 1);
@@ -97,9 +97,9 @@ async function runOnText(search: Search, sequence: Sequence): Promise<void> {
 }
 
 interface Below {
-  /** Where the elements or keys lie. */
+  /** The path of the array or object. */
   readonly base: Path;
-  /** What is searched below each; undefined: all of it, keys included. */
+  /** The path to search below each element; undefined: all of the element, keys included. */
   readonly rest: Path | undefined;
 }
 
@@ -123,7 +123,7 @@ async function runOnJson(search: Search, part: Part, { base, rest }: Below): Pro
     const path = pathOf(step);
     const found = rest === undefined ? hitsUnder(json, path, value) : hitsIn(json, path, value);
     const hits = firstOf(found);
-    // What was searched in part only is searched again, unless it would never be searched whole.
+    // A unit that was searched only in part is searched again, unless it alone exceeds the limit.
     if (isOver() && unit > offset) return findings.stop(unit, `before ${unit}`);
     findings.addUnit(hits, { unit, base: path });
     if (isOver()) {
@@ -134,7 +134,7 @@ async function runOnJson(search: Search, part: Part, { base, rest }: Below): Pro
   }
 }
 
-/** Where an element or a key lies in the variable; the elements of a slice begin further behind. */
+/** Returns the path of each element or key in the variable. Elements of a slice are offset by its start. */
 async function pathsIn(part: Part, base: Path): Promise<(step: Segment) => Path> {
   if ("value" in part) return (step) => [...base, step];
   const start = await part.sequence.pathOf(0);
@@ -149,7 +149,7 @@ interface Hits {
   readonly count: number;
 }
 
-/** More than can be shown are only counted. */
+/** Collects the first matches and counts the others. */
 function firstOf(hits: Iterable<Hit>): Hits {
   const first: Hit[] = [];
   let count = 0;
@@ -158,12 +158,12 @@ function firstOf(hits: Iterable<Hit>): Hits {
 }
 
 interface Unit {
-  /** Its number, from which a search can go on. */
+  /** Its number, from which a search can continue. */
   readonly unit: number;
   readonly base: Path;
 }
 
-/** What was found, in an output that is bounded, and how to find the rest. */
+/** Collects matches in an output of limited size, with the position at which to continue. */
 class Findings {
   readonly #hits: Hit[] = [];
   readonly #call: Readonly<Record<string, Json>>;
@@ -174,9 +174,9 @@ class Findings {
   #next: number | undefined;
   #stopped: string | undefined;
   #more: string | undefined;
-  /** Something that was found is not shown. */
+  /** True if a match was found that is not shown. */
   #isFull = false;
-  /** Where to go on behind what is shown. */
+  /** Where to continue after the matches that are shown. */
   #last: number | undefined;
 
   constructor(
@@ -190,7 +190,7 @@ class Findings {
       limits.maxVariableOutputChars - charsOf({ ...this.output(), next: call }) - RESERVED_CHARS;
   }
 
-  /** A match after which the search can go on at `next`. */
+  /** Adds a match after which the search can continue at `next`. */
   addAlone(hit: Hit, next: number): void {
     this.#total++;
     if (this.#isFull) return;
@@ -198,7 +198,7 @@ class Findings {
     else this.#isFull = true;
   }
 
-  /** All the matches of one element: together or not at all, unless it is the first. */
+  /** Adds all matches of one element or none, unless it is the first element. */
   addUnit({ first, count }: Hits, { unit, base }: Unit): void {
     this.#total += count;
     if (this.#isFull || count === 0) return;
@@ -244,5 +244,5 @@ class Findings {
   }
 }
 
-/** For what is said about the search: numbers, why it stopped, and one reference. */
+/** Reserved for facts about the search: numbers, the reason why it stopped, and one reference. */
 const RESERVED_CHARS = 900;

@@ -9,25 +9,25 @@ import { type Bounds, type Path, readPath, type Segment, sliceBounds } from "../
 import { Work } from "../../value/work.ts";
 import { existing, readable, referenceTo, type Target } from "./variable-target.ts";
 
-/** An array or a text, of which pieces can be had without the rest. */
+/** An array or a text whose parts can be loaded without the rest. */
 export interface Sequence {
   readonly type: "array" | "string";
   /** Elements or characters (code points). */
   readonly count: number;
-  /** Of one element or character, as JSON, as far as it is known. */
+  /** Average length of an element or character as JSON, as far as known. */
   readonly averageChars: number;
-  /** An array for an array, a string for a string; `from` and `to` are within 0 and `count`. */
+  /** Returns an array for an array, a string for a string. `from` and `to` are between 0 and `count`. */
   slice(from: number, to: number): Promise<Json>;
-  /** Where an element lies in the variable. */
+  /** Returns the path of an element in the variable. */
   pathOf(index: number): Promise<Path>;
-  /** Where a slice lies; behind `[*]` there is no such place. */
+  /** Returns the path of a slice. Not valid for a path with `[*]`, where a slice has no single place. */
   pathOfSlice(from: number, to: number): Path;
 }
 
-/** What a target is: a sequence, or a value of another kind. */
+/** The value of a target: a sequence, or a value of another kind. */
 export type Part = { readonly sequence: Sequence } | { readonly value: Json };
 
-/** What the target is. Of what is stored as a sequence nothing is loaded. */
+/** Returns the value of a target. A value that is stored as a sequence is not loaded. */
 export async function partAt(store: Variables, target: Target): Promise<Part> {
   const info = existing(store, target.name);
   const bounds = sliceOf(info, target.path);
@@ -38,8 +38,8 @@ export async function partAt(store: Variables, target: Target): Promise<Part> {
 }
 
 /**
- * The value there. Throws as `readable` does, for each piece that is read, because another call may have sealed
- * the variable. Throws, also, what `resolveReferences` throws for a variable that is not guarded.
+ * Reads the value. Checks as `readable` does for each piece, because another call may have sealed the
+ * variable meanwhile. Also throws the errors of `resolveReferences` for a variable that is not guarded.
  */
 export async function valueAt(store: Variables, target: Target): Promise<Json> {
   readable(store, target.name);
@@ -53,7 +53,7 @@ export async function valueAt(store: Variables, target: Target): Promise<Json> {
   throw problemFrom(referenceTo(target), answer);
 }
 
-/** All of a stored array or text, or one slice of it: what has not to be loaded to be cut. */
+/** Returns the bounds of a stored array or text, or of one slice of it, which need no load. */
 function sliceOf({ type, count }: VariableInfo, path: Path): Bounds | undefined {
   if (type !== "array" && type !== "string") return undefined;
   const [first, ...rest] = path;
@@ -103,7 +103,7 @@ function inText(text: string, { path }: Target): Sequence {
   };
 }
 
-/** Behind `[*]` an index would be one in each element: there the element itself is looked for. */
+/** Behind `[*]`, an index would apply to each element, so the element itself is located. */
 async function pathOfElement(store: Variables, target: Target, index: number): Promise<Path> {
   const { name, path } = target;
   const at = path.findIndex((segment) => "each" in segment);
@@ -132,7 +132,7 @@ export interface Child {
   readonly value: Json;
 }
 
-/** The elements of an array, or the values of an object, one after the other, loaded in batches. */
+/** Yields the elements of an array, or the values of an object, loaded in batches. */
 export async function* childrenOf(part: Part, first = 0): AsyncGenerator<Child> {
   if ("value" in part) {
     if (isScalar(part.value)) return;
@@ -148,7 +148,7 @@ export async function* childrenOf(part: Part, first = 0): AsyncGenerator<Child> 
   }
 }
 
-/** Some 256 KiB at a time: what the store loads anyway to find one element. */
+/** About 256 KiB at a time, which the store loads anyway to find one element. */
 const BATCH_CHARS = 262_144;
 
 async function* batchesOf(sequence: Sequence, first: number) {
@@ -166,7 +166,9 @@ async function* batchesOf(sequence: Sequence, first: number) {
   }
 }
 
-/** Undefined if they are too many to be loaded at once; one alone that is too large throws. */
+/**
+ * Returns undefined if the elements are too many to load at once. A single element that is too large throws.
+ */
 export async function elementsWithin(
   sequence: Sequence,
   { from, to }: Bounds,

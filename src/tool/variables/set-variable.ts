@@ -27,32 +27,32 @@ const inputSchema = z.object({
   ttl: z.number().positive().optional().describe("Seconds"),
 });
 
-/** A variable made of what the model writes and of what it refers to, guarded as that is. */
+/** Saves a variable from the model's text and its references, with the guards of the referenced values. */
 export const setVariable = runtimeTool({
   name: NAME,
   description: "Save or change a variable.",
   inputSchema,
   async execute(input, context) {
-    // A model's input arrives as JSON.
+    // A model's input is JSON.
     const value = input.value as Json;
     const { save } = await settingOf({ ...writeOf(input), value }, context);
     return { output: save };
   },
 });
 
-/** What a model writes, ready to be saved. */
+/** A value that a model writes, ready to be saved. */
 export interface Setting {
-  /** With the values in place of their references. */
+  /** The value with references resolved. */
   readonly value: Json;
-  /** True if the value reports why the references have none. */
+  /** True if the value reports why the references could not be resolved. */
   readonly isFailure: boolean;
-  /** Gives what the model is told of the variable. */
+  /** Saves the value and returns the output for the model. */
   readonly save: Prepare<Json>;
 }
 
 export type ModelWrite = Write & { readonly name: string; readonly value: Json };
 
-/** Throws where nothing may be written, and as `resolveReferences` does. */
+/** Throws if the variable cannot be written, and the errors of `resolveReferences`. */
 export async function settingOf(
   written: ModelWrite,
   context: RuntimeToolContext,
@@ -63,7 +63,7 @@ export async function settingOf(
   const there =
     written.mode === "append" ? await store.readPath(written.name, written.path ?? []) : undefined;
   if (there?.found === true && typeof there.value === "string" && typeof value === "string") {
-    // Two texts, neither of which is a URL, may be one together.
+    // Two texts without a URL may form one together.
     if (await isComposed(there.value + value, [there.value, value])) own.compose();
   }
   const labels = context.labels.ofResult(written.tool ?? NAME);
@@ -96,7 +96,7 @@ async function resolved(value: Json, { resolve, labels, call }: RuntimeToolConte
 function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
   const { mode, description, ttl } = input;
   const { name, path } = targetIn(input.name);
-  // The same call again brings back what it replaced, not what it added to.
+  // Repeating the call restores a replaced value, but not a value that it was added to.
   const isRepeatable = path.length === 0 && (mode === undefined || mode === "replace");
   return {
     name,
@@ -107,14 +107,14 @@ function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> 
   };
 }
 
-/** The input of the call that made a variable, if it is short enough to be kept beside it. */
+/** Returns the input of the call that made a variable, if it is short enough to save with it. */
 export function keptInput(input: object): { readonly input?: Json } {
-  // As above: JSON, and without what is undefined in it.
+  // The input is JSON; `compact` removes undefined fields.
   const kept = compact(input) as Json;
   return JSON.stringify(kept).length > limits.maxListedInputBytes ? {} : { input: kept };
 }
 
-/** What is told of the variable: of a secret that it is there. */
+/** Describes the variable for the model. A secret is described by its name only. */
 function handleOf(info: VariableInfo): Record<string, Json> {
   const { name, type, count, version } = info;
   return compact({ $var: name, ...(guardedView(info) ?? { type, count, version }) });
@@ -124,8 +124,8 @@ type Context = Pick<RuntimeToolContext, "store" | "call">;
 type NamedWrite = Write & { readonly name: string };
 
 /**
- * Throws `bad_name`, `variable_secret` or `variable_sealed` for what a model may not write: a secret, or a
- * part of a guarded variable.
+ * Throws `bad_name`, `variable_secret` or `variable_sealed` for a place that a model may not write: a
+ * secret, or a part of a guarded variable.
  */
 export function requireWritable(
   { store, call }: Context,
@@ -145,8 +145,8 @@ export function requireWritable(
 }
 
 /**
- * Saves a value under a name that a model has chosen. The variable keeps its guard, whatever replaces its
- * value. If a guarded value does not fit, a variable that reports the failure to people takes its place.
+ * Saves a value under a name of the model's choice. The variable keeps its visibility when its value is
+ * replaced. If a guarded value does not fit, a variable that reports the failure to people replaces it.
  */
 export function savingGuarded(
   context: Context,
@@ -155,7 +155,7 @@ export function savingGuarded(
 ): Prepare<Json> {
   const { store, call } = context;
   const { name, mode } = write;
-  // What is there may become more guarded until it is replaced.
+  // The current variable may become more guarded before it is replaced.
   const guarded = (one: Write) => {
     const guards = [store.glance(name)?.visibility, one.visibility];
     return { ...one, visibility: guardOf(guards.filter((guard) => guard !== undefined)) };

@@ -14,8 +14,8 @@ export interface Target {
 }
 
 /**
- * What a model means by `orders`, `$orders[0].id`, `${orders}`, `†orders` or `variable:orders`, and by a
- * path behind it. Throws `bad_name` or `bad_path`.
+ * Parses a target as models write it: `orders`, `$orders[0].id`, `${orders}`, `†orders` or
+ * `variable:orders`, with an optional path. Throws `bad_name` or `bad_path`.
  */
 export function targetIn(written: string, path: string | undefined = ""): Target {
   const text = withoutMarks(written.trim());
@@ -40,12 +40,12 @@ function withoutMarks(text: string): string {
   return text.startsWith("$") || text.startsWith("†") ? text.slice(1) : text;
 }
 
-/** The variable's name alone; empty if there is none. */
+/** Returns only the variable's name; empty if there is none. */
 export function nameIn(written: string): string {
   return /^\w*/u.exec(withoutMarks(written.trim()))?.[0] ?? "";
 }
 
-/** Models leave out the first full stop, or write the `$` of JSONPath. */
+/** Accepts a path without its first full stop, or with the `$` of JSONPath, as models write it. */
 function pathIn(text: string): Path {
   const isRooted = text.startsWith("$.") || text.startsWith("$[");
   const below = isRooted ? text.slice(1) : text;
@@ -56,26 +56,26 @@ function pathIn(text: string): Path {
   throw new ByrefError("bad_path", said);
 }
 
-/** As it is written in a text. */
+/** The target as a reference in a text. */
 export function referenceTo({ name, path }: Target): string {
   return `$${name}${formatPath(path)}`;
 }
 
-/** The variable, whoever may see it. Throws `variable_unknown` or `variable_evicted`. */
+/** Returns a variable of any visibility. Throws `variable_unknown` or `variable_evicted`. */
 export function existing(store: Variables, name: string): VariableInfo {
   const info = store.info(name);
   if (info === undefined) throw problemFrom(`$${name}`, missing({ name, path: [] }, store));
   return info;
 }
 
-/** A variable that is not secret. Throws, also, `variable_secret`. */
+/** Returns a variable that is not secret. Also throws `variable_secret`. */
 export function usable(store: Variables, name: string): VariableInfo {
   const info = existing(store, name);
   if (info.visibility !== "secret") return info;
   throw problemFrom(`$${name}`, { found: false, reason: "secret" });
 }
 
-/** A variable of which the model may see the value. Throws, also, `variable_sealed`. */
+/** Returns a variable whose value the model may see. Also throws `variable_sealed`. */
 export function readable(store: Variables, name: string): VariableInfo {
   const info = usable(store, name);
   if (info.visibility === "model") return info;
@@ -83,7 +83,7 @@ export function readable(store: Variables, name: string): VariableInfo {
   throw new ByrefError("variable_sealed", said);
 }
 
-/** What `look` gives; of a variable that is not trusted its errors list no keys. */
+/** Returns the result of `look`. For an untrusted variable, its errors list no keys. */
 export async function lookedAt<Result>(
   info: VariableInfo,
   target: Target,

@@ -9,13 +9,13 @@ import { searchVariable } from "./search-variable.ts";
 import { setVariable } from "./set-variable.ts";
 
 export interface VariableToolsOptions {
-  /** Without it nothing can be exported, and `export_variable` is not in the list. */
+  /** Required for `export_variable`; without it the tool is not in the list. */
   readonly files?: FileWriter;
-  /** What one search may do; see `SearchOptions`. */
+  /** Work limit of one search; see `SearchOptions`. */
   readonly maxSearchWork?: number;
 }
 
-/** What the runtime's own tools are called, `run_code` included: no server's tool may take one's place. */
+/** Names of the built-in tools, `run_code` included. A server's tool cannot have one of these names. */
 export const runtimeToolNames: readonly string[] = [
   "list_variables",
   "read_variable",
@@ -29,7 +29,7 @@ export const runtimeToolNames: readonly string[] = [
   "delegate",
 ];
 
-/** The tools with which a model looks into variables and writes them. */
+/** The tools with which a model reads and writes variables. */
 export function variableTools(options: VariableToolsOptions = {}): readonly RuntimeTool[] {
   const { files, maxSearchWork } = options;
   const maxWork = maxSearchWork === undefined ? {} : { maxWork: maxSearchWork };
