@@ -4,19 +4,19 @@ import type { AppEnv } from "./app-env.ts";
 import type { ConversationParts } from "./conversation-parts.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 
-/** A part of the HTTP interface: that of every application, or of an option such as plans. */
+/** Endpoints of the HTTP interface: the core ones, or those of an option such as plans. */
 export interface Api {
-  /** Answered by the Worker. */
+  /** Handled by the Worker. */
   readonly worker?: readonly Endpoint<Context<AppEnv>>[];
-  /** Answered by the conversation's object. The Worker forwards requests to them. */
+  /** Handled by the conversation's object. The Worker forwards requests to them. */
   readonly conversation?: readonly Endpoint<ConversationParts>[];
-  /** Answered by a conversation's object as well. Only the Worker calls them: they are not documented. */
+  /** Also handled by a conversation's object. Only the Worker calls them, so they are not documented. */
   readonly internal?: readonly Endpoint<ConversationParts>[];
-  /** Schemas that have a name in the OpenAPI document. */
+  /** Schemas with a name in the OpenAPI document. */
   readonly components: Readonly<Record<string, z.ZodType>>;
 }
 
-/** An endpoint takes the place of an earlier one at the same route. */
+/** Merges the parts. An endpoint replaces an earlier one with the same route. */
 export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {
   return {
     worker: byRoute(parts.flatMap((part) => part?.worker ?? [])),

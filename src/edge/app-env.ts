@@ -5,7 +5,7 @@ import type { ClientBody } from "./http/client-body.ts";
 export interface AppEnv {
   Bindings: Bindings;
   Variables: {
-    /** The tenant that was authenticated. */
+    /** The authenticated tenant. */
     tenant: string;
     body: ClientBody;
   };

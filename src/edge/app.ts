@@ -20,7 +20,7 @@ export interface AppOptions extends ApiOptions {
   readonly authenticator: Authenticator;
 }
 
-/** The Worker. All endpoints but `/health` need authentication. */
+/** The Worker. All endpoints except `/health` require authentication. */
 export function createApp({ agents, authenticator, ...options }: AppOptions) {
   const api: Required<Api> = mergedApi([workerApi(agents, () => api), apiOf(options)]);
   const app = new Hono<AppEnv>();
@@ -37,7 +37,7 @@ export function createApp({ agents, authenticator, ...options }: AppOptions) {
     try {
       await next();
     } catch (error) {
-      // Not even an Error: `onError` does not get it.
+      // `onError` receives only instances of Error; this is another thrown value.
       context.res = problem(error);
     }
     setSecurityHeaders(context.res);
@@ -61,7 +61,7 @@ export function createApp({ agents, authenticator, ...options }: AppOptions) {
   return app;
 }
 
-/** What a page of another origin may read, beside the body. */
+/** Response headers that pages of other origins may read. */
 const EXPOSED_HEADERS = ["etag", "location", "content-range", "accept-ranges", "retry-after"];
 
 function nothingAt({ req }: Context): Response {
@@ -69,8 +69,8 @@ function nothingAt({ req }: Context): Response {
 }
 
 /**
- * Hono's smallest router takes a slash at the end for none: a name that a client has left out by mistake
- * would lead to all variables.
+ * True if the path ends with a slash. Hono's smallest router ignores a final slash, so a request whose client
+ * omitted a variable's name by mistake would reach all variables.
  */
 function isSlashed({ req }: Context): boolean {
   return req.path.endsWith("/");

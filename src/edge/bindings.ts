@@ -1,16 +1,18 @@
-/** What a Worker may be bound to; its settings are read apart (`settings.ts`). */
+/** Bindings of the Worker. Settings are read separately (`settings.ts`). */
 export interface Bindings {
   readonly CONVERSATIONS: DurableObjectNamespace;
-  /** Lists a tenant's conversations, and keeps what it spends; without it they are not listed. */
+  /**
+   * Indexes a tenant's conversations and stores its spend. Optional: without it conversations are not listed.
+   */
   readonly DIRECTORY?: DurableObjectNamespace;
-  /** Holds values too large for rows, and files; without it values stay in the object, up to its quota. */
+  /** Stores files, and values too large for rows. Without it values stay in the object, up to its quota. */
   readonly BLOBS?: R2Bucket;
-  /** Asked for each request, by tenant; without it there may be as many as there are. */
+  /** Rate limit, checked for each request by tenant. Without it requests are not limited. */
   readonly RATE_LIMIT?: RateLimit;
-  /** Runs the code of models; without it there is no `run_code`. */
+  /** Runs code written by models. Without it there is no `run_code`. */
   readonly LOADER?: WorkerLoader;
   /** Models of Workers AI. */
   readonly AI?: Ai;
-  /** Gets a data point for each turn. */
+  /** Receives a data point for each turn. */
   readonly ANALYTICS?: AnalyticsEngineDataset;
 }

@@ -28,13 +28,13 @@ import { throttled } from "./throttled.ts";
 import { type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
 import { type QueuedTurn, TurnQueue } from "./turns/turn-queue.ts";
 
-/** What an application gives a conversation to work with. */
+/** An application's configuration of its conversations. */
 export interface ConversationSetup extends AgentSetup {
   readonly retention: Retention;
   readonly spendLimits: SpendLimits;
-  /** Without it there is no `run_code`. */
+  /** Absent: no `run_code`. */
   readonly code?: MakeCodeTool | undefined;
-  /** Without it there are no plans. */
+  /** Absent: no plans. */
   readonly plans?: PlanParts | undefined;
   readonly transfer?: TransferParts | undefined;
 }
@@ -42,7 +42,7 @@ export interface ConversationSetup extends AgentSetup {
 /** The parts of plan support that every conversation uses. */
 export interface PlanParts {
   readonly planFormats: readonly PlanFormat[];
-  /** Ends the runs that the end of a process has cut off for good. */
+  /** Ends runs that cannot continue after a restart. */
   readonly endRuns: (data: ConversationData) => void;
   /** The tool with which an agent proposes plans. */
   readonly planTool: (context: ConversationContext, agent: Agent) => RuntimeTool;
@@ -54,7 +54,7 @@ export interface TransferParts {
   readonly retentionIn: (sql: Sql) => Retention | undefined;
 }
 
-/** What a turn, or a run of a plan, gets when the queue reaches it. */
+/** Passed to a turn or plan run when the queue reaches it. */
 export interface QueueSlot {
   readonly data: ConversationData;
   readonly log: TurnLog;
@@ -65,8 +65,8 @@ export interface QueueSlot {
 }
 
 /**
- * One conversation's storage, queue and services. Every part of the conversation takes the context, and
- * reaches through it what it shares with the others.
+ * One conversation's storage, queue and services. Every part of the conversation receives the context and
+ * reaches shared services through it.
  */
 export class ConversationContext {
   readonly state: DurableObjectState;
@@ -76,16 +76,16 @@ export class ConversationContext {
   readonly prefix: string;
   readonly sql: DurableSql;
   readonly alarmClock: AlarmClock;
-  /** Undefined where no bucket is bound: large values are stored in SQLite. */
+  /** Undefined without a bucket binding: large values are then stored in SQLite. */
   readonly bucket: Bucket | undefined;
   readonly deletion: Deletion;
   readonly queue: TurnQueue;
   readonly index: ConversationIndex;
   readonly eventStreams = new EventStreams();
   readonly telemetry: Telemetry;
-  /** Undefined where the tenant's spend is not limited. */
+  /** Undefined if the tenant's spend is not limited. */
   readonly leases: QuotaService | undefined;
-  /** What the runtime's own tools need. */
+  /** Services for the runtime's own tools. */
   readonly services: PlatformServices;
   #data: ConversationData | undefined;
   /** Access times are written in batches. */
@@ -120,7 +120,7 @@ export class ConversationContext {
     return settingsOf(this.env);
   }
 
-  /** Undefined until something is written: reading creates no conversation. */
+  /** Undefined until something is written: reading does not create a conversation. */
   get data(): ConversationData | undefined {
     return this.#data;
   }
@@ -131,7 +131,7 @@ export class ConversationContext {
     throw new ByrefError("conversation_not_found", "There is no such conversation.");
   }
 
-  /** Empty, and free of cost, until something is written. */
+  /** Empty, and without cost, until something is written. */
   get store(): VariableStore {
     return this.#data?.store ?? EMPTY_STORE;
   }
@@ -141,14 +141,14 @@ export class ConversationContext {
     if (this.#data !== undefined) return this.#data;
     this.deletion.requireArrived();
     this.#data = this.newData();
-    // In one commit with the tables: whatever happens to the conversation, it ends some day. What is saved
-    // in its first moments is due by then too, so that saving it sets no second alarm.
+    // The alarm is in one commit with the tables, so the conversation expires even after a crash. Values
+    // saved soon after are due by then too, so saving them sets no second alarm.
     const firstMs = dueMs ?? Date.now() + this.#data.shortestIdleMs;
     if (!this.alarmClock.isSet) void this.alarmClock.setBy(firstMs);
     return this.#data;
   }
 
-  /** Data that no other part can see. */
+  /** Creates data that no other part can see. */
   newData(): ConversationData {
     const { sql, bucket, setup } = this;
     const retention = setup.transfer?.retentionIn(sql) ?? setup.retention;
@@ -161,10 +161,10 @@ export class ConversationContext {
     return data;
   }
 
-  /** Runs the work after all that the queue holds. Throws `too_many_turns` at once if the queue is full. */
+  /** Runs the work after everything in the queue. Throws `too_many_turns` at once if the queue is full. */
   enqueue<Result>(work: (slot: QueueSlot) => Promise<Result>): QueuedTurn<Result> {
     return this.queue.take(async (running) => {
-      // Creating the tables is the conversation's cost, not the turn's.
+      // Creating the tables counts as the conversation's cost, not the turn's.
       const data = this.wake(Date.now());
       const before = this.sql.cost;
       const cost = () => this.alarmClock.withAlarm(costSince(before, this.sql.cost));
@@ -176,17 +176,17 @@ export class ConversationContext {
     });
   }
 
-  /** To call in the commit that first writes a turn, by its id, or a run of a plan. */
+  /** Call this in the commit that first writes a turn or a plan run. `turn`: the turn's id. */
   onTurnBegin(turn?: string): void {
-    // The alarm's handler watches over it. If the handler runs already, this does nothing.
+    // The alarm's handler watches the turn. If the handler runs already, this has no effect.
     void this.alarmClock.setBy(Date.now());
     this.index.updateSoon();
     if (turn !== undefined) this.eventStreams.begin(turn);
   }
 
   /**
-   * To call after a change: writes its events, collects its garbage, and sets the alarm. `endsQueue`: the last
-   * turn in the queue has ended, and its response waits for the alarm instead of the next one's.
+   * Call this after a change: it writes events, collects garbage and sets the alarm. `endsQueue`: the last
+   * turn in the queue has ended; its response then waits for the alarm, instead of the next turn's response.
    */
   async settle({ endsQueue = false } = {}): Promise<void> {
     const { alarmClock, index, state } = this;
@@ -218,7 +218,7 @@ function servicesOf(context: ConversationContext): PlatformServices {
   };
 }
 
-/** The store of a conversation in which nothing was written yet. */
+/** The store of a conversation that has no data yet. */
 const EMPTY_STORE = new SqlStore({
   run: () => undefined,
   all: () => [],

@@ -11,13 +11,13 @@ import { Journal } from "../turn/log/journal.ts";
 import { PostKeys } from "../turn/history/post.ts";
 import { clip } from "../value/characters.ts";
 
-/** How much a conversation's variables may be, and how long things stay. */
+/** Size limit of a conversation's variables, and retention times. */
 export interface Retention {
-  /** All values of a conversation, in bytes. Default: `maxConversationBytes`. */
+  /** Maximum size of all values in a conversation, in bytes. Default: `maxConversationBytes`. */
   readonly quotaBytes?: number;
-  /** An unused variable, in milliseconds. Default: `variableIdleMs`. */
+  /** Time until an unused variable expires, in milliseconds. Default: `variableIdleMs`. */
   readonly variableIdleMs?: number;
-  /** An unused conversation, in milliseconds. Default: `conversationIdleMs`. */
+  /** Time until an unused conversation expires, in milliseconds. Default: `conversationIdleMs`. */
   readonly conversationIdleMs?: number;
 }
 
@@ -28,9 +28,9 @@ export interface DataOptions {
   readonly onAccess: () => void;
 }
 
-/** What a list of conversations says of one. */
+/** A conversation's entry in a list. */
 export interface ConversationSummary {
-  /** As it was given, or how the first message begins. */
+  /** The title set by a client, or the start of the first message. */
   readonly title: string | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -39,17 +39,17 @@ export interface ConversationSummary {
 export interface ConversationInfo extends ConversationSummary {
   readonly messages: number;
   readonly variables: number;
-  /** Of all values. */
+  /** Total size of all values. */
   readonly bytes: number;
 }
 
 interface Meta {
-  /** If somebody gave it one. */
+  /** Undefined unless a client set it. */
   readonly title: string | undefined;
   readonly created: number;
 }
 
-/** All that a conversation keeps: messages, variables, events, its title. */
+/** The stored data of a conversation: messages, variables, events, title. */
 export class ConversationData {
   readonly store: VariableStore;
   readonly history: History;
@@ -57,11 +57,11 @@ export class ConversationData {
   readonly journal: Journal;
   readonly postKeys: PostKeys;
   readonly sql: Sql;
-  /** The tables were created just now. */
+  /** True if the tables were created by this instance. */
   readonly isNew: boolean;
   readonly #idleMs: number;
   readonly #variableIdleMs: number;
-  /** Once it was read. */
+  /** Cached after the first read. */
   #known: Meta | undefined;
 
   /** Creates the tables if there are none. */
@@ -107,12 +107,12 @@ export class ConversationData {
     };
   }
 
-  /** Has nothing ever happened here? */
+  /** True if nothing was ever written. */
   get isEmpty(): boolean {
     return this.events.isEmpty && this.givenTitle === undefined;
   }
 
-  /** Undefined if nobody gave it one. */
+  /** The title set by a client; undefined if none was set. */
   get givenTitle(): string | undefined {
     return this.#meta.title;
   }
@@ -121,28 +121,28 @@ export class ConversationData {
     this.#setMeta("title", title);
   }
 
-  /** When it was made, elsewhere; not later than now. */
+  /** Sets the creation time, at most now. Used by imports. */
   setCreated(timeMs: number): void {
     this.#setMeta("created", String(Math.min(timeMs, Date.now())));
   }
 
-  /** When somebody last asked, wrote or read something here, in milliseconds since 1970. */
+  /** Time of the last message, write or access, in milliseconds since 1970. */
   get lastActiveMs(): number {
     const { created } = this.#meta;
     const lastAccessMs = this.store.lastAccessMs() ?? 0;
     return Math.max(created, this.#lastMessageMs(), lastAccessMs, this.events.lastActiveMs);
   }
 
-  /** When there is next something to do, whoever asks or not. */
+  /** When maintenance is due next, even without requests. */
   get dueMs(): number {
     const dueMs = [this.lastActiveMs + this.#idleMs, this.store.nextDueMs() ?? Infinity];
     if (this.store.hasGarbage()) dueMs.push(Date.now() + SWEEP_AFTER_MS);
-    // A turn that runs has an alarm of its own; one that could not be ended is tried again.
+    // A running turn has its own alarm; recovery of a turn that could not be ended is tried again.
     if (this.journal.head()?.isOpen === true) dueMs.push(Date.now() + RECOVER_AFTER_MS);
     return Math.min(...dueMs);
   }
 
-  /** After how long without use the first thing here is due. */
+  /** The shortest time without use after which something expires. */
   get shortestIdleMs(): number {
     return Math.min(this.#idleMs, this.#variableIdleMs);
   }
@@ -151,7 +151,7 @@ export class ConversationData {
     return this.lastActiveMs + this.#idleMs <= nowMs;
   }
 
-  /** Collects the garbage that a crash left, and holds the variables of a call that waits for a person. */
+  /** Collects garbage left by a crash, and holds the variables of a call that waits for approval. */
   tidyUp(): void {
     if (this.store.hasGarbage()) {
       // No request waits for it; if it fails, the alarm tries again.
@@ -193,15 +193,15 @@ export class ConversationData {
   }
 }
 
-/** A body that somebody still reads or writes is swept when they are done. */
+/** Delay before a sweep, so that bodies in use are released first. */
 const SWEEP_AFTER_MS = 60_000;
 
 const RECOVER_AFTER_MS = 60_000;
 
-/** A conversation's title if nobody gave it one: how its first message begins, as the person typed it. */
+/** The default title of a conversation: the start of its first message, as the person typed it. */
 export function titleOf({ parts, display }: StoredMessage): string | undefined {
   const texts = display ?? parts.map((part) => (part.type === "text" ? part.text : ""));
-  // More than is kept, for what the spaces take.
+  // Longer than a title, because whitespace is collapsed afterwards.
   const start = clip(texts.join(" ").trim(), 2 * limits.maxTitleChars);
   const title = clip(start.replace(/\s+/gu, " "), limits.maxTitleChars).trim();
   return title === "" ? undefined : title;

@@ -1,15 +1,15 @@
 import { ByrefError } from "../errors.ts";
 
-/** Where code of a conversation's object finds itself. */
+/** The environment and state of a conversation's object. */
 export interface ObjectContext {
   readonly env: object;
-  /** By its name, which `conversation-of.ts` makes, it is known whose it is. */
+  /** The object's name, made by `conversation-of.ts`, contains its tenant. */
   readonly state: Pick<DurableObjectState, "id" | "waitUntil">;
 }
 
 /**
- * Whose a conversation is, from its object's name, which `conversation-of.ts` makes. Undefined for an object
- * that is no conversation: the parts of a file have a name of three elements.
+ * Parses the tenant and id from an object's name, made by `conversation-of.ts`. Returns undefined for an
+ * object that is not a conversation: objects with the parts of an import have names of three elements.
  */
 export function conversationIn(name = "null") {
   try {
@@ -18,14 +18,14 @@ export function conversationIn(name = "null") {
     const [tenant, id] = parts as readonly unknown[];
     return typeof tenant === "string" && typeof id === "string" ? { tenant, id } : undefined;
   } catch {
-    // Not one of our names.
+    // Not a name made by this Worker.
     return undefined;
   }
 }
 
 export const CONVERSATION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Throws `bad_id` unless the text may be a conversation's id. */
+/** Throws `bad_id` if the text is not a valid conversation id. */
 export function requireId(id: string): string {
   if (CONVERSATION_ID.test(id) && id !== "." && id !== "..") return id;
   const message = `"${id.slice(0, 140)}" is not an id: use 1 to 128 of A-Z a-z 0-9 . _ -`;

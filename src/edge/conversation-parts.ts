@@ -13,7 +13,7 @@ export interface ConversationParts {
   readonly plans: Plans | undefined;
 }
 
-/** `waiting`: for a person. */
+/** `waiting`: a call or run needs a person's approval. */
 export type ConversationStatus = "idle" | "running" | "waiting";
 
 /** Undefined for a conversation that does not exist. */

@@ -3,7 +3,10 @@ import type { Api } from "./api.ts";
 import type { ConversationParts } from "./conversation-parts.ts";
 import { problem } from "./http/problem.ts";
 
-/** The endpoints of a conversation's object. One router serves all objects: it is passed the parts of one. */
+/**
+ * The endpoints of a conversation's object. All objects share one router, which receives the parts of one
+ * conversation.
+ */
 export function conversationRoutes({ conversation, internal }: Required<Api>) {
   const routes = new Hono<{ Bindings: ConversationParts }>();
   for (const endpoint of [...conversation, ...internal]) {

@@ -9,18 +9,18 @@ import type { PlanSupport } from "./plans/plan-support.ts";
 import { Sockets } from "./sockets/sockets.ts";
 import { Turns } from "./turns/turns.ts";
 
-/** What an application gives a conversation to work with. */
+/** An application's configuration of its conversations. */
 export interface ConversationOptions extends ConversationSetup {
   readonly plans?: PlanSupport | undefined;
   readonly routes: Pick<ReturnType<typeof conversationRoutes>, "fetch">;
 }
 
 /**
- * One conversation: its messages, its variables, its turns, its one alarm. Its name is made of tenant
- * and id (`conversation-of.ts`), so that nothing in here can reach another one's data.
+ * One conversation: its messages, variables, turns and alarm. Its name contains tenant and id
+ * (`conversation-of.ts`), so code in it cannot reach another conversation's data.
  */
 export class ConversationObject extends DurableObject {
-  /** For tests, which look inside. */
+  /** Public for tests. */
   readonly parts: ConversationParts;
   readonly #routes: ConversationOptions["routes"];
   readonly #maintenance: Maintenance;
@@ -36,7 +36,7 @@ export class ConversationObject extends DurableObject {
     if (hasSchema(context.sql)) void state.blockConcurrencyWhile(() => this.#onWake());
   }
 
-  /** The conversation exists already: a request has arrived, or its alarm has gone off. */
+  /** Called when the conversation exists already: a request or the alarm has woken the object. */
   async #onWake(): Promise<void> {
     const { context, turns } = this.parts;
     await context.alarmClock.read();
@@ -46,10 +46,10 @@ export class ConversationObject extends DurableObject {
     turns.onWake();
   }
 
-  /** Answers a request that the Worker has authenticated and forwarded. */
+  /** Handles a request that the Worker has authenticated and forwarded. */
   override async fetch(request: Request): Promise<Response> {
     try {
-      // While the conversation is deleted or imported, writes wait. Most reads find nothing at once.
+      // Writes wait while the conversation is deleted or imported. Most reads find nothing at once.
       if (isWrite(request)) await this.parts.context.deletion.whenDone();
       return await this.#routes.fetch(request, this.parts);
     } catch (error) {
@@ -79,7 +79,7 @@ export class ConversationObject extends DurableObject {
   }
 }
 
-/** A deletion does not wait for an earlier one: it joins it. */
+/** True for requests that wait for a deletion. A DELETE joins a deletion that is under way instead. */
 function isWrite({ method }: Request): boolean {
   return method !== "GET" && method !== "HEAD" && method !== "DELETE";
 }

@@ -10,13 +10,13 @@ import { changesBody, interpolateBody, variableEndpoints } from "./routes/variab
 import type { Transfers } from "./transfer/transfer.ts";
 import { approvalBody, chatBody, messageBody } from "./turns/turn-request.ts";
 
-/** The options of an application that add endpoints. */
+/** Options of an application that add endpoints. */
 export interface ApiOptions {
   readonly plans?: PlanSupport | undefined;
   readonly transfer?: Transfers | undefined;
 }
 
-/** The HTTP interface of an application, but for what its Worker says of itself. */
+/** The HTTP interface of an application, except the Worker's own endpoints (`workerApi`). */
 export function apiOf({ plans, transfer }: ApiOptions): Required<Api> {
   return mergedApi([transfer?.api, coreApi, plans?.api]);
 }

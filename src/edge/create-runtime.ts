@@ -15,46 +15,52 @@ import { type Authenticator, authenticatorBySettings } from "./auth/authenticato
 import type { Settings } from "./settings.ts";
 import type { Transfers } from "./transfer/transfer.ts";
 
-/** What an application is made of. Everything but agents and model is optional; what is not handed in is not built in. */
+/**
+ * Options of an application. All but agents and model are optional; features that are not passed are not
+ * bundled.
+ */
 export interface RuntimeOptions {
-  /** The first answers when neither the request nor `AGENT` names one. */
+  /** The first agent answers if neither the request nor `AGENT` names one. */
   readonly agents: readonly [Agent, ...Agent[]];
-  /** A model, or how to make one from the Worker's settings and bindings; called once a turn. */
+  /** A model, or a function that creates one from the Worker's settings and bindings; called once a turn. */
   readonly model: LanguageModel | ((settings: Settings, env: Cloudflare.Env) => LanguageModel);
-  /** `mcpTools`, for agents with tools of the servers that `MCP_SERVERS` names. Default: none. */
+  /** `mcpTools`, for agents with tools of the servers in `MCP_SERVERS`. Default: none. */
   readonly mcp?: Equip;
-  /** `runCode`, for models that may run code where a Worker Loader is bound. Default: none may. */
+  /** `runCode`, for models that may run code where a Worker Loader is bound. Default: no model may. */
   readonly code?: (env: Cloudflare.Env) => MakeCodeTool | undefined;
-  /** `planSupport()`, for work that is written down before it runs. Default: there are no plans. */
+  /** `planSupport()`, for plans that are stored before they run. Default: no plans. */
   readonly plans?: PlanSupport;
-  /** `transfers`, for conversations that can be exported, imported and forked. Default: none can. */
+  /** `transfers`, for export, import and fork of conversations. Default: not supported. */
   readonly transfer?: Transfers;
-  /** How much variables may be, and how long things stay. Default: `limits.ts`. */
+  /** Size limit of variables, and retention times. Default: `limits.ts`. */
   readonly retention?: Retention;
   /**
-   * How much a turn, a conversation and a tenant may spend: `modelCalls`, `toolCalls`, `tokens`. A limit of
-   * the tenant's, in all or `per: "day"` or `"month"`, is kept in `DIRECTORY`. Default: no limit.
+   * Spend limits of a turn, a conversation and a tenant: `modelCalls`, `toolCalls`, `tokens`. A tenant's
+   * limit, in total or `per: "day"` or `"month"`, is stored in `DIRECTORY`. Default: no limit.
    */
   readonly spend?: SpendLimits;
-  /** `jwtAuthenticator`, for `AUTH=jwt`. Default: that is refused. */
+  /** `jwtAuthenticator`, for `AUTH=jwt`. Default: `AUTH=jwt` is rejected. */
   readonly jwt?: Authenticator;
-  /** Authenticates requests in place of `AUTH`. Default: what `AUTH` names; unset, every request is refused. */
+  /** Replaces `AUTH`. Default: the authenticator that `AUTH` names; if unset, every request is rejected. */
   readonly authenticator?: Authenticator;
 }
 
-/** What a Worker exports: its handler, and the classes of its Durable Objects. */
+/** The exports of a Worker: its handler, and the classes of its Durable Objects. */
 export interface Runtime {
   /** The Worker's default export. */
   readonly worker: ReturnType<typeof createApp>;
-  /** One object a conversation; bound as `CONVERSATIONS`. */
+  /** One object for each conversation; bound as `CONVERSATIONS`. */
   readonly Conversation: new (state: DurableObjectState, env: Cloudflare.Env) => ConversationObject;
-  /** One object a tenant; bound as `DIRECTORY`, where conversations are listed or tenants have a spend limit. */
+  /**
+   * One object for each tenant; bound as `DIRECTORY`. Needed to list conversations and to limit a tenant's
+   * spend.
+   */
   readonly Directory: typeof DirectoryObject;
 }
 
 /**
- * The Worker's default export, and the classes of its Durable Objects: to be exported as `Conversation` and
- * bound as `CONVERSATIONS`; and, where conversations are to be listed, as `Directory`, bound as `DIRECTORY`.
+ * Creates the Worker's default export and the classes of its Durable Objects. Export `Conversation` and bind
+ * it as `CONVERSATIONS`. To list conversations, export `Directory` and bind it as `DIRECTORY`.
  */
 export function createRuntime({
   agents,
@@ -72,7 +78,7 @@ export function createRuntime({
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
     agents,
     model: (settings) => {
-      // Whoever asks is told before anything streams.
+      // Fails before a stream begins, so that the client receives a status.
       requireDirectory(spend, env);
       return typeof model === "function" ? model(settings, env) : model;
     },

@@ -5,21 +5,21 @@ import { firstRow, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
 import type { AlarmClock } from "./platform/alarm-clock.ts";
 import type { DurableSql } from "./platform/durable-sql.ts";
 
-/** Where a conversation is stored. */
+/** A conversation's storage. */
 export interface ConversationStorage {
   readonly sql: DurableSql;
   readonly bucket: Bucket | undefined;
   readonly alarmClock: AlarmClock;
 }
 
-/** Deletes a conversation: stops what runs, then deletes the rows, then what the bucket holds. */
+/** Deletes a conversation: stops running work, then deletes the rows, then the objects in the bucket. */
 export class Deletion {
   readonly #storage: ConversationStorage;
   readonly #listeners: (() => void)[] = [];
   /** Work that a deletion stops and then waits for. */
   readonly #running = new Map<AbortController, Promise<unknown>>();
   #deletion: Promise<void> | undefined;
-  /** Set until the rest of a deleted conversation is gone: nothing may be written before. */
+  /** True until a deleted conversation is completely removed. Nothing may be written before that. */
   #isMarked = false;
   #isArriving = false;
 
@@ -27,12 +27,12 @@ export class Deletion {
     this.#storage = storage;
   }
 
-  /** The listener is called when the rows are deleted, before the rest is. */
+  /** Adds a listener, called when the rows are deleted, before the bucket is. */
   onMarked(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** True where the end of a process has interrupted the deletion. */
+  /** True if a restart has interrupted the deletion. */
   readMark(): boolean {
     this.#isMarked = isMarkedDeleted(this.#storage.sql);
     return this.#isMarked;
@@ -42,7 +42,7 @@ export class Deletion {
     return this.#running.size === 0;
   }
 
-  /** Runs work that a deletion stops. */
+  /** Runs work that a deletion can stop. */
   stoppably<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     const stopping = new AbortController();
     return this.stoppable(stopping, work(stopping.signal));
@@ -60,8 +60,8 @@ export class Deletion {
   }
 
   /**
-   * Makes what `work` writes visible when it is done. Until then, and if it rejects or the process ends, the
-   * conversation does not exist. Other writers wait.
+   * Makes the writes of `work` visible when it is done. Until then, and if it rejects or the process ends,
+   * the conversation does not exist. Other writers wait.
    */
   arrive<Result>(work: () => Promise<Result>): Promise<Result> {
     const arrival = this.#arrive(work);
@@ -70,7 +70,7 @@ export class Deletion {
     return arrival;
   }
 
-  /** Throws `conflict` during an import: a part of it must not be visible. */
+  /** Throws `conflict` during an import: a partial import must not be visible. */
   requireArrived(): void {
     if (!this.#isArriving) return;
     throw new ByrefError("conflict", "The conversation is being imported; try again.");
@@ -81,7 +81,7 @@ export class Deletion {
     markArriving(sql);
     this.#isArriving = true;
     try {
-      // If the process ends, the alarm wakes the object, which then removes what was written.
+      // If the process ends, the alarm wakes the object, which then removes the partial import.
       await alarmClock.setBy(Date.now() + ARRIVAL_MS);
       const result = await work();
       markArrived(sql);
@@ -95,7 +95,7 @@ export class Deletion {
     }
   }
 
-  /** Resolves when no deletion or import is under way. Tries again what failed of a deletion. */
+  /** Resolves when no deletion or import is under way. Retries a deletion that failed. */
   async whenDone(): Promise<void> {
     if (this.#isMarked) this.#deletion ??= this.#untilDone(this.#finish());
     await this.#deletion;
@@ -127,7 +127,7 @@ export class Deletion {
   }
 }
 
-/** After the end of a process, a partial import is removed this much later. */
+/** Time after which a partial import is removed if the process ends. */
 const ARRIVAL_MS = 60_000;
 
 function wasDeleted(): ByrefError {
@@ -137,8 +137,8 @@ function wasDeleted(): ByrefError {
 const DELETING = "deleting";
 
 /**
- * Empties every table and leaves a mark: from then on the conversation does not exist, also if the process ends
- * before the bucket is empty.
+ * Empties every table and stores a mark: from then on the conversation does not exist, even if the process
+ * ends before the bucket is empty.
  */
 export function markDeleted(sql: Sql): void {
   sql.transaction(() => {
@@ -147,7 +147,7 @@ export function markDeleted(sql: Sql): void {
        WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '\\_cf\\_%' ESCAPE '\\'`,
     );
     for (const table of tables) {
-      // The version of the schema stays, so that the object knows when it wakes that it has data.
+      // The schema version stays, so that the object knows when it wakes that it has data.
       const name = textIn(table, "name");
       sql.run(`DELETE FROM "${name}"${name === "meta" ? ` WHERE key <> 'schema'` : ""}`);
     }
@@ -155,7 +155,7 @@ export function markDeleted(sql: Sql): void {
   });
 }
 
-/** Marks what is written from now on for deletion, until `markArrived`. */
+/** Marks later writes for deletion, until `markArrived`. */
 function markArriving(sql: Sql): void {
   sql.transaction(() => {
     migrate(sql);

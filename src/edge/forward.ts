@@ -15,19 +15,19 @@ import { chatEndpoint } from "./routes/messages.ts";
 import { settingsOf } from "./settings.ts";
 import { chatBody } from "./turns/turn-request.ts";
 
-/** Headers that every endpoint may read. */
+/** Headers forwarded to every endpoint. */
 const COMMON_HEADERS = ["accept", "content-type", "traceparent"];
 
 /**
- * Sends a request to its conversation's object: path and query as they are, the body, and of the headers those
- * that the endpoint reads. Keys and cookies do not reach the object, and no header can name another one.
+ * Forwards a request to its conversation's object: the path, query and body, and only the headers that the
+ * endpoint reads. Keys and cookies do not reach the object, and no header can select another object.
  */
 export async function forward(
   context: Context<AppEnv>,
   endpoint: Endpoint<ConversationParts>,
 ): Promise<Response> {
   const { raw } = context.req;
-  // The platform drops empty headers on the way: the object would take them for absent ones.
+  // Parsed here too, because the platform drops empty headers when it forwards a request.
   parseHeaders(endpoint, raw.headers);
   const isSocket = endpoint === socketEndpoint;
   if (isSocket) requireOwnPage(context);
@@ -47,11 +47,11 @@ interface Received {
   /** Default: the id in the path. */
   readonly id?: string;
   readonly body?: string | ReadableStream<Uint8Array>;
-  /** With which the object knows the end of a streamed body. */
+  /** Lets the object detect the end of a streamed body. */
   readonly header?: readonly [name: string, value: string];
 }
 
-/** Values stream. Other bodies are read first, so that the object does not wait for slow clients. */
+/** Values are streamed. Other bodies are read first, so that the object does not wait for slow clients. */
 async function receive(
   context: Context<AppEnv>,
   endpoint: Endpoint<ConversationParts>,
@@ -70,7 +70,7 @@ async function receive(
   return hasBody ? { body: await readText(context) } : {};
 }
 
-/** A value that does not tell its length is counted as it is received. */
+/** Checks the declared length. A value without one is counted as it is received. */
 function requireSmallEnough(contentLength: string | null): void {
   const maximum = limits.maxValueBytes;
   if (contentLength === null || Number(contentLength) <= maximum) return;
@@ -81,8 +81,8 @@ function requireSmallEnough(contentLength: string | null): void {
 }
 
 /**
- * Browsers open sockets for any page, and send its cookies along. Whatever the authentication says, the page
- * must be ours, or of an origin in `CORS_ORIGINS`; programs send no origin.
+ * Requires an allowed origin, with any authentication: browsers open sockets for any page and send its
+ * cookies along. The origin must be the server's own, or in `CORS_ORIGINS`; programs send none.
  */
 function requireOwnPage({ env, req: { raw } }: Context<AppEnv>): void {
   const origin = raw.headers.get("origin");

@@ -2,7 +2,10 @@ import { pause } from "../turn/model/model-failure.ts";
 import type { ConversationContext } from "./conversation-context.ts";
 import type { Turns } from "./turns/turns.ts";
 
-/** The work of a conversation's alarm: it watches what runs, evicts, sweeps, and deletes the conversation when it is idle. */
+/**
+ * The work of a conversation's alarm: watches running turns, evicts, sweeps, and deletes the idle
+ * conversation.
+ */
 export class Maintenance {
   readonly #context: ConversationContext;
   readonly #turns: Turns;
@@ -14,7 +17,8 @@ export class Maintenance {
 
   /**
    * The alarm's handler. It lasts as long as the running turn, so that the platform calls it again if the
-   * process dies. Idempotent. Does not throw, because the platform gives up a handler that does.
+   * process dies. Idempotent. Does not throw, because the platform stops retrying a handler that throws
+   * repeatedly.
    */
   async onAlarm(): Promise<void> {
     const { alarmClock, deletion, queue } = this.#context;
@@ -33,7 +37,7 @@ export class Maintenance {
     }
   }
 
-  /** Waits for what runs: the platform then keeps the object, and wakes it if its process ends. */
+  /** Waits for running turns: the platform keeps the object meanwhile, and wakes it if its process ends. */
   async #watchTurns(): Promise<void> {
     const { queue } = this.#context;
     this.#turns.recover();
@@ -46,13 +50,13 @@ export class Maintenance {
     }
   }
 
-  /** False if there may be more. */
+  /** Returns false if more may be due. */
   #evictDue(): boolean {
     const evicted = this.#context.data?.store.evictDue(Date.now(), EVICTIONS_PER_ALARM) ?? [];
     return evicted.length < EVICTIONS_PER_ALARM;
   }
 
-  /** Sweeps what is due; returns how long the next pass has to wait, in milliseconds. */
+  /** Sweeps due data. Returns the minimum pause before the next pass, in milliseconds. */
   async #sweepDue(): Promise<number> {
     const { data, deletion, index } = this.#context;
     if (data === undefined) return 0;
@@ -77,8 +81,8 @@ const TICK_MS = 20_000;
 /** Evictions in one pass of the alarm; the next pass follows at once and evicts the rest. */
 const EVICTIONS_PER_ALARM = 500;
 
-/** Between two passes of the alarm, at least. */
+/** Minimum pause between two passes of the alarm. */
 const ALARM_PAUSE_MS = 1_000;
 
-/** After a pass that failed. */
+/** Pause after a pass that failed. */
 const ALARM_RETRY_MS = 60_000;

@@ -5,12 +5,12 @@ import type { ToolPolicy } from "../tool/policy.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
 
-/** As long as the isolate lives: what is known of the servers, but no connection. */
+/** Caches the servers' tool lists for the lifetime of the isolate; it keeps no connections. */
 const directory = new McpDirectory();
 
 /**
- * The agent with the tools of those servers of `MCP_SERVERS` that are meant for it and answer. Imported by
- * whoever wants MCP: its client is large.
+ * Adds the tools of available servers in `MCP_SERVERS` to the agents that may use them. A separate import,
+ * because the MCP client is large.
  */
 export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
   const servers = MCP_SERVERS.filter(({ agents }) => agents?.includes(agent.name) ?? true);
@@ -27,7 +27,7 @@ export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
       tools: { ...agent.tools, ...mcp.tools },
       policies: { ...agent.policies, ...policies },
       effects: { ...mcp.effects, ...agent.effects },
-      // They only write their input down as JSON.
+      // They only encode their input as JSON.
       readonlyTools: [...(agent.readonlyTools ?? []), ...Object.keys(mcp.tools)],
     },
     close: () => mcp.close(),
@@ -35,8 +35,9 @@ export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
 };
 
 /**
- * What the application says of a server's tool goes before what the settings say: all of it under
- * `server/tool`, and under a name that another server's tool may come to have, only what makes it stricter.
+ * Merges an application's policy for a server's tool over the policy in the settings. Under `server/tool` all
+ * of it applies. Under a plain name, which another server's tool may get later, only what makes the policy
+ * stricter.
  */
 function joined(policy: ToolPolicy, { policies = {} }: Agent, name: string): ToolPolicy {
   const { aliases = [] } = policy;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { ByrefError, messageOf } from "../errors.ts";
 
-/** Near to which an object can be asked to live. Source: Cloudflare's list of location hints. */
+/** Location hints for new objects. Source: Cloudflare's list of location hints. */
 const LOCATIONS = [
   "wnam",
   "enam",
@@ -18,12 +18,12 @@ const LOCATIONS = [
 
 export const locationHint = z.enum(LOCATIONS, { error: `must be ${LOCATIONS.join(", ")}` });
 
-/** Of a query. */
+/** The query parameter `location`. */
 export const locationQuery = locationHint
   .optional()
   .describe("Where a new conversation should live; default: near to whoever makes it");
 
-/** Out of which an object, and what it keeps, does not get. Source: Cloudflare's list of jurisdictions. */
+/** Jurisdictions that an object and its data stay in. Source: Cloudflare's list of jurisdictions. */
 export const JURISDICTIONS = [
   "eu",
   "us",
@@ -32,8 +32,8 @@ export const JURISDICTIONS = [
 ] as const satisfies readonly DurableObjectJurisdiction[];
 
 /**
- * The object of this name, in the jurisdiction that `JURISDICTION` names: that is part of its id. The hint
- * counts where the object is new, and for that alone.
+ * The object with this name, in the jurisdiction that `JURISDICTION` names, which is part of its id. The
+ * location hint has an effect only when the object is new.
  */
 export function objectIn(
   namespace: DurableObjectNamespace,
@@ -45,13 +45,16 @@ export function objectIn(
   return within.get(within.idFromName(name), options);
 }
 
-/** Nothing is kept where it must not be: throws `bad_configuration` where there are no jurisdictions. */
+/**
+ * Restricts the namespace. Throws `bad_configuration` if the platform does not support the jurisdiction, so
+ * that no data is stored outside of it.
+ */
 function restricted(
   namespace: DurableObjectNamespace,
   jurisdiction: string,
 ): DurableObjectNamespace {
   try {
-    // The platform knows which there are.
+    // The platform checks the name.
     return namespace.jurisdiction(jurisdiction as DurableObjectJurisdiction);
   } catch (error) {
     const message = `JURISDICTION=${jurisdiction} cannot be kept here: ${messageOf(error)}`;
@@ -64,8 +67,8 @@ interface Placement {
     readonly JURISDICTION?: string | undefined;
     readonly LOCATION_HINT?: DurableObjectLocationHint | undefined;
   };
-  /** Asked for by the caller; goes before `LOCATION_HINT`. */
+  /** Requested by the caller; takes precedence over `LOCATION_HINT`. */
   readonly hint?: DurableObjectLocationHint | undefined;
-  /** Goes before `JURISDICTION`. */
+  /** Takes precedence over `JURISDICTION`. */
   readonly jurisdiction?: string | undefined;
 }

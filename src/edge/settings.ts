@@ -17,7 +17,7 @@ const json = <Schema extends z.ZodType>(schema: Schema) =>
     })
     .pipe(schema);
 
-/** Says nothing of what it was given: keys are in there. */
+/** The message contains no part of the value, which has keys in it. */
 const apiKeys = z.custom<Readonly<Record<string, string>>>(
   (value) =>
     isObject(value) &&
@@ -26,13 +26,13 @@ const apiKeys = z.custom<Readonly<Record<string, string>>>(
 );
 const API_KEY = /^[!-~]{16,512}$/;
 
-/** True for what an authenticator may return, and a setting may name, as a tenant. */
+/** True for a valid tenant, from an authenticator or a setting. */
 export function isTenant(value: unknown): value is string {
   if (typeof value !== "string" || value === "") return false;
   return value.length <= limits.maxTenantChars && value.isWellFormed();
 }
 
-/** As long as what HMAC-SHA-256 makes of it. A PEM would be a public key: known to all, and no secret. */
+/** At least as long as an HMAC-SHA-256. A PEM is rejected: a public key is not a secret. */
 const secret = z
   .string()
   .regex(/^(?!\s*-----BEGIN)[^]{32,}$/, "must be a secret of at least 32 characters, and no PEM");
@@ -46,7 +46,7 @@ const jwksUrl = z.url({ error: "must be a URL", abort: true }).refine(
   { error: "must be https, without user and password" },
 );
 
-/** As URLs have them. */
+/** In the form that URLs use. */
 export const LOCAL_HOSTS: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 const origins = z
@@ -56,7 +56,7 @@ const origins = z
     error: "must be origins, by comma: https://app.example, http://localhost:5173",
   });
 
-/** As a browser sends it. */
+/** True for an origin in the form that browsers send. */
 function isOrigin(text: string): boolean {
   return /^https?:[^*]+$/.test(text) && URL.parse(text)?.origin === text;
 }
@@ -68,14 +68,14 @@ const mcpLabels = z.strictObject({
   approval: z.boolean().optional(),
 });
 
-/** One that is asked with headers. */
+/** A URL without credentials, which belong in headers. */
 const plainUrl = z
   .url({ protocol: /^https?$/, error: "must be a URL, http or https", abort: true })
   .refine((url) => new URL(url).username + new URL(url).password === "", {
     error: "must hold no user and password: put them into headers",
   });
 
-/** Its messages say nothing of what was given: keys are in there. */
+/** The messages contain no part of the value, which has keys in it. */
 const mcpServers = z
   .array(
     z.strictObject({
@@ -95,7 +95,7 @@ const mcpServers = z
     error: "must give each server a name of its own",
   });
 
-/** What `fetch` takes as a header. */
+/** Header names and values that `fetch` accepts. */
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
 
@@ -109,7 +109,7 @@ function isHeaders(value: unknown): boolean {
   );
 }
 
-/** `a=b,c=d` with what is behind the `=` percent-encoded, as OpenTelemetry has it. */
+/** `a=b,c=d` with percent-encoded values, as in OpenTelemetry. */
 const otlpHeaders = z
   .string()
   .transform((text) => {
@@ -205,21 +205,21 @@ const settingsSchema = z
     }
     const { JWT_JWKS_URL, JWT_TENANT_CLAIM, JWT_ISSUER, JWT_AUDIENCE } = settings;
     if (JWT_TENANT_CLAIM === undefined) need("JWT_TENANT_CLAIM", "it names the tenant, e.g. sub");
-    // Public keys sign for whoever asks that issuer, and some for other issuers too.
+    // The issuer signs tokens for other audiences too, and its keys may be shared with other issuers.
     if (JWT_JWKS_URL === undefined) return;
     if (JWT_ISSUER === undefined) need("JWT_ISSUER", "JWT_JWKS_URL needs it");
     if (JWT_AUDIENCE === undefined) need("JWT_AUDIENCE", "JWT_JWKS_URL needs it");
   });
 
-/** The settings by name, checked and read: JSON as what it stands for, lists as arrays. */
+/** The settings by name, checked and parsed: JSON values, lists as arrays. */
 export type Settings = z.infer<typeof settingsSchema>;
 
-/** The names of all settings; nothing else of an environment reaches the Worker. */
+/** The names of all settings; nothing else in the environment reaches the Worker. */
 export const settingNames: readonly string[] = Object.keys(settingsSchema.shape);
 
 /**
- * The settings, checked but for `MODEL` (see `modelNamed`). Throws `bad_configuration`, which says what to
- * set; never a value.
+ * Reads and checks the settings, except `MODEL` (see `modelNamed`). Throws `bad_configuration`, whose message
+ * names the settings and contains no values.
  */
 export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
   const given = settingNames.filter((name) => typeof env[name] === "string" && env[name] !== "");
@@ -235,7 +235,7 @@ export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
 
 const known = new WeakMap<object, Settings>();
 
-/** The same for the Worker's own environment, which stays as it is. */
+/** The same for the Worker's own environment, which does not change; cached. */
 export function settingsOf(env: object): Settings {
   const settings = known.get(env) ?? readSettings({ ...env });
   known.set(env, settings);

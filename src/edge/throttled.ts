@@ -1,4 +1,6 @@
-/** What it returns has `work` done once, `delayMs` after it was first asked for, however often it is asked. */
+/**
+ * Returns a function that calls `work` once, `delayMs` after its first call. Calls until then have no effect.
+ */
 export function throttled(delayMs: number, work: () => void): () => void {
   let isAsked = false;
   return () => {

@@ -5,7 +5,10 @@ import { type Settings, settingsOf } from "../settings.ts";
 import { type Authenticator, localAuthenticator, tenantOf, unauthorized } from "./authenticator.ts";
 import { tenantOfTicket } from "./tickets.ts";
 
-/** Sets the request's tenant, from the authenticator or a ticket, and limits its rate. Refuses all others. */
+/**
+ * Sets the request's tenant, from the authenticator or a ticket, and limits its rate. Rejects all other
+ * requests.
+ */
 export function authenticate(authenticator: Authenticator): MiddlewareHandler<AppEnv> {
   return async (context, next) => {
     const settings = settingsOf(context.env);
@@ -17,19 +20,19 @@ export function authenticate(authenticator: Authenticator): MiddlewareHandler<Ap
     await limitRate(context.env.RATE_LIMIT, tenant);
     context.set("tenant", tenant);
     await next();
-    // Pages of other origins that were given the ticket show the response as an image.
+    // Pages of other origins that received the ticket show the response as an image.
     if (ticket !== null) context.res.headers.set("cross-origin-resource-policy", "cross-origin");
   };
 }
 
-/** With a ticket, a key does not count. The ticket is removed from the request. */
+/** Returns the ticket's tenant; a key in the request is ignored. Removes the ticket from the request. */
 async function redeem(
   context: Context<AppEnv>,
   ticket: string,
   settings: Settings,
 ): Promise<string> {
   const { req } = context;
-  // A ticket does not say where a request comes from.
+  // A ticket does not prove where a request comes from.
   if (settings.AUTH === "none") localAuthenticator(req.raw, settings);
   const url = new URL(req.url);
   const isGet = req.raw.method === "GET";
@@ -43,8 +46,8 @@ async function redeem(
 }
 
 /**
- * Throws `rate_limited` if the binding says so. The limit is approximate, against floods; what may be spent is
- * counted elsewhere. So requests are accepted while the binding fails.
+ * Throws `rate_limited` if the binding refuses the request. The limit is approximate and protects against
+ * floods; spend limits are counted elsewhere. Requests are therefore accepted while the binding fails.
  */
 async function limitRate(binding: RateLimit | undefined, tenant: string): Promise<void> {
   if (binding === undefined || (await isWithin(binding, tenant))) return;

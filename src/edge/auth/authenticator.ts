@@ -2,14 +2,17 @@ import { ByrefError } from "../../errors.ts";
 import { isTenant, LOCAL_HOSTS, type Settings } from "../settings.ts";
 
 /**
- * Returns the tenant of a request, or throws. An answer that is no tenant (`undefined`, an empty text, more
- * than 256 characters) is refused as `unauthorized`.
+ * Returns the tenant of a request, or throws. A result that is not a tenant (`undefined`, an empty text, more
+ * than 256 characters) is rejected as `unauthorized`.
  */
 export type Authenticator = (request: Request, settings: Settings) => Promise<string> | string;
 
 const LOCAL_TENANT = "local";
 
-/** The authenticator that `AUTH` names; `jwt` is the one for `AUTH=jwt`. Unset, every request is refused. */
+/**
+ * The authenticator that `AUTH` names; `jwt` is used for `AUTH=jwt`. If `AUTH` is unset, every request is
+ * rejected.
+ */
 export function authenticatorBySettings(jwt: Authenticator = missingJwt): Authenticator {
   return (request, settings) => {
     switch (settings.AUTH) {
@@ -36,7 +39,7 @@ function missingJwt(): never {
   throw new ByrefError("bad_configuration", message);
 }
 
-/** The request's tenant. Throws `unauthorized` for an answer that is no tenant. */
+/** The request's tenant. Throws `unauthorized` if the authenticator's result is not a tenant. */
 export async function tenantOf(
   authenticator: Authenticator,
   request: Request,
@@ -48,8 +51,8 @@ export async function tenantOf(
 }
 
 /**
- * Needs no key, but accepts only programs and pages of this machine: no page on the internet may call, by
- * another name for this address (DNS rebinding) or from its own origin.
+ * Requires no key, but accepts only programs and pages of this machine. Pages on the internet are rejected,
+ * whether they use another name for this address (DNS rebinding) or their own origin.
  */
 export function localAuthenticator(request: Request, settings: Settings): string {
   const { LOCAL_SECRET } = settings;
@@ -64,7 +67,7 @@ export function localAuthenticator(request: Request, settings: Settings): string
     throw new ByrefError("foreign_host", `AUTH=none answers to localhost only, not to ${host}.`);
   }
   const origin = request.headers.get("origin");
-  // Browsers omit Origin in some requests, and send this header with every one.
+  // Browsers omit Origin in some requests, but send this header with every request.
   const isForeign = origin === null && request.headers.get("sec-fetch-site") === "cross-site";
   if (isForeign) throw new ByrefError("foreign_origin", "Pages of other sites may not call this.");
   if (origin === null || isAllowedOrigin(origin, host, settings)) return LOCAL_TENANT;
@@ -91,7 +94,7 @@ const bearerAuthenticator: Authenticator = async (request, { API_KEYS = {} }) =>
   if (key === undefined) throw unauthorized("Send a key: Authorization: Bearer <key>.");
   const given = await sha256(key);
   let tenant: string | undefined;
-  // Every key is compared, each in constant time, so that timing reveals nothing about any of them.
+  // Every key is compared, each in constant time, so that timing reveals nothing about the keys.
   for (const [known, owner] of await digestsOf(API_KEYS)) {
     if (crypto.subtle.timingSafeEqual(given, known)) tenant = owner;
   }

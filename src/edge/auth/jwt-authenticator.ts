@@ -6,11 +6,11 @@ import { type Authenticator, unauthorized } from "./authenticator.ts";
 import { PUBLIC_KEY_ALGORITHMS, type PublicKey, PublicKeys } from "./public-keys.ts";
 
 /**
- * The authenticator for `AUTH=jwt`: the token's signature, issuer and audience must match the settings, and it
- * must expire. The claim that `JWT_TENANT_CLAIM` names is the tenant.
+ * The authenticator for `AUTH=jwt`. The token's signature, issuer and audience must match the settings, and
+ * the token must have an expiry time. The claim named by `JWT_TENANT_CLAIM` is the tenant.
  *
- * The key decides which algorithm counts, never the token: HS256 for `JWT_SECRET`; for a public key, the
- * algorithm that its issuer names.
+ * The key determines the algorithm, never the token: HS256 for `JWT_SECRET`; for a public key, the algorithm
+ * that its issuer names.
  */
 export const jwtAuthenticator: Authenticator = async (request, settings) => {
   const header = request.headers.get("authorization") ?? "";
@@ -30,7 +30,7 @@ export const jwtAuthenticator: Authenticator = async (request, settings) => {
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** The error does not say what is wrong with a token: its sender may have made it up. */
+/** Throws one error for every invalid token: details would help an attacker who forged it. */
 async function verifiedClaims(token: string, settings: Settings): Promise<Claims> {
   const { JWT_ISSUER: issuer, JWT_AUDIENCE: audience, JWT_JWKS_URL: url } = settings;
   try {
@@ -67,12 +67,12 @@ function keysAt(url: string): PublicKeys {
   return known.keys;
 }
 
-/** Access tokens may say that they are. */
+/** True for the `typ` values of access tokens, and for none. */
 function isToken(type: unknown): boolean {
   return type === undefined || type === "JWT" || type === "at+jwt";
 }
 
-/** What `jwtVerify` does not check: times that are infinite, and an `iat` in the future. */
+/** Checks what `jwtVerify` does not: infinite times, and an `iat` in the future. */
 function hasSoundTimes({ exp, nbf, iat }: Claims): boolean {
   const isFinite = [exp, nbf, iat].every((time) => time === undefined || Number.isFinite(time));
   return isFinite && !(Number(iat) > Date.now() / 1_000 + limits.tokenLeewaySeconds);

@@ -9,11 +9,11 @@ export type PublicKey = z.infer<typeof publicJwk> & { readonly alg: string };
 const FRESH_MS = 600_000;
 /** How long keys stay valid while their issuer cannot be reached. */
 const STALE_MS = 3_600_000;
-/** The issuer is not asked more often, whatever tokens say. */
+/** The shortest time between two fetches, regardless of the tokens received. */
 const RETRY_MS = 10_000;
 const FETCH_MS = 5_000;
 
-/** By the kind of key; the first is the default. Shared secrets are no public keys. */
+/** Algorithms by kind of key; the first is the default. Shared secrets are not public keys. */
 const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
   RSA: ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   "EC P-256": ["ES256"],
@@ -23,7 +23,7 @@ const ALGORITHMS: Readonly<Record<string, readonly string[]>> = {
 
 export const PUBLIC_KEY_ALGORITHMS: readonly string[] = Object.values(ALGORITHMS).flat();
 
-/** The members that verification needs: no private part, no other use. */
+/** The members needed for verification: no private part, no other use. */
 const publicJwk = z.object({
   kid: z.string().min(1),
   kty: z.enum(["RSA", "EC", "OKP"]),
@@ -45,14 +45,14 @@ export class PublicKeys {
   readonly #url: string;
   #keys: Keys = new Map();
   #fetchedMs = Number.NEGATIVE_INFINITY;
-  /** When the issuer may next be asked. */
+  /** The earliest time of the next fetch. */
   #nextMs = Number.NEGATIVE_INFINITY;
 
   constructor(url: string) {
     this.#url = url;
   }
 
-  /** Undefined if the issuer has no such key. Throws `keys_unavailable`. */
+  /** Returns undefined if the issuer has no such key. Throws `keys_unavailable`. */
   async find(id: string): Promise<PublicKey | undefined> {
     const now = Date.now();
     const found = this.#keys.get(id);
@@ -68,8 +68,8 @@ export class PublicKeys {
   }
 
   async #fetch(now: number): Promise<void> {
-    // Other requests use the keys that are cached meanwhile, and fetch too if there are none: a request must not
-    // wait for another's fetch, which may be cancelled.
+    // During the fetch, other requests use the cached keys, or fetch too if there are none: a request must
+    // not wait for another request's fetch, which may be cancelled.
     if (this.#isGood(now)) this.#nextMs = now + RETRY_MS;
     try {
       this.#keys = await withTimeLimit(FETCH_MS, (signal) => fetchKeys(this.#url, signal));
@@ -83,14 +83,14 @@ export class PublicKeys {
 
 async function fetchKeys(url: string, signal: AbortSignal): Promise<Keys> {
   const headers = { accept: "application/json" };
-  // The target of a redirect is not what was configured.
+  // The target of a redirect is not the configured URL.
   const response = await fetch(url, { headers, redirect: "manual", signal });
   if (response.status !== 200) throw new Error(`The answer is ${response.status}.`);
   const { keys } = keySet.parse(JSON.parse(await textOf(response)));
   return new Map(keys.flatMap((key) => entryOf(key)));
 }
 
-/** None for a key that has another use or an unknown algorithm. */
+/** Returns nothing for a key with another use or an unknown algorithm. */
 function entryOf(key: unknown): readonly (readonly [id: string, key: PublicKey])[] {
   const { data: jwk } = publicJwk.safeParse(key);
   if (jwk === undefined) return [];

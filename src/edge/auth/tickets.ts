@@ -4,8 +4,9 @@ import { toBase64 } from "../../value/base64.ts";
 import type { Settings } from "../settings.ts";
 
 /**
- * A ticket for one GET of this path, as often as wanted within 60 s. It says whose it is, for whoever reads
- * it, and is signed over that, the path and the time. Throws `bad_configuration` without a secret.
+ * Creates a ticket for GET requests of one path, valid for 60 s and any number of uses. It contains the
+ * tenant in plain text, and is signed over the tenant, the path and the time. Throws `bad_configuration`
+ * without a secret.
  */
 export async function newTicket(settings: Settings, tenant: string, path: string): Promise<string> {
   const key = await ticketKey(settings);
@@ -18,7 +19,7 @@ export async function newTicket(settings: Settings, tenant: string, path: string
   return `${claim}.${toBase64Url(new Uint8Array(signature))}`;
 }
 
-/** Whose the ticket is, if it is good for this path now. */
+/** Returns the ticket's tenant if the ticket is valid for this path now. */
 export async function tenantOfTicket(
   settings: Settings,
   ticket: string,
@@ -35,7 +36,7 @@ export async function tenantOfTicket(
     signed(claim, path),
   );
   if (!isOurs) return undefined;
-  // What is signed was made above.
+  // The signature is valid, so `newTicket` made the claim.
   const text = new TextDecoder().decode(fromBase64Url(claim));
   const [tenant, endsMs] = JSON.parse(text) as [string, number];
   return Date.now() < endsMs ? tenant : undefined;
@@ -47,7 +48,7 @@ function signed(claim: string, path: string): Uint8Array {
   return encoder.encode(`${claim} ${path}`);
 }
 
-/** Another for each way of coming in: what was let in by one is worth nothing under the next. */
+/** The signing key. It differs for each `AUTH` mode, so tickets of one mode are invalid in another. */
 async function ticketKey({ AUTH, ...settings }: Settings): Promise<CryptoKey | undefined> {
   const { TICKET_SECRET, API_KEYS, JWT_SECRET, LOCAL_SECRET = "localhost" } = settings;
   const own = { bearer: JSON.stringify(API_KEYS), jwt: JWT_SECRET, none: LOCAL_SECRET };

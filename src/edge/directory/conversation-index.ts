@@ -10,16 +10,16 @@ export interface IndexedConversation extends ObjectContext {
 }
 
 /**
- * Keeps the conversation's entry in its tenant's directory current. No request waits for it, and nothing is
- * written in the conversation: the last entry sent is known in memory only, so that an object that wakes sends
- * it again. An entry that is lost is replaced by the next one.
+ * Keeps the conversation's entry in its tenant's directory current. No request waits for it, and it writes
+ * nothing in the conversation: the last entry sent is known in memory only, so an object that wakes sends it
+ * again. A lost entry is replaced by the next one.
  */
 export class ConversationIndex {
   readonly #conversation: IndexedConversation;
-  /** Undefined where conversations are not listed. */
+  /** Undefined if conversations are not listed. */
   readonly #id: string | undefined;
   #sent: (DirectoryEntry & { readonly sentMs: number }) | undefined;
-  /** One call after the other: none may overtake a removal. */
+  /** Calls run one after the other, so that none overtakes a removal. */
   #calls: Promise<void> = Promise.resolve();
 
   constructor(conversation: IndexedConversation) {
@@ -28,7 +28,7 @@ export class ConversationIndex {
     this.#id = hasDirectory(env) ? conversationIn(state.id.name)?.id : undefined;
   }
 
-  /** The same as `update`, a moment later, so that a turn's first words do not wait for it. */
+  /** Calls `update` after a short delay, so that a turn's first words do not wait for it. */
   readonly updateSoon = throttled(ASIDE_MS, () => this.update());
 
   /** Sends a new title at once, and a new time of activity once a minute. Does not throw. */
@@ -43,7 +43,7 @@ export class ConversationIndex {
     }
   }
 
-  /** To call when the conversation is deleted. */
+  /** Call this when the conversation is deleted. */
   remove(): void {
     this.#sent = undefined;
     const id = this.#id;

@@ -10,7 +10,7 @@ import { objectIn } from "../placement.ts";
 import { settingsOf } from "../settings.ts";
 import type { DirectoryObject } from "./directory.ts";
 
-/** A tenant's directory as others call it: its methods, over RPC. */
+/** A tenant's directory: the methods that are called over RPC. */
 export type RemoteDirectory = {
   readonly [Method in "put" | "remove" | "forget" | "list" | "take" | "settle"]: (
     ...parameters: Parameters<DirectoryObject[Method]>
@@ -22,7 +22,7 @@ export function hasDirectory(env: object): boolean {
   return DIRECTORY !== undefined;
 }
 
-/** Throws `bad_configuration` where the tenant's spend is limited and no directory is bound. */
+/** Throws `bad_configuration` if the tenant's spend is limited and no directory is bound. */
 export function requireDirectory({ tenant }: SpendLimits, env: object): void {
   if (tenant === undefined || hasDirectory(env)) return;
   const message = "A tenant's spend is limited where DIRECTORY is bound; see wrangler.toml.";
@@ -30,8 +30,8 @@ export function requireDirectory({ tenant }: SpendLimits, env: object): void {
 }
 
 /**
- * The tenant's directory in the jurisdiction, by default the one that is set. Undefined without the binding:
- * then conversations are not listed, and all else works.
+ * The tenant's directory, in the given jurisdiction or the configured one. Undefined without the binding:
+ * conversations are then not listed, and everything else works.
  */
 export function directoryOf(
   env: object,
@@ -40,7 +40,7 @@ export function directoryOf(
 ): RemoteDirectory | undefined {
   const { DIRECTORY }: Partial<Bindings> = env;
   if (DIRECTORY === undefined) return undefined;
-  // A namespace of its own, so that no conversation's name is a directory's name.
+  // In its own namespace, so no conversation's name equals a directory's name.
   const name = JSON.stringify([tenant, "directory"]);
   const named = objectIn(DIRECTORY, name, { settings: settingsOf(env), jurisdiction });
   // The namespace is bound to DirectoryObject; see `conversation-of.ts`.
@@ -48,24 +48,24 @@ export function directoryOf(
 }
 
 /**
- * Calls the directory of the conversation's tenant; undefined if there is none. Stays in the jurisdiction in
- * which the conversation is, even if another one is set by now. Rejects if there is no answer in time: a call
- * to another object has no time limit of its own.
+ * Calls the directory of the conversation's tenant; returns undefined if there is none. Uses the
+ * conversation's jurisdiction, even if the setting has changed since. Rejects after a time limit, because
+ * calls between objects have none of their own.
  */
 export async function callDirectory<Answer>(
   { env, state: { id } }: ObjectContext,
   call: (directory: RemoteDirectory) => Promise<Answer>,
 ): Promise<Answer | undefined> {
   const { tenant } = conversationIn(id.name) ?? {};
-  // A new stub each time: one whose object broke stays broken.
+  // A new stub for each call: a stub whose object failed stays broken.
   const directory = tenant === undefined ? undefined : directoryOf(env, tenant, id.jurisdiction);
   if (directory === undefined) return undefined;
   return withTimeLimit(limits.directoryMs, () => call(directory));
 }
 
 /**
- * Leases on what the conversation's tenant may spend, from the tenant's directory; undefined without a limit.
- * While the directory does not answer, nothing can be spent: `spend_unavailable`.
+ * Leases on the tenant's spend limit, from the tenant's directory; undefined without a limit. While the
+ * directory is unavailable, nothing can be spent: `spend_unavailable`.
  */
 export function leasesOf(
   object: ObjectContext,
@@ -92,7 +92,7 @@ export function leasesOf(
   };
 }
 
-/** Undefined if each try has failed. Both calls are idempotent. */
+/** Returns undefined if each try has failed. Both calls are idempotent. */
 async function retry<Answer>(
   delaysMs: readonly number[],
   call: () => Promise<Answer | undefined>,

@@ -10,7 +10,7 @@ export interface DirectoryEntry {
   readonly title: string | null;
   /** In milliseconds since 1970. */
   readonly createdMs: number;
-  /** Its last activity, to the minute. */
+  /** Time of the last activity, to the minute. */
   readonly updatedMs: number;
 }
 
@@ -24,9 +24,9 @@ export interface DirectoryPage {
 }
 
 /**
- * One tenant's index of conversations, and what the tenant has spent, if that is limited. Conversations send
- * their entries (`conversation-index.ts`): an entry may be late, and a lost one is replaced by the next, which
- * is complete. Reading creates no tables.
+ * One tenant's conversation index, and its spend if that is limited. Conversations send their entries
+ * (`conversation-index.ts`). An entry may be late; a lost one is replaced by the next, which is complete.
+ * Reading creates no tables.
  */
 export class DirectoryObject extends DurableObject {
   readonly #sql: DurableSql;
@@ -60,7 +60,7 @@ export class DirectoryObject extends DurableObject {
     this.#sql.run(`DELETE FROM entry WHERE id = ?`, id);
   }
 
-  /** Removes the entries that are still as given: a conversation that was updated meanwhile exists. */
+  /** Removes entries that are unchanged: a conversation updated meanwhile exists. */
   forget(gone: readonly DirectoryEntry[]): void {
     for (const { id, createdMs, updatedMs } of gone) {
       this.#sql.run(
@@ -72,7 +72,7 @@ export class DirectoryObject extends DurableObject {
     }
   }
 
-  /** By last activity, newest first. `before`: the `next` of the page before. */
+  /** Lists entries by last activity, newest first. `before`: the `next` of the previous page. */
   list({ limit, before }: { limit: number; before?: DirectoryPlace | undefined }): DirectoryPage {
     if (this.#isEmpty) return { entries: [] };
     const rows = this.#sql.all(
@@ -88,12 +88,12 @@ export class DirectoryObject extends DurableObject {
     return { entries, next: { id: last.id, updatedMs: last.updatedMs } };
   }
 
-  /** Leases to a turn what it is about to spend. */
+  /** Leases a turn's next spend. */
   take(claim: Claim): Grant {
     return this.#spend.take(claim);
   }
 
-  /** Ends the lease of a turn that is over, or waits for a person. */
+  /** Ends the lease of a turn that has ended or waits for approval. */
   settle(settled: Parameters<QuotaService["settle"]>[0]): void {
     this.#spend.settle(settled);
   }

@@ -4,9 +4,9 @@ import type { Claim, Grant, QuotaService } from "../../turn/spend/lease.ts";
 import type { Spent } from "../../turn/spend/spend.ts";
 
 /**
- * What a tenant has spent, and the leases of its turns. A lease counts as spent until it is settled, so that
- * never more than the limit is granted; tokens may exceed it by what the calls use that are under way when it
- * is reached. A lease that is never settled stays spent until its window ends. The first claim creates the
+ * A tenant's spend, and the leases of its turns. A lease counts as spent until it is settled, so the total
+ * granted never exceeds the limit; tokens may exceed it by the usage of calls under way when the limit is
+ * reached. A lease that is never settled counts as spent until its window ends. The first claim creates the
  * table.
  */
 export class TenantSpend {
@@ -25,7 +25,7 @@ export class TenantSpend {
     this.#sql.run(TABLE);
     this.#sql.transaction(() => {
       for (const row of this.#sql.all(`SELECT * FROM spend WHERE key = ?`, key)) {
-        // `set` wrote it.
+        // `#set` wrote it.
         const what = textIn(row, "what") as keyof Spent;
         const all = [ALL, textIn(row, "window"), what] as const;
         this.#set(all, (this.#get(all) ?? 0) + spent[what] - numberIn(row, "amount"));
@@ -34,7 +34,7 @@ export class TenantSpend {
     });
   }
 
-  /** Grants all that is wanted, or nothing. */
+  /** Grants the whole claim, or nothing. */
   #take({ key, window, spent, wants }: Claim): Grant {
     const looked = wants.map(({ what, count, maximum }) => {
       const all = [ALL, window, what] as const;
@@ -50,7 +50,7 @@ export class TenantSpend {
       const free = maximum - used;
       const missing = spent[what] + count - upTo;
       const isRefused = missing > Math.max(free, 0);
-      // The turn's own lease is not spent.
+      // The unspent part of the turn's own lease does not count.
       const refused = { what, count, maximum, spent: used - upTo + spent[what] };
       return { what, isRefused, refused, grant, more: moreFor(what, missing, free) };
     });
@@ -70,8 +70,8 @@ export class TenantSpend {
   }
 
   /**
-   * Deletes the windows that are over, except the last one: turns of a moment ago may still claim in it, and
-   * without its rows would get the whole limit again.
+   * Deletes past windows, except the last one: recent turns may still claim in it, and would get the whole
+   * limit again without its rows.
    */
   #begin(window: string): number {
     const isBefore = (bound: string) => `length(window) = length(?1) AND window < ${bound}`;
@@ -81,16 +81,16 @@ export class TenantSpend {
   }
 }
 
-/** The key of a lease, or of the tenant's total. */
+/** Identifies a lease, or the tenant's total. */
 type Place = readonly [key: string, window: string, what: keyof Spent];
 
 /** The key of the tenant's total; no lease has it. */
 const ALL = "";
 
 /**
- * What is granted beyond the lease. A share of what is free, so that other turns find enough too. For tokens,
- * all of it: a call may use more than its lease, and with small leases more calls would begin near the limit
- * and exceed it.
+ * The grant beyond the lease. It is a share of the free amount, so that other turns get some too. For tokens
+ * it is the whole free amount: a call may use more than its lease, and with small leases more calls would
+ * begin near the limit and exceed it.
  */
 function moreFor(what: keyof Spent, missing: number, free: number): number {
   const share = what === "tokens" ? free : Math.ceil(free / limits.leaseShare);

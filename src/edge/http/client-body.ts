@@ -19,19 +19,19 @@ export class ClientBody {
     this.#cancel = async (reason) => body?.cancel(reason);
   }
 
-  /** Set once it has been given up. */
+  /** Set if the body was too large or too slow. */
   get error(): ByrefError | undefined {
     return this.#error;
   }
 
-  /** Once, one after the other: each is overwritten by the next. */
+  /** Yields the body's pieces, once. Each piece is overwritten by the next. */
   async *pieces(): AsyncGenerator<Uint8Array> {
     if (this.#body === null) return;
     const read = this.#reading(pieceReader(this.#body));
     for (let piece = await read(); piece !== undefined; piece = await read()) yield piece;
   }
 
-  /** Nobody wants more of it: what is left unread stops a local server for seconds now and then. */
+  /** Cancels the rest of the body. Unread bytes sometimes block a local server for seconds. */
   letGo(reason?: unknown): void {
     this.#cancel(reason).catch(() => undefined);
   }

@@ -1,6 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 
-/** What a request expects to be there (RFC 9110, 13.1); header values as they came, unread. */
+/** A request's preconditions (RFC 9110, 13.1); header values, not yet parsed. */
 export type Conditions = {
   readonly ifMatch?: string | undefined;
   readonly ifNoneMatch?: string | undefined;
@@ -8,7 +8,7 @@ export type Conditions = {
 
 type Etags = "*" | readonly string[];
 
-/** Dates (`If-Modified-Since`, `If-Unmodified-Since`) are not looked at: a second can hold two writes. */
+/** Dates (`If-Modified-Since`, `If-Unmodified-Since`) are ignored: a second can have two writes. */
 export function conditionsIn(headers: Headers): Conditions {
   return {
     ifMatch: headers.get("if-match") ?? undefined,
@@ -16,16 +16,16 @@ export function conditionsIn(headers: Headers): Conditions {
   };
 }
 
-/** Throws `bad_request` for a condition that cannot be read: to be asked where headers come as they were sent. */
+/** Throws `bad_request` for a malformed condition. Call it where headers arrive unchanged from the client. */
 export function requireReadable({ ifMatch, ifNoneMatch }: Conditions): void {
   etagsIn("If-Match", ifMatch);
   etagsIn("If-None-Match", ifNoneMatch);
 }
 
 /**
- * Throws `precondition_failed` unless a write may go on: for one that finds `currentEtag` there, or
- * nothing if that is undefined. Throws `bad_request` for a condition that cannot be read, even
- * where another one fails. Guards only what no one else can change between this call and the write.
+ * Throws `precondition_failed` unless the conditions allow a write to the state `currentEtag` (undefined:
+ * nothing exists). Throws `bad_request` for a malformed condition, even if another one fails. Safe only if
+ * nothing else can change the state between this call and the write.
  */
 export function requireConditions(conditions: Conditions, currentEtag: string | undefined): void {
   const wanted = etagsIn("If-Match", conditions.ifMatch);
@@ -38,13 +38,15 @@ export function requireConditions(conditions: Conditions, currentEtag: string | 
   }
 }
 
-/** Whether a reader has what carries this etag already, so that a 304 will do; throws `bad_request`. */
+/**
+ * True if the reader has the representation with this etag already, so a 304 suffices. Throws `bad_request`.
+ */
 export function isNotModified(conditions: Conditions, etag: string): boolean {
   const known = etagsIn("If-None-Match", conditions.ifNoneMatch);
   return known !== undefined && hasWeak(known, etag);
 }
 
-/** A weak etag stands for values that are alike, not the same: nothing is overwritten on its word. */
+/** Strong comparison. Weak etags mark equivalent values, not identical ones, so they never permit a write. */
 function hasStrong(etags: Etags, current: string | undefined): boolean {
   if (current === undefined) return false;
   return etags === "*" || (!current.startsWith("W/") && etags.includes(current));
@@ -75,8 +77,8 @@ function messageFor(header: string, etag: string | undefined): string {
 }
 
 /**
- * The etags of a list, quotes and `W/` included. Empty elements are passed over, as the RFC asks; a
- * list of nothing else is refused, since whoever sent it meant a guard and would have none.
+ * The etags of a list, with quotes and `W/`. Empty elements are skipped, as the RFC requires. A list without
+ * etags is rejected: its sender intended a guard and would have none.
  */
 function etagsIn(header: string, value: string | undefined): Etags | undefined {
   if (value === undefined) return undefined;
@@ -101,7 +103,7 @@ function etagsIn(header: string, value: string | undefined): Etags | undefined {
   return etags;
 }
 
-/** The index after the closing quote, -1 where no etag starts. A backslash escapes nothing. */
+/** The index after the closing quote, or -1 if no etag starts here. Backslashes do not escape. */
 function endOfEtag(value: string, start: number): number {
   const open = value.startsWith("W/", start) ? start + 2 : start;
   if (value[open] !== '"') return -1;
@@ -112,7 +114,7 @@ function endOfEtag(value: string, start: number): number {
   return -1;
 }
 
-/** Visible characters, and those beyond ASCII in whichever way the platform has decoded them. */
+/** Visible characters, and those beyond ASCII, however the platform has decoded them. */
 function isEtagCode(code: number): boolean {
   return code > 0x20 && code !== 0x7f;
 }

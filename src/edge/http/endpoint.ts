@@ -4,23 +4,23 @@ import { parseJson, requireJsonType } from "./read-body.ts";
 
 type Schemas = Readonly<Record<string, z.ZodType>>;
 
-/** A body by media type: a schema of its JSON, or a placeholder for text and bytes. */
+/** Bodies by media type: the schema of JSON, or a placeholder for text and bytes. */
 export type Content = Schemas;
 
-/** What an endpoint takes and returns. The schemas of a request both parse and document it. */
+/** An endpoint's request and responses. The schemas of a request both parse and document it. */
 export interface Operation {
   readonly summary: string;
   readonly query?: Schemas;
-  /** No other header reaches a conversation's object, but for `accept`, `content-type` and the like. */
+  /** Only these headers, and common ones such as `accept` and `content-type`, reach a conversation's object. */
   readonly headers?: Schemas;
   /** A JSON body. */
   readonly body?: z.ZodType;
   /** A body that the handler reads itself. */
   readonly content?: Content;
   readonly isBodyOptional?: boolean;
-  /** By status: the body, or a description where there is none. All endpoints share the errors. */
+  /** By status: the body's schema, or a description if there is no body. All endpoints share the errors. */
   readonly answers: Readonly<Record<number, Content | string>>;
-  /** Needs no authentication. */
+  /** True if no authentication is required. */
   readonly isOpen?: boolean;
 }
 
@@ -28,18 +28,18 @@ export interface Operation {
 interface Incoming {
   readonly request: Request;
   readonly params: Readonly<Record<string, string>>;
-  /** Reads the body, which is at most `maxMessageBytes` long. */
+  /** Reads the body, at most `maxMessageBytes`. */
   readonly text: () => Promise<string>;
 }
 
-/** One method of one path. The target is what its handler works on: a conversation, or the Worker. */
+/** One method of one path. The handler works on the target: a conversation, or the Worker. */
 export interface Endpoint<Target> extends Operation {
   readonly method: string;
   readonly path: string;
   handle(incoming: Incoming, target: Target): Promise<Response>;
 }
 
-/** A request, parsed. */
+/** A parsed request. */
 export interface Call<Route extends string, Described extends Operation> extends Incoming {
   readonly params: Readonly<Record<ParamsIn<Route>, string>>;
   readonly query: Parsed<Described["query"]>;
@@ -56,8 +56,8 @@ type ParamsIn<Path extends string> = Path extends `${string}:${infer Name}/${inf
     : never;
 
 /**
- * The endpoint at a route such as `GET /conversations/:id`. The handler is called with what the schemas made of
- * the request. Throws what they throw, and `bad_request` for what they refuse.
+ * Creates the endpoint at a route such as `GET /conversations/:id`. The handler receives the parsed request.
+ * Throws `bad_request` for a request that the schemas reject, and errors that they throw.
  */
 export function endpoint<Target, const Route extends string, const Described extends Operation>(
   route: Route,
@@ -78,7 +78,7 @@ export function endpoint<Target, const Route extends string, const Described ext
         headers: parseHeaders(operation, request.headers),
         body: operation.body && (await parseBody(operation, incoming)),
       };
-      // The route has the parameters, and the schemas made the rest.
+      // The route guarantees the parameters, and the schemas the rest.
       const response = await handler(call as Call<Route, Described>, target);
       if (request.method !== "HEAD") return response;
       await response.body?.cancel();
@@ -87,7 +87,7 @@ export function endpoint<Target, const Route extends string, const Described ext
   };
 }
 
-/** Throws `bad_request` for a header that the endpoint documents and cannot read. */
+/** Throws `bad_request` for a malformed header that the endpoint documents. */
 export function parseHeaders({ headers }: Operation, given: Headers): Record<string, unknown> {
   return parseAll(headers, (name) => given.get(name));
 }

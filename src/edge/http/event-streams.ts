@@ -4,20 +4,20 @@ import type { ConversationEvent, EventPage } from "../../turn/log/event-log.ts";
 type ListEvents = (options: { readonly after: number; readonly limit: number }) => EventPage;
 
 interface Opening {
-  /** The id of the last event that the reader has. */
+  /** The id of the last event that the reader received. */
   readonly after: number;
   /** The id of the running turn. */
   readonly turn?: string | undefined;
 }
 
-/** Those who read a conversation's events as they happen; it need not be there yet. */
+/** Readers of a conversation's live events. The conversation need not exist yet. */
 export class EventStreams {
   readonly #readers = new Set<EventReader>();
 
   /**
-   * The events above `after` as server-sent events, then those to come, for as long as somebody reads.
-   * A reader that is too slow is disconnected, and continues from the last id that it has. The events of a
-   * turn are written when it ends, so a frame `turn`, without an id, says that one runs.
+   * Streams the events after `after` as server-sent events, then new ones until the reader disconnects. A
+   * reader that is too slow is disconnected, and continues from the last id that it received. A turn's events
+   * are written when it ends, so a frame `turn`, without an id, announces a running turn.
    */
   open(list: ListEvents, opening: Opening): Response {
     const reader = new EventReader(list, opening);
@@ -27,7 +27,7 @@ export class EventStreams {
           reader.start(controller, () => this.#readers.delete(reader));
           this.#readers.add(reader);
         },
-        // What was there before is read as it is sent; what happens now does not wait.
+        // Older events are loaded as the reader consumes them; new events are sent at once.
         pull: () => reader.replay(),
         cancel: () => reader.stop(),
       },
@@ -38,17 +38,17 @@ export class EventStreams {
     });
   }
 
-  /** A turn begins. */
+  /** Announces a new turn. */
   begin(turn: string): void {
     for (const reader of this.#readers) reader.begin(turn);
   }
 
-  /** Events that have just been written. */
+  /** Sends newly written events. */
   show(events: readonly ConversationEvent[]): void {
     for (const reader of this.#readers) reader.show(events);
   }
 
-  /** There is nothing any more that could happen. */
+  /** Ends all streams, because the conversation was deleted. */
   end(): void {
     for (const reader of this.#readers) reader.end();
   }
@@ -59,7 +59,7 @@ class EventReader {
   readonly #encoder = new TextEncoder();
   readonly #turn: string | undefined;
   #last: number;
-  /** False as long as there are older events that were not sent. */
+  /** False while there are older events to send. */
   #isLive = false;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
@@ -75,7 +75,7 @@ class EventReader {
     this.#controller = controller;
     this.#onStop = onStop;
     this.#timer = setInterval(() => this.#send(": waiting\n\n"), limits.keepAliveMs);
-    // Headers leave with the first bytes.
+    // The headers are sent with the first bytes.
     this.#send(": events\n\n");
     if (this.#turn !== undefined) this.begin(this.#turn);
   }
@@ -84,7 +84,7 @@ class EventReader {
     this.#send(`event: turn\ndata: ${JSON.stringify({ turn })}\n\n`);
   }
 
-  /** Sends the next of the older events; live ones follow the last of them. */
+  /** Sends the next page of older events; live ones follow the last page. */
   replay(): void {
     if (this.#isLive) return;
     const { events, next } = this.#list({ after: this.#last, limit: limits.maxPageSize });
@@ -92,7 +92,7 @@ class EventReader {
     this.#sendEvents(events);
   }
 
-  /** Of many at once the reader gets the first page now, and the others as it reads. */
+  /** If there are many events, sends the first page now, and the others as the client reads. */
   show(events: readonly ConversationEvent[]): void {
     if (!this.#isLive) return;
     if (events.length <= limits.maxPageSize) {

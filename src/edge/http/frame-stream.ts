@@ -5,8 +5,8 @@ import { isHighSurrogate } from "../../value/characters.ts";
 import { isObject } from "../../value/json.ts";
 
 /**
- * The UI message stream as server-sent events: from the frame at this index on, or else what the request's
- * own turn says.
+ * The UI message stream as server-sent events, from the frame with index `first`. Default: the turn's own
+ * frames.
  */
 export function messageStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
   return watch(log, first, {
@@ -16,13 +16,13 @@ export function messageStream(log: TurnLog, first?: number): ReadableStream<Uint
   });
 }
 
-/** The answer's text alone; a call that waits, an error, and what becomes of a plan's calls are lines. */
+/** The answer's text. Approval requests, errors and the states of a plan's calls are separate lines. */
 export function textStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
   let hasText = false;
   const write = ({ data }: Frame) => {
-    // The log made it of a chunk.
+    // The log encoded a chunk.
     const chunk = JSON.parse(data) as UIMessageChunk;
-    // Texts of several steps are paragraphs of one answer.
+    // The texts of several steps become paragraphs.
     const gap = chunk.type === "text-start" && hasText ? "\n\n" : "";
     hasText ||= chunk.type === "text-delta";
     return gap + textOf(chunk);
@@ -51,14 +51,14 @@ function watch(log: TurnLog, first: number | undefined, form: Form): ReadableStr
         if (done === true) return controller.close();
       }
     },
-    // Not waited for: it ends when the silence does.
+    // Not awaited: the iterator ends after its current wait.
     cancel: () => void all.return(),
   });
 }
 
 /**
- * The frames that are there together, until there are no more; none of them if there is silence for long.
- * Without `from`: what the turn itself says, once it has begun.
+ * Yields the frames available together until the log ends; an empty list after a long silence. Default of
+ * `from`: the turn's own frames, once it has begun.
  */
 export async function* framesOf(
   log: TurnLog,
@@ -71,7 +71,7 @@ export async function* framesOf(
       if (!(await log.waitForFrames(limits.keepAliveMs))) yield [];
     }
     if (first === undefined) next = first = log.firstOwn;
-    // No more than a slow reader may keep waiting.
+    // Limits what a slow reader keeps in memory.
     const end = log.endWithin(next, limits.maxSliceChars);
     const frames = log.slice(next, first, end);
     next = Math.max(next, end);
@@ -81,7 +81,7 @@ export async function* framesOf(
   }
 }
 
-/** A step that was called off has been read: what follows is a new beginning of it. */
+/** The text of a chunk. After `reset-step`, the rest of the answer replaces text that was sent already. */
 function textOf(chunk: UIMessageChunk): string {
   if (chunk.type === "text-delta") return chunk.delta;
   if (chunk.type === "reset-step")
@@ -93,14 +93,14 @@ function textOf(chunk: UIMessageChunk): string {
   return `\n[error: ${chunk.errorText.slice(0, colon)}] ${chunk.errorText.slice(colon + 2)}\n`;
 }
 
-/** Of a plan's run: what became of a call, and of all of it. */
+/** A line with the state of a plan's call or run. */
 function lineOf(data: unknown): string {
   if (!isObject(data)) return "";
   const { call = "run", status, reason } = data;
   return `${String(call)}: ${String(status)}${reason === undefined ? "" : ` (${String(reason)})`}\n`;
 }
 
-/** UTF-8, where a surrogate pair may come in two pieces. */
+/** Encodes UTF-8. A surrogate pair may be split between two texts. */
 class StreamEncoder {
   readonly #encoder = new TextEncoder();
   #held = "";

@@ -1,6 +1,6 @@
 import { ByteBuffer } from "../../value/byte-buffer.ts";
 
-/** What is held of a body that comes in pieces: `ByteBuffer` holds all of it. */
+/** A buffer for a body that is received in pieces. `ByteBuffer` holds the whole body. */
 export type Holding = Pick<ByteBuffer, "add" | "size" | "text">;
 
 const QUOTE = 0x22;
@@ -14,18 +14,18 @@ const CLOSE_OBJECT = 0x7d;
 const MESSAGES = "messages";
 
 /**
- * The body of `useChat` without its history: of the array `messages` the last element alone is held. Those
- * before it are let go as they pass, for together they may be larger than what one request should take.
- * Whether it all is JSON is for the parser to say, of what is left.
+ * Buffers the body of `useChat` without its history: only the last element of the array `messages`. Earlier
+ * elements are dropped as they are received, because together they may exceed the size limit of a request.
+ * The remaining text may still be invalid JSON, which the parser detects.
  */
 export class LastMessage implements Holding {
   readonly #held: ByteBuffer;
-  /** Where the element begins in it that is in `messages`, while one is. */
+  /** The start of the current element of `messages` in the buffer, while inside that array. */
   #elementAt: number | undefined;
   #depth = 0;
   #isInString = false;
   #isEscaped = false;
-  /** The newest string of the outermost object, as far as it may be a key; and the key that was. */
+  /** The newest string of the outermost object, cut to the length of a possible key; and the last key. */
   #string = "";
   #key = "";
 

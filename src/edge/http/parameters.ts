@@ -2,11 +2,11 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { requireReadable } from "./conditions.ts";
 
-/** Schemas of query parameters and headers that several endpoints take. */
+/** Schemas of query parameters and headers that several endpoints use. */
 
 export const text = z.string();
 
-/** A whole number, written in decimal digits. */
+/** A whole number, in decimal digits. */
 export function wholeNumber(name: string, min: number, max: number = Number.MAX_SAFE_INTEGER) {
   const numberIn = (given: unknown): number => {
     const number = /^\d{1,16}$/.test(String(given)) ? Number(given) : Number.NaN;
@@ -16,7 +16,7 @@ export function wholeNumber(name: string, min: number, max: number = Number.MAX_
   return z.preprocess(numberIn, z.int().min(min).max(max));
 }
 
-/** The id behind which a list or a stream continues. */
+/** The id after which a list or a stream continues. */
 export const after = wholeNumber("after", 0).optional().describe("The last that was had");
 
 /** The size of a page. */
@@ -24,7 +24,7 @@ export function pageSize(max: number) {
   return wholeNumber("limit", 1, max).prefault(max);
 }
 
-/** The schema, after a check that throws its own problem. */
+/** Runs a check that throws its own problem, then the schema. */
 export function checked<Schema extends z.ZodType>(schema: Schema, check: (text: string) => void) {
   return z.preprocess((given) => {
     check(String(given));
@@ -44,7 +44,7 @@ export function oneOf<const Choices extends readonly [string, ...string[]]>(
 
 const ETAG = { pattern: /^(?:\*|(?:W\/)?"[!#-~]*")$/.source };
 
-/** A date is read too, and never applies. */
+/** Dates are accepted, and never apply. */
 export const ifRange = text.meta(ETAG);
 
 export const ifMatch = checked(text.meta(ETAG), (given) => requireReadable({ ifMatch: given }));

@@ -3,7 +3,7 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 
-/** The value, checked; throws `bad_request`, which names the first `maxInputIssues` places that are wrong. */
+/** Parses the value. Throws `bad_request`, which names the first `maxInputIssues` invalid places. */
 export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, at = "body") {
   const result = schema.safeParse(value);
   if (result.success) return result.data;

@@ -1,4 +1,4 @@
-/** A response from another place, with headers that can be added to: as it comes it cannot. */
+/** Copies a response from `fetch`, because its own headers are immutable. */
 export function passedOn(response: Response): Response {
   return new Response(response.body, response);
 }

@@ -1,17 +1,17 @@
 import { joinBytes } from "../../value/bytes.ts";
 
-/** The largest piece that is read at once. */
+/** The largest size of a piece. */
 const PIECE_BYTES = 65_536;
 
 export interface PieceReader {
-  /** Has no value at the end. The next read overwrites the piece. */
+  /** The value is undefined at the end. The next read overwrites it. */
   read(): Promise<{ readonly value?: Uint8Array | undefined }>;
   cancel(reason?: unknown): Promise<void>;
 }
 
 /**
- * Reads a body into one buffer that is reused, with `headBytes` free in front of each piece. With a buffer
- * for each piece, a long body leaves 64 MiB of garbage before V8 collects it.
+ * Reads a body into one reused buffer, with `headBytes` free in front of each piece. With a new buffer for
+ * each piece, a long body leaves 64 MiB of garbage before V8 collects it.
  */
 export function pieceReader(body: ReadableStream<Uint8Array>, headBytes = 0): PieceReader {
   let reader: ReadableStreamBYOBReader;

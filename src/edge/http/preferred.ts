@@ -1,10 +1,9 @@
 import { parseMediaType } from "../../value/media-type.ts";
 
 /**
- * The media type that an `Accept` header prefers among those on offer: by quality, then an exact name before
- * a range, then the order of the offers (RFC 9110, section 12.5.1). The first offer if none is acceptable.
- * Skips what is not a media range. Hono's `accepts` would take 0.7 KiB more, and ignores the quality of
- * a range of all types.
+ * The offered media type that an `Accept` header prefers: by quality, then an exact type before a range, then
+ * the order of the offers (RFC 9110, section 12.5.1). The first offer if none is acceptable. Skips malformed
+ * elements. Hono's `accepts` would add 0.7 KiB, and ignores the quality of a range of all types.
  */
 export function preferred<Offer extends string>(
   accept: string | null | undefined,

@@ -1,6 +1,6 @@
 import { codeOf, type ErrorCode, errorCodes, publicMessageOf } from "../../errors.ts";
 
-/** An RFC 9457 problem document. `code` is stable; `details` of the error become members. */
+/** Creates an RFC 9457 problem document. `code` is stable; the error's `details` become members. */
 export function problem(error: unknown): Response {
   const code = codeOf(error);
   const detail = publicMessageOf(error);

@@ -12,12 +12,12 @@ import { requireMessageSize } from "./message-size.ts";
 
 type Posted = Context<AppEnv>;
 
-/** The body that `useChat` sends, with the last of its messages only. */
+/** The body that `useChat` sends, with only the last of its messages. */
 export function readChat(context: Posted): Promise<string> {
   return readText(context, new LastMessage(limits.maxMessageBytes));
 }
 
-/** Throws `limit_exceeded` where more would have to be held than one message may be. */
+/** Reads a body as text. Throws `limit_exceeded` if it is longer than a message may be. */
 export async function readText(
   { var: { body } }: Posted,
   held: Holding = new ByteBuffer(limits.maxMessageBytes),
@@ -33,7 +33,7 @@ export function requireJsonType(request: Request): void {
   throw unsupportedType(request, "send application/json.");
 }
 
-/** Undefined if the content type is missing, or not a media type. */
+/** Undefined if the content type is missing or malformed. */
 export function mediaTypeOf({ headers }: Request): MediaType | undefined {
   return parseMediaType(headers.get("content-type") ?? "");
 }
@@ -44,7 +44,7 @@ export function unsupportedType({ headers }: Request, advice: string): ByrefErro
   return new ByrefError("unsupported_media_type", message);
 }
 
-/** Throws `bad_json`, `limit_exceeded` (too deep) or `bad_value` (a number that no number can hold). */
+/** Throws `bad_json`, `limit_exceeded` (too deep) or `bad_value` (a number out of range). */
 export function parseJson(text: string): Json {
   const value = parsed(text);
   requireJson(value);

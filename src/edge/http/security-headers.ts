@@ -1,9 +1,9 @@
 /**
- * What a response says unless it says otherwise itself. Hono's own middleware would take 1 KiB of the bundle,
- * for policies that nobody here sets.
+ * Default headers of every response. Hono's own middleware would add 1 KiB to the bundle, for policies that
+ * are not used here.
  */
 const HEADERS = {
-  // What is here is private, and changes.
+  // Responses are private, and change.
   "cache-control": "no-store",
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
   "cross-origin-opener-policy": "same-origin",

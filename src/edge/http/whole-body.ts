@@ -1,15 +1,15 @@
 import { ByrefError } from "../../errors.ts";
 import { pieceReader } from "./piece-reader.ts";
 
-/** Tells the object how the body ends. */
+/** Contains the end marker of the body. */
 const END_HEADER = "x-byref-end";
-/** Of a UUID. */
+/** The length of a UUID. */
 const END_BYTES = 36;
 
 /**
- * What the Worker sends to the object of a body that a client sends. Of one that breaks off the object would
- * read what has come as if it were all: it takes a body for whole only with these last bytes, which are new
- * for each.
+ * Streams a client's body to the object, followed by an end marker. If a client's body breaks off, the object
+ * would otherwise take the part for the whole: it accepts a body only with its end marker, which is new for
+ * each request.
  */
 export function withEnd(pieces: AsyncIterable<Uint8Array>): {
   readonly header: readonly [name: string, value: string];
@@ -19,19 +19,19 @@ export function withEnd(pieces: AsyncIterable<Uint8Array>): {
   const { readable, writable } = new IdentityTransformStream();
   const writer = writable.getWriter();
   const send = async () => {
-    // Each is with its reader when the next one overwrites it.
+    // Each piece reaches its reader before the next one overwrites it.
     for await (const piece of pieces) await writer.write(piece);
     await writer.write(new TextEncoder().encode(end));
   };
-  // What broke off has no end: that is how the object knows. Or it wants no more of it.
+  // A body that broke off has no end marker. Writing also fails if the object stops reading.
   const close = () => writer.close().catch(() => undefined);
   void send().then(close, close);
   return { header: [END_HEADER, end], body: readable };
 }
 
 /**
- * The body without its end. What reads it fails with `bad_request` if that has not come, and with the
- * signal's reason as soon as that is aborted, also while nothing comes.
+ * The body without its end marker. Reading fails with `bad_request` if the marker is missing, and with the
+ * signal's reason as soon as the signal is aborted, also while no bytes arrive.
  */
 export function untilEnd(request: Request, signal: AbortSignal): ReadableStream<Uint8Array> {
   const body = new Ending(new TextEncoder().encode(request.headers.get(END_HEADER) ?? ""));
@@ -65,7 +65,7 @@ export function untilEnd(request: Request, signal: AbortSignal): ReadableStream<
   );
 }
 
-/** Holds back what may be the end. */
+/** Holds back the bytes that may be the end marker. */
 class Ending {
   readonly #end: Uint8Array;
   #held = new Uint8Array();
@@ -74,7 +74,7 @@ class Ending {
     this.#end = end;
   }
 
-  /** A view of the piece's memory, with the held bytes in front of the piece. */
+  /** Returns a view of the piece's memory, with the held bytes in front of the piece. */
   take({ buffer, byteOffset, length }: Uint8Array): Uint8Array {
     const held = this.#held;
     const all = new Uint8Array(buffer, byteOffset - held.length, held.length + length);

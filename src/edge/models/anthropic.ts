@@ -4,9 +4,9 @@ import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
 const BASE_URL = "https://api.anthropic.com/v1";
 
 /**
- * `anthropic:<model>`: the Messages API. `MODEL_BASE_URL` may be that of an AI Gateway, `…/anthropic`.
- * The model's class and not `createAnthropic`, which brings 17 KiB of other things along and reads
- * variables of the environment that are not ours.
+ * `anthropic:<model>`: the Messages API. `MODEL_BASE_URL` may be that of an AI Gateway, `…/anthropic`. Uses
+ * the model's class instead of `createAnthropic`, which adds 17 KiB and reads environment variables that are
+ * not settings of this Worker.
  */
 export const anthropicModels: ModelProvider = {
   name: "anthropic",
@@ -19,5 +19,5 @@ export const anthropicModels: ModelProvider = {
     }),
 };
 
-/** What the endpoint fetches itself. */
+/** URLs that the endpoint fetches itself. */
 const ANY_URL = /^https?:\/\/.*$/;

@@ -8,10 +8,10 @@ const NEEDS: Readonly<Record<string, readonly ["MODEL_API_KEY" | "MODEL_BASE_URL
   "openai-compatible": ["MODEL_BASE_URL", "an openai-compatible model needs its endpoint"],
 };
 
-/** The one kind that `MODEL` names without an id. */
+/** The only kind without a model id. */
 const DEMO = "demo";
 
-/** What `MODEL` names in front of its colon. */
+/** The part of `MODEL` before the colon. */
 interface ModelKind {
   readonly name: string;
 }
@@ -26,8 +26,8 @@ export const modelKinds: readonly ModelKind[] = [
 ];
 
 /**
- * The kind and the model id that `MODEL` names; the demo model has no id. Throws `bad_configuration`, which
- * never contains a value. In applications with a `model` of their own `MODEL` may have any meaning.
+ * The kind and the model id in `MODEL`; the demo model has no id. Throws `bad_configuration`, whose message
+ * contains no values. Applications with their own `model` may use `MODEL` freely.
  */
 export function modelNamed<Kind extends ModelKind>(
   settings: Settings,

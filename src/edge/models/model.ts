@@ -3,20 +3,20 @@ import type { Settings } from "../settings.ts";
 import { modelNamed } from "./model-settings.ts";
 
 /**
- * A kind of model that `MODEL` may name. Each of ours is a file of its own in `models/`, imported by
- * whoever wants it: a provider costs up to 60 KiB of the Worker.
+ * A kind of model that `MODEL` may name. Each built-in provider has its own file in `models/` and is imported
+ * separately, because it adds up to 60 KiB to the Worker.
  */
 export interface ModelProvider {
-  /** What `MODEL` names in front of its colon. `demo` alone has no colon and no id. */
+  /** The part of `MODEL` before the colon. Only `demo` has no colon and no id. */
   readonly name: string;
   /**
-   * The model with that id. Throws `bad_configuration` if a binding is missing. The settings that the
-   * kinds of Byref need have been checked.
+   * Creates the model with that id. Throws `bad_configuration` if a binding is missing. Settings of built-in
+   * kinds were checked before.
    */
   model(id: string, settings: Settings, env: Cloudflare.Env): LanguageModel;
 }
 
-/** How to make the model that `MODEL` names, which is one of the providers'. */
+/** Creates a function that makes the model named by `MODEL` from one of the providers. */
 export function modelFromSettings(
   ...providers: readonly ModelProvider[]
 ): (settings: Settings, env: Cloudflare.Env) => LanguageModel {
@@ -26,7 +26,7 @@ export function modelFromSettings(
   };
 }
 
-/** Endpoints put their paths behind it, each with a slash of its own. */
+/** Removes a final slash: endpoints append paths that begin with one. */
 export function withoutTrailingSlash(url: string): string {
   return url.replace(/\/$/, "");
 }

@@ -2,7 +2,7 @@ import { compact } from "../../value/json.ts";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import type { ModelProvider } from "./model.ts";
 
-/** `openai-compatible:<model>`: any endpoint that speaks chat completions, at `MODEL_BASE_URL`. */
+/** `openai-compatible:<model>`: any endpoint with the chat completions API, at `MODEL_BASE_URL`. */
 export const openaiCompatibleModels: ModelProvider = {
   name: "openai-compatible",
   model(id, { MODEL_BASE_URL = "", MODEL_API_KEY }) {

@@ -5,9 +5,9 @@ import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
 const BASE_URL = "https://api.openai.com/v1";
 
 /**
- * `openai:<model>`: the Responses API. `MODEL_BASE_URL` may be that of an AI Gateway, `…/openai`.
- * The model's class and not `createOpenAI`, which brings 20 KiB of other things along and reads
- * variables of the environment that are not ours.
+ * `openai:<model>`: the Responses API. `MODEL_BASE_URL` may be that of an AI Gateway, `…/openai`. Uses the
+ * model's class instead of `createOpenAI`, which adds 20 KiB and reads environment variables that are not
+ * settings of this Worker.
  */
 export const openaiModels: ModelProvider = {
   name: "openai",
@@ -25,8 +25,8 @@ export const openaiModels: ModelProvider = {
 };
 
 /**
- * The conversation is kept here and nowhere else. With `store`, which is the default there, later calls
- * would name messages of OpenAI's copy instead of carrying ours.
+ * Turns off `store`, OpenAI's default, so that the conversation is stored only here. With it, later calls
+ * would refer to messages in OpenAI's copy instead of sending them.
  */
 const WITHOUT_A_COPY = defaultSettingsMiddleware({
   settings: { providerOptions: { openai: { store: false } } },

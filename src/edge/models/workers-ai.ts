@@ -4,11 +4,9 @@ import type { Bindings } from "../bindings.ts";
 import type { ModelProvider } from "./model.ts";
 
 /**
- * `workers-ai:<model>`: Cloudflare's own, through the binding `AI`. The binding is not declared in our
- * wrangler.toml: it has no local form, so that starting here would need an account. To use it, add
- *
- *     [ai]
- *     binding = "AI"
+ * `workers-ai:<model>`: Cloudflare's own models, through the binding `AI`. The repository's wrangler.toml
+ * does not declare the binding: it has no local version, so local development would require an account. To
+ * use it, add `[ai]` with `binding = "AI"`.
  */
 export const workersAiModels: ModelProvider = {
   name: "workers-ai",

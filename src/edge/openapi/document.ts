@@ -54,7 +54,7 @@ class Describer {
     this.#names = new Map(Object.entries(components).map(([name, schema]) => [schema, name]));
   }
 
-  /** Each once; they refer to one another. */
+  /** All schemas, each once, with references between them. */
   schemas(): Record<string, JsonSchema> {
     const registry = z.registry<{ id: string }>();
     for (const [schema, id] of this.#names) registry.add(schema, { id });
@@ -67,7 +67,7 @@ class Describer {
     const { body, content = body && { "application/json": body } } = operation;
     const [, resource, , part = ""] = path.split("/");
     const tag = resource === "conversations" ? (TAGS[part] ?? resource) : "worker";
-    // Tickets are for what is below a conversation.
+    // Tickets are for paths below a conversation.
     const keys = method === "GET" && part !== "" ? [{ key: [] }, { ticket: [] }] : [{ key: [] }];
     return {
       operationId: idOf(method, path),
@@ -125,9 +125,9 @@ class Describer {
   }
 }
 
-/** Without what says where it would stand by itself. */
+/** Removes the members that only a standalone schema has. */
 function plain({ $schema: _schema, $id: _id, ...schema }: z.core.JSONSchema.BaseSchema) {
-  // Zod writes what JSON Schema says.
+  // Zod writes JSON Schema.
   return schema as JsonSchema;
 }
 
@@ -149,7 +149,7 @@ const IN_PATHS: Readonly<Record<string, JsonSchema>> = {
   name: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: limits.maxNameChars },
 };
 
-/** `GET /conversations/:id/variables`: getConversationVariables. */
+/** `GET /conversations/:id/variables` becomes getConversationVariables. */
 function idOf(method: string, path: string): string {
   const words = path.split("/").flatMap((part) => part.match(/\w+/g) ?? []);
   return (

@@ -1,4 +1,4 @@
-/** A JSON schema, as far as the document's readers look into it. */
+/** A JSON schema: the members that readers of the document use. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -43,7 +43,7 @@ export interface OpenApiOperation {
   >;
 }
 
-/** An OpenAPI 3.1 document: what `GET /openapi.json` answers. */
+/** An OpenAPI 3.1 document, the response of `GET /openapi.json`. */
 export interface OpenApi {
   readonly openapi: "3.1.0";
   readonly info: {

@@ -4,8 +4,8 @@ import { anyJson } from "../../tool/tool-input.ts";
 import { variableShape } from "../variables/variable-shape.ts";
 
 /**
- * What answers hold, each by its name in the document. Nothing is checked with these at run time; tests
- * check the answers.
+ * Schemas of the responses, under their names in the document. They validate nothing at run time; tests check
+ * the responses.
  */
 
 const time = z.string().meta({ format: "date-time" });

@@ -19,13 +19,13 @@ import { attempt, type TurnStart } from "../turns/attempt.ts";
 import type { Watched } from "../telemetry/telemetry.ts";
 import { recordTools } from "../turns/tool-events.ts";
 
-/** What a run begins with. */
+/** The start of a plan run. */
 export interface RunStart extends TurnStart {
-  /** Receives the run when it can be decided on. */
+  /** Receives the run as soon as it accepts decisions. */
   readonly onRun: (run: PlanRun) => void;
 }
 
-/** Runs a plan: its chunks are written to the log, and its events are added. */
+/** Runs a plan: writes its chunks to the log and adds its events. */
 export function attemptRun(
   context: ConversationContext,
   { conversation, ...newRun }: NewRun & { readonly conversation: string },
@@ -41,7 +41,7 @@ export function attemptRun(
   );
 }
 
-/** Continues a run that has waited for a person. */
+/** Continues a run that has waited for a decision. */
 export function attemptResumed(
   context: ConversationContext,
   { conversation, ...decision }: RunDecision & { readonly conversation: string },
@@ -53,7 +53,7 @@ export function attemptResumed(
   );
 }
 
-/** Continues a run that a crash cut off. */
+/** Continues a run that a crash interrupted. */
 export function attemptRecovered(
   context: ConversationContext,
   recoveredLog: RecoveredLog,
@@ -84,7 +84,7 @@ function attemptIn(
     const { id, plan, status } = record;
     return { type: ENDS[status], run: id, plan };
   };
-  // Events of an agent that is asked inside of the run are the run's.
+  // Events of an agent called inside the run belong to the run.
   const add = ({ type, tool = "", toolCallId = "", code }: NewEvent) =>
     events.add({ type, run, tool, toolCallId, ...compact({ code }) });
   const emitInner = () => recordTools({ add }, run, []);

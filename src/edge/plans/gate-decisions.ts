@@ -8,15 +8,15 @@ import type { ConversationData } from "../conversation-data.ts";
 import { plansOf } from "./plans-of.ts";
 import type { TurnRequest } from "../turns/turn-request.ts";
 
-/** What a person has decided of one run. */
+/** A person's decisions on the gates of one run. */
 interface DecidedGates {
   readonly record: RunRecord;
   readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
 }
 
 /**
- * The decisions of a post that are on gates which a run waits for; undefined if none is. Throws `conflict`
- * where it is not said which of several runs is meant, and `bad_request` for decisions on several things.
+ * The decisions in a post on gates that a run waits for; undefined if there are none. Throws `conflict` if
+ * several runs match and the post names none, and `bad_request` for decisions on several things.
  */
 export function decidedGates(
   data: ConversationData,
@@ -39,14 +39,14 @@ export function decidedGates(
   return { record, decisions: decided.map(({ decision }) => decision) };
 }
 
-/** An open run and what it waits for. */
+/** An open run and its gates. */
 interface WaitingRun {
   readonly id: string;
   readonly gates: ReadonlySet<string>;
   readonly decided: ReadonlySet<string>;
 }
 
-/** Reads each plan that has open runs once; one plan and one run are in memory at a time. */
+/** Reads each plan with open runs once; one plan and one run are in memory at a time. */
 function waitingRuns(plans: PlanStore): readonly WaitingRun[] {
   const ids = new Set(plans.plansOfOpenRuns());
   return [...ids].flatMap((id) => {
@@ -60,7 +60,7 @@ function waitingRuns(plans: PlanStore): readonly WaitingRun[] {
   });
 }
 
-/** The id of the run that waits for this gate; `wanted`: which, where several do. */
+/** The id of the run that waits for this gate; `wanted` selects one of several. */
 function runFor(
   open: readonly WaitingRun[],
   gate: string,

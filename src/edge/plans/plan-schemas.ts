@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { anyJson as json } from "../../tool/tool-input.ts";
 
-/** What HTTP shows of plans. Only types are taken from here where it is made; nothing is checked on its way out. */
+/** Schemas of plans over HTTP. Views use only their types; responses are not validated. */
 
 const callStatus = z.enum(["waiting", "running", "done", "failed", "skipped"]);
 

@@ -7,14 +7,14 @@ import { planList, planView, runView } from "./plan-schemas.ts";
 import { endRuns } from "./plans-of.ts";
 import { Plans, planTool } from "./plans.ts";
 
-/** What an application with plans passes to `createRuntime`. */
+/** Plan support, as an application passes it to `createRuntime`. */
 export interface PlanSupport extends PlanParts {
   /** The plans of one conversation. */
   open(context: ConversationContext): Plans;
   readonly api: Api;
 }
 
-/** Plans as JSON, and in these other ways of writing: `capabilityWorkflows`, `templates`. */
+/** Supports JSON plans, and plans in other formats: `capabilityWorkflows`, `templates`. */
 export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
   const planFormats = [jsonPlans, ...others];
   return {

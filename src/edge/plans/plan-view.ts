@@ -28,7 +28,7 @@ export type RunView = z.infer<typeof runView>;
 export type ListedPlan = z.infer<typeof planListed>;
 export type PlanView = z.infer<typeof planView>;
 
-/** A plan with its runs; `status` of a call is that of the newest run. */
+/** A plan with its runs. A call's `status` is that of the newest run. */
 export async function viewOf(
   record: PlanRecord,
   plans: PlanStore,
@@ -47,7 +47,7 @@ export async function viewOf(
   return { ...listed, calls, runs: await runViews(plan, runs, store) };
 }
 
-/** What runs that go on have come to so far is shown of the newest first, as long as it fits. */
+/** Views of the runs. Partial results of open runs are included for the newest first, as long as they fit. */
 async function runViews(
   plan: Plan,
   runs: readonly ShownRun[],
@@ -66,7 +66,7 @@ async function runViews(
   return views.toReversed();
 }
 
-/** The same for a list: without values. */
+/** A plan in a list, without values. */
 export function listedOf(record: ListedPlanRecord): ListedPlan {
   const { id, status, name, format, agent, after, createdAt, tainted, newest, omitted } = record;
   return {
@@ -93,11 +93,11 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
 
 interface RunViewOptions {
   readonly store: VariableStore;
-  /** Of the state of a run that goes on. Default: `maxPlanBytes`. */
+  /** Size limit for the state of an open run. Default: `maxPlanBytes`. */
   readonly mostBytes?: number;
 }
 
-/** Of a run that goes on: its state so far. */
+/** A run. The state of an open run is its partial result. */
 export async function runViewOf(
   plan: Plan,
   { record, input, state }: ShownRun,
@@ -134,8 +134,8 @@ function callViewOf(
 }
 
 /**
- * What no call writes, and is small enough, and may be seen. All references of the plan share the work of one
- * input; beyond it nothing more is known.
+ * Looks up references for display: only small values that the model may see and no call writes. All
+ * references of the plan share the work limit of one input; beyond it they count as unknown.
  */
 function knownIn(store: VariableStore, plan: Plan): Lookup {
   const own = new Set([...RESERVED_NAMES, ...plan.runNames, ...writtenNames(plan)]);
@@ -161,7 +161,7 @@ function writtenNames({ calls }: Plan): readonly string[] {
   );
 }
 
-/** A reference to what is not known stays as it is written. */
+/** The call's input; unknown references stay as they are written. */
 async function inputOf(
   { parameters }: PlanCall,
   { syntaxes }: Plan,
@@ -170,7 +170,7 @@ async function inputOf(
   try {
     return (await resolveReferences(parameters, lookup, { syntaxes })).value;
   } catch {
-    // What does not fit together is said when it runs.
+    // Errors in references are reported when the plan runs.
     return parameters;
   }
 }

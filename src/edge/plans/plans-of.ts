@@ -3,16 +3,16 @@ import { type RunRecord, closedCalls, OUTCOME_UNKNOWN } from "../../plan/plan-re
 import { PlanStore } from "../../plan/plan-store.ts";
 import { namesOfRun } from "../../plan/run-names.ts";
 
-/** What a conversation keeps of plans. An application without plans does not carry it. */
+/** A conversation's plan store. Applications without plans do not bundle it. */
 export function plansOf({ sql }: Pick<ConversationData, "sql">): PlanStore {
   return new PlanStore(sql);
 }
 
-/** What was a run's ends, unless the run goes on or waits: its variables are held for it. */
+/** Deletes the variables of ended runs, and holds those of runs that continue or wait. */
 export function endRuns(data: ConversationData): void {
   const { store, journal } = data;
   const plans = plansOf(data);
-  // Asked first: which variables are a run's is known by going through all of them.
+  // Checked first, because finding a run's variables scans all variables.
   if (!plans.isUsed) return;
   const head = journal.head();
   const goesOn = head?.isOpen === true ? head.id : undefined;
@@ -34,7 +34,7 @@ export function endRuns(data: ConversationData): void {
   for (const run of runs) if (!open.has(run)) store.endRun(run);
 }
 
-/** Closes a run that cannot continue. What its calls have done is unknown. */
+/** Closes a run that cannot continue. The outcome of its calls is unknown. */
 export function failRun(plans: PlanStore, record: RunRecord): void {
   const { code, message } = OUTCOME_UNKNOWN;
   const { plan } = plans.required(record.plan);

@@ -29,9 +29,9 @@ import { cancelRun } from "../../turn/plans/plan-turn.ts";
 import { type Proposal, proposePlan, proposePlanTool } from "../../turn/plans/propose-plan.ts";
 import { unlessAborted } from "../../value/deadline.ts";
 
-/** A plan as a person proposes it. */
+/** A proposal from a person. */
 interface ProposalRequest extends Proposal {
-  /** Default: the first of the application. */
+  /** Default: the application's first agent. */
   readonly agent?: string | undefined;
 }
 
@@ -42,16 +42,16 @@ interface RunRequest {
   readonly conversation: string;
 }
 
-/** A run that has its place in the queue. */
+/** A run in the queue. */
 interface LiveRun extends QueuedTurn<StoredRun> {
   readonly plan: string;
-  /** Absent until its time has come. */
+  /** Undefined until the run begins. */
   run?: PlanRun;
 }
 
 type RunWork = (start: RunStart) => Promise<StoredRun>;
 
-/** A conversation's plans, and their runs: asked for over HTTP, or left behind by a crash. */
+/** A conversation's plans and runs: requested over HTTP, or recovered after a crash. */
 export class Plans {
   readonly #context: ConversationContext;
   readonly #live = new Set<LiveRun>();
@@ -60,24 +60,24 @@ export class Plans {
     this.#context = context;
   }
 
-  /** Is what the queue runs now a run of a plan? */
+  /** True while the queue executes a plan run. */
   get isRunning(): boolean {
     const { running } = this.#context.queue;
     return running !== undefined && [...this.#live].some(({ log }) => log === running);
   }
 
-  /** Undefined in a conversation in which nothing was written yet. */
+  /** Undefined in a conversation without data. */
   get #records(): PlanStore | undefined {
     const { data } = this.#context;
     return data && plansOf(data);
   }
 
-  /** Does a run wait for a person? */
+  /** True while a run waits for approval. */
   get isWaiting(): boolean {
     return this.#records?.hasWaiting() === true;
   }
 
-  /** Throws `invalid_plan` with all findings; then nothing is kept. */
+  /** Throws `invalid_plan` with all findings; then nothing is stored. */
   async propose({ format, text, agent }: ProposalRequest): Promise<PlanView> {
     const { setup, settings, deletion } = this.#context;
     const chosen = chooseAgent(setup, settings, agent);
@@ -86,7 +86,7 @@ export class Plans {
         const equipped = await chosen.equip(signal);
         try {
           const proposing = propose(this.#context, equipped.agent, { format, text });
-          // An application's rule may take its time.
+          // An application's policy may take a while.
           const proposed = await unlessAborted(proposing, signal);
           signal.throwIfAborted();
           keep(this.#context, proposed);
@@ -110,7 +110,7 @@ export class Plans {
     return this.#view(this.#required(id));
   }
 
-  /** Throws `plan_over` for one that was cancelled. */
+  /** Throws `plan_over` for a cancelled plan. */
   async approve(id: string): Promise<PlanView> {
     const status = this.#statusOf(id);
     if (status === "cancelled") {
@@ -120,7 +120,7 @@ export class Plans {
     return this.view(id);
   }
 
-  /** Ends what goes on or waits; of a plan that has ended there is nothing to cancel. */
+  /** Cancels the plan and its open runs. Has no effect on a plan that has ended. */
   async cancel(id: string): Promise<PlanView> {
     const { queue, deletion } = this.#context;
     const live = [...this.#live].filter(({ plan }) => plan === id);
@@ -145,7 +145,7 @@ export class Plans {
     return this.view(id);
   }
 
-  /** Streams as a turn does. */
+  /** Runs the plan, and streams as a turn does. */
   async run(
     id: string,
     { input = {}, keep = true, conversation }: RunRequest,
@@ -161,7 +161,7 @@ export class Plans {
       .replaceAll("-", "")
       .slice(0, limits.runIdChars - 1)}`;
     const live = this.#start(plan, (start) => {
-      // It has waited for others: somebody may have cancelled it.
+      // The run was queued; the plan may have been cancelled meanwhile.
       requireApproved({ id, status: plansOf(start.data).statusOf(id) });
       const traceparent = headers.get("traceparent");
       const newRun = { plan, id: run, input, keep, conversation };
@@ -171,8 +171,8 @@ export class Plans {
   }
 
   /**
-   * Decisions on gates that runs wait for; undefined if none does. Throws `conflict` where it is not said
-   * which of several runs is meant, and `approval_not_found` for whoever comes second.
+   * Applies decisions on gates that runs wait for; returns undefined if there are none. Throws `conflict` if
+   * several runs match and the request names none, and `approval_not_found` if another request decided first.
    */
   async decide(turn: TurnRequest, headers: Headers): Promise<Response | undefined> {
     const { data } = this.#context;
@@ -187,7 +187,7 @@ export class Plans {
       for (const [gate, decision] of decisions) taken.push(await live.run.decide(gate, decision));
       if (taken.includes(true)) return this.#respond(plan, live, { headers, first });
     }
-    // Somebody else may have decided while this was looked at.
+    // Another request may have decided meanwhile.
     const now = plansOf(data).run(record.id)?.record;
     const open = now === undefined || !isOpenRun(now) ? undefined : openGates(plan.plan, now);
     if (!decisions.some(([gate]) => open?.has(gate))) throw nothingWaits();
@@ -200,7 +200,7 @@ export class Plans {
     return this.#respond(plan, resumed, { headers });
   }
 
-  /** Goes on with the run that the end of a process has cut off. */
+  /** Continues the run that a restart has interrupted. */
   recover({ id, agent }: TurnHead): void {
     const { setup } = this.#context;
     const plan = this.#records?.run(id)?.record.plan ?? "";
@@ -218,7 +218,7 @@ export class Plans {
     return this.#take(id, () => chooseAgent(setup, this.#context.settings, agent), work);
   }
 
-  /** Known for as long as it runs, or waits for others. */
+  /** Queues the work, and tracks the run until it ends. */
   #take(plan: string, chooseNow: RunStart["chooseNow"], work: RunWork): LiveRun {
     const onRun = (run: PlanRun) => {
       live.run = run;

@@ -2,11 +2,11 @@ import type { Cost } from "../../turn/spend/spend.ts";
 import type { DurableSql } from "./durable-sql.ts";
 
 /**
- * The object's one alarm. The platform keeps the time that it was set to until the handler has ended, and calls
- * the handler again if the process dies before. So the alarm moves to a later time in two places: the end of the
- * last turn in the queue, when nothing is left to recover, and the handler's end. Everything else can only move it
- * to an earlier time, and does nothing while the handler watches over a turn or run. Setting the alarm costs
- * a row.
+ * The object's one alarm. The platform keeps the alarm's time until the handler has ended, and calls the
+ * handler again if the process dies before. Therefore only two places move the alarm to a later time: the end
+ * of the last turn in the queue, when nothing needs recovery, and the end of the handler. Everything else can
+ * only move it to an earlier time, and has no effect while the handler watches a turn or run. Setting the
+ * alarm costs a row.
  */
 export class AlarmClock {
   readonly #sql: DurableSql;
@@ -21,22 +21,25 @@ export class AlarmClock {
     return this.#setForMs < Infinity;
   }
 
-  /** To call first where an alarm may be set. Afterwards a write and its alarm need no await between them: one commit. */
+  /**
+   * Reads the alarm. Call it first: afterwards a write and its alarm need no await between them, so they are
+   * one commit.
+   */
   async read(): Promise<void> {
     this.#setForMs = (await this.#sql.getAlarm()) ?? Infinity;
   }
 
-  /** To call when the platform has removed the alarm. */
+  /** Call this when the platform has removed the alarm. */
   cleared(): void {
     this.#setForMs = Infinity;
   }
 
-  /** The handler begins. It must end with `handlerEnds`. */
+  /** Marks the start of the handler, which must end with `handlerEnds`. */
   handlerBegins(): void {
     this.#setForMs = -Infinity;
   }
 
-  /** The handler's last act. Moves the alarm to `dueMs`, unless the end of a turn has set it since. */
+  /** The last step of the handler. Moves the alarm to `dueMs`, unless the end of a turn has set it since. */
   handlerEnds(dueMs: number): Promise<void> {
     return this.#setForMs === -Infinity ? this.rearm(dueMs) : this.setBy(dueMs);
   }

@@ -4,18 +4,20 @@ import { byteLength } from "../../value/utf8.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../store/rows/sql.ts";
 
-/** The platform refuses more than 2 MB in a value; local workerd does not, and would hide it. */
+/**
+ * Checks the platform's limit of 2 MB for a value. Local workerd does not enforce it, so tests would miss it.
+ */
 function requireSqlValue(value: SqlValue): void {
   const maximum = limits.maxSqlValueBytes;
   const units = typeof value === "string" ? value.length : 0;
   const bytes = value instanceof ArrayBuffer ? value.byteLength : units;
-  // Three bytes a character at most: most texts need not be counted.
+  // At most three bytes a character: most texts need no exact count.
   const actual = units * 3 > maximum && typeof value === "string" ? byteLength(value) : bytes;
   if (actual <= maximum) return;
   throw limitExceeded("maxSqlValueBytes", { maximum, actual, advice: "Store it in chunks." });
 }
 
-/** A Durable Object's SQLite, with a count of what is read and written. */
+/** A Durable Object's SQLite. Counts the rows that are read and written. */
 export class DurableSql implements Sql {
   readonly #storage: DurableObjectStorage;
   #rowsRead = 0;
@@ -26,7 +28,7 @@ export class DurableSql implements Sql {
     this.#storage = storage;
   }
 
-  /** Since the object woke. */
+  /** Cost since the object woke. */
   get cost(): Cost {
     return { rowsRead: this.#rowsRead, rowsWritten: this.#rowsWritten, alarms: this.#alarms };
   }
@@ -52,7 +54,7 @@ export class DurableSql implements Sql {
     return this.#storage.transactionSync(work);
   }
 
-  /** Resolves when all that was written survives the end of the process. */
+  /** Resolves when all writes survive the end of the process. */
   sync(): Promise<void> {
     return this.#storage.sync();
   }
@@ -62,7 +64,7 @@ export class DurableSql implements Sql {
     return this.#storage.deleteAll();
   }
 
-  /** When the object's one alarm goes off; null if none is set or its handler runs. */
+  /** The time of the object's one alarm; null if none is set or its handler runs. */
   getAlarm(): Promise<number | null> {
     return this.#storage.getAlarm();
   }

@@ -15,7 +15,7 @@ import type {
 import { Deadline } from "../../value/deadline.ts";
 import { CODE_FILE, codeModule, HARNESS, LINES_BEFORE_CODE } from "./sandbox-harness.ts";
 
-/** A fixed one: the sandbox does not change when the Worker around it does. */
+/** Fixed, so that the sandbox does not change with the Worker around it. */
 const COMPATIBILITY_DATE = "2026-10-01";
 
 /**
@@ -29,7 +29,7 @@ export function runCode(env: object): MakeCodeTool | undefined {
   return (options) => codeTool({ sandbox, ...options });
 }
 
-/** A Worker Loader as a sandbox: a new isolate for each run, without network and without bindings. */
+/** A sandbox in a Worker Loader: a new isolate for each run, without network and bindings. */
 export function loaderSandbox(loader: WorkerLoader): Sandbox {
   return { run: (job) => runIn(loader, job) };
 }
@@ -45,7 +45,7 @@ async function runIn(loader: WorkerLoader, job: SandboxJob): Promise<SandboxRun>
       const answer: unknown = await deadline.race(running);
       return runFrom(answer);
     } finally {
-      // A run that is not waited for any more is cancelled.
+      // Cancels a run that is no longer awaited.
       running[Symbol.dispose]?.();
     }
   } catch (error) {
@@ -74,11 +74,11 @@ function load(loader: WorkerLoader, { code, values, large }: SandboxJob): Entryp
     env: {},
     globalOutbound: null,
   });
-  // What the harness exports; the answer is looked at before it is believed.
+  // The harness exports it; its answer is validated before use.
   return worker.getEntrypoint() as unknown as Entrypoint;
 }
 
-/** What the isolate can reach of this run; nothing once the run is over. */
+/** The part of a run that the isolate can reach; it rejects all calls once the run is over. */
 class Host extends RpcTarget {
   readonly #job: SandboxJob;
   #isOver = false;
@@ -113,7 +113,7 @@ function timeout({ timeMs }: SandboxJob): SandboxError {
   return { kind: "timeout", message: `The code did not finish within ${timeMs} ms.` };
 }
 
-/** Code that is not JavaScript, hangs for ever, uses too much, or puts an end to its own isolate. */
+/** The error of code that is not JavaScript, hangs, exceeds a limit, or ends its own isolate. */
 function broken(error: unknown): SandboxError {
   const message = messageOf(error);
   if (message.includes("had hung")) {
@@ -124,7 +124,7 @@ function broken(error: unknown): SandboxError {
   return { kind: "thrown", message: said ?? message, ...line };
 }
 
-/** As the isolate sends it, which is as the code pleases. */
+/** Validates the isolate's answer, which the code may have forged. */
 function runFrom(answer: unknown): SandboxRun {
   if (!isObject(answer)) return failed(UNREADABLE);
   const { returned, assigned, console, error } = answer;
@@ -149,7 +149,7 @@ function errorFrom(error: unknown): SandboxError {
   return { kind: "thrown", message: error.message, ...lineIn(error.line) };
 }
 
-/** The line of the model's own code. */
+/** The line number in the model's own code. */
 function lineIn(line: unknown): { readonly line?: number } {
   const own = typeof line === "number" ? line - LINES_BEFORE_CODE : 0;
   return Number.isInteger(own) && own > 0 ? { line: own } : {};

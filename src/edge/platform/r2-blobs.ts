@@ -8,10 +8,10 @@ import {
   uploadIsOver,
 } from "../../store/bytes/blobs.ts";
 
-/** What R2 takes in one call. */
+/** R2's limit for one call. */
 const MAX_DELETED_KEYS = 1_000;
 
-/** Objects in an R2 bucket, which it may share with others: it touches only the keys it is given. */
+/** Blobs in an R2 bucket, which may be shared: it touches only the given keys. */
 export class R2Blobs implements Blobs {
   readonly #bucket: R2Bucket;
 
@@ -34,7 +34,7 @@ export class R2Blobs implements Blobs {
       throw unreadable(key, range, messageOf(error));
     });
     if (bytes === undefined) throw unreadable(key, range, "It is not there.");
-    // Of a range that only begins inside of the object, R2 gives what there is.
+    // R2 returns fewer bytes for a range that ends beyond the object.
     if (bytes.length !== to - from)
       throw unreadable(key, range, `It has ${from + bytes.length} bytes.`);
     return bytes;
@@ -62,7 +62,10 @@ export class R2Blobs implements Blobs {
   }
 }
 
-/** One `put` of what fits in a part; of more, a multipart upload: its parts are of one size but the last. */
+/**
+ * Uploads a small object with one `put`, a larger one with a multipart upload, whose parts all have one size
+ * except the last.
+ */
 class R2Upload implements BlobUpload {
   readonly #bucket: R2Bucket;
   readonly #key: string;
@@ -109,7 +112,10 @@ class R2Upload implements BlobUpload {
     await this.#discard();
   }
 
-  /** How many bytes were taken. A full part is held until another byte comes: it may be the last. */
+  /**
+   * Returns the number of bytes taken. A full part is held until another byte arrives, because it may be the
+   * last.
+   */
   async #take(bytes: Uint8Array): Promise<number> {
     const size = limits.uploadPartBytes;
     if (this.#heldBytes === size) {
@@ -136,7 +142,7 @@ class R2Upload implements BlobUpload {
     try {
       await this.#multipart?.abort();
     } catch {
-      // R2 has ended it, or ends it by itself.
+      // R2 has ended the upload, or will.
     }
   }
 

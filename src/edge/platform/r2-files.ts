@@ -12,12 +12,12 @@ import {
 } from "../../tool/files.ts";
 import type { Bindings } from "../bindings.ts";
 
-/** A conversation's folder in the bucket; a file carries the guards of what is in it. */
+/** A conversation's files in the bucket. A file's metadata has the labels of its content. */
 export class R2Files implements Files {
   readonly #bucket: R2Bucket;
   readonly #folder: string;
 
-  /** `prefix`: what all keys of the conversation begin with. */
+  /** `prefix`: the start of all keys of the conversation. */
   constructor(bucket: R2Bucket, prefix: string) {
     this.#bucket = bucket;
     this.#folder = `${prefix}files/`;
@@ -81,7 +81,7 @@ function requireFew(prefix: string, actual: number): void {
   requireAtMost(["maxListedFiles", limits.maxListedFiles], actual, advice);
 }
 
-/** R2 knows "there is none" by the wildcard alone. */
+/** In R2, only the wildcard expresses "does not exist". */
 function conditionFor(expected: string | null): R2Conditional {
   return expected === null ? { etagDoesNotMatch: "*" } : { etagMatches: expected };
 }
@@ -101,7 +101,7 @@ function metadataOf({
   };
 }
 
-/** A file that says nothing of itself was put there by somebody else: nobody vouches for it. */
+/** A file without labels was written by another program, so it is untrusted. */
 function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
   const { visibility, trusted, sources, addition } = customMetadata;
   const added = additionIn(addition);
@@ -144,7 +144,7 @@ function textOf(path: string, bytes: ArrayBuffer): string {
   }
 }
 
-/** The conversation's files; undefined where no bucket is bound. */
+/** The conversation's files; undefined without a bucket binding. */
 export function filesIn(env: Cloudflare.Env, prefix: string): Files | undefined {
   const { BLOBS }: Partial<Bindings> = env;
   return BLOBS && new R2Files(BLOBS, prefix);

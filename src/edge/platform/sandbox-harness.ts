@@ -1,17 +1,17 @@
-/** The file that holds the model's code in the dynamic Worker; errors name their lines by it. */
+/** The file with the model's code in the dynamic Worker; errors name lines in it. */
 export const CODE_FILE = "code.js";
-/** Lines in front of the model's own. */
+/** Lines before the model's code. */
 export const LINES_BEFORE_CODE = 1;
 
-/** The model's code as a module. In a block of its own: it may declare names that it is given. */
+/** The model's code as a module. A separate block lets it redeclare the names that it receives. */
 export function codeModule(code: string, names: readonly string[]): string {
   const parameters = ["tools", "vars", "console", ...names].join(", ");
   return `export default async function (${parameters}) {{\n${code}\n}}\n`;
 }
 
 /**
- * The main module of the dynamic Worker. It is there for convenience and not for safety: the code runs in
- * the same isolate and can undo all of it. What counts is that the isolate has nothing to lose.
+ * The main module of the dynamic Worker. It is a convenience, not a safety boundary: the code runs in the
+ * same isolate and can undo all of it. Safety comes from the isolate, which has no network and no bindings.
  */
 export const HARNESS = `
 import { WorkerEntrypoint } from "cloudflare:workers";

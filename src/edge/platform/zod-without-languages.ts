@@ -1,10 +1,10 @@
 import { ByrefError } from "../../errors.ts";
 
-/** All of zod but for what `no-zod-languages.ts` says. */
+/** All of zod except the parts named in `no-zod-languages.ts`. */
 export * from "zod";
 
 export const locales = {};
-/** Each holds the languages once more, and nothing that is not in `zod` itself. */
+/** Both would include the languages again, and nothing that is not in `zod` itself. */
 export const core = {};
 export const z = {};
 

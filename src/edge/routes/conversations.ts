@@ -12,7 +12,7 @@ import { watchTurn } from "../turns/turn-response.ts";
 export const titleBody = z.strictObject({ title: z.string().max(limits.maxTitleChars) });
 
 const conversation = { "application/json": schemas.conversation };
-/** A client that connects again sends its old address and, in the header, the last id it received. */
+/** A client that reconnects repeats its URL, and sends the last id it received in the header. */
 const headers = { "Last-Event-ID": after };
 
 /** The Worker checks the origin. */
@@ -25,7 +25,7 @@ export const socketEndpoint: Endpoint<ConversationParts> = endpoint(
   },
 );
 
-/** A conversation as a whole, and its events. */
+/** Endpoints of a conversation as a whole, and of its events. */
 export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id",

@@ -9,7 +9,7 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { pageSize, text } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
 
-/** The list of a tenant's conversations. */
+/** Lists a tenant's conversations. */
 export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   "GET /conversations",
   {
@@ -26,7 +26,7 @@ export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
     const { entries, next } = await directory.list(query);
     const asked = await Promise.all(entries.map((entry) => withStatus(context, entry)));
     const gone = asked.flatMap(({ entry, status }) => (status === undefined ? [entry] : []));
-    // Deleted while the directory could not be told.
+    // Deleted while the directory was unavailable.
     if (gone.length > 0) await directory.forget(gone);
     const conversations = asked.flatMap(({ entry, status }) => {
       if (status === undefined) return [];
@@ -46,12 +46,12 @@ class_name = "Directory"
 tag = "v2"
 new_sqlite_classes = ["Directory"]`;
 
-/** Only the conversation itself knows its status; undefined if it never was. */
+/** Adds the status, which only the conversation knows; undefined if it does not exist. */
 async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
   try {
     return { entry, status: await conversationOf(context, entry.id).status() };
   } catch (error) {
-    // One that cannot answer takes none of the others along.
+    // A conversation that fails does not affect the others.
     console.error(error);
     return { entry, status: "idle" as const };
   }
@@ -61,7 +61,7 @@ function timeOf(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-/** A place holds a time, not an id alone: a conversation that moves up meanwhile does not move the page. */
+/** A place contains a time, not only an id: the page stays the same if the conversation moves up meanwhile. */
 function textOf({ id, updatedMs }: DirectoryPlace): string {
   return `${updatedMs}.${id}`;
 }

@@ -21,7 +21,7 @@ import {
 
 const headers = { "Idempotency-Key": idempotencyKey };
 
-/** By `Accept`; the stream if it names none of them. */
+/** Responses by `Accept`; the default is the stream. */
 const answers = {
   200: {
     "text/event-stream": text.describe("UI message stream of the AI SDK, v1"),
@@ -35,7 +35,7 @@ const form = checked(z.enum(["display", "reference"]), (given) => {
   throw new ByrefError("bad_request", "form must be display or reference.");
 });
 
-/** The only endpoint whose conversation is named in the body: the Worker reads it there. */
+/** The only endpoint with the conversation's id in the body: the Worker reads it there. */
 export const chatEndpoint: Endpoint<ConversationParts> = endpoint(
   "POST /conversations",
   {
@@ -53,7 +53,7 @@ export const chatEndpoint: Endpoint<ConversationParts> = endpoint(
   },
 );
 
-/** Decides on a call, or on the gate of a plan. */
+/** Decides on a call, or on a plan's gate. */
 export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/approvals/:approval",
   {

@@ -15,12 +15,12 @@ import { approvalEndpoint } from "./messages.ts";
 /** `POST …/plans/:plan/run`. */
 export const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
 
-/** Behind a plan's gate its run continues, else the turn. */
+/** The response to a decision: the run for a plan's gate, otherwise the turn. */
 export const decided = z.union([schemas.turn, runView]);
 
 const plan = { "application/json": planView };
 
-/** The plans of a conversation, and their runs. */
+/** Endpoints of a conversation's plans and their runs. */
 export function planEndpoints(
   planFormats: readonly PlanFormat[],
 ): readonly Endpoint<ConversationParts>[] {
@@ -100,7 +100,7 @@ function plansOf({ plans }: ConversationParts): Plans {
   throw new Error("This application has no plans.");
 }
 
-/** What a crash has interrupted continues before anything is added to it. */
+/** Recovers an interrupted turn or run before a change. */
 function changing(parts: ConversationParts): Plans {
   parts.turns.recover();
   return plansOf(parts);

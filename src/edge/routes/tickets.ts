@@ -11,7 +11,7 @@ import { settingsOf } from "../settings.ts";
 /** `POST …/tickets`. */
 export const ticketBody = z.strictObject({ path: z.string().max(2_048) });
 
-/** Tickets are for clients that cannot send headers. Nothing is written, and no conversation is asked. */
+/** Tickets are for clients that cannot send headers. Creating one writes nothing and calls no conversation. */
 export const ticketEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   "POST /conversations/:id/tickets",
   {
@@ -21,7 +21,7 @@ export const ticketEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   },
   async ({ params: { id }, body: { path }, request }, context) => {
     const base = `/conversations/${requireId(id)}/`;
-    // As a request will have it: without dots that lead elsewhere, and without a query.
+    // As it will be in a request: normalised, and without a query.
     const isPath = URL.parse(path, request.url)?.pathname === path;
     if (!isPath || !path.startsWith(base)) {
       throw new ByrefError("bad_request", `path must be one below ${base}, without a query.`);

@@ -26,7 +26,7 @@ export const partTaken = z.strictObject({
 
 const file = { "application/x-ndjson": text };
 
-/** A conversation that changes while it is copied is copied again, so many times. */
+/** Number of tries if the conversation changes while it is copied. */
 const MAX_TRIES = 3;
 
 const exportEndpoint: Endpoint<ConversationParts> = endpoint(
@@ -41,7 +41,7 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
   },
 );
 
-/** Export, answered by the conversation. */
+/** Export, handled by the conversation. */
 export const conversationEndpoints = [exportEndpoint];
 
 const id = { id: text };
@@ -50,7 +50,7 @@ const place = {
   of: wholeNumber("of", 1, limits.maxTransferParts).prefault(1),
 };
 
-/** A conversation on its way into its object; and the parts of a file, which an object of their own stores. */
+/** Import into a conversation's object, and storage of an import's parts in a separate object. */
 export const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "POST /transfer/import",
@@ -128,7 +128,7 @@ export const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
   ),
 ];
 
-/** Without a content type there is no body. */
+/** A request without a content type has no body. */
 async function forkOf(request: Request, text: () => Promise<string>): Promise<unknown> {
   if (request.headers.get("content-type") === null) return {};
   requireJsonType(request);
@@ -138,7 +138,7 @@ async function forkOf(request: Request, text: () => Promise<string>): Promise<un
 interface PartPlace {
   readonly part: number;
   readonly of: number;
-  /** The import that it belongs to. */
+  /** The import that the part belongs to. */
   readonly known: string | undefined;
 }
 
@@ -161,7 +161,7 @@ function requireSmallPart({ headers }: Request): void {
   throw new ByrefError("body_too_large", message);
 }
 
-/** Under its own id if that is free, else under a new one. */
+/** Imports under the file's own id if that is free, otherwise under a new one. */
 async function goLive(context: Context<AppEnv>, parts: RemoteConversation): Promise<Response> {
   let imported: Response | undefined;
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
@@ -190,7 +190,7 @@ function importInto(
   });
 }
 
-/** Does not throw. What is left is deleted when it is idle. */
+/** Does not throw. Remaining parts are deleted when their object is idle. */
 async function deleteParts(parts: RemoteConversation, id: string): Promise<void> {
   try {
     const init = { method: "DELETE" };

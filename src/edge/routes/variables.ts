@@ -32,7 +32,7 @@ import { putValue } from "../variables/put-variable.ts";
 import { serveValue } from "../variables/serve-value.ts";
 import { missingVariable, secretVariable } from "../variables/variable-errors.ts";
 
-/** `PATCH …/variables/:name`; a ttl in seconds, null to let the variable stay. */
+/** `PATCH …/variables/:name`; `ttl` in seconds, null for none. */
 export const changesBody = z
   .strictObject({
     ttl: z.int().min(1).max(limits.maxTtlSeconds).nullable().optional(),
@@ -201,7 +201,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
       const { ttl, pinned, description } = body;
       requireWritable(name);
       requireGuards(context.store, { name, headers: request.headers, etagOf: metadataEtagOf });
-      // Variables of a run are changed by the run alone.
+      // Only a run itself changes its variables.
       const changed = new ScopedStore(context.store).update(name, {
         ...(ttl === undefined ? {} : { ttlMs: ttl === null ? null : ttl * 1_000 }),
         ...compact({ pinned, description }),
@@ -242,7 +242,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
   ),
 ];
 
-/** The variables of a conversation. */
+/** Endpoints of a conversation's variables. */
 export const variableEndpoints = [...lists, ...values, ...changes];
 
 interface PageQuery {
@@ -260,7 +260,7 @@ function pageOf(store: VariableStore, { names, last, after = 0, limit }: PageQue
     : { variables: store.list({ last: newest }) };
 }
 
-/** The newest `last` of the variables with these names, and the names that no variable has. */
+/** The newest `last` of the named variables, and the names that no variable has. */
 function namedVariables(store: VariableStore, list: string, last = Infinity) {
   const names = [...new Set(list.split(",").filter((name) => name !== ""))];
   const bound: Bound = ["maxVariablePageSize", limits.maxVariablePageSize];
@@ -299,7 +299,7 @@ function requireGuards(store: VariableStore, { name, headers, etagOf }: Guarded)
   requireConditions(guardsIn(conditionsIn(headers)), found && etagOf(found));
 }
 
-/** The input of a message cannot be changed. */
+/** Throws `bad_name` for `input`, which cannot be changed. */
 function requireWritable(name: string): string {
   if (name !== "input") return name;
   throw new ByrefError("bad_name", "input is what came with a message, and cannot be changed.");

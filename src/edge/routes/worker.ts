@@ -6,9 +6,9 @@ import { endpoint } from "../http/endpoint.ts";
 import { openApiOf } from "../openapi/document.ts";
 import * as schemas from "../openapi/schemas.ts";
 
-/** What the Worker says of itself. `api`: what the document describes. */
+/** The Worker's own endpoints. `api`: the interface that the document describes. */
 export function workerApi(agents: readonly Agent[], api: () => Required<Api>): Api {
-  // It takes some milliseconds, which most isolates need not spend.
+  // Created on first use: it takes some milliseconds, and most isolates do not need it.
   let document: object | undefined;
   return {
     worker: [

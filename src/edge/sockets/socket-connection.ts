@@ -3,7 +3,7 @@ import { codeOf, publicTextOf } from "../../errors.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import { chunkFrame, type ServerFrame } from "./socket-frames.ts";
 
-/** The socket's attachment, which the platform keeps while the object hibernates; 2 KB at most. */
+/** The socket's attachment, which the platform keeps while the object hibernates; at most 2 KB. */
 interface Note {
   readonly conversation: string;
   /** Invalid frames received so far. */
@@ -16,9 +16,9 @@ interface Note {
 /** One request of a client. */
 export interface SocketRequest {
   readonly requestId: string;
-  /** It watches a turn that another request began. */
+  /** True if it watches a turn that another request began. */
   readonly isResumed: boolean;
-  /** Once it is aborted, or the socket is gone, nothing is sent. */
+  /** Nothing is sent once it is aborted or the socket is gone. */
   state: "open" | "aborted" | "gone";
   /** The turn's log, once the turn has begun. */
   log?: TurnLog;
@@ -67,9 +67,9 @@ export class SocketConnection {
     return request;
   }
 
-  /** To call when the request is answered. */
+  /** Call this when the request has its response. */
   finish(request: SocketRequest): void {
-    // Aborted: another request may have its id now.
+    // The request was aborted: another one may use its id now.
     if (this.#requests.get(request.requestId) !== request) return;
     this.#requests.delete(request.requestId);
     if (!this.isIdle) return;
@@ -77,7 +77,7 @@ export class SocketConnection {
     if (this.#note.sentChars > limits.maxSocketChars / 2) this.#close(1013, "Connect again.");
   }
 
-  /** To call when the socket is gone. */
+  /** Call this when the socket is gone. */
   hangUp(): void {
     for (const request of this.#requests.values()) request.state = "gone";
     this.#requests.clear();
@@ -87,7 +87,7 @@ export class SocketConnection {
     if (request.state === "open") this.#send({ ...frame, requestId: request.requestId });
   }
 
-  /** `chunk`: as JSON. */
+  /** Sends a chunk, encoded as JSON. */
   sendChunk({ requestId, state }: SocketRequest, sequence: number, chunk: string): void {
     if (state === "open") this.#sendText(chunkFrame(requestId, sequence, chunk));
   }
@@ -97,7 +97,7 @@ export class SocketConnection {
     this.send(request, { type: "error", errorText: publicTextOf(error) });
   }
 
-  /** Refuses an invalid frame; `requestId`: as far as it could be read. */
+  /** Rejects an invalid frame. `requestId` is empty if it could not be read. */
   refuse(requestId: string, error: unknown): void {
     const badFrames = this.#note.badFrames + 1;
     this.#keep({ badFrames });
@@ -117,7 +117,7 @@ export class SocketConnection {
     try {
       this.#socket.send(text);
     } catch {
-      // It is closed, and the close event has not arrived yet.
+      // The socket is closed, and the close event has not arrived yet.
       this.hangUp();
     }
   }
@@ -142,7 +142,7 @@ export function noteOf(socket: WebSocket): Note {
   return socket.deserializeAttachment() as Note;
 }
 
-/** Closes it unless it is closed. */
+/** Closes the socket unless it is closed. */
 export function closeSocket(socket: WebSocket, code: number, reason: string): void {
   try {
     socket.close(code, reason);

@@ -7,7 +7,7 @@ import { bounded } from "../http/message-size.ts";
 import { parse } from "../http/parse.ts";
 import { chatBody, idempotencyKey, turnIn, type TurnRequest } from "../turns/turn-request.ts";
 
-/** Chosen by the client; several requests run over one socket. */
+/** Chosen by the client; several requests share one socket. */
 const requestId = z.string().min(1).max(128);
 
 const sendFrame = z.object({
@@ -27,10 +27,10 @@ const resumeFrame = z.object({
 
 const abortFrame = z.object({ type: z.literal("abort"), requestId });
 
-/** What the AI SDK's `WebSocketChatTransport` sends. */
+/** Frames that the AI SDK's `WebSocketChatTransport` sends. */
 const clientFrame = z.discriminatedUnion("type", [sendFrame, resumeFrame, abortFrame]);
 
-/** Any frame but a chunk, without its request id. */
+/** Any frame except a chunk, without its request id. */
 export type ServerFrame = Nameless<Exclude<WebSocketChatTransportResponse, { type: "chunk" }>>;
 type Nameless<Frame> = Frame extends unknown ? Omit<Frame, "requestId"> : never;
 
@@ -38,7 +38,7 @@ export type ClientFrame = z.infer<typeof clientFrame>;
 type SendFrame = z.infer<typeof sendFrame>;
 export type ResumeFrame = z.infer<typeof resumeFrame>;
 
-/** The frame, or the error of an invalid one with its request id, if that can be read. */
+/** Parses a frame. Returns the error of an invalid one, with its request id if that can be read. */
 export function readFrame(
   message: string | ArrayBuffer,
 ): ClientFrame | { readonly type: "bad"; readonly requestId: string; readonly error: unknown } {
@@ -53,7 +53,7 @@ export function readFrame(
   }
 }
 
-/** The turn that the frame asks for. As over HTTP, only the last message counts. */
+/** The turn that the frame requests. As over HTTP, only the last message counts. */
 export function turnOf(frame: SendFrame): TurnRequest {
   const { body, id, messages, trigger, messageId, headers } = frame;
   return bounded({

@@ -13,19 +13,19 @@ import {
 import { type ClientFrame, readFrame, type ResumeFrame, turnOf } from "./socket-frames.ts";
 import type { Turns } from "../turns/turns.ts";
 
-/** Open requests of one socket: as many turns as can wait, and as many that watch them. */
+/** Maximum of open requests on one socket: all turns that can wait, and as many watchers. */
 const MAX_OPEN_REQUESTS = 2 * limits.maxQueuedTurns;
 
 /**
- * A client that resumes again aborts its earlier resume first, and does not want to stop the turn: an abort of a
- * resumed request takes effect this much later.
+ * Delay before an abort of a resumed request takes effect. A client that resumes again first aborts its
+ * earlier resume, and does not want to stop the turn.
  */
 const RESUMES_WITHIN_MS = 250;
 
 /**
- * The server's side of the AI SDK's `WebSocketChatTransport`. The platform holds the sockets, also while the
- * object hibernates: what must survive that is in the socket's attachment, and this class holds only what concerns
- * the turns that sockets watch. A turn continues when its socket closes.
+ * The server side of the AI SDK's `WebSocketChatTransport`. The platform holds the sockets, also while the
+ * object hibernates. State that must survive hibernation is in the socket's attachment; this class holds only
+ * the connections of sockets that watch turns. A turn continues when its socket closes.
  */
 export class Sockets {
   readonly #context: ConversationContext;
@@ -38,12 +38,12 @@ export class Sockets {
     this.#turns = turns;
     context.deletion.onMarked(() => this.#end());
     for (const socket of context.state.getWebSockets()) {
-      // The object ended before the turn that the socket watched, and what was sent is unknown.
+      // The object ended before the turn that the socket watched, so it is unknown which chunks were sent.
       if (noteOf(socket).isBusy) closeSocket(socket, 1012, "The turn was interrupted: resume it.");
     }
   }
 
-  /** Opens a socket to this conversation, which need not exist: nothing is written. */
+  /** Opens a socket to this conversation, which need not exist. Writes nothing. */
   open(conversation: string): Response {
     const { state } = this.#context;
     if (state.getWebSockets().length >= limits.maxSockets) {
@@ -58,7 +58,7 @@ export class Sockets {
     return new Response(null, { status: 101, webSocket: client });
   }
 
-  /** Does not throw, and does not wait for what it begins. */
+  /** Handles a frame. Does not throw, and does not wait for the work that it starts. */
   receive(socket: WebSocket, message: string | ArrayBuffer): void {
     // The socket is closing.
     if (socket.readyState !== WebSocket.OPEN) return;
@@ -79,7 +79,7 @@ export class Sockets {
     });
   }
 
-  /** To call when the client is gone. What runs continues. */
+  /** Call this when the client is gone. Running turns continue. */
   close(socket: WebSocket): void {
     this.#hangUp(socket);
     closeSocket(socket, 1000, "");
@@ -92,7 +92,7 @@ export class Sockets {
     }
   }
 
-  /** Stops the turn: the transport sends this when its chat is stopped, not when the page closes. */
+  /** Stops the turn: the transport sends this frame when its chat is stopped, not when the page closes. */
   #abort(socket: WebSocket, request: SocketRequest | undefined): void {
     if (request?.log === undefined) return;
     const { log, isResumed } = request;
@@ -133,14 +133,14 @@ export class Sockets {
 
   async #ask(request: SocketRequest, turn: ReturnType<typeof turnOf>): Promise<Span> {
     const { log, result, first } = await this.#turns.begin(turn);
-    // The log has the error too.
+    // The log contains the error too.
     result.catch((error: unknown) => console.error(error));
     request.log = log;
     if (request.state === "aborted") this.#context.queue.stopOne(log);
     return { log, first, lastSequence: -1 };
   }
 
-  /** The running turn from its first part, or from where the client says. */
+  /** The running turn, from its first chunk or after the client's last one. */
   #find({ lastSequence = -1 }: ResumeFrame): Span | undefined {
     const log = this.#context.queue.running;
     if (log === undefined) return undefined;
@@ -149,12 +149,12 @@ export class Sockets {
   }
 }
 
-/** The chunks of a turn that a client gets. */
+/** The chunks of a turn that a client receives. */
 interface Span {
   readonly log: TurnLog;
   /** The index of the frame with number 0. Default: the first of the turn's own frames. */
   readonly first?: number | undefined;
-  /** Chunks up to this number are left out. */
+  /** Chunks up to this number are skipped. */
   readonly lastSequence: number;
 }
 

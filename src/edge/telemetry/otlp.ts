@@ -9,7 +9,7 @@ export interface ExportOptions {
   /** `service.name`. */
   readonly service: string;
   readonly traceId: string;
-  /** The span that has called, if there is one. */
+  /** The caller's span, if there is one. */
   readonly parentSpanId?: string | undefined;
   /** 16 hexadecimal digits. */
   readonly newSpanId: () => string;
@@ -25,8 +25,8 @@ const CLIENT = 3;
 const ERROR = 2;
 
 /**
- * What OTLP/HTTP takes as JSON at `/v1/traces`: the spans of one attempt at a turn, itself first, named and
- * described by the semantic conventions for generative AI.
+ * The JSON body of an OTLP/HTTP request to `/v1/traces`: the spans of one attempt at a turn, the attempt's
+ * own first, with names and attributes of the semantic conventions for generative AI.
  */
 export function tracesRequest({ spans }: Trace, record: TurnRecord, options: ExportOptions) {
   const { service, traceId, parentSpanId, newSpanId } = options;
@@ -51,7 +51,7 @@ export function tracesRequest({ spans }: Trace, record: TurnRecord, options: Exp
   return { resourceSpans: [{ resource, scopeSpans: [{ scope, spans: encoded }] }] };
 }
 
-/** No clock here is finer than a millisecond. */
+/** Clocks in Workers have millisecond resolution. */
 function nanoseconds(ms: number): string {
   return `${ms}000000`;
 }
@@ -81,7 +81,7 @@ function aboutSpan({ activity, outcome, startMs, answersMs }: Span): Attributes 
   };
 }
 
-/** Attributes for which the conventions have no name. */
+/** Attributes without a name in the conventions. */
 function aboutTurn(record: TurnRecord): Attributes {
   const { tenant, turn, kind, status, recovered, savings = {}, cost } = record;
   return {
@@ -98,7 +98,7 @@ function prefixed(prefix: string, values: object): Attributes {
   );
 }
 
-/** Names in the conventions of providers that have another name in the AI SDK. Other names stay the same. */
+/** Names of providers in the conventions, where the AI SDK has another name. Other names stay the same. */
 const PROVIDERS: readonly (readonly [start: string, name: string])[] = [
   ["amazon-bedrock", "aws.bedrock"],
   ["azure", "azure.ai.openai"],
@@ -123,38 +123,38 @@ function attributesIn(attributes: Attributes) {
 function valueOf(value: string | number | boolean | object): object {
   if (typeof value === "string") return { stringValue: value };
   if (typeof value === "boolean") return { boolValue: value };
-  // 64 bits are text in JSON.
+  // In JSON, 64-bit integers are text.
   if (typeof value === "number") return { intValue: String(value) };
   return Array.isArray(value) ? { arrayValue: { values: value.map(valueOf) } } : value;
 }
 
 export interface Collector {
-  /** For all signals; the path for traces is appended. */
+  /** Base URL for all signals; the path for traces is appended. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Undefined if the collector has accepted them, else the reason why not. Never rejects. */
+/** Returns undefined if the collector accepted the spans, otherwise the reason. Never rejects. */
 export async function sendTraces(
   { endpoint, headers }: Collector,
   request: object,
 ): Promise<string | undefined> {
   try {
     const url = new URL(endpoint);
-    // The query stays: some collectors take their key there.
+    // The query is kept: some collectors take their key there.
     url.pathname = `${withoutTrailingSlash(url.pathname)}/v1/traces`;
     const response = await fetch(url.href, {
       method: "POST",
       headers: { ...headers, "content-type": "application/json" },
       body: JSON.stringify(request),
-      // The headers are for this collector and no other.
+      // The headers are only for this collector, so redirects are not followed.
       redirect: "manual",
       signal: AbortSignal.timeout(limits.exportMs),
     });
     await response.body?.cancel();
     return response.ok ? undefined : `status ${response.status}`;
   } catch (error) {
-    // The error's message may contain the address.
+    // The error's message may contain the URL.
     return error instanceof Error && error.name === "TimeoutError" ? "timeout" : "unreachable";
   }
 }

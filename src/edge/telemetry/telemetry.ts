@@ -8,20 +8,20 @@ import { type Collector, sendTraces, tracesRequest } from "./otlp.ts";
 import { readTraceParent, Trace } from "./trace.ts";
 import { dataPointOf, type RecordedEnd, turnRecord, type TurnSubject } from "./turn-record.ts";
 
-/** The turn that is observed, and the trace of the request that asked for it. */
+/** The observed turn, and the trace of its request. */
 export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {
   /** The request's header, or the context that `watch` returned for an earlier attempt at the turn. */
   readonly traceparent?: string | null | undefined;
 }
 
 /**
- * Reports how turns end: a line in the log, a data point for Analytics Engine, spans for a collector if there is
- * one. No request waits for it, and it never throws.
+ * Reports how turns end: a line in the log, a data point for Analytics Engine, and spans for a collector if
+ * one is set. No request waits for it, and it never throws.
  */
 export class Telemetry {
   readonly #options: ObjectContext;
   readonly #tenant: string;
-  /** The collector has failed; reported once until it works again. */
+  /** True after the collector has failed; reported once until it works again. */
   #hasFailed = false;
 
   constructor(options: ObjectContext) {
@@ -35,10 +35,10 @@ export class Telemetry {
     const { root } = trace;
     const context = this.#contextOf(watched.traceparent);
     return {
-      /** To be stored, so that a later attempt at the turn belongs to the same trace. */
+      /** Stored with the turn, so that a later attempt belongs to the same trace. */
       trace: context,
       observer: root satisfies Observer,
-      /** To call when the agent is known. */
+      /** Call this when the agent is known. */
       chosen: ({ agent, model }: Pick<ChosenAgent, "agent" | "model">) => {
         root.activity = { kind: "agent", name: agent.name, ...modelNameOf(model) };
       },
@@ -50,7 +50,7 @@ export class Telemetry {
     };
   }
 
-  /** A valid header, or the id of a trace that begins here. Undefined where nothing is exported. */
+  /** A valid header, or the id of a new trace. Undefined if nothing is exported. */
   #contextOf(given: Watched["traceparent"] = null): string | undefined {
     if (given !== null && (readTraceParent(given) !== undefined || TRACE_ID.test(given))) {
       return given.slice(0, TRACE_PARENT_CHARS);
@@ -58,7 +58,7 @@ export class Telemetry {
     try {
       return collectorIn(settingsOf(this.#options.env)) && randomHex(16);
     } catch {
-      // Choosing the agent reports what is wrong with the settings.
+      // Invalid settings are reported when the agent is chosen.
       return undefined;
     }
   }

@@ -1,16 +1,16 @@
 import * as limits from "../../limits.ts";
 import type { Activity, Observed, Outcome } from "../../tool/observer.ts";
 
-/** Who answers is known when its time has come. */
+/** The agent is not known until the turn begins. */
 const NOBODY: Activity = { kind: "agent", name: "" };
 
-/** What goes on in one attempt at a turn. */
+/** The activities of one attempt at a turn. */
 export class Trace {
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** The first so many, in the order in which they begin: each behind the one that it is in. */
+  /** The first spans, up to `maxSpans`, in the order in which they begin: each after its parent. */
   readonly spans: Span[] = [];
-  /** Of all that there were; what ran at the same time is added up. */
+  /** Totals of all activities, including those without a span; times of concurrent activities are added up. */
   readonly sums: Readonly<Record<Activity["kind"], Sum>> = {
     agent: { calls: 0, failures: 0, ms: 0 },
     model: { calls: 0, failures: 0, ms: 0 },
@@ -31,7 +31,7 @@ export class Trace {
     return span;
   }
 
-  /** What a stop has left open ends with the turn. */
+  /** Ends the attempt and all spans that a stop left open. */
   end(outcome: Outcome): void {
     this.root.end(outcome);
     for (const span of this.spans) span.end({ error: "turn_stopped" });
@@ -44,7 +44,7 @@ interface Sum {
   ms: number;
 }
 
-/** Something that has begun in a turn, and what came of it. */
+/** An activity of a turn and its outcome. */
 export class Span implements Observed {
   activity: Activity;
   readonly parent: Span | undefined;
@@ -78,25 +78,25 @@ export class Span implements Observed {
     if (outcome.error !== undefined) sum.failures++;
   }
 
-  /** Clocks are set back at times. */
+  /** Not negative, even if the clock is set back. */
   get durationMs(): number {
     return Math.max((this.endMs ?? 0) - this.startMs, 0);
   }
 }
 
-/** Who has called, in a trace that somebody else began. */
+/** The caller's span, in a trace that began outside. */
 export interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
-  /** Somebody keeps it; otherwise nobody is to hear of it. */
+  /** True if the trace is stored. Otherwise nothing is exported. */
   readonly isSampled: boolean;
 }
 
-/** W3C Trace Context: later versions may say more behind these four. */
+/** W3C Trace Context: later versions may have more fields after these four. */
 const TRACE_PARENT =
   /^(?!ff|00.{54})[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 
-/** Undefined for what is no `traceparent`: the turn then begins a trace of its own. */
+/** Undefined for an invalid `traceparent`: the turn then begins its own trace. */
 export function readTraceParent(header: string | null | undefined): TraceParent | undefined {
   const [, traceId, spanId, flags = ""] = TRACE_PARENT.exec(header ?? "") ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;

@@ -1,15 +1,15 @@
 import type { TurnEnd } from "../../turn/turn-context.ts";
 import type { Trace } from "./trace.ts";
 
-/** The turn that a record is about. */
+/** The turn that a record describes. */
 export interface TurnSubject {
   readonly tenant: string;
   readonly conversation: string;
-  /** The turn's id, or the run's. */
+  /** The id of the turn or run. */
   readonly turn: string;
   /** Set for a run of a plan. */
   readonly kind?: "run" | undefined;
-  /** Set if a crash had interrupted it. */
+  /** True if a crash interrupted the turn before. */
   readonly recovered?: true | undefined;
   /** Set if its spans are exported. */
   readonly traceId?: string | undefined;
@@ -34,9 +34,9 @@ export function turnRecord(subject: TurnSubject, { root, spans, sums }: Trace, e
     provider,
     startedAt: new Date(startMs).toISOString(),
     durationMs,
-    /** Until the first part of its own model. */
+    /** Time until the first part from its own model. */
     firstPartMs: first?.answersMs && first.answersMs - startMs,
-    /** Every try, including those of agents that were asked. */
+    /** Every try, including those of called agents. */
     modelCalls: models.calls,
     modelMs: models.ms,
     toolCalls: tools.calls,
@@ -49,7 +49,7 @@ export function turnRecord(subject: TurnSubject, { root, spans, sums }: Trace, e
 /** Analytics Engine drops a data point with a longer index. */
 const MAX_INDEX_BYTES = 96;
 
-/** A turn as Workers Analytics Engine stores it. Queries use positions: new fields come last. */
+/** A turn in Workers Analytics Engine. Queries use positions, so new fields are added last. */
 export function dataPointOf(record: TurnRecord): AnalyticsEngineDataPoint {
   const {
     tenant,

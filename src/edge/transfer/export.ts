@@ -11,16 +11,16 @@ import { transferLines } from "./transfer-lines.ts";
 export interface ExportOptions {
   /** Undefined when the conversation was deleted. */
   readonly data: () => ConversationData | undefined;
-  /** Without a bucket there are none. */
+  /** Undefined without a bucket. */
   readonly files: TransferFiles | undefined;
-  /** As its routes have it. */
+  /** The conversation's id in its routes. */
   readonly id: string;
 }
 
 /**
- * The conversation as a file, made while it is read: one line's worth is held. A file with an end is the
- * conversation as it was at one moment: if it changes meanwhile, an error with the code `conflict` takes the
- * end's place. Of a turn that runs it has what is written down of it: the question, no answer.
+ * Exports the conversation as a file, created while it is read; one line is held in memory. A complete file
+ * shows the conversation at one moment: if it changes meanwhile, the last line is an error with the code
+ * `conflict`. A running turn is exported without its answer.
  */
 export function exportOf(options: ExportOptions): ReadableStream<Uint8Array> {
   return transferLines(recordsOf(options), (error) => ({
@@ -53,9 +53,12 @@ async function* recordsOf({ data, files, id }: ExportOptions): AsyncGenerator<Tr
 }
 
 interface ChangeGuard {
-  /** The conversation as long as nothing in it has changed; throws `conflict`. Whatever is done adds an event. */
+  /**
+   * Returns the conversation while nothing in it has changed; otherwise throws `conflict`. Most changes add
+   * an event.
+   */
   unchanged(): ConversationData;
-  /** The same for what adds none: its title, and a message on its way. */
+  /** Also checks what adds no event: the title, and new messages. */
   end(): void;
 }
 
@@ -99,7 +102,7 @@ async function* variables({ store }: ConversationData): AsyncGenerator<TransferR
         info: writable<TransferOf<"variable">["info"]>(info),
         ...compact({ run, inputDigest }),
       };
-      // Of a secret it is told that there is one.
+      // A secret is exported without its value.
       if (info.visibility !== "secret") yield* dataOf(info.bytes, leaving);
     } finally {
       leaving.close();
@@ -113,7 +116,7 @@ interface Readable {
 
 async function* dataOf(bytes: number, source: Readable): AsyncGenerator<TransferRecord> {
   const step = limits.transferDataBytes;
-  // A bucket is not asked for each line of its own.
+  // One read of the bucket serves several lines.
   const readStep = step * LINES_PER_READ;
   for (let from = 0; from < bytes; from += readStep) {
     const read = await source.read(from, Math.min(from + readStep, bytes));
@@ -141,14 +144,14 @@ function* plans(data: ConversationData): Generator<TransferRecord> {
   for (const id of plans.ids()) {
     const plan = plans.required(id);
     yield { type: "plan", plan: writable<TransferOf<"plan">["plan"]>(plan) };
-    // Their values one after the other.
+    // Their values are loaded one run at a time.
     for (const { record } of plans.runsOf(plan.id, 0)) {
       yield { ...writable<TransferOf<"run">>(plans.run(record.id)), type: "run" };
     }
   }
 }
 
-/** What has been spent, and what waits; not what was said. One that goes on here has been stopped there. */
+/** A turn's spend and what waits in it, without its text. A running turn is exported as stopped. */
 function* turn({ journal }: ConversationData): Generator<TransferRecord> {
   const head = journal.head();
   if (head === undefined) return;
@@ -177,7 +180,10 @@ async function* filesOf(files: TransferFiles): AsyncGenerator<TransferRecord> {
   }
 }
 
-/** Ours is read-only, the format's is not; nothing is written to either. What does not fit is refused by the reader. */
+/**
+ * Casts from read-only types to those of the format. Neither is written to, and the reader rejects invalid
+ * records.
+ */
 function writable<Record>(value: unknown): Record {
   return value as Record;
 }

@@ -18,18 +18,18 @@ import type { TransferOf, TransferRecord } from "./transfer-format.ts";
 import { badImport, TransferReader } from "./transfer-lines.ts";
 
 export interface ImportOptions {
-  /** A new one, in which nothing was written. */
+  /** The data of a new, empty conversation. */
   readonly data: ConversationData;
-  /** Without a bucket there are none. */
+  /** Undefined without a bucket. */
   readonly files: TransferFiles | undefined;
-  /** What the conversation is called here. */
+  /** The new conversation's id. */
   readonly id: string;
 }
 
 /**
- * All that a file says, into a new conversation. Whoever calls gives up what was written when this rejects:
- * with `bad_import`, `unsupported_version`, or what a value is refused for. The file is believed as its
- * sender is: what it says of guards, of trust and of what was said is taken over.
+ * Imports a file into a new conversation. If this rejects, with `bad_import`, `unsupported_version` or the
+ * error of a rejected value, the caller must discard what was written. The file is trusted as its sender is:
+ * its labels, trust flags and messages are imported unchanged.
  */
 export async function importInto(
   options: ImportOptions,
@@ -71,7 +71,7 @@ class Import {
     await cancelWaitingRuns(this.#data);
   }
 
-  // The casts below take away what the schemas have said: that what is absent may be undefined.
+  // The casts below remove the schemas' statement that absent fields may be undefined.
   async #take(record: TransferRecord): Promise<void> {
     switch (record.type) {
       case "byref":
@@ -106,7 +106,7 @@ class Import {
     if (title !== null) this.#data.setTitle(title);
   }
 
-  /** Files in it are variables of this conversation now. */
+  /** URLs of stored files are rewritten to this conversation's variables. */
   #takeMessage(message: StoredMessage): void {
     const former = variablesOf(this.#formerId);
     const parts = message.parts.map((part) => {
@@ -132,7 +132,7 @@ class Import {
     this.#tombstones.push(tombstone);
     const actual = this.#tombstones.length;
     const maximum = limits.maxTombstones;
-    // Each secret adds one to those that there were.
+    // Each secret adds a tombstone, so the oldest are dropped.
     if (actual > maximum) this.#tombstones.shift();
   }
 
@@ -153,7 +153,7 @@ class Import {
     plans.add(plan);
   }
 
-  /** What was running is not, here: nobody knows what its calls have done meanwhile. */
+  /** A running run is closed, because the outcome of its calls is unknown. */
   #takeRun({ record, input, state }: StoredRun): void {
     const plans = plansOf(this.#data);
     const plan = plans.get(record.plan);
@@ -171,7 +171,7 @@ class Import {
     this.#data.journal.begin(ended, "");
   }
 
-  /** So many bytes of the records that follow, and not one more. */
+  /** A stream of exactly `length` bytes from the records that follow. */
   #bytes(length: number): ReadableStream<Uint8Array> {
     let left = length;
     return new ReadableStream<Uint8Array>(
@@ -204,13 +204,14 @@ function dataIn(record: TransferRecord): Uint8Array {
 }
 
 /**
- * A copy has no pending approvals: the original may still have them, and one request could be approved twice.
- * The calls that waited are denied in the copy, its waiting runs are cancelled, and both say why.
+ * The reason shown for cancelled approvals. A copy has no pending approvals: the original may still have
+ * them, and one request could be approved twice. The calls that waited are denied in the copy, its waiting
+ * runs are cancelled, and both show this reason.
  */
 const COPIED =
   "Cancelled, because this conversation is a copy and the original may still run it. Ask again to run it here.";
 
-/** The message without calls that wait. */
+/** The message without waiting calls. */
 function withoutApprovals(message: StoredMessage): StoredMessage {
   const { waiting: _waiting, agent: _agent, ...kept } = message;
   const parts = message.parts.map((part): StoredMessage["parts"][number] => {
@@ -222,7 +223,7 @@ function withoutApprovals(message: StoredMessage): StoredMessage {
   return { ...kept, parts };
 }
 
-/** The head of a turn that no longer waits. What it spent still counts for the conversation. */
+/** The head of a turn that no longer waits. Its spend still counts for the conversation. */
 function withoutWaiting(head: TurnHead): TurnHead {
   const { needs: _needs, counts: _counts, paused: _paused, ...kept } = head;
   return { ...kept, spent: spentBefore(head) };

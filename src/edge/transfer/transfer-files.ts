@@ -8,20 +8,20 @@ import type { TransferOf } from "./transfer-format.ts";
 
 type FileRecord = TransferOf<"file">;
 
-/** A file that leaves. */
+/** A file to export. */
 export interface LeavingFile {
   readonly record: FileRecord;
-  /** The bytes from `from` to before `to`. Rejects with `conflict` if the file is another one by now. */
+  /** Reads the bytes from `from` to before `to`. Rejects with `conflict` if the file has changed. */
   read(from: number, to: number): Promise<Uint8Array>;
 }
 
-/** The files of a conversation, out of its folder in the bucket and into another one. */
+/** Exports files from a conversation's folder in the bucket, and imports them into another one. */
 export class TransferFiles {
   readonly #bucket: R2Bucket;
   readonly #folder: string;
   readonly #files: R2Files;
 
-  /** `prefix`: what all keys of the conversation begin with. */
+  /** `prefix`: the start of all keys of the conversation. */
   constructor(bucket: R2Bucket, prefix: string) {
     this.#bucket = bucket;
     this.#folder = `${prefix}files/`;
@@ -35,7 +35,7 @@ export class TransferFiles {
     return [...paths].sort();
   }
 
-  /** Undefined for what is not there any more, and for what is secret. */
+  /** Undefined for a file that no longer exists, and for a secret one. */
   async open(path: string): Promise<LeavingFile | undefined> {
     const info = await this.#files.info(path);
     const head = info === undefined ? null : await this.#bucket.head(this.#keyOf(path));
@@ -58,7 +58,7 @@ export class TransferFiles {
     };
   }
 
-  /** Takes in the record's bytes, all of them; rejects with what the stream throws. */
+  /** Writes all of the record's bytes. Rejects with the stream's error. */
   async write(record: FileRecord, body: ReadableStream<Uint8Array>): Promise<void> {
     const { path, bytes, mediaType, sources, trusted, addition } = record;
     const key = this.#keyOf(path);
@@ -95,7 +95,7 @@ export function requireFew(actual: number): void {
   requireAtMost(["maxTransferFiles", limits.maxTransferFiles], actual, advice);
 }
 
-/** Without a bucket there are none. */
+/** Undefined without a bucket. */
 export function transferFilesOf(env: Cloudflare.Env, prefix: string): TransferFiles | undefined {
   const { BLOBS: bucket }: Partial<Bindings> = env;
   return bucket === undefined ? undefined : new TransferFiles(bucket, prefix);

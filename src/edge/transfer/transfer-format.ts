@@ -5,8 +5,8 @@ import type { MovedInfo } from "../../store/variable.ts";
 import { variableShape } from "../variables/variable-shape.ts";
 
 /**
- * A conversation as a file: NDJSON, a record a line. The first is the header, the last counts and digests
- * those before it. Bytes follow the record that they belong to, as `data` in base64.
+ * A conversation as a file: NDJSON, one record a line. The first is the header; the last has the count and
+ * digest of those before it. Bytes follow the record that they belong to, as `data` in base64.
  */
 export const TRANSFER_VERSION = 1;
 
@@ -15,7 +15,7 @@ const time = text.refine((value) => !Number.isNaN(Date.parse(value)), "must be a
 const count = z.int().min(0);
 const name = text.min(1).max(255);
 const names = z.array(text);
-// What is compared with nothing of ours, and shown as it came.
+// Values that are only shown, never interpreted.
 const any = z.looseObject({});
 
 const labels = {
@@ -33,7 +33,7 @@ const header = z.object({
   createdAt: time,
 });
 
-/** By a part's type: texts that whoever reads it expects. Tools' and data's begin so. */
+/** Required text fields by a part's type. Types of tools and data begin with `tool-` and `data-`. */
 const partFields: ReadonlyMap<string, readonly string[]> = new Map([
   ["text", ["text"]],
   ["reasoning", ["text"]],
@@ -54,12 +54,12 @@ const part = z.looseObject({ type: text }).refine((given) => {
   if (fields?.every((field) => typeof given[field] === "string") !== true) return false;
   const { state, approval, url } = given;
   if (fields.includes("state") && !TOOL_STATE.test(String(state))) return false;
-  // Nothing is fetched: a file is in the part, or a variable.
+  // No URL is fetched: a file is inline, or a variable.
   if (given.type === "file" && !/^(?:data:|\/conversations\/)/iu.test(String(url))) return false;
   return state !== "approval-requested" || z.object({ id: text }).safeParse(approval).success;
 }, "is not a part that a message has");
 
-// What is kept is kept whole, also what a later version of the code writes beside it.
+// Unknown fields are kept, including those of later versions.
 const message = z.looseObject({
   id: name,
   role: z.enum(["user", "assistant"]),
@@ -78,7 +78,7 @@ const call = { name, tool: text.optional(), input: anyJson.optional() };
 const order = z.int().min(1);
 const boolean = z.boolean();
 const schemas = { name, text, names: labels.sources, json: anyJson, count, order, boolean, time };
-// The table of fields gives the shape, and the type.
+// The table of fields defines the shape and the type.
 const info = z.object(
   variableShape(schemas, ({ isMoved }) => isMoved === true),
 ) as unknown as z.ZodType<MovedInfo>;
@@ -146,7 +146,7 @@ const pause = {
     .optional(),
 };
 
-/** Of a turn that has ended, or waits: what the next one goes on from. */
+/** A turn that has ended or waits: the state that the next turn continues from. */
 const turn = z.object({
   ...pause,
   kind: z.literal("run").optional(),

@@ -11,10 +11,10 @@ import {
 } from "./transfer-format.ts";
 
 const LINE_BREAK = 10;
-/** What is sent at once, at least. */
+/** Minimum size of a chunk that is sent. */
 const SENT_BYTES = 65_536;
 
-/** SHA-256 of bytes that come one after the other. */
+/** SHA-256 of bytes that arrive in pieces. */
 class Digest {
   readonly #stream = new crypto.DigestStream("SHA-256");
   readonly #writer = this.#stream.getWriter();
@@ -31,8 +31,9 @@ class Digest {
 }
 
 /**
- * Records as lines, and behind them the one that counts and digests them. What `records` throws becomes a
- * line too, in the place of the end. Nothing is made before somebody reads; a reader that goes away ends it.
+ * Encodes records as lines, followed by the end record with their count and digest. An error from `records`
+ * becomes a line in place of the end. Records are created on demand; cancelling the stream ends the
+ * generator.
  */
 export function transferLines(
   records: AsyncGenerator<TransferRecord>,
@@ -41,7 +42,7 @@ export function transferLines(
   return streamOf(bytesOf(records, publicError));
 }
 
-/** What is not read is not made. */
+/** A stream that pulls its parts on demand. */
 export function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
@@ -88,7 +89,7 @@ async function* bytesOf(
   return undefined;
 }
 
-/** Lines of bytes, their breaks included, that what is behind the last break is a line of. */
+/** Splits bytes into lines, with their line breaks. Bytes after the last break are a line too. */
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
   let held: Uint8Array[] = [];
   let heldBytes = 0;
@@ -121,7 +122,10 @@ function requireShort(actual: number): void {
   requireAtMost(["maxTransferLineBytes", limits.maxTransferLineBytes], actual, advice);
 }
 
-/** The records of a file, each checked as it comes; the last is taken for granted only if count and digest fit. */
+/**
+ * Reads the records of a file and checks each. The file is complete only if the end record's count and digest
+ * match.
+ */
 export class TransferReader {
   readonly #lines: AsyncGenerator<Uint8Array, undefined>;
   readonly #digest = new Digest();
@@ -131,7 +135,7 @@ export class TransferReader {
     this.#lines = linesOf(stream);
   }
 
-  /** Throws `bad_import`, `unsupported_version`, `limit_exceeded`, or what went wrong where the file was made. */
+  /** Throws `bad_import`, `unsupported_version`, `limit_exceeded`, or the error that ended the export. */
   async next(): Promise<Exclude<TransferRecord, TransferOf<"error">>> {
     const { done, value: line } = await this.#lines.next();
     if (done === true) throw badImport("It has no end: it was cut off.");
@@ -143,7 +147,7 @@ export class TransferReader {
     return record;
   }
 
-  /** What is left is not read. */
+  /** Cancels the rest of the file. */
   async close(): Promise<void> {
     await this.#lines.return(undefined);
   }
@@ -157,7 +161,10 @@ export class TransferReader {
   }
 }
 
-/** Throws `bad_import`, `unsupported_version` or `limit_exceeded`. Values are not quoted: they may be anybody's. */
+/**
+ * Throws `bad_import`, `unsupported_version` or `limit_exceeded`. Messages do not quote values, which may be
+ * private.
+ */
 function recordIn(line: Uint8Array, number: number): TransferRecord {
   const given = jsonIn(line, number);
   if (number === 1) requireVersion(given);
@@ -178,7 +185,7 @@ function jsonIn(line: Uint8Array, number: number): Json {
   return value;
 }
 
-/** A record's own levels around the values in it, and some that a later version may have. */
+/** Nesting levels of a record around its values, with room for later versions. */
 const LEVELS_AROUND = 10;
 
 function parsedLine(line: Uint8Array, number: number): Json {

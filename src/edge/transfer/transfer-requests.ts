@@ -10,7 +10,7 @@ import { importInto } from "./import.ts";
 import { type TransferFiles, transferFilesOf } from "./transfer-files.ts";
 import { badImport, streamOf, TransferReader } from "./transfer-lines.ts";
 
-/** The conversation as a file. Throws `conversation_not_found`. */
+/** Exports the conversation. Throws `conversation_not_found`. */
 export function exportTo(context: ConversationContext, id: string): Response {
   context.requireExisting();
   const file = ndjson(exportOf({ data: () => context.data, files: filesOf(context), id }));
@@ -36,7 +36,7 @@ export async function importFrom(
   return Response.json({ id }, { status: 201 });
 }
 
-/** Stores a part of a file as a variable. Parts come in order; one that is sent again replaces the first. */
+/** Stores a part of a file as a variable. Parts arrive in order; a part sent again replaces the first. */
 export async function takePart(
   context: ConversationContext,
   { part, of }: { readonly part: number; readonly of: number },
@@ -58,7 +58,7 @@ export async function takePart(
   return Response.json(info, { status: 201 });
 }
 
-/** The parts as one file, with the id of its conversation in a header. */
+/** Joins the parts into one file, with the id of its conversation in a header. */
 export async function partsFile({ sql, data }: ConversationContext): Promise<Response> {
   const of = partsIn(sql) ?? 0;
   if (data === undefined || data.store.count() < of) throw noSuchImport();
@@ -86,7 +86,7 @@ export function retentionIn(sql: Sql): Retention | undefined {
   return partsIn(sql) === undefined ? undefined : PARTS_RETENTION;
 }
 
-/** Of how many parts the file has that is kept here; undefined for a conversation. */
+/** The number of parts of the file stored here; undefined for a conversation. */
 function partsIn(sql: Sql): number | undefined {
   if (!hasTable(sql, "meta")) return undefined;
   const row = firstRow(sql, `SELECT value FROM meta WHERE key = '${PARTS}'`);

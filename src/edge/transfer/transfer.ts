@@ -3,7 +3,7 @@ import type { TransferParts } from "../conversation-context.ts";
 import * as routes from "../routes/transfer.ts";
 import { retentionIn } from "./transfer-requests.ts";
 
-/** What an application with export, import and fork passes to `createRuntime`. */
+/** Support for export, import and fork, as an application passes it to `createRuntime`. */
 export interface Transfers extends TransferParts {
   readonly api: Api;
 }

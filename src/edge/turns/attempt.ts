@@ -10,29 +10,29 @@ import type { Watched } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/turn-record.ts";
 import type { ChosenAgent, Equipped } from "./chosen-agent.ts";
 
-/** What a turn, or a run of a plan, begins with. */
+/** The start of a turn or plan run. */
 export interface TurnStart extends QueueSlot {
-  /** The agent that answers; throws where the request turns out to be wrong only now. */
+  /** Chooses the agent. Throws for a request that has become invalid while it waited. */
   readonly chooseNow: () => ChosenAgent;
-  /** The header of the request that has led to it. */
+  /** The header of the request that led to the turn. */
   readonly traceparent?: Watched["traceparent"];
-  /** The request that has led to it. */
+  /** The post that led to the turn. */
   readonly post?: Post;
 }
 
-/** A start, and what is recorded of the attempt. */
+/** A start, and where the attempt's output is recorded. */
 export interface AttemptOptions<Result> extends TurnStart, Watched {
   /** Receives each chunk of the stream. */
   readonly emit: (chunk: UIMessageChunk) => void;
-  /** Returns what receives the chunks of an agent that is asked inside of the attempt. */
+  /** Returns the receiver for the chunks of an agent called inside the attempt. */
   readonly emitInner: () => (chunk: UIMessageChunk) => void;
   /** The event that records the end. */
   readonly ended: (result: Result) => NewEvent;
 }
 
 /**
- * Runs a turn, or a run of a plan, between two crashes. Rejects, and writes the error to the log, for what
- * is wrong outside of the work.
+ * Runs an attempt: a turn or plan run between two crashes. If something outside of the work fails, writes the
+ * error to the log and rejects.
  */
 export async function attempt<Result>(
   context: ConversationContext,
@@ -76,7 +76,7 @@ export async function attempt<Result>(
     log.fail({ type: "error", errorText: publicTextOf(error) });
     throw error;
   } finally {
-    // Nobody waits for sessions to be ended.
+    // Not awaited: no response depends on the end of MCP sessions.
     void equipped?.close();
     if (end !== undefined) watch.end(end);
   }
@@ -94,7 +94,7 @@ function recordedServices(
   };
 }
 
-/** Counts the row of the turn's events, though it is written later. */
+/** Counts the row of the turn's events, which is written later. */
 function withEventRow(cost: Cost): Cost {
   return { ...cost, rowsWritten: cost.rowsWritten + 1 };
 }

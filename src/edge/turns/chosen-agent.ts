@@ -8,7 +8,7 @@ import type { Settings } from "../settings.ts";
 export interface ChosenAgent {
   readonly agent: Agent;
   readonly model: LanguageModel;
-  /** The agent with the tools of its MCP servers, which are listed now. Never rejects. */
+  /** Adds the tools of the agent's MCP servers, which are listed now. Never rejects. */
   readonly equip: (signal: AbortSignal) => Promise<Equipped>;
   /** Removes secrets from an error's text. */
   readonly redact: (text: string) => string;
@@ -21,15 +21,15 @@ export interface Equipped {
   close(): Promise<void>;
 }
 
-/** Gives an agent the tools of the servers that the settings name for it. Never rejects. */
+/** Adds the tools of the servers that the settings name for the agent. Never rejects. */
 export type Equip = (agent: Agent, settings: Settings, signal: AbortSignal) => Promise<Equipped>;
 
 /** The agents of an application, and their model. */
 export interface AgentSetup {
-  /** The first answers when neither the request nor `AGENT` names one. */
+  /** The first agent answers if neither the request nor `AGENT` names one. */
   readonly agents: readonly [Agent, ...Agent[]];
   readonly model: (settings: Settings) => LanguageModel;
-  /** Without it `MCP_SERVERS` cannot be set: a client for MCP costs up to 80 KiB of the Worker. */
+  /** Absent: `MCP_SERVERS` cannot be set. A client for MCP adds up to 80 KiB to the Worker. */
   readonly mcp?: Equip | undefined;
 }
 
@@ -58,8 +58,8 @@ export function chooseAgent(
 }
 
 /**
- * The same for a turn or run that continues. If its agent, or something that the agent needs, is gone, each
- * model call fails with that error, which ends the turn or run.
+ * Like `chooseAgent`, for a turn or run that continues. If its agent, or something that the agent needs, is
+ * unavailable, each model call fails with that error, which ends the turn or run.
  */
 export function chooseAgentOrStandIn(
   agentSetup: AgentSetup,
@@ -98,7 +98,7 @@ function equipper(agent: Agent, { mcp }: AgentSetup, settings: Settings): Chosen
   return () => Promise.resolve({ agent, close: () => Promise.resolve() });
 }
 
-/** An endpoint may repeat the key that it received; nobody else may read it. */
+/** Removes the model's API key from texts: an endpoint may repeat it in an error. */
 function redactor({ MODEL_API_KEY }: Settings): (text: string) => string {
   if (MODEL_API_KEY === undefined) return (text) => text;
   return (text) => text.replaceAll(MODEL_API_KEY, "[secret]");

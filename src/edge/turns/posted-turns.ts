@@ -11,13 +11,13 @@ import type { ConversationData } from "../conversation-data.ts";
 import type { TurnRequest } from "./turn-request.ts";
 import type { QueuedTurn } from "./turn-queue.ts";
 
-/** A turn that this request, or an earlier one, has asked for. */
+/** A turn that this request, or an earlier one, requested. */
 export type AskedTurn = QueuedTurn<TurnResult>;
 
-/** What identifies a post when it is sent again; undefined if nothing does. */
+/** Identifies a post that is sent again; undefined if it has no id and no key. */
 export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<Post | undefined> {
   const { message, messageId, isRepeated } = turn;
-  // An edit, and another answer to the same question, are always a new turn.
+  // An edit, and another answer to the same question, are always new turns.
   const isQuestion = messageId === undefined && isRepeated !== true && message?.id !== undefined;
   if (!isQuestion && idempotencyKey === undefined) return undefined;
   const parts = (message?.parts ?? []) as unknown as Json;
@@ -33,10 +33,10 @@ export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<
 export class PostedTurns {
   readonly #running = new Set<{ readonly post: Post; readonly turn: AskedTurn }>();
 
-  /** The turn that an equal post has begun, if there is one. Throws `idempotency_mismatch`. */
+  /** The turn of an equal post, if there is one. Throws `idempotency_mismatch`. */
   find(post: Post, data: ConversationData | undefined): AskedTurn | undefined {
     for (const { post: other, turn } of this.#running) {
-      // Called first because it throws for another body.
+      // Called first because it throws for a different body.
       const isSame = isSameKey(post, other);
       if (isSame || isSameQuestion(post, other)) return { ...turn, first: 0 };
     }
@@ -48,7 +48,7 @@ export class PostedTurns {
     return isSameQuestion(post, head.post) ? endedTurn(head.id, data) : undefined;
   }
 
-  /** Remembers the turn until it ends. */
+  /** Keeps the turn until it ends. */
   add(post: Post, turn: AskedTurn): void {
     const running = { post, turn };
     this.#running.add(running);
@@ -57,7 +57,7 @@ export class PostedTurns {
   }
 }
 
-/** Undefined if it has no message, or no longer. */
+/** Undefined if the turn has no message, or no longer. */
 function endedTurn(id: string, { history, journal }: ConversationData): AskedTurn | undefined {
   const message = history.get(id);
   if (message === undefined) return undefined;

@@ -7,8 +7,8 @@ import type { ConversationData } from "../conversation-data.ts";
 import type { TurnRequest, UserMessage } from "./turn-request.ts";
 
 /**
- * The turn's question; it has no message if a stored one is answered again. Saves the message's files and long
- * texts as variables, and does not change the history. Throws `bad_request`.
+ * The turn's question. It has no message if a stored question is answered again. Saves the message's files
+ * and long texts as variables, and does not change the history. Throws `bad_request`.
  */
 export async function questionOf(
   turn: TurnRequest,
@@ -22,7 +22,7 @@ export async function questionOf(
     return { replace: () => history.removeAnswers(messageId) };
   }
   if (message === undefined) throw nothingToRepeat();
-  // Posted again after its turn failed or was stopped: the stored message gets another answer.
+  // The same post after its turn failed or was stopped: the stored message gets another answer.
   const last = journal.head();
   const hasFailed = last?.ended !== undefined && last.post !== undefined;
   if (hasFailed && post !== undefined && isSameQuestion(post, last.post)) {

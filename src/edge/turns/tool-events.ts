@@ -36,8 +36,8 @@ export function recordTools(
 }
 
 /**
- * Adds the events that an interrupted attempt has lost: events are written when a turn ends. Their times are
- * lost.
+ * Adds the events that an interrupted attempt has lost, because events are written when a turn ends. Their
+ * times are lost.
  */
 export function recordRemains(events: EventLog, turn: string, frames: readonly Frame[]): void {
   const known = new Set(events.recent().map(keyOf));
@@ -55,7 +55,7 @@ export function recordRemains(events: EventLog, turn: string, frames: readonly F
 }
 
 function variableEvent(data: unknown): NewEvent {
-  // The turn encoded an info, or one with the reason of a tombstone.
+  // The turn encoded a variable's info, or one with the reason of a tombstone.
   const { reason, ...info } = data as VariableInfo & { readonly reason?: EvictionReason };
   const variable = eventVariable(info);
   if (reason === undefined) return { type: "variable.saved", variable };

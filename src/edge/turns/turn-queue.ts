@@ -12,7 +12,7 @@ export interface TurnQueueOptions {
 export interface QueuedTurn<Result> {
   readonly log: TurnLog;
   readonly result: Promise<Result>;
-  /** Where its stream begins, if not where the turn's own frames do. */
+  /** The index of its first frame. Default: that of the turn's own frames. */
   readonly first?: number;
 }
 
@@ -22,7 +22,7 @@ export interface RunningTurn {
   readonly signal: AbortSignal;
 }
 
-/** A conversation's turns and the runs of its plans, one after the other in the order of arrival. */
+/** A conversation's turns and plan runs, one after the other in the order of arrival. */
 export class TurnQueue {
   readonly #options: TurnQueueOptions;
   readonly #queue = new Queue();
@@ -37,12 +37,12 @@ export class TurnQueue {
     return this.#queue.length > 0;
   }
 
-  /** True while nothing waits behind what runs. */
+  /** True while nothing waits behind the running turn. */
   get isLast(): boolean {
     return this.#queue.length === 1;
   }
 
-  /** The log of what runs. */
+  /** The log of the running turn. */
   get running(): TurnLog | undefined {
     return this.#running;
   }
@@ -52,14 +52,14 @@ export class TurnQueue {
     return this.#queue.idle();
   }
 
-  /** Stops what runs; false if nothing does. */
+  /** Stops the running turn; returns false if there is none. */
   stop(): boolean {
     const log = this.#running;
     if (log !== undefined) this.stopOne(log);
     return log !== undefined;
   }
 
-  /** Stops this one, and no other, whether it runs or waits. */
+  /** Stops only this turn, whether it runs or waits. */
   stopOne(log: TurnLog): void {
     this.#stopping.get(log)?.abort(new ByrefError("turn_stopped", "The turn was stopped."));
   }
@@ -75,12 +75,12 @@ export class TurnQueue {
         return await work({ log, signal: stopping.signal });
       } finally {
         log.close();
-        // All of it is in SQLite.
+        // The whole log is in SQLite.
         this.#running = undefined;
       }
     });
     this.#stopping.set(log, stopping);
-    // A deletion also stops what still waits.
+    // A deletion also stops waiting turns.
     return { log, result: deletion.stoppable(stopping, result) };
   }
 }
@@ -103,7 +103,7 @@ export class Queue {
     }
   }
 
-  /** Throws `too_many_turns` at once if as many as may wait do. */
+  /** Throws `too_many_turns` at once if the queue is full. */
   run<Result>(task: () => Promise<Result>): Promise<Result> {
     if (this.#waiting > limits.maxQueuedTurns) {
       const message = `A conversation answers one message at a time and ${limits.maxQueuedTurns} are waiting; try again later.`;

@@ -18,7 +18,7 @@ const filePart = z.object({
   url: z.string().regex(/^data:/iu, "must be a data URL: nothing is fetched"),
 });
 
-/** A message as a person's client sends it; parts other than text and files are refused by name. */
+/** A message from a person's client. Parts other than text and files are rejected by name. */
 const userMessage = z.object({
   id: messageId.optional(),
   role: z.literal("user").default("user"),
@@ -32,10 +32,10 @@ const turnFields = {
 
 const EXAMPLE_MESSAGE = { id: "1", role: "user", parts: [{ type: "text", text: "Hello" }] };
 
-/** `POST /conversations`: what a stock `useChat` sends. All but the last message is dropped. */
+/** `POST /conversations`: the body of a stock `useChat`. All but the last message is dropped. */
 export const chatBody = z.object({
   ...turnFields,
-  // What is wrong with it has a code of its own.
+  // An invalid id has its own error code.
   id: z.string().meta({ pattern: CONVERSATION_ID.source }),
   messages: z
     .array(z.unknown().meta({ examples: [EXAMPLE_MESSAGE] }))
@@ -53,13 +53,13 @@ export const messageBody = z.preprocess(
   z.object({ ...turnFields, message: z.union([z.string().min(1), userMessage]) }),
 );
 
-/** A header: a client's own name for a post. */
+/** A header: a client's own identifier of a post. */
 export const idempotencyKey = z
   .string()
   .regex(/^[\x21-\x7e]{1,255}$/u, "must be 1 to 255 visible ASCII characters")
   .optional();
 
-/** `POST …/approvals/:approval`; `run` where several runs wait for the same gate. */
+/** `POST …/approvals/:approval`; `run` is needed if several runs wait for the same gate. */
 export const approvalBody = z.object({
   approved: z.boolean(),
   reason: z.string().max(limits.maxReasonChars).optional(),
@@ -73,28 +73,28 @@ export interface UserMessage {
   readonly parts: readonly IncomingPart[];
 }
 
-/** What a request asks of a conversation. */
+/** A request for a turn. */
 export interface TurnRequest {
   readonly message?: UserMessage | undefined;
-  /** A question that is there already is to be answered again. */
+  /** True if a stored question is to be answered again. */
   readonly isRepeated?: boolean;
-  /** The question that is to be answered again, or the message that `message` stands in for. */
+  /** The question to answer again, or the message that `message` replaces. */
   readonly messageId?: string | undefined;
-  /** What a person has decided of calls that wait; then there is no message. */
+  /** Decisions on waiting calls; then there is no message. */
   readonly approvals?: readonly ApprovalResponse[];
-  /** The run whose gate is meant. */
+  /** The run whose gate is decided. */
   readonly run?: string | undefined;
-  /** Of the conversation, as its routes have it. */
+  /** The conversation's id in its routes. */
   readonly conversation?: string;
   readonly agent?: string | undefined;
   readonly input?: z.infer<typeof turnFields.input>;
-  /** Of the client's, as its header has it. */
+  /** The client's key from the header. */
   readonly idempotencyKey?: string | undefined;
 }
 
 /**
- * The turn that a chat body asks for. A client that wants another answer sends its messages up to the
- * question; one that edits a message sends the new one with the old one's id as `messageId`.
+ * The turn that a chat body requests. For another answer, a client sends its messages up to the question; for
+ * an edit, it sends the new message with the old one's id as `messageId`.
  */
 export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   const { agent, input, trigger, messages } = body;
@@ -105,7 +105,7 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   if (trigger === "submit-message") {
     return { agent, input, message: parseMessage(last), messageId: body.messageId ?? undefined };
   }
-  // Should the question never have arrived, it is asked now.
+  // The question is asked now if it never arrived.
   const isQuestion = isObject(last) && last.role === "user";
   const message = isQuestion ? { message: parseMessage(last) } : {};
   return { agent, input, isRepeated: true, messageId: idOf(last), ...message };
@@ -121,7 +121,7 @@ function partsIn(message: unknown): readonly unknown[] {
   return isObject(message) && Array.isArray(message.parts) ? message.parts : [];
 }
 
-/** Of what a client says of an answer nothing is believed but what its person has decided. */
+/** A client's copy of an answer is not trusted, except for the person's decisions. */
 function approvalsIn(message: Readonly<Record<string, unknown>>): readonly ApprovalResponse[] {
   const approvals = partsIn(message).flatMap((part) => {
     if (!isObject(part) || part.state !== "approval-responded") return [];
@@ -132,7 +132,7 @@ function approvalsIn(message: Readonly<Record<string, unknown>>): readonly Appro
   throw new ByrefError("bad_request", "The last message is an answer, and approves nothing.");
 }
 
-/** A decision as `POST …/approvals/:approval` or a client's part has it. */
+/** A decision, from `POST …/approvals/:approval` or a client's part. */
 export function approvalOf(
   approvalId: string,
   { approved, reason }: z.infer<typeof approvalBody>,

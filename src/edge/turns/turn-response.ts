@@ -15,11 +15,11 @@ const PLAIN_TEXT_HEADERS = {
 };
 
 export interface AnsweredTurn<Result> extends QueuedTurn<Result> {
-  /** The response when the turn is done. */
+  /** Creates the response when the turn is done. */
   readonly whole: (result: Result) => Response;
 }
 
-/** The turn in the form that `Accept` asks for. Default: the UI message stream. */
+/** Responds in the form that `Accept` requests. Default: the UI message stream. */
 export async function respond<Result>(
   accept: string | null,
   turn: AnsweredTurn<Result>,
@@ -43,7 +43,7 @@ export function wholeTurn(
   return Response.json({ message, variables, ...metadata });
 }
 
-/** The headers are sent at once; a failure is in the log. */
+/** Sends the headers at once; failures are in the log. */
 function stream(
   { result }: Pick<AnsweredTurn<unknown>, "result">,
   body: ReadableStream<Uint8Array>,
@@ -54,8 +54,8 @@ function stream(
 }
 
 /**
- * The running turn's frames from the first, or the last turn's behind the frame `after`, and what is still to
- * come; 204 if there is nothing to watch.
+ * Streams the running turn's frames from the first, or those of the last turn after the frame `after`.
+ * Responds with 204 if there is nothing to watch.
  */
 export function watchTurn({ queue, data }: WatchedConversation, after?: number): Response {
   const log = queue.running ?? (after === undefined ? undefined : lastLog(data));

@@ -21,13 +21,13 @@ import { recordRemains, recordTools } from "./tool-events.ts";
 import type { TurnRequest } from "./turn-request.ts";
 import { respond, wholeTurn } from "./turn-response.ts";
 
-/** What is known of the request that asks. */
+/** Facts about the request. */
 interface Asked {
   readonly post: Post | undefined;
   readonly traceparent: string | null;
 }
 
-/** A conversation's turns: asked for over HTTP, or left behind by a crash. */
+/** A conversation's turns: requested over HTTP, or recovered after a crash. */
 export class Turns {
   readonly #context: ConversationContext;
   readonly #plans: Plans | undefined;
@@ -38,7 +38,7 @@ export class Turns {
     this.#plans = plans;
   }
 
-  /** Answers the request in the form that it accepts. */
+  /** Responds in the form that the request accepts. */
   async take(turn: TurnRequest, headers: Headers): Promise<Response> {
     this.recover();
     const decided = await this.#plans?.decide(turn, headers);
@@ -49,27 +49,27 @@ export class Turns {
     return respond(headers.get("accept"), { ...asked, whole });
   }
 
-  /** The turn that is asked for, or the one that the same post has led to. */
+  /** Starts the requested turn, or finds the one of an equal post. */
   async begin(turn: TurnRequest, traceparent: string | null = null): Promise<AskedTurn> {
     const { deletion } = this.#context;
     const post = await postOf(turn);
     await deletion.whenDone();
     this.recover();
-    // Nothing is awaited from here on: of equal posts at the same time, the first begins the turn.
+    // No await from here on: of equal posts at the same time, the first begins the turn.
     const known = post === undefined ? undefined : this.#posted.find(post, this.#context.data);
     return known ?? this.#ask(turn, this.#choose(turn), { post, traceparent });
   }
 
-  /** The agent that answers. Throws what can be known before a stream begins: then there is no status any more. */
+  /** Chooses the agent. Throws known errors now, because a stream that has begun has no status. */
   #choose({ approvals, agent, isRepeated, message }: TurnRequest): ChosenAgent {
     const { data, queue, setup } = this.#context;
     const asksAgain = isRepeated === true && message === undefined;
-    // A question needs to read nothing of what was said before it.
+    // A question does not need the earlier messages.
     const needsNewest = asksAgain || approvals !== undefined;
     const newest = needsNewest ? data?.history.newest() : undefined;
     if (asksAgain && newest === undefined) throw nothingToRepeat();
     if (approvals !== undefined && !queue.isRunning) decidedIn(newest, approvals);
-    // A turn that waited continues with the agent that was asked.
+    // A turn that waited continues with its own agent.
     return chooseAgent(
       setup,
       this.#context.settings,
@@ -82,13 +82,13 @@ export class Turns {
     const { whenBusy } = chosen.agent;
     const isBusy = queue.isRunning && turn.approvals === undefined;
     if (isBusy && whenBusy === "reject") throw busy();
-    // Whose calls wait is known when the turn before has ended.
+    // The waiting calls are known when the previous turn has ended.
     const chooseNow = () => (turn.approvals === undefined ? chosen : this.#choose(turn));
     const about = { chooseNow, traceparent, ...(post && { post }) };
     const asked = this.#context.enqueue((slot) =>
       answerTurn(this.#context, turn, { ...slot, ...about }),
     );
-    // A message does not stop a run that a person has approved.
+    // A message does not stop a run that a person approved.
     if (isBusy && whenBusy === "interrupt" && this.#plans?.isRunning !== true) queue.stop();
     // While the approved calls run, their question counts as posted.
     const question =
@@ -97,7 +97,10 @@ export class Turns {
     return asked;
   }
 
-  /** To call when the object wakes. Settles the newest turn's lease again: the last process may not have. */
+  /**
+   * Call this when the object wakes. Settles the newest turn's lease again: the last process may have ended
+   * before.
+   */
   onWake(): void {
     const { data, leases } = this.#context;
     const { lease } = data?.journal.head() ?? {};
@@ -105,7 +108,7 @@ export class Turns {
     this.recover();
   }
 
-  /** Continues a turn or run that a crash, or a lack of room, has interrupted. To call before another begins. */
+  /** Continues a turn or run that a crash, or a full queue, has interrupted. Call it before another begins. */
   recover(): void {
     const { data, queue, setup } = this.#context;
     const head = data?.journal.head();
@@ -126,7 +129,7 @@ export class Turns {
   }
 }
 
-/** Runs a turn: its chunks are written to the log, and its events are added for the caller to write. */
+/** Runs a turn: writes its chunks to the log and adds its events, which the caller writes. */
 function answerTurn(
   context: ConversationContext,
   turn: TurnRequest,
@@ -159,7 +162,7 @@ function answerTurn(
   });
 }
 
-/** Continues a turn that a crash cut off. */
+/** Continues a turn that a crash interrupted. */
 function continueTurn(
   context: ConversationContext,
   recoveredLog: RecoveredLog,
@@ -194,7 +197,7 @@ function recordedTurn(
   };
 }
 
-/** Ends a run where the application has no plans any more. Its record is closed when there are plans again. */
+/** Ends a run if the application no longer has plans. Its record is closed when there are plans again. */
 function closeRun(context: ConversationContext, head: TurnHead): void {
   const message = "The run cannot continue: this Worker has no plans. Pass plans: planSupport().";
   const code = "bad_configuration";

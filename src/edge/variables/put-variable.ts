@@ -17,13 +17,13 @@ export interface PutRequest {
   readonly options: Omit<Write, "value" | "name">;
 }
 
-/** What came of a put. */
+/** The result of a put. */
 export interface Put {
   readonly info: VariableInfo;
   readonly isNew: boolean;
 }
 
-/** Saves the value, and creates the conversation if it does not exist. A refused first write creates none. */
+/** Saves the value, and creates the conversation if it does not exist. A rejected first write creates none. */
 export async function putValue(context: ConversationContext, put: PutRequest): Promise<Put> {
   const { deletion } = context;
   try {
@@ -35,8 +35,9 @@ export async function putValue(context: ConversationContext, put: PutRequest): P
 }
 
 /**
- * Saves the request's body as the variable's value, whole or not at all. The conditions are checked twice:
- * before the body is received, to save that, and in the commit. The signal stops the reading of the body.
+ * Saves the request's body as the variable's value, completely or not at all. The conditions are checked
+ * twice: before the body is received, to save the transfer, and in the commit. The signal stops the reading
+ * of the body.
  */
 async function putVariable(
   store: VariableStore,
@@ -68,12 +69,15 @@ async function putVariable(
   }
 }
 
-/** A run goes on with what it has. */
+/** The error of a write to a run's own variable, which only the run changes. */
 function ofRun(name: string): ByrefError {
   return new ByrefError("conflict", `${name} is a run's own; choose another name.`);
 }
 
-/** Too long is 413 also where only counting tells. A parser quotes what it cannot read: no secret. */
+/**
+ * Converts an error of the body. A body that is too long is 413, even if its length was not declared. Parse
+ * errors quote the body, so a secret's error is replaced.
+ */
 function refusal(error: unknown, isSecret: boolean): unknown {
   const code = codeOf(error);
   if (code === "limit_exceeded" && error instanceof ByrefError) {
@@ -87,10 +91,13 @@ function refusal(error: unknown, isSecret: boolean): unknown {
   );
 }
 
-/** Of each conversation the last write that extends a variable. */
+/** By conversation: the last write that extends a variable. */
 const lastExtensions = new WeakMap<VariableStore, Promise<unknown>>();
 
-/** One after the other: a write that is overtaken has read and written a large value in vain. */
+/**
+ * Runs extending writes one after the other: a write that lost a conflict would have read and written a large
+ * value in vain.
+ */
 function inTurn<Result>(store: VariableStore, work: () => Promise<Result>): Promise<Result> {
   const result = (lastExtensions.get(store) ?? Promise.resolve()).then(work);
   const settled = result.catch(() => undefined);
@@ -98,7 +105,7 @@ function inTurn<Result>(store: VariableStore, work: () => Promise<Result>): Prom
   return result;
 }
 
-/** Prepared anew if somebody else has changed what it extends. */
+/** Prepares the write again if another write has changed the variable that it extends. */
 async function committed(
   prepare: () => PreparedWrite | Promise<PreparedWrite>,
   check: () => boolean,

@@ -20,13 +20,13 @@ import { problemOf } from "../http/problem.ts";
 import { preferred } from "../http/preferred.ts";
 import { etagOf } from "./etags.ts";
 
-/** What a request asks of a value. */
+/** The parts of a request that select a value's representation. */
 export interface Asked {
   readonly part: Part;
   readonly headers: Headers;
 }
 
-/** The part of a value that the query asks for. */
+/** The part of a value that the query selects. */
 interface Part {
   readonly path?: Path | undefined;
   readonly offset?: number | undefined;
@@ -34,8 +34,8 @@ interface Part {
 }
 
 /**
- * The value of a variable that exists and is not secret, or the part of it that the query or a `Range` asks
- * for. Large values are read in parts, as the response is read.
+ * Serves the value of an existing variable that is not secret, or the part that the query or a `Range`
+ * selects. Large values are read in parts, while the response is read.
  */
 export async function serveValue(
   store: VariableStore,
@@ -86,12 +86,12 @@ function wholeOffersOf({ type, mediaType }: VariableInfo): Offers {
 
 function offersOf(value: Json, whole: VariableInfo["type"]): Offers {
   if (isJsonArray(value)) return [JSON_TYPE, RECORDS_TYPE];
-  // A lone surrogate has no UTF-8; JSON escapes it.
+  // A lone surrogate has no UTF-8 encoding; JSON escapes it.
   if (typeof value !== "string" || !value.isWellFormed()) return [JSON_TYPE];
   return whole === "string" ? [TEXT_TYPE, JSON_TYPE] : [JSON_TYPE, TEXT_TYPE];
 }
 
-/** The representation that `Accept` asks for. Each has an ETag of its own. */
+/** The representation that `Accept` selects. Each has its own ETag. */
 function chosen(headers: Headers, info: VariableInfo, offers: Offers): Served {
   const mediaType = preferred(headers.get("accept"), offers);
   const suffix = mediaType === offers[0] ? "" : `.${formatOf(mediaType)}`;
@@ -136,7 +136,7 @@ function rangeIn(headers: Headers, { etag }: Served, size: number): AskedRange {
     : "whole";
 }
 
-/** The stored bytes as they are, or some of them: by `Range`, or by the query for bytes. */
+/** Serves the stored bytes, or a part of them selected by `Range` or the query. */
 async function serveBytes(
   open: OpenValue,
   served: Served,
@@ -162,7 +162,7 @@ async function serveBytes(
   return response;
 }
 
-/** Says in its header, as the RFC asks, which ranges there are. */
+/** The 416, with the value's size in its header, as the RFC requires. */
 function unsatisfiable(size: number): Response {
   const message = `The value has ${size} bytes; the range lies outside of them.`;
   const response = problemOf("range_not_satisfiable", message, { size });
@@ -181,7 +181,10 @@ async function jsonBodyOf(open: OpenValue, stored: Format): Promise<Body> {
   return bodyOf(open, { from: 0, to: size }, transform);
 }
 
-/** A JSON array of one record a line: each line feed becomes a comma, the last one the bracket. */
+/**
+ * Turns one record a line into a JSON array: each line feed becomes a comma, the last one the closing
+ * bracket.
+ */
 function arrayOf(size: number): Transform {
   return (bytes, from) => {
     const array = bytes.map((byte) => (byte === LINE_FEED ? COMMA : byte));
@@ -190,7 +193,10 @@ function arrayOf(size: number): Transform {
   };
 }
 
-/** A JSON string of a text: each part is escaped by itself, without half characters at its end. */
+/**
+ * Turns a text into a JSON string. Each part is escaped separately; characters split between parts are joined
+ * first.
+ */
 function stringOf(size: number): Transform {
   const utf8 = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
   return (bytes, from) => {
@@ -214,7 +220,7 @@ function opened(rest: Uint8Array): Uint8Array {
 
 type Transform = (bytes: Uint8Array, from: number) => Uint8Array;
 
-/** Small: the bytes. Large: a stream that reads a part when the one before it has left. */
+/** The bytes of a small body, or for a large one a stream that reads each part on demand. */
 async function bodyOf(
   open: OpenValue,
   { from, to }: ByteRange,
@@ -258,7 +264,10 @@ interface Served {
 
 const CACHING = { "cache-control": "private, no-cache", vary: "accept" };
 
-/** A stored value must not become script on this origin, whatever it contains and says it is. */
+/**
+ * The response. Its headers prevent a stored value from running as a script on this origin, whatever its
+ * content and type.
+ */
 function respond(body: Body, { mediaType, etag }: Served, range?: string): Response {
   const { essence, text } = parseMediaType(mediaType) ?? OCTETS;
   const headers = new Headers({

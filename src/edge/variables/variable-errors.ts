@@ -2,7 +2,7 @@ import { ByrefError } from "../../errors.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { evictionMessage } from "../../tool/store-lookup.ts";
 
-/** For a variable that never was, or that was evicted. */
+/** The error for a variable that does not exist or was evicted. */
 export function missingVariable(name: string, store: VariableStore): ByrefError {
   const tombstone = store.tombstone(name);
   if (tombstone === undefined) {

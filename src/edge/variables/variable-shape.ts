@@ -4,7 +4,7 @@ import { type Field, type FieldType, variableFields } from "../../store/variable
 /** A schema for each type of field. */
 export type FieldSchemas = Readonly<Record<Extract<FieldType, string>, z.ZodType>>;
 
-/** The shape of a variable's metadata, for an object schema; of the fields that are `wanted` alone. */
+/** The shape of a variable's metadata for an object schema, limited to the `wanted` fields. */
 export function variableShape(
   schemas: FieldSchemas,
   wanted: (field: Field) => boolean = () => true,
