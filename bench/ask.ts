@@ -3,22 +3,22 @@ import type { UIMessageChunk } from "ai";
 import { chunksIn, textIn } from "../test/support/turn-client.ts";
 import { answerTo, type Load, questionFor } from "./load.ts";
 
-/** A connection for each question: as many at once as are asked. */
+/** One connection for each question, so that all run concurrently. */
 const agent = new Agent({ keepAlive: false });
 
 export interface Asked {
-  /** Until the first byte of the answer's body. */
+  /** Until the first byte of the response body. */
   readonly firstByteMs: number;
   /** Until the first delta of text. */
   readonly firstMs: number;
   readonly wholeMs: number;
   readonly bytes: number;
   readonly text: string;
-  /** All of the answer, to the byte, as it was asked for, with an end. */
+  /** True if the answer is complete and exactly as requested. */
   readonly isExact: boolean;
 }
 
-/** A message to this URL, and the answer's stream; Node's own client, which costs the least. */
+/** Posts a message to this URL and reads the answer's stream. Uses Node's own client, which costs the least. */
 export function ask(url: string, load: Load, more: object = {}): Promise<Asked> {
   const body = JSON.stringify({ message: questionFor(load), ...more });
   const headers = { accept: "text/event-stream", "content-type": "application/json" };
@@ -27,7 +27,7 @@ export function ask(url: string, load: Load, more: object = {}): Promise<Asked> 
     const pieces: Buffer[] = [];
     const asking = request(url, { method: "POST", headers, agent }, (response) => {
       response.on("data", (piece: Buffer) => {
-        // A delta that is cut in two is found with the next one: 400 of them hide that.
+        // A delta split between two pieces is found with the next one; with 400 deltas this is negligible.
         times.heard(piece.includes("text-delta"));
         pieces.push(piece);
       });
@@ -62,7 +62,7 @@ export class Times {
   }
 }
 
-/** What a reference stands for is the caller's to compare. */
+/** Checks the answer. The caller compares the value of a reference. */
 export function checked(
   chunks: readonly UIMessageChunk[],
   load: Load,
@@ -72,7 +72,7 @@ export function checked(
   return { text, isExact: chunks.at(-1)?.type === "finish" && isRight };
 }
 
-/** Fails if it is not what was asked for: whoever says less is faster. */
+/** Throws if the answer is not exact: a side that sends less would appear faster. */
 export function requireExact(side: string, asked: Asked): Asked {
   if (asked.isExact) return asked;
   throw new Error(`${side} answered otherwise: ${asked.bytes} bytes, ${asked.text.slice(0, 500)}`);

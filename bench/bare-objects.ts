@@ -11,7 +11,7 @@ import { metered, type MeterEnv } from "./meter.ts";
 import { scriptedModel } from "./scripted-model.ts";
 import { INSTRUCTIONS, shopTools as tools } from "./shop.ts";
 
-/** What an application has without Byref: the SDK's loop in an object that keeps nothing. */
+/** An application without Byref: the SDK's loop in an object that stores nothing. */
 export class Bare extends DurableObject {
   override async fetch(request: Request): Promise<Response> {
     const { message } = await request.json<{ readonly message: string }>();
@@ -20,7 +20,7 @@ export class Bare extends DurableObject {
   }
 }
 
-/** The same with a history, as the SDK's documentation has it: all messages are kept at the turn's end. */
+/** The same with a history, as in the SDK's documentation: all messages are stored at the end of the turn. */
 export class Kept extends DurableObject<MeterEnv> {
   constructor(state: DurableObjectState, env: MeterEnv) {
     super(metered(state, env), env);

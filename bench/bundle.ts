@@ -1,6 +1,6 @@
 /**
- * What `wrangler deploy --dry-run --minify` says of each bundle: `npm run bench -- bundle`. The smallest
- * Worker with a model and a tool of its own, of ours and of the peers; and ours as it ships.
+ * Measures bundle sizes with `wrangler deploy --dry-run --minify`: `npm run bench -- bundle`. Covers the
+ * smallest Worker with its own model and tool, of Byref and of the peers, and Byref's deployable Worker.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";

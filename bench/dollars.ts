@@ -1,13 +1,13 @@
 /**
- * What a million turns cost, from the figures of this run and published prices: no bench of its own, it
- * reads what the others found.
+ * Computes the cost of a million turns from the figures of this run and published prices. It measures nothing
+ * itself, and reads the results of the other benches.
  */
 import { plainRow, readResults, report, type Row, shown } from "./results.ts";
 import { spreadOf } from "./statistics.ts";
 
 /**
- * Dollars, beyond what a plan includes: developers.cloudflare.com/durable-objects/platform/pricing and
- * /workers/platform/pricing, and what copies of OpenAI's list had for GPT-5.2, as they stood in 2026.
+ * Dollars beyond the included usage, as of 2026: developers.cloudflare.com/durable-objects/platform/pricing
+ * and /workers/platform/pricing, and copies of OpenAI's price list for GPT-5.2.
  */
 const PRICES = {
   rowWritten: 1 / 1e6,
@@ -15,7 +15,7 @@ const PRICES = {
   workerRequest: 0.3 / 1e6,
   gigabyteSecond: 12.5 / 1e6,
   inputToken: 1.75 / 1e6,
-  /** Of what a prompt begins with and the provider has in its cache. */
+  /** For the start of a prompt that is in the provider's cache. */
   cachedToken: 0.175 / 1e6,
 } as const;
 
@@ -23,11 +23,11 @@ const TURN_SECONDS = 8;
 const OBJECT_GIGABYTES = 0.128;
 /** Frames of a WebSocket that are billed as one request. */
 const FRAMES_PER_REQUEST = 20;
-/** The one whose tool result is large, and six more. */
+/** The turn with the large tool result, and six more. */
 const TURNS_OF_PROMPTS = 7;
 const MILLION = 1e6;
 
-/** Whose rows a side writes, and whether its client has a socket. */
+/** The side with the same row counts, and whether its client uses a socket. */
 const sides: Readonly<Record<string, { readonly rowsOf: string; readonly hasSocket: boolean }>> = {
   ours: { rowsOf: "ours", hasSocket: false },
   kept: { rowsOf: "kept", hasSocket: false },

@@ -1,7 +1,8 @@
 /**
- * How a turn grows with its conversation: `npm run bench -- growth`. History of 2 to 2,000 messages, 1 to
- * 10,000 variables, values of 1 KB to 95 MB (what one variable may hold), 1 to 1,000 conversations at once;
- * each a curve, with the exponent of a power law through it. `--quick` leaves out the largest.
+ * Measures how a turn grows with its conversation: `npm run bench -- growth`. A history of 2 to 2,000
+ * messages, 1 to 10,000 variables, values of 1 KB to 95 MB (the maximum of one variable), and 1 to 1,000
+ * concurrent conversations. Each is a curve, with the exponent of a power law fitted to it. `--quick` omits
+ * the largest.
  */
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
@@ -36,7 +37,7 @@ async function samplesOf(count: number, run: () => Promise<number>): Promise<rea
   return samples;
 }
 
-/** All sides grow in step, so that each length is measured of all at about the same time. */
+/** All sides grow in step, so that each length is measured at about the same time on all sides. */
 async function histories(): Promise<void> {
   const wanted = present(["ours", "kept", "ai-chat", "think"]);
   const contest = await startContest(wanted);
@@ -110,7 +111,7 @@ async function conversations(): Promise<void> {
       for (const side of wanted) {
         let round = 0;
         const wall = () => timeOf(() => askAll(contest, side, { count, round: round++ }));
-        // Compiled, and connected.
+        // Warms up: compiles the code and opens connections.
         await wall();
         const walls = await samplesOf(count >= 1_000 ? 1 : 3, wall);
         lines.get(side)?.push({ x: count, ...spreadOf(walls) });

@@ -1,17 +1,17 @@
-/** What a question of a bench asks the model for. */
+/** The answer that a question of a bench requests from the model. */
 export interface Load {
   readonly deltas: number;
-  /** From one delta to the next. */
+  /** Milliseconds between two deltas. */
   readonly gapMs: number;
-  /** Whose answer it is: then each delta says so, and its number. Default: the same word in all. */
+  /** Identifies the answer: each delta contains it, with its number. Default: the same word in all. */
   readonly word?: string;
-  /** Of the tool, before the answer. Default: none. */
+  /** Number of tool calls before the answer. Default: none. */
   readonly calls?: number;
   /** Default: `look_up`. */
   readonly tool?: string;
-  /** Each call in a step of its own. Default: all in one. */
+  /** True for one call in each step. Default: all calls in one step. */
   readonly isSerial?: boolean;
-  /** What the model writes, in one delta, in place of words: a reference. */
+  /** Written by the model in one delta instead of words: a reference. */
   readonly say?: string;
 }
 
@@ -26,7 +26,7 @@ export function questionFor(load: Load): string {
   return [`deltas=${deltas} gap=${gapMs} calls=${calls}`, ...more].join(" ");
 }
 
-/** Finds it in whatever text has it. */
+/** Parses the load in any text that contains it. */
 export function loadIn(text: string): Load {
   const [question = ""] = /deltas=[^"\\\n]*/u.exec(text) ?? [];
   const said = new Map(
@@ -51,7 +51,7 @@ export function deltaOf({ word }: Load, index: number): string {
   return word === undefined ? "word " : `${word}.${index} `;
 }
 
-/** Of what is said by words. */
+/** The answer of a load that requests words. */
 export function answerTo(load: Load): string {
   return Array.from({ length: load.deltas }, (_, index) => deltaOf(load, index)).join("");
 }

@@ -1,7 +1,7 @@
 /**
- * A turn of ours against the SDK's loop in a bare object, an object that streams the same bytes from memory,
- * and the peers: `npm run bench -- loop`. The figures and the goals are in `bench/README.md`. `--quick`
- * takes few samples.
+ * Compares a turn of Byref with the SDK's loop in a bare object, an object that streams the same bytes from
+ * memory, and the peers: `npm run bench -- loop`. The figures and the goals are in `bench/README.md`.
+ * `--quick` takes few samples.
  */
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
@@ -9,7 +9,7 @@ import { type Comparison, ratioRows, report } from "./results.ts";
 import { isQuick, present, type Side, startContest, withPeers } from "./sides.ts";
 import { interleave } from "./statistics.ts";
 
-/** The peers have a socket as well. */
+/** The peers use a socket, so Byref is also measured over one. */
 const BY_SOCKET: readonly Side[] = withPeers ? ["ours, by socket"] : [];
 const SIDES = present(["bare", "ours", ...BY_SOCKET, "raw", "ai-chat", "think"]);
 const WHOLE: Load = { deltas: 400, gapMs: 0 };
@@ -70,7 +70,7 @@ function newName(): string {
   return `c${++names}`;
 }
 
-/** A conversation that has answered once: what is measured is a turn, not a first touch. */
+/** Asks a conversation that has answered once, so that the first access is not measured. */
 async function askAwake(side: Side, load: Load) {
   const talk = contest.talk(side, newName());
   requireExact(side, await talk.ask(SHORT));

@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, "..");
 const OURS = ["ai", "workerd", "wrangler"];
 const THEIRS = ["agents", "@cloudflare/ai-chat", "@cloudflare/think", "gpt-tokenizer"];
 
-/** Of everything whose speed or size is in the figures. */
+/** Versions of all packages that affect the figures. */
 export function describeVersions(withPeers: boolean): Results["versions"] {
   const at = (folder: string, names: readonly string[]) =>
     names.map((name) => [name, versionIn(join(folder, "node_modules", name))]);

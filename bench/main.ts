@@ -1,10 +1,10 @@
 /**
- * `npm run bench`: what needs no other packages, with few samples, in under three minutes.
- * `npm run bench:peers`: everything, beside the peers, which it installs; forty minutes, on a machine that
- * does nothing else. Both write `bench/results.local.json`, which git ignores. Only the second publishes: it
- * copies that to `bench/results.json`, draws the charts and writes the tables in `bench/README.md`.
- * `npm run bench -- loop many` runs those, with all of their samples, and only prints.
- * `--quick` takes few samples, and never publishes.
+ * `npm run bench`: the benches that need no other packages, with few samples, in under three minutes. `npm
+ * run bench:peers`: all benches with the peers, which it installs; it takes forty minutes on an idle machine.
+ * Both write `bench/results.local.json`, which git ignores. Only the second publishes: it copies the results
+ * to `bench/results.json`, draws the charts and writes the tables in `bench/README.md`. `npm run bench --
+ * loop many` runs the named benches with all of their samples, and only prints. `--quick` takes few samples,
+ * and never publishes.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync } from "node:fs";
@@ -21,7 +21,7 @@ const publishedPath = join(folder, PUBLISHED_RESULTS);
 
 const { benches, options, isBesidePeers, isRecorded, isPublished } = selection();
 
-// Exactly what the lock says; nothing of theirs runs while it is installed.
+// Installs exactly the locked versions, and runs none of their install scripts.
 if (isBesidePeers) run("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund"], peers);
 if (isRecorded) {
   const machine = describeMachine();

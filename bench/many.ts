@@ -1,8 +1,8 @@
 /**
- * A thousand new conversations at once, a turn of 22 chunks each: `npm run bench -- many`. Against an object
- * that writes the question and the answer to its SQLite and streams the same frames, and does nothing else;
- * and against a peer. Each round starts workerd anew for each of them, in turns; ratios within one run are
- * what counts. The figures and the goals are in `bench/README.md`. `--quick` takes one round.
+ * Measures a thousand new concurrent conversations, each with a turn of 22 chunks: `npm run bench -- many`.
+ * Compares with an object that only writes the question and the answer to its SQLite and streams the same
+ * frames, and with a peer. Each round starts workerd again for each side, in turn; only ratios within one run
+ * are meaningful. The figures and the goals are in `bench/README.md`. `--quick` takes one round.
  */
 import { messagesOf, textOf } from "../test/support/turn-client.ts";
 import { answerTo, type Load, questionFor } from "./load.ts";
@@ -13,7 +13,7 @@ import { median } from "./statistics.ts";
 const SIDES = present(["ours", "rows", "ai-chat"]);
 const ROUNDS = isQuick ? 1 : 3;
 const AT_ONCE = 1_000;
-/** Before what is measured, so that the code is compiled. */
+/** Conversations before the measurement, so that the code is compiled. */
 const WARM_UP = 200;
 const READ_AT_ONCE = 20;
 const unit = `of ${AT_ONCE.toLocaleString("en-US")}`;
@@ -21,9 +21,9 @@ const unit = `of ${AT_ONCE.toLocaleString("en-US")}`;
 interface Sample {
   readonly wallMs: number;
   readonly firstByteMs: number;
-  /** What workerd grew by at most, for each conversation. */
+  /** Peak memory growth of workerd for each conversation. */
   readonly eachKiB: number;
-  /** Of workerd's time on a core, for each conversation. */
+  /** CPU time of workerd for each conversation. */
   readonly cpuMs: number;
   readonly bytes: number;
 }
@@ -149,7 +149,7 @@ const figures: readonly Figure[] = [
 
 const samples = new Map(SIDES.map((side): [Side, Sample[]] => [side, []]));
 for (let round = 0; round < ROUNDS; round++) {
-  // Whoever comes first in one round comes last in the next.
+  // The order alternates between rounds.
   for (const side of round % 2 === 0 ? SIDES : SIDES.toReversed()) {
     samples.get(side)?.push(await measure(side));
   }

@@ -4,7 +4,7 @@ import { type Curve, type Results, type Row, shown, shownSpread } from "./result
 const BEGIN = "<!-- figures: written by npm run bench:peers -->";
 const END = "<!-- end of figures -->";
 
-/** Of all rows, and of whom they are beside, what a reader of the README looks for first. */
+/** Rows and sides that the README shows. */
 const HEADLINES = new Set([
   "prompt after a large result: characters of messages",
   "prompt after a large result: tokens of all calls",
@@ -16,7 +16,7 @@ const HEADLINES = new Set([
 ]);
 const HEADLINE_SIDES = ["ours", "bare", "ai-chat", "think"];
 
-/** Puts what is measured between the markers of these files. */
+/** Writes the results between the markers of these files. */
 export function writeTables(
   results: Results,
   paths: { readonly all: string; readonly headlines: string },
@@ -62,7 +62,7 @@ function goalCells({ name, value, unit, low, high, goal, met }: Row): readonly s
   return [name, `${shown(value)} ${unit}`, range, String(goal), met === true ? "yes" : "**no**"];
 }
 
-/** What each side had; one line for all ratios that were made of it. */
+/** The values of each side; one line for all ratios of the same samples. */
 function besideTable(rows: readonly Row[], chosen?: readonly string[]): string {
   const beside = new Map(
     rows.filter(({ sides }) => sides !== undefined).map((row) => [baseName(row), row]),

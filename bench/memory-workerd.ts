@@ -11,7 +11,7 @@ const MIB = 1_048_576;
 const SAMPLE_MS = 100;
 const TEXT = "text/plain";
 
-/** 300 MiB in pieces of 20 to 90 MiB; over the quota of 256 MiB the oldest give way. */
+/** 300 MiB in values of 20 to 90 MiB; over the quota of 256 MiB the oldest are evicted. */
 const bodies = [
   { name: "records_20", mediaType: "application/x-ndjson", pieces: () => recordPieces(20 * MIB) },
   { name: "text_40", mediaType: TEXT, pieces: () => textPieces(40 * MIB) },
@@ -21,8 +21,8 @@ const bodies = [
 ] as const;
 
 /**
- * The memory of the workerd processes of `npm start` before, during and after values of 300 MiB go in over
- * HTTP, parts of them come out, and one turn of the demo model.
+ * Measures the memory of the workerd processes of `npm start` before, during and after writes of 300 MiB over
+ * HTTP, reads of parts, and one turn of the demo model.
  */
 export async function measureWorkerd(): Promise<void> {
   const server = await startServer();
@@ -39,7 +39,7 @@ export async function measureWorkerd(): Promise<void> {
         put(variable, { mediaType, pieces: streamOf(pieces()) }),
       );
     }
-    // Growth that goes on for ever would show here.
+    // Would show unbounded growth.
     for (const time of ["again", "a third time"]) {
       const pieces = streamOf(textPieces(90 * MIB));
       const variable = `${conversation}/variables/text_90`;
@@ -63,7 +63,7 @@ export async function measureWorkerd(): Promise<void> {
 }
 
 class RssWatch {
-  /** Prints what the processes had before, at most, and a second later. */
+  /** Prints the memory of the processes before the work, at its peak, and a second later. */
   async during(name: string, work: () => Promise<void>): Promise<void> {
     const before = rssOfWorkerd();
     let peak = before;
@@ -85,7 +85,7 @@ function cell(text: string): string {
   return text.padStart(12);
 }
 
-/** Of all workerd processes that descend from this one, in MB. */
+/** Memory of all workerd processes that descend from this one, in MB. */
 function rssOfWorkerd(): number {
   const rows = execFileSync("ps", ["-A", "-o", "pid=,ppid=,rss=,comm="])
     .toString()
@@ -94,7 +94,7 @@ function rssOfWorkerd(): number {
     .map((line) => line.trim().split(/\s+/));
   const family = new Set([String(process.pid)]);
   let total = 0;
-  // Parents have smaller numbers than their children, but for when numbers begin anew.
+  // Parents have smaller ids than their children, unless ids have wrapped around.
   for (const [pid = "", parent = "", rssKib = "0", command = ""] of rows) {
     if (!family.has(parent)) continue;
     family.add(pid);
@@ -110,7 +110,7 @@ interface Body {
 
 async function put(variable: string, { mediaType, pieces: body }: Body): Promise<void> {
   const headers = { "content-type": mediaType };
-  // Node wants to be told that the answer comes after the whole of the body.
+  // Node requires this declaration that the response comes after the whole body.
   const init: RequestInit & { readonly duplex: "half" } = {
     method: "PUT",
     headers,

@@ -1,7 +1,7 @@
 /**
- * What one conversation of 1 GiB, 10,000 variables and 2,000 messages costs: memory of each operation, and
- * time against an empty one. `npm run bench -- memory`; with `--workerd` the growth of a real server
- * instead. Fails if an operation's memory is above what an isolate may have.
+ * Measures a conversation of 1 GiB, 10,000 variables and 2,000 messages: the memory of each operation, and
+ * its time compared with an empty one. `npm run bench -- memory`; with `--workerd` it measures the growth of
+ * a real server instead. Fails if an operation exceeds the memory limit of an isolate.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -50,7 +50,7 @@ function printRatios(summaries: readonly Summary[]): void {
   for (const operation of ["wake", "list the last 20", "first part", "the whole turn"]) {
     const [empty, large] = [msOf(`empty: ${operation}`), msOf(`large: ${operation}`)];
     console.log(row(operation, [empty.toFixed(2), large.toFixed(2), (large / empty).toFixed(2)]));
-    // Without HTTP and workerd, of which `scale` has the goals.
+    // Without HTTP and workerd; their goals are in `scale`.
     const name = `layers below edge, in Node, of 1 GB: ${operation}`;
     const found = { name, value: large / empty, unit: "times", against: "an empty conversation" };
     report({ rows: [plainRow(found)] });

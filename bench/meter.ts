@@ -1,20 +1,20 @@
 /**
- * Counts, within a Worker, what its objects write and what its model is sent. All objects of a Worker share
- * the count: ask for one conversation at a time. Off unless the binding `METER` is `on`, because counting
- * costs time.
+ * Counts, within a Worker, the writes of its objects and the prompts of its model. All objects of a Worker
+ * share the count, so measure one conversation at a time. Off unless the binding `METER` is `on`, because
+ * counting costs time.
  */
 
 export interface Metered {
-  /** As the platform bills them: an alarm that is set is a row. */
+  /** As the platform bills them: setting an alarm counts as a row. */
   readonly rowsWritten: number;
   readonly alarms: number;
-  /** What the model was sent, call by call. */
+  /** The prompts sent to the model, call by call. */
   readonly prompts: readonly Prompt[];
 }
 
-/** What the model was sent in one call. */
+/** The prompt of one model call. */
 export interface Prompt {
-  /** Instructions too. */
+  /** Including instructions. */
   readonly messages: string;
   readonly tools: string;
 }
@@ -25,17 +25,17 @@ let isOn = false;
 
 export interface MeterEnv {
   readonly METER?: string | undefined;
-  /** `on`: the objects that are compared have tools. */
+  /** `on`: the compared objects have tools. */
   readonly TOOLS?: string | undefined;
 }
 
-/** The same state; what is written through it counts from now on. */
+/** Returns the same state, which counts writes from now on. */
 export function metered(state: DurableObjectState, { METER }: MeterEnv): DurableObjectState {
   if (METER !== "on") return state;
   const { storage } = state;
   const { sql } = storage;
   const exec = sql.exec.bind(sql);
-  // A write is done when `exec` returns; of several statements in one text only the last is reported.
+  // A write is done when `exec` returns; for several statements in one text, only the last is reported.
   const watched = (...parameters: Parameters<typeof exec>) => {
     const cursor = exec(...parameters);
     counted.rowsWritten += cursor.rowsWritten;
@@ -60,7 +60,7 @@ function watchAlarm(storage: DurableObjectStorage): void {
   });
 }
 
-/** One row for each key; the two forms of `put`, of one and of many. */
+/** Counts one row for each key, for both forms of `put`: one entry and many. */
 function watchPut(store: object): void {
   const put: unknown = Reflect.get(store, "put");
   if (typeof put !== "function") return;
@@ -76,7 +76,7 @@ export function recordPrompt(prompt: () => Prompt): void {
   if (isOn) prompts.push(prompt());
 }
 
-/** `GET /bench/meter`: what was counted since it was asked last. Undefined for other requests. */
+/** `GET /bench/meter`: the counts since the last request. Undefined for other requests. */
 export function answerMeter(request: Request, { METER }: MeterEnv): Response | undefined {
   isOn = METER === "on";
   if (new URL(request.url).pathname !== "/bench/meter") return undefined;

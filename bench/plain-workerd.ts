@@ -7,38 +7,38 @@ import { freePort } from "../scripts/local-worker.ts";
 const root = join(import.meta.dirname, "..");
 const STARTS_WITHIN_MS = 20_000;
 
-/** A Worker as wrangler bundles it, to be started as often as one likes. */
+/** A Worker bundled by wrangler, which can be started several times. */
 export interface Bundle {
-  /** The file of its main module; what else it is made of lies beside it. */
+  /** The file of its main module; its other modules are in the same folder. */
   readonly path: string;
-  /** Its objects: binding and class. */
+  /** Its Durable Objects: binding and class. */
   readonly classes: Readonly<Record<string, string>>;
 }
 
 export interface PlainWorkerd<Side extends string> {
   readonly urls: Readonly<Record<Side, string>>;
-  /** Behind a slash and a side it is that isolate's, if the process is inspected. */
+  /** The base URL of the inspector; append a slash and a side for its isolate. */
   readonly inspector: string;
   usage(): Usage;
   stop(): void;
 }
 
-/** Of the process; read from Linux. */
+/** Resource usage of the process, read from Linux. */
 export interface Usage {
-  /** Memory that it has now, and the most that it ever had. */
+  /** Current memory, and its peak. */
   readonly bytes: number;
   readonly peakBytes: number;
-  /** On all cores, in the system too; to the nearest 10 ms. */
+  /** On all cores, including system time; to the nearest 10 ms. */
   readonly cpuMs: number;
 }
 
-/** A Worker, with settings of its own. */
+/** A Worker with its own settings. */
 export interface Service {
   readonly bundle: Bundle;
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-/** The Worker of this configuration in `bench`; gone when this process ends. */
+/** Bundles the Worker of this configuration in `bench`. Deleted when this process ends. */
 export function bundleWorker(
   config: string,
   classes: Bundle["classes"],
@@ -56,7 +56,10 @@ export function bundleWorker(
   return { path: join(folder, "worker.js"), classes };
 }
 
-/** They run as plain workerd, objects on disk: an isolate and a folder for each side, one process. */
+/**
+ * Starts the services on plain workerd, with objects on disk: one process, with an isolate and a folder for
+ * each side.
+ */
 export async function startWorkerd<Side extends string>(
   services: Readonly<Record<Side, Service>>,
   { inspected = false } = {},
@@ -88,7 +91,7 @@ export async function startWorkerd<Side extends string>(
   );
   for (const url of Object.values(urls)) await ready(`${url}/health`);
   return {
-    // Made from `sides` just above.
+    // Made from `services` above.
     urls: urls as Record<Side, string>,
     inspector: `ws://${inspector}`,
     usage: () => usageOf(child.pid),
@@ -126,7 +129,7 @@ function serviceFor({ side, service }: Placed<string>, folder: string): string {
     ...Object.entries(bundle.classes).map(
       ([binding, name]) => `(name="${binding}", durableObjectNamespace="${name}")`,
     ),
-    // A line on the console for each turn is a choice; the others print none either.
+    // Logging each turn is optional, and the other sides log nothing either.
     ...Object.entries({ AUTH: "none", LOG: "off", ...settings }).map(
       ([name, text]) => `(name="${name}", text="${text}")`,
     ),
@@ -144,7 +147,7 @@ function usageOf(pid: number | undefined): Usage {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   const bytes = (field: string) =>
     1_024 * Number(new RegExp(`${field}:\\s+(\\d+)`, "u").exec(status)?.[1]);
-  // Behind the name, which may have spaces; from there on the user's and the system's time are the 12th and 13th.
+  // The fields after the name, which may contain spaces: user and system time are the 12th and 13th.
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
   const [user = 0, system = 0] = fields.slice(11, 13).map(Number);
   return { bytes: bytes("VmRSS"), peakBytes: bytes("VmHWM"), cpuMs: (user + system) * TICK_MS };

@@ -1,7 +1,7 @@
 /**
- * Where the time of a turn goes: `npm run bench -- profile`. V8's sampling profiler in workerd, over turns of
- * one delta, in which there is little else than what lies between the request and the first part; each
- * sample is counted for the module whose code ran, or for what of workerd it called.
+ * Profiles a turn: `npm run bench -- profile`. Runs V8's sampling profiler in workerd, over turns of one
+ * delta, which consist mostly of the work between the request and the first part. Each sample counts for the
+ * module whose code ran, or for the part of workerd that it called.
  */
 import { readFileSync } from "node:fs";
 import { requireExact } from "./ask.ts";
@@ -64,7 +64,7 @@ class Inspector {
   }
 }
 
-/** Where each module begins in a bundle that is not minified: wrangler names it in a comment. */
+/** Maps lines of a readable bundle to modules, which wrangler names in comments. */
 function modulesIn(path: string): (line: number) => string {
   const starts: { readonly line: number; readonly module: string }[] = [];
   for (const [line, text] of readFileSync(path, "utf8").split("\n").entries()) {
@@ -75,7 +75,7 @@ function modulesIn(path: string): (line: number) => string {
   return (line) => starts.findLast((start) => start.line <= line)?.module ?? "of the bundle";
 }
 
-/** As a reader knows it: a folder of ours, a package, or what of the platform ran. */
+/** The place of a sample: a source folder, a package, or a part of the platform. */
 function placeOf({ callFrame }: Node, moduleAt: (line: number) => string): string {
   const { functionName, url, lineNumber } = callFrame;
   if (functionName === "(garbage collector)") return "collecting garbage";

@@ -1,7 +1,7 @@
 /**
- * What the model is sent, and what it has to write: `npm run bench -- prompt`. One tool result of 200 KB,
- * then six questions; and a stored report of 1 MB in an answer, by one reference. Nothing here depends on
- * speed.
+ * Measures what the model receives, and what it has to write: `npm run bench -- prompt`. One tool result of
+ * 200 KB, then six questions; and a stored report of 1 MB in an answer, by one reference. The results do not
+ * depend on speed.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -18,15 +18,15 @@ const SIDES = present(["ours", "kept", "ai-chat", "ai-chat, pruned", "think", "t
 const FOLLOW_UPS = 6;
 const GOAL = 0.01;
 const STORED_CHARS = 1_000_000;
-/** Of the tool's agent, without a call. */
+/** For the agent with the tool, without a call. */
 const QUESTION: Load = { deltas: 20, gapMs: 0, tool: "fetch_report" };
 const REPORT_JSON = JSON.stringify(reportOf(REPORT_CHARS));
 
 interface Sent {
   readonly prompts: readonly Prompt[];
-  /** The value can still be read, to the byte, by whoever asks for it. */
+  /** True if the exact value can still be read. */
   readonly isKept: boolean;
-  /** It is in what the model was sent last. */
+  /** True if the last prompt contains the value. */
   readonly isInPrompt: boolean;
 }
 
@@ -47,7 +47,7 @@ async function converse(contest: Contest, side: Side): Promise<Sent> {
   };
 }
 
-/** What the side still has, as JSON. */
+/** The data that the side still stores, as JSON. */
 async function keptAt(url: string, side: Side): Promise<string> {
   const textAt = async (path: string) => (await fetch(`${url}/${path}`)).text();
   if (side !== "ours") {
@@ -67,7 +67,9 @@ async function keptAt(url: string, side: Side): Promise<string> {
   return (await Promise.all(values)).join("\n");
 }
 
-/** A stored report in an answer: what the model writes for it, and what the person reads. */
+/**
+ * Answers with a stored report: compares the text that the model writes with the text that the person reads.
+ */
 async function answerFromData(contest: Contest): Promise<Row> {
   const text = "All of it is as it was. ".repeat(STORED_CHARS / 24 + 1).slice(0, STORED_CHARS);
   const url = `${urlOf(contest.server, "ours")}/conversations/stored/variables/report`;
@@ -128,7 +130,8 @@ function ratiosOf(name: string, chars: ReadonlyMap<Side, number>, isKept: boolea
   return Array.from(chars).flatMap(([side, others]): Row[] => {
     if (side === "ours") return [];
     const value = (chars.get("ours") ?? Number.NaN) / others;
-    // The goal speaks of peers as they are; what an option leaves out of the prompt, the model has not got.
+    // The goal is for peers with default options; an option that drops data from the prompt also hides it
+    // from the model.
     const goal = ["kept", "ai-chat", "think"].includes(side) ? GOAL : null;
     const row = plainRow({ name: `${name}: against ${side}`, value, unit: "times" }, goal);
     return [{ ...row, against: side, met: row.met === null ? null : row.met && isKept }];
@@ -139,7 +142,7 @@ interface Tokenizer {
   countTokens(text: string): number;
 }
 
-/** With a tokenizer that is installed with the peers. */
+/** Uses a tokenizer that is installed with the peers. */
 async function tokenRows(sent: ReadonlyMap<Side, Sent>): Promise<readonly Row[]> {
   const path = join(import.meta.dirname, "peers/tokens.ts");
   if (!existsSync(join(import.meta.dirname, "peers/node_modules"))) return [];
@@ -158,12 +161,12 @@ async function tokenRows(sent: ReadonlyMap<Side, Sent>): Promise<readonly Row[]>
   ];
 }
 
-/** As providers order it for their caches: tools come first. */
+/** In the order that providers use for their caches: tools come first. */
 function wholeOf({ tools, messages }: Prompt): string {
   return `${tools}\n${messages}`;
 }
 
-/** Of each prompt what does not begin as the one before it did: the rest a provider may have cached. */
+/** The part of each prompt that differs from the one before; a provider may have cached the common start. */
 function newIn(prompts: readonly Prompt[]): readonly string[] {
   let before = "";
   return prompts.map((prompt) => {

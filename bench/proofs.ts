@@ -1,6 +1,6 @@
 /**
- * The rows that are not of speed: recorded tool calls replayed, servers killed, hostile input. Each is a
- * script of its own; what counts here is how many of them found a fault. `--quick` takes few of each.
+ * Rows that do not measure speed: replayed tool calls, killed servers, hostile input. Each runs a separate
+ * script; the row counts the runs that found a fault. `--quick` takes few of each.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -9,7 +9,7 @@ import { plainRow, report } from "./results.ts";
 import { isQuick } from "./sides.ts";
 
 const root = join(import.meta.dirname, "..");
-/** Recorded calls are not part of the project: `REPLAY=FOLDER`, or where its CI has them. */
+/** Recorded calls are not part of the project. They are in `REPLAY=FOLDER`, or in the folder that CI uses. */
 const recorded = process.env.REPLAY ?? join(root, "../shared/cases/replay");
 
 interface Proof {
@@ -25,7 +25,7 @@ const proofs: readonly Proof[] = [
     runs: existsSync(recorded) ? [[recorded], ["--as-plans", recorded]] : [],
   },
   {
-    // So many among variables, and as many in turns and plans.
+    // This many kills among variables, and as many in turns and plans.
     name: "crashes: runs of kills with a broken promise",
     script: "chaos.ts",
     runs: [["--kills", isQuick ? "3" : "250"]],

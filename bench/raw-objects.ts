@@ -4,7 +4,7 @@ import { answerTo, deltaOf, type Load, loadIn } from "./load.ts";
 import { metered, type MeterEnv } from "./meter.ts";
 import { pace } from "./scripted-model.ts";
 
-/** The same bytes at the same speed, and nothing else. */
+/** Streams the same bytes at the same speed, and does nothing else. */
 export class Raw extends DurableObject {
   override async fetch(request: Request): Promise<Response> {
     const { message } = await request.json<{ readonly message: string }>();
@@ -37,8 +37,9 @@ const RAW_FIRST = ["start", "start-step", "text-start"]
 const RAW_LAST = `${frame({ type: "text-end", id: "t" })}${frame({ type: "finish" })}data: [DONE]\n\n`;
 
 /**
- * The same frames at the same time, the question on disk before the first of them, the answer before the
- * last: what any object must do that loses nothing. Frames that are due together leave together.
+ * Streams the same frames at the same time, and stores the question before the first frame and the answer
+ * before the last: the minimum of an object that loses nothing. Frames that are due together are sent
+ * together.
  */
 export class Rows extends DurableObject<MeterEnv> {
   constructor(state: DurableObjectState, env: MeterEnv) {
@@ -97,7 +98,7 @@ export class Rows extends DurableObject<MeterEnv> {
   }
 }
 
-/** As ours are, so that as many bytes leave. */
+/** The same frames as Byref's, so that the byte counts match. */
 const FIRST = [
   { type: "start", messageId: "00000000-0000-4000-8000-000000000000" },
   { type: "start-step" },

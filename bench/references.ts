@@ -1,6 +1,6 @@
 /**
- * The reference engine against what it replaces: `npm run bench`. Ratios within one run are what counts;
- * the figures and the goals are in `bench/README.md`.
+ * Compares the reference engine with the code that it replaces: `npm run bench`. Only ratios within one run
+ * are meaningful; the figures and the goals are in `bench/README.md`.
  */
 import { Bench } from "tinybench";
 import { expandText, lookupIn, resolveReferences } from "../src/references.ts";
@@ -77,7 +77,7 @@ const ratios: readonly (readonly [name: string, a: string, b: string, goal: numb
     "a reference each 200: held, then regex",
     1,
   ],
-  // Whatever its size; the rest is what one measurement differs from the next.
+  // Independent of the size; the rest is noise between measurements.
   ["resolving 10 MB: against 1 KB", "10 MB: resolveReferences", "1 KB: resolveReferences", 1.3],
   [
     "resolving 10 MB: against parse and stringify",
@@ -112,7 +112,7 @@ async function pump(transform: TransformStream<string, string>, text: string): P
   return chars;
 }
 
-/** What one would write without an engine: hold the answer, replace once at its end. */
+/** The implementation without an engine: holds the answer and replaces references once at its end. */
 function heldThenReplaced(): TransformStream<string, string> {
   let held = "";
   return new TransformStream({

@@ -1,4 +1,4 @@
-/** Records of a shop, so many that their JSON has about this many characters; the same each time. */
+/** Creates a shop's orders, whose JSON has about this many characters. Deterministic. */
 export function reportOf(chars: number): readonly Order[] {
   const orders: Order[] = [];
   for (let had = 2; had < chars;) {
@@ -21,7 +21,7 @@ const CITIES = ["Oslo", "Lisbon", "Kyoto", "Lima", "Accra", "Pune", "Quito"];
 const NOTES = ["paid by card", "leave it at the door", "a gift, wrap it please", "call first", ""];
 
 function orderOf(index: number): Order {
-  // A multiplier of a linear congruential generator: no two records alike, no state.
+  // The multiplier of a linear congruential generator: records differ, without state.
   const mixed = (index * 1_103_515_245 + 12_345) % 2_147_483_648;
   return {
     id: `ord_${String(index).padStart(5, "0")}`,
@@ -36,5 +36,5 @@ function orderOf(index: number): Order {
 export const REPORT_CHARS = 200_000;
 /** A tool's small result. */
 export const KIBIBYTE = "0123456789abcdef".repeat(64);
-/** For the small tool of the rows' budget. */
+/** The result of the small tool in the rows' budget. */
 export const SMALL = { said: "It is as it was." };

@@ -1,33 +1,33 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { ratioOf, type Spread, spreadOf } from "./statistics.ts";
 
-/** A figure of the project's goals, or one that belongs beside them. */
+/** A figure with a goal, or one shown next to it. */
 export interface Row {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** At most that. Null: it is only told. */
+  /** The maximum. Null: no goal. */
   readonly goal: number | null;
   readonly met: boolean | null;
-  /** Whom `value` is a multiple of, or is compared with. */
+  /** The side that `value` is a multiple of, or is compared with. */
   readonly against: string | null;
-  /** Of `value`, where it varies. */
+  /** The range of `value`, if it varies. */
   readonly low?: number;
   readonly high?: number;
-  /** What each side had, in `sidesUnit`. */
+  /** The values of each side, in `sidesUnit`. */
   readonly sides?: Readonly<Record<string, Spread>>;
   readonly sidesUnit?: string;
   readonly note?: string;
 }
 
-/** How a time grows with something. */
+/** A time as a function of another quantity. */
 export interface Curve {
   readonly name: string;
-  /** What grows, and its unit. */
+  /** The quantity that grows, and its unit. */
   readonly x: string;
   readonly unit: string;
   readonly lines: Readonly<Record<string, readonly Point[]>>;
-  /** Of a power law through each line's medians. */
+  /** Exponents of a power law fitted to each line's medians. */
   readonly exponents: Readonly<Record<string, number>>;
 }
 
@@ -38,7 +38,7 @@ export interface Point extends Spread {
 export interface Results {
   readonly rows: readonly Row[];
   readonly curves: readonly Curve[];
-  /** What else a bench has to say, in Markdown, by name. */
+  /** Other output of a bench in Markdown, by name. */
   readonly texts: Readonly<Record<string, string>>;
   readonly versions: Readonly<Record<string, string>>;
   readonly machine: Readonly<Record<string, string | number | boolean>>;
@@ -46,7 +46,7 @@ export interface Results {
 
 type Given = Pick<Row, "name"> & Partial<Row>;
 
-/** A figure as it is, with what the others had. */
+/** A row with a figure, and the values of other sides. */
 export function plainRow(
   row: Given & Pick<Row, "value" | "unit">,
   goal: number | null = null,
@@ -56,14 +56,14 @@ export function plainRow(
 
 export interface Comparison {
   readonly name: string;
-  /** Round by round. */
+  /** By side: a value for each round. */
   readonly samples: Readonly<Record<string, readonly number[]>>;
   readonly unit: string;
-  /** Ours is at most so many times of each of them; without a number it is only told. */
+  /** By side: the maximum ratio of Byref to it; null: no goal. */
   readonly against: Readonly<Record<string, number | null>>;
 }
 
-/** A row for each whom ours is compared with. */
+/** A row for each side that Byref is compared with. */
 export function ratioRows({ name, samples, unit, against }: Comparison): readonly Row[] {
   const all = Object.fromEntries(
     Object.entries(samples).map(([side, values]) => [side, spreadOf(values)]),
@@ -77,7 +77,7 @@ export function ratioRows({ name, samples, unit, against }: Comparison): readonl
   });
 }
 
-/** Prints them, and adds them to the results of this run. */
+/** Prints the results and adds them to the results of this run. */
 export function report(found: Partial<Pick<Results, "rows" | "curves" | "texts">>): void {
   for (const row of found.rows ?? []) console.log(lineOf(row));
   for (const { name, exponents } of found.curves ?? []) {
@@ -98,7 +98,7 @@ export function report(found: Partial<Pick<Results, "rows" | "curves" | "texts">
 }
 
 export function readResults(path: string): Results {
-  // Written below.
+  // `writeResults` wrote it.
   return JSON.parse(readFileSync(path, "utf8")) as Results;
 }
 
@@ -118,7 +118,7 @@ export function shownSpread({ median, low, high, samples }: Spread): string {
   return isSure ? shown(median) : `${shown(median)} (${shown(low)} to ${shown(high)})`;
 }
 
-/** Three digits that count; whole from a hundred on. */
+/** Formats with three significant digits; numbers from a hundred on are whole. */
 export function shown(value: number): string {
   if (!Number.isFinite(value)) return "–";
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString("en-US");

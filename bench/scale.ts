@@ -1,7 +1,7 @@
 /**
- * A conversation of 10,000 variables, 1 GB and 2,000 messages against an empty one, over HTTP:
- * `npm run bench -- scale`. The first part of a turn, and the first answer of an object that was let go.
- * `--quick` fills in a hundredth.
+ * Compares a conversation of 10,000 variables, 1 GB and 2,000 messages with an empty one, over HTTP: `npm run
+ * bench -- scale`. Measures the first part of a turn, and the first response of an evicted object. `--quick`
+ * fills in a hundredth.
  */
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
@@ -16,7 +16,7 @@ const LARGE_VALUES = isQuick ? 1 : 11;
 const LARGE_BYTES = isQuick ? 1e7 : 9.5e7;
 const FIRST_PARTS = isQuick ? 10 : 60;
 const WAKES = isQuick ? 1 : 7;
-/** workerd lets an object go that was asked nothing for ten seconds. */
+/** workerd evicts an object after ten seconds without requests. */
 const IDLE_MS = 13_000;
 const PUT_AT_ONCE = 20;
 
@@ -50,7 +50,7 @@ async function firstPart(conversation: Conversation): Promise<number> {
   return requireExact("ours", await contest.talk("ours", conversation).ask(SHORT)).firstMs;
 }
 
-/** Until the last twenty variables are listed. */
+/** Measures the time until the last twenty variables are listed. */
 async function list(conversation: Conversation): Promise<number> {
   const startMs = performance.now();
   const response = await fetch(`${base}/${conversation}/variables?limit=20`);

@@ -7,7 +7,9 @@ import type {
 import { deltaOf, type Load, loadIn, questionFor } from "./load.ts";
 import { type Prompt, recordPrompt } from "./meter.ts";
 
-/** Says what the last question asks for: first its calls, then so many deltas, so far apart. */
+/**
+ * A model that answers as the last question requests: first its calls, then its deltas at the given interval.
+ */
 export const scriptedModel: LanguageModelV4 = {
   specificationVersion: "v4",
   provider: "bench",
@@ -24,8 +26,8 @@ export const scriptedModel: LanguageModelV4 = {
 };
 
 /**
- * Lets deltas be ready at times that do not depend on who reads them: a provider waits for nobody, and what
- * it sent meanwhile is there at once.
+ * Makes deltas ready at times that do not depend on the reader: a provider does not wait, and deltas sent
+ * meanwhile are available at once.
  */
 export function pace({ gapMs }: Load): (delta: number) => Promise<void> | undefined {
   const startMs = Date.now();
@@ -36,7 +38,7 @@ export function pace({ gapMs }: Load): (delta: number) => Promise<void> | undefi
   };
 }
 
-/** What a provider is sent, as far as it counts as input: text as it is, other parts and tools as JSON. */
+/** The input that a provider counts: text unchanged, other parts and tools as JSON. */
 export function sentIn({ prompt, tools = [] }: LanguageModelV4CallOptions): Prompt {
   const messages = prompt.map(({ content }) => {
     if (typeof content === "string") return content;
@@ -50,7 +52,7 @@ export function sentIn({ prompt, tools = [] }: LanguageModelV4CallOptions): Prom
   };
 }
 
-/** The question is not always the last message: results follow it, and so does the list of variables. */
+/** Finds the question. It is not always the last message: results and the list of variables follow it. */
 function askedIn(prompt: LanguageModelV4Prompt): { load: Load; results: number } {
   for (let index = prompt.length - 1; index >= 0; index--) {
     const message = prompt[index];

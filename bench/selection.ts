@@ -1,26 +1,26 @@
-/** What a run writes, in this folder; git ignores it. */
+/** The results of each run, in this folder; git ignores the file. */
 export const LOCAL_RESULTS = "results.local.json";
-/** What the documents quote. Only a whole run beside the peers replaces it. */
+/** The results that the documents quote. Only a complete run with the peers replaces them. */
 export const PUBLISHED_RESULTS = "results.json";
 
 const QUICK = ["bundle", "references", "prompt", "written-rows", "loop"];
 const FULL = [...QUICK, "many", "scale", "memory", "growth", "profile", "proofs", "dollars"];
-/** They only print, and take gigabytes of writes and minutes. */
+/** They only print, and need minutes and gigabytes of writes. */
 const OTHERS = ["turns-memory"];
 
-/** What one run of `bench/main.ts` does. */
+/** The benches and options of one run of `bench/main.ts`. */
 export interface Selection {
   readonly benches: readonly string[];
-  /** Passed on to each bench. */
+  /** Passed to each bench. */
   readonly options: readonly string[];
   readonly isBesidePeers: boolean;
-  /** False where benches were named: then they only print. */
+  /** False if benches are named: then they only print. */
   readonly isRecorded: boolean;
-  /** True where the run replaces the tracked figures, the charts and the tables. */
+  /** True if the run replaces the tracked figures, the charts and the tables. */
   readonly isPublished: boolean;
 }
 
-/** Reads the command line. Throws where it names a bench that does not exist. */
+/** Reads the command line. Throws if it names an unknown bench. */
 export function selectionOf(given: readonly string[]): Selection {
   const named = given.filter((argument) => !argument.startsWith("--"));
   const known = [...FULL, ...OTHERS];

@@ -2,12 +2,12 @@ import { tool } from "ai";
 import * as z from "zod";
 import { REPORT_CHARS, reportOf, SMALL } from "./report.ts";
 
-/** As the prompt of everybody who is measured begins. */
+/** The instructions of every side. */
 export const INSTRUCTIONS = "Say words.";
 
 const about = z.object({ about: z.string() });
 
-/** A small result, and a large one. The peers' bundle has tools of its own, of the packages that it brings. */
+/** Tools with a small and a large result. The peers' bundle has its own, which use its own packages. */
 export const shopTools = {
   check: tool({ description: "Checks a thing.", inputSchema: about, execute: () => SMALL }),
   fetch_report: tool({

@@ -10,7 +10,7 @@ import {
 import { type Begin, type Talk, talkOver, talkToOurs } from "./talk.ts";
 import { talkToAgent, talkToOursOverSocket } from "./talk-socket.ts";
 
-/** Who is measured: ours, objects that need no other packages, and the peers. */
+/** The measured sides: Byref, objects that need no other packages, and the peers. */
 export const sides = {
   ours: { begin: talkToOurs, peer: false },
   "ours, by socket": { begin: talkToOursOverSocket, peer: false },
@@ -26,17 +26,17 @@ export const sides = {
 
 export type Side = keyof typeof sides;
 
-/** `--peers`, with what they need installed. */
+/** `--peers`: also measures the peers, which must be installed. */
 export const withPeers = process.argv.includes("--peers");
-/** `--quick`: few samples, to see that all works. */
+/** `--quick`: few samples, to see that everything works. */
 export const isQuick = process.argv.includes("--quick");
 
-/** Of these, those that this run has. */
+/** The sides that this run includes. */
 export function present(wanted: readonly Side[]): readonly Side[] {
   return wanted.filter((side) => withPeers || !sides[side].peer);
 }
 
-/** Of `worker.toml`. */
+/** Classes of `worker.toml`. */
 export const classes = {
   CONVERSATIONS: "Conversation",
   BARE: "Bare",
@@ -64,12 +64,12 @@ function bundleOf(side: Side): Bundle {
 
 export interface Contest {
   readonly server: PlainWorkerd<string>;
-  /** Begins a conversation of this name. */
+  /** Begins a conversation with this name. */
   talk(side: Side, name: string): Talk;
   stop(): void;
 }
 
-/** An isolate for each of them, in one process; the settings are those of all. */
+/** Starts an isolate for each side, in one process; all have the same settings. */
 export async function startContest(
   wanted: readonly Side[],
   settings: Service["settings"] = {},

@@ -1,7 +1,7 @@
-/** The middle of so many samples, and the range of most of them. */
+/** The median of the samples, and the range of most of them. */
 export interface Spread {
   readonly median: number;
-  /** 10 % of the samples are below, 10 % above; of fewer than ten: the lowest, the highest. */
+  /** The 10th percentile, and in `high` the 90th; with fewer than ten samples, the minimum and the maximum. */
   readonly low: number;
   readonly high: number;
   readonly samples: number;
@@ -29,15 +29,15 @@ function quantile(sorted: readonly number[], at: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * at))] ?? Number.NaN;
 }
 
-/** Of medians, which few bad samples do not move; its range is that of the rounds' own ratios. */
+/** The ratio of the medians, which few outliers do not affect; its range is that of the rounds' ratios. */
 export function ratioOf(ours: readonly number[], others: readonly number[]): Spread {
   const own = ours.map((value, round) => value / (others[round] ?? Number.NaN));
   return { ...spreadOf(own), median: median(ours) / median(others) };
 }
 
 /**
- * Each side's samples, taken in turns: whoever comes first in one round comes last in the next, so that what
- * else the machine does meets all of them alike.
+ * Takes the samples of all sides in turn. The order alternates between rounds, so that other load on the
+ * machine affects all sides alike.
  */
 export async function interleave<Side extends string>(
   sides: readonly Side[],
@@ -54,8 +54,8 @@ export async function interleave<Side extends string>(
 }
 
 /**
- * The exponent of a power law through these points, by least squares on logarithms: 0 does not grow, 1 grows
- * as its cause does.
+ * The exponent of a power law fitted to these points, by least squares on logarithms: 0 is constant, 1 is
+ * linear.
  */
 export function exponentOf(points: readonly { readonly x: number; readonly y: number }[]): number {
   const logs = points.map(({ x, y }) => ({ x: Math.log(x), y: Math.log(y) }));

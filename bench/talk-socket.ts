@@ -4,14 +4,14 @@ import { type Asked, checked, Times } from "./ask.ts";
 import { type Load, questionFor } from "./load.ts";
 import { agentFor, type Begin } from "./talk.ts";
 
-/** How a server is asked over a socket. */
+/** A server's protocol over a socket. */
 interface Dialect {
   readonly url: string;
-  /** What was said before, if the client says it again with each question. */
+  /** The earlier messages, if the client sends them again with each question. */
   earlier?(): Promise<readonly object[]>;
-  /** A frame that asks; the newest of the messages is the question. */
+  /** A frame with a question, which is the newest message. */
   question(id: string, messages: readonly object[], load: Load): object;
-  /** What a frame says of this question. */
+  /** Parses the parts of a frame that belong to this question. */
   read(data: string, id: string): Heard;
 }
 
@@ -21,7 +21,7 @@ interface Heard {
   readonly error?: string;
 }
 
-/** With a conversation of ours, as the AI SDK's `WebSocketChatTransport` talks to it. */
+/** Talks to a Byref conversation, as the AI SDK's `WebSocketChatTransport` does. */
 export const talkToOursOverSocket: Begin = (url, name) =>
   talkOverSocket({
     url: `${url}/conversations/${name}/socket`,
@@ -50,7 +50,10 @@ interface AgentFrame {
   readonly error?: boolean;
 }
 
-/** With a chat agent of the package `agents`, as its own client does: all messages with each question. */
+/**
+ * Talks to a chat agent of the package `agents`, as its own client does: sends all messages with each
+ * question.
+ */
 export function talkToAgent(kind: string): Begin {
   return (server, name) => {
     const url = `${server}/agents/${kind}/${name}`;
@@ -85,7 +88,7 @@ async function messagesAt(url: string): Promise<readonly object[]> {
   return (await response.json()) as readonly object[];
 }
 
-/** One socket for the whole conversation. Reading what was said before is not in the times. */
+/** Uses one socket for the whole conversation. The times do not include reading the earlier messages. */
 function talkOverSocket(dialect: Dialect): ReturnType<Begin> {
   let opened: Promise<WebSocket> | undefined;
   return {

@@ -1,13 +1,13 @@
 import { type Asked, ask } from "./ask.ts";
 import type { Load } from "./load.ts";
 
-/** A conversation, as a client of that side has it. */
+/** A conversation, as a client of that side uses it. */
 export interface Talk {
   ask(load: Load): Promise<Asked>;
   close(): void;
 }
 
-/** Begins a conversation of this name with the Worker at this URL. */
+/** Begins a conversation with this name with the Worker at this URL. */
 export type Begin = (url: string, name: string) => Talk;
 
 export const talkToOurs: Begin = (url, name) => ({
@@ -15,13 +15,13 @@ export const talkToOurs: Begin = (url, name) => ({
   close: () => undefined,
 });
 
-/** The agent of `worker.ts` that can do it. */
+/** The agent of `worker.ts` that supports the load. */
 export function agentFor({ calls = 0, tool, say }: Load): string {
   if (tool !== undefined || say !== undefined) return "shop";
   return calls > 0 ? "looker" : "bench";
 }
 
-/** With an object that answers a POST. */
+/** Talks to an object that answers a POST. */
 export function talkOver(kind: string): Begin {
   return (url, name) => ({
     ask: (load) => ask(`${url}/${kind}/${name}`, load),

@@ -1,8 +1,9 @@
 /**
- * Whether workerd grows: `npm run bench -- turns-memory`. 10,000 turns as 200 in each of 50 conversations, then
- * 10,000 as one in each of 10,000, each kind in a process of its own. Every second conversation calls two tools in
- * each turn, whose results of a kilobyte are kept. Prints what the process has after each thousand turns; figures
- * and goal are in `bench/README.md`. `--quick` takes a tenth of the turns, `--same` or `--new` one kind.
+ * Measures whether workerd's memory grows: `npm run bench -- turns-memory`. 10,000 turns as 200 in each of 50
+ * conversations, then 10,000 as one in each of 10,000, each kind in its own process. Every second
+ * conversation calls two tools in each turn, whose results of a kilobyte are stored. Prints the memory of the
+ * process after each thousand turns; figures and goal are in `bench/README.md`. `--quick` takes a tenth of
+ * the turns, `--same` or `--new` one kind.
  */
 import { loadavg } from "node:os";
 import * as limits from "../src/limits.ts";
@@ -14,7 +15,7 @@ import { median } from "./statistics.ts";
 
 interface Kind {
   readonly name: string;
-  /** The conversation, and which of its turns, of the whole run's turn of this number. */
+  /** Maps a turn's number in the run to its conversation and its number in it. */
   readonly placeOf: (number: number) => readonly [conversation: number, turn: number];
 }
 
@@ -29,11 +30,11 @@ const kinds: readonly Kind[] = [
 
 const TURNS = isQuick ? 1_000 : 10_000;
 /**
- * V8 and SQLite take their share of memory in the first turns and do not give it back; and an object that
- * nobody asks anything lives for another ten seconds.
+ * V8 and SQLite reserve memory in the first turns and do not release it, and an object without requests lives
+ * for another ten seconds.
  */
 const WARM_UP = isQuick ? 500 : 6_000;
-/** How many turns run at the same time. */
+/** Number of concurrent turns. */
 const AT_ONCE = 10;
 const PER_LINE = 1_000;
 const GOAL_MB = 1;
@@ -69,7 +70,7 @@ class Run {
     console.log(`histories that are not whole: ${broken} of ${all}`);
   }
 
-  /** So many turns; what the process had after each wave of them. */
+  /** Runs this many turns. Returns the memory of the process after each wave. */
   async #turns(count: number, label: string): Promise<readonly Reading[]> {
     const readings: Reading[] = [];
     for (const end = this.#asked + count; this.#asked < end;) {
@@ -84,7 +85,7 @@ class Run {
     return readings;
   }
 
-  /** False if it is not answered, or not as it should be. */
+  /** False if the answer is missing or not exact. */
   async #turn(number: number): Promise<boolean> {
     const [conversation, turn] = this.#kind.placeOf(number);
     const load = loadOf(conversation, turn);
@@ -94,7 +95,7 @@ class Run {
     return answer?.isExact === true;
   }
 
-  /** All questions and answers have to be there, as they were, in order: the newest page of them. */
+  /** Checks that all questions and answers are stored, unchanged and in order, on the newest page. */
   async #checkHistories(): Promise<{ readonly broken: number; readonly all: number }> {
     const expected = new Map<number, string[]>();
     for (let number = 0; number < this.#asked; number++) {
@@ -117,7 +118,7 @@ class Run {
   }
 }
 
-/** No answer is like another. */
+/** Every answer differs. */
 function loadOf(conversation: number, turn: number): Load {
   const calls = conversation % 2 === 0 ? 0 : 2;
   return { deltas: 22, gapMs: 0, word: `c${conversation}-t${turn}`, calls };

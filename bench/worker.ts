@@ -11,7 +11,9 @@ import { INSTRUCTIONS, shop } from "./shop.ts";
 export { Bare, Kept } from "./bare-objects.ts";
 export { Raw, Rows } from "./raw-objects.ts";
 
-/** One Worker, and the objects that answer the same question: ours, and what needs no other packages. */
+/**
+ * One Worker with all objects that answer the same question: Byref, and objects that need no other packages.
+ */
 
 interface Env extends Cloudflare.Env, MeterEnv {
   readonly BARE: DurableObjectNamespace<Bare>;
@@ -22,7 +24,7 @@ interface Env extends Cloudflare.Env, MeterEnv {
 
 const runtime = createRuntime({
   model: scriptedModel,
-  // For the bench of a gigabyte; plain workerd has no bucket, so that it lies in SQLite.
+  // For the bench of a gigabyte, which is stored in SQLite, because plain workerd has no bucket.
   retention: { quotaBytes: 2 * 2 ** 30 },
   agents: [
     { name: "bench", description: "Says words.", instructions: INSTRUCTIONS, tools: {} },

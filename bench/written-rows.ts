@@ -1,7 +1,7 @@
 /**
- * Rows that a turn writes, alarms counted in: `npm run bench -- written-rows`. Four kinds of turn, each in a
- * workerd of its own, all at the same time: nothing here depends on speed, as long as a turn takes eight
- * seconds.
+ * Counts the rows that a turn writes, including alarms: `npm run bench -- written-rows`. Four kinds of turn
+ * run concurrently, each in its own workerd; the results do not depend on speed, as long as a turn takes
+ * eight seconds.
  */
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
@@ -12,7 +12,7 @@ import { spreadOf } from "./statistics.ts";
 
 const SIDES = present(["ours", "kept", "rows", "ai-chat", "think"]);
 const TURN: Load = { deltas: 400, gapMs: 20 };
-/** For what is written after the answer's end. */
+/** Time for writes after the end of the answer. */
 const SETTLES_MS = 2_000;
 
 const kinds: readonly { readonly name: string; readonly goal: number; readonly load: Load }[] = [
@@ -82,7 +82,7 @@ function rowOf(
 
 report({
   rows: [
-    // Of the first turn what the second does not need.
+    // Rows of the first turn that the second does not need.
     rowOf("first touch", ({ first, second }) => first - second, { kind: 0, goal: 14 }),
     ...kinds.map(({ name, goal }, kind) => rowOf(name, ({ second }) => second, { kind, goal })),
     rowOf("alarms in a turn", ({ alarms }) => alarms, { kind: 0, goal: null }),

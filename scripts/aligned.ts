@@ -1,4 +1,4 @@
-/** Rows of text in columns; the first says how many there are. */
+/** Formats rows of text in columns. The first row determines their number. */
 export function aligned(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => (row[column] ?? "").length)),

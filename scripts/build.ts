@@ -1,6 +1,6 @@
 /**
- * Makes `dist/`: ES modules and types, and the module that Node receives for `byref`, which says where it
- * runs. The page in `dist/web` is no part of the package.
+ * Builds `dist/`: ES modules and types, and the module that Node loads for `byref`, which throws an error
+ * that names the supported modules. The page in `dist/web` is not part of the package.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -11,14 +11,14 @@ const NOT_IN_NODE = `byref is for Cloudflare Workers: it imports "cloudflare:wor
 
 const built = existsSync("dist") ? readdirSync("dist") : [];
 for (const name of built) {
-  // The page, or one that is being built beside it.
+  // The page, or a build of it in progress.
   if (!name.startsWith("web")) rmSync(join("dist", name), { recursive: true });
 }
 const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
 if (status === 0) writeFileSync("dist/byref-in-node.js", moduleForNode());
 process.exit(status ?? 1);
 
-/** Has the same exports: Node would otherwise complain about a missing name, before any code runs. */
+/** Has the same exports: otherwise Node would report a missing name before any code runs. */
 function moduleForNode(): string {
   const names = exportsOf("dist/byref.js").join(", ");
   const refusal = `throw new Error(${JSON.stringify(NOT_IN_NODE)});`;

@@ -1,8 +1,7 @@
 /**
- * Kills a server under load and compares what it has afterwards with what it had acknowledged:
- * `npm run chaos -- [--kills 100] [--seed N] [--only variables|turns]`. A seed gives the same requests
- * again, not the same moments. What SIGKILL cannot show is a machine that loses power: there a write is as
- * safe as its disk.
+ * Kills a server under load and compares its state afterwards with the writes that it acknowledged: `npm run
+ * chaos -- [--kills 100] [--seed N] [--only variables|turns]`. A seed repeats the requests, not the moments.
+ * SIGKILL does not simulate a power loss: a write survives that only if its disk does.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -58,7 +57,7 @@ async function killInTurns(): Promise<void> {
   });
 }
 
-/** In a state of its own, which is kept if something is wrong. */
+/** Runs the work in its own state folder, which is kept if something is wrong. */
 async function inFolder(
   what: string,
   work: (stateDir: string) => Promise<readonly string[]>,

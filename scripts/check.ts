@@ -1,4 +1,4 @@
-/** Everything that can be said of the code without running it: `npm run check`. */
+/** Runs all static checks: `npm run check`. */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,9 +7,9 @@ import { gzipSync } from "node:zlib";
 import { buildPage, pageKiB } from "./page.ts";
 
 /**
- * KiB after gzip, as `wrangler deploy --dry-run --minify` prints it. The goal for `createRuntime` is 180; the
- * URL trackers, the labels of sealed data, the bounds on work and the schema walker cost 8 KiB.
- * See bench/README.md.
+ * KiB after gzip, as `wrangler deploy --dry-run --minify` reports it. The goal for `createRuntime` is 180;
+ * the URL trackers, the labels of sealed data, the bounds on work and the schema walker cost 8 KiB. See
+ * bench/README.md.
  */
 const bundles = [
   {
@@ -20,10 +20,10 @@ const bundles = [
   { name: "deployable Worker", config: "wrangler.toml", maxKiB: 380 },
 ];
 
-/** What a page loads to talk to a server. */
+/** The client code that a page loads. */
 const MAX_CLIENT_BYTES = 3_072;
 
-/** Everything that a browser loads of the page, also what it loads later. */
+/** All files that a browser loads for the page, including lazy ones. */
 const MAX_PAGE_KIB = 200;
 
 const checks = [
@@ -85,8 +85,9 @@ function bundle(config: string) {
 }
 
 /**
- * Without `keep_names` a class may have any name. Zod gives its own theirs, and tells the name of a class
- * only of an object that is none of JSON's; jose names its errors so, and nothing reads those names.
+ * True if the file reads the name of a class, which is arbitrary without `keep_names`. Exceptions: Zod names
+ * its own classes, and reads a class's name only for objects that are not JSON; jose names its errors this
+ * way, and nothing reads those names.
  */
 function asksForNames(file: string): boolean {
   return (
@@ -95,7 +96,7 @@ function asksForNames(file: string): boolean {
   );
 }
 
-/** With the esbuild that wrangler brings along. */
+/** Uses the esbuild that wrangler installs. */
 function clientBytes(): number {
   const parameters = ["src/client.ts", "--bundle", "--minify", "--format=esm", "--target=es2022"];
   return gzipSync(execFileSync("esbuild", parameters, { stdio: "pipe" })).length;

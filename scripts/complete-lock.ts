@@ -1,7 +1,7 @@
 /**
- * Adds to package-lock.json the optional packages of other platforms that npm left out because the
- * registry it asked did not have them: without their entries `npm ci` refuses the lock. Run it after
- * every `npm install`: `npm run lock`.
+ * Adds optional packages of other platforms to package-lock.json that npm left out because the registry did
+ * not have them. Without their entries `npm ci` rejects the lock. Run it after every `npm install`: `npm run
+ * lock`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
@@ -59,7 +59,7 @@ lock.packages = Object.fromEntries(
 writeFileSync("package-lock.json", `${JSON.stringify(lock, null, 2)}\n`);
 console.log(added.length === 0 ? "nothing was missing" : `added:\n${added.join("\n")}`);
 
-/** What a binary package's name says of where it runs; undefined if it says nothing. */
+/** The platform in a binary package's name; undefined if it contains none. */
 function platformOf(name: string): { os: string[]; cpu: string[] } | undefined {
   const words = name.split(/[/-]/);
   const os = words.map((word) => systems[word]).find((found) => found !== undefined);

@@ -1,6 +1,6 @@
 /**
- * How much of each layer its quick tests run: `npm run coverage`. Exits 1 if a test fails or a layer is below
- * its thresholds. What was not run is marked in `coverage/index.html`.
+ * Measures the coverage of each layer by its quick tests: `npm run coverage`. Exits 1 if a test fails or a
+ * layer is below its thresholds. `coverage/index.html` marks the lines that were not run.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ const MIN_LINES = 95;
 const MIN_BRANCHES = 90;
 
 const layers = ["value", "reference", "store", "tool", "plan", "turn"];
-/** Plans are run by conversations: much of that has its tests in workerd. */
+/** Conversations run plans, so many tests of plans are in workerd. */
 const projects = ["node", "workerd"];
 
 const root = join(import.meta.dirname, "..");
@@ -22,13 +22,13 @@ interface Count {
   readonly covered: number;
 }
 
-/** Of a file, as Istanbul's summary has it. */
+/** A file's entry in Istanbul's summary. */
 interface Summary {
   readonly lines: Count;
   readonly branches: Count;
 }
 
-// A summary of the last run would be taken for one of this.
+// Prevents using the summary of an earlier run.
 rmSync(folder, { recursive: true, force: true });
 const status = runTests();
 const files = summaries();
@@ -60,14 +60,14 @@ function runTests(): number {
   return status ?? 1;
 }
 
-/** By the file's path, from the root. */
+/** Summaries by the file's path from the root. */
 function summaries(): ReadonlyMap<string, Summary> {
   const text = readFileSync(join(folder, "coverage-summary.json"), "utf8");
   const all = Object.entries(JSON.parse(text) as Record<string, Summary>);
   return new Map(all.map(([file, summary]) => [relative(root, file), summary]));
 }
 
-/** Prints the layer's row. */
+/** Prints the layer's row and returns whether it reaches the thresholds. */
 function isEnough(layer: string): boolean {
   const own = [...files].filter(([file]) => file.startsWith(`src/${layer}/`));
   const lines = percentOf(own.map(([, summary]) => summary.lines));
@@ -76,7 +76,7 @@ function isEnough(layer: string): boolean {
   return lines >= MIN_LINES && branches >= MIN_BRANCHES;
 }
 
-/** Not a number of nothing, which is enough of no layer. */
+/** NaN if the total is zero, which reaches no threshold. */
 function percentOf(counts: readonly Count[]): number {
   const total = counts.reduce((sum, count) => sum + count.total, 0);
   return (100 * counts.reduce((sum, { covered }) => sum + covered, 0)) / total;

@@ -1,6 +1,6 @@
 /**
- * Holds a conversation with a server of its own and shows what passes by reference: `npm run demo`. What
- * a tool receives is found as the server finds it: the same engine, the same variables, read over HTTP.
+ * Has a conversation with its own server and shows what passes by reference: `npm run demo`. Tool inputs are
+ * resolved here as in the server: with the same engine and the same variables, read over HTTP.
  */
 import { DefaultChatTransport, type UIMessage, type UIMessageChunk } from "ai";
 import type { VariableInfo } from "../src/byref.ts";
@@ -87,7 +87,7 @@ async function show(agent: string, chunk: UIMessageChunk): Promise<void> {
   }
 }
 
-/** The variables of the running conversation, read over HTTP. */
+/** Looks up the variables of the running conversation over HTTP. */
 function lookupOver(agent: string): Lookup {
   return async ({ name, path }) => {
     const response = await fetch(`${variablesUrl(agent)}/${name}`);

@@ -1,7 +1,7 @@
 /**
  * Runs the reference engine on random texts, cut at random places, and exits 1 with the seed of the first
  * fault. `npm run fuzz -- [COUNT] [FIRST SEED]` compares it with the slow second implementation in
- * `test/support`; `npm run fuzz -- urls [COUNT] [FIRST SEED]` looks for values in the URLs that Markdown
+ * `test/support`; `npm run fuzz -- urls [COUNT] [FIRST SEED]` searches for values in the URLs that Markdown
  * renderers make of answers.
  */
 import { firstDifference } from "../test/support/fuzz.ts";

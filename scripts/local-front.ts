@@ -14,21 +14,21 @@ import { errorCodes } from "../src/errors.ts";
 export interface FrontOptions {
   readonly port: number;
   readonly ip: string;
-  /** Where wrangler listens, on the loopback address. */
+  /** Wrangler's port on the loopback address. */
   readonly innerPort: number;
-  /** Sent along with every request: wrangler's port answers nobody who does not know it. */
+  /** Added to every request: wrangler's port rejects requests without it. */
   readonly secret: string;
-  /** False while wrangler is being restarted: then nobody is asked. */
+  /** False while wrangler restarts: no request is forwarded then. */
   readonly isUp: () => boolean;
-  /** Called with the number of bytes that the Worker has taken or sent. */
+  /** Called with the number of bytes that the Worker has received or sent. */
   readonly onBytes?: (count: number) => void;
 }
 
-/** Less than this is read before its connection can be closed. */
+/** Shorter bodies are read completely before the connection can be closed. */
 const LARGE_BYTES = 65_536;
 const REFUSES_WITHIN_MS = 5_000;
 
-/** An answer of this listener itself. */
+/** A response of this listener itself. */
 interface Refusal {
   readonly status: number;
   readonly code: string;
@@ -50,9 +50,9 @@ const NO_ANSWER: Refusal = {
 };
 
 /**
- * The listener in front of wrangler. Local wrangler takes the Host that the Worker sees from a header
- * that any client can send (`MF-Original-URL`), so that a page which rebinds its name to this machine
- * would look local. Here such headers are dropped, and the Host that was really sent is passed on.
+ * The listener in front of wrangler. Local wrangler takes the Host that the Worker sees from a header that
+ * any client can send (`MF-Original-URL`), so a page that rebinds its name to this machine would appear
+ * local. This listener drops such headers and forwards the Host that the client sent.
  */
 export async function startFront(options: FrontOptions): Promise<Server> {
   const { port, ip, isUp } = options;
@@ -68,7 +68,7 @@ export async function startFront(options: FrontOptions): Promise<Server> {
     else refuseOn(outer, refusal);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
-    // In the middle of an answer, the client would read this as a part of it.
+    // During a response, the client would read this as a part of it.
     if (socket.writable && socket.bytesWritten === 0) refuseOn(socket, refusalOfParser(error));
     else socket.destroy();
   });
@@ -79,7 +79,10 @@ export async function startFront(options: FrontOptions): Promise<Server> {
   return server;
 }
 
-/** What wrangler would not read as a client means it, or keeps for itself. */
+/**
+ * Rejects requests that wrangler would interpret differently from the client, and paths that wrangler
+ * reserves.
+ */
 function refusalOf({ url = "", headers, rawHeaders }: IncomingMessage): Refusal | undefined {
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
   if (hosts.length !== 1 || !isHost(headers.host ?? "")) {
@@ -93,7 +96,7 @@ function refusalOf({ url = "", headers, rawHeaders }: IncomingMessage): Refusal 
   return { ...errorCodes.not_found, code: "not_found", detail };
 }
 
-/** What Node itself does not read as a request. */
+/** The response to a request that Node cannot parse. */
 function refusalOfParser({ code = "", message }: NodeJS.ErrnoException): Refusal {
   const statuses: Readonly<Record<string, number>> = {
     HPE_HEADER_OVERFLOW: 431,
@@ -103,7 +106,7 @@ function refusalOfParser({ code = "", message }: NodeJS.ErrnoException): Refusal
   return { ...refusal, status: statuses[code] ?? refusal.status };
 }
 
-/** Of a request that failed before its answer began. */
+/** The response to a request that failed before its response began. */
 function refusalAfter({ code }: NodeJS.ErrnoException, { isUp }: FrontOptions): Refusal {
   return !isUp() || code === "ECONNREFUSED" ? RESTARTING : NO_ANSWER;
 }
@@ -116,17 +119,19 @@ function isHost(host: string): boolean {
   return /^([\w.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i.test(host) && URL.canParse(`http://${host}`);
 }
 
-/** Its explorer and its handlers of alarms, mail and schedules, in whatever way the path is written. */
+/**
+ * True for wrangler's explorer and its handlers of alarms, mail and schedules, with any spelling of the path.
+ */
 function isWranglersOwn(target: string): boolean {
   const path = new URL(`http://localhost${target}`).pathname;
-  // A path with another escape that is not UTF-8 is none of them, but may still begin like them.
+  // A path with another escape that is not UTF-8 is not one of them, but may still begin like them.
   const plain = path.replaceAll(/%[\da-f]{2}/gi, (code) =>
     String.fromCharCode(Number.parseInt(code.slice(1), 16)),
   );
   return /^[/\\]*cdn-cgi(?![\w-])/i.test(plain);
 }
 
-/** Any other offer to upgrade may be passed over. */
+/** Only WebSocket upgrades are supported; other offers may be ignored. */
 function isWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
@@ -140,13 +145,14 @@ function passOn(incoming: IncomingMessage, outgoing: ServerResponse, options: Fr
       response.resume();
       askWithoutBody(incoming, outgoing, options);
     } else passAnswerOn(response, outgoing, options);
-    // A Worker may answer before it has read everything. The client reads that once it has sent the rest.
+    // A Worker may respond before it has read everything. The client reads the response once it has sent the
+    // rest.
     response.on("end", () => incoming.unpipe(inner).resume());
   });
   inner.on("error", (error: NodeJS.ErrnoException) => {
     if (!hasAnswered) refuse(incoming, outgoing, refusalAfter(error, options));
   });
-  // A client that goes away takes its request with it.
+  // If the client disconnects, its request ends too.
   outgoing.on("close", () => inner.destroy());
   incoming.pipe(inner);
 }
@@ -164,8 +170,8 @@ function passAnswerOn(
 }
 
 /**
- * True for an error of wrangler's own. It passes requests on by a connection inside of itself, and loses the
- * answer of a Worker that refuses a large body and hangs up.
+ * True for an error of wrangler itself. It forwards requests over an internal connection, and loses the
+ * response of a Worker that rejects a large body and disconnects.
  */
 function hasLostAnswer({ headers }: IncomingMessage, response: IncomingMessage): boolean {
   const { statusCode, headers: answered } = response;
@@ -173,7 +179,10 @@ function hasLostAnswer({ headers }: IncomingMessage, response: IncomingMessage):
   return isWranglers === true && Number(headers["content-length"]) >= LARGE_BYTES;
 }
 
-/** A Worker refuses a body by its declared length. It cannot do anything else without the body. */
+/**
+ * Sends the request without its body, to get the lost response: a Worker rejects a body by its declared
+ * length, and can do nothing else without the body.
+ */
 function askWithoutBody(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -193,8 +202,8 @@ function askWithoutBody(
 }
 
 /**
- * Reads on when writing fails. A Worker that refuses an upload answers and hangs up; by default the failed
- * write would discard that answer.
+ * Continues to read if writing fails. A Worker that rejects an upload responds and disconnects; by default
+ * the failed write would discard that response.
  */
 class PatientSocket extends Socket {
   readonly #onBytes: ((count: number) => void) | undefined;
@@ -237,11 +246,11 @@ function requestBehind(
 interface Upgrade {
   readonly incoming: IncomingMessage;
   readonly outer: Duplex;
-  /** What was read behind the request. */
+  /** The bytes that were read after the request. */
   readonly head: Buffer;
 }
 
-/** A WebSocket: once wrangler has taken it, bytes are passed on as they are, until either side is gone. */
+/** Forwards a WebSocket: once wrangler has accepted it, bytes are copied until either side disconnects. */
 function passUpgradeOn({ incoming, outer, head }: Upgrade, options: FrontOptions): void {
   const inner = requestBehind(incoming, options);
   let hasAnswered = false;
@@ -283,7 +292,7 @@ function refuse(incoming: IncomingMessage, outgoing: ServerResponse, refusal: Re
   incoming.resume();
 }
 
-/** On a connection that Node serves no more. */
+/** Sends a refusal on a connection that Node no longer handles. */
 function refuseOn(outer: Duplex, refusal: Refusal): void {
   const { headers, body } = problemOf(refusal);
   const pairs = Object.entries({ ...headers, connection: "close" }).flat();
@@ -305,7 +314,7 @@ function passedOn(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return without(headers, (name) => !isTrusted(name) || name === "expect");
 }
 
-/** Each side has connections of its own; but an upgrade is asked for in these headers. */
+/** Removes headers of the connection, because each side has its own. Upgrade requests need them. */
 function ofMessage(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return without(headers, (name) => name === "connection" || name === "keep-alive");
 }

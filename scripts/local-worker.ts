@@ -14,21 +14,21 @@ import { lockState } from "./state-lock.ts";
 import { PATIENT, Supervisor } from "./supervisor.ts";
 import { startWrangler } from "./wrangler-process.ts";
 
-/** Below those that a system gives to connections: one of these could be taken before somebody listens. */
+/** Below the range of ephemeral ports, which the system could assign before the server listens. */
 const FIRST_PORT = 10_000;
 const END_OF_PORTS = 32_768;
 
 export interface LocalWorkerOptions {
   readonly port: number;
-  /** Where objects and buckets are kept. */
+  /** The folder of objects and buckets. */
   readonly stateDir: string;
-  /** Settings of the Worker; only those that are named in `settings.ts` reach it. */
+  /** Settings of the Worker; only names in `settings.ts` reach it. */
   readonly settings: Readonly<Record<string, string | undefined>>;
   /** Stops the start-up, and the Worker afterwards. */
   readonly signal?: AbortSignal;
-  /** Listens on this machine's loopback address only, or on every address. */
+  /** Listens only on this machine's loopback address, or on every address. */
   readonly listen: "loopback" | "everywhere";
-  /** Told in a line of each turn, and when the Worker is restarted. Default: nobody is. */
+  /** Receives a line for each turn and each restart of the Worker. Default: none. */
   readonly say?: (line: string) => void;
 }
 
@@ -39,8 +39,9 @@ export interface LocalWorker {
 }
 
 /**
- * The Worker on local workerd, answering; rejects with what wrangler said if it does not start. If it stops
- * answering it is restarted on the same state: the listener in front stays, and answers 503 meanwhile.
+ * Starts the Worker on local workerd and waits until it responds. Rejects with wrangler's output if it does
+ * not start. A Worker that stops responding is restarted on the same state; the listener in front stays, and
+ * responds with 503 meanwhile.
  */
 export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
   const lock = await lockState(options.stateDir, options.port);
@@ -110,7 +111,7 @@ async function startSandbox(stateDir: string, mark: Mark, say: (line: string) =>
   return superviseSandbox({ folder, port: await freePort(), mark, say });
 }
 
-/** Waits until all of them answer, or rejects with what they said. */
+/** Waits until all of them respond, or rejects with their output. */
 async function ready(all: readonly Supervisor[]): Promise<void> {
   const areReady = await Promise.all(all.map((one) => one.ready()));
   if (areReady.every(Boolean)) return;
@@ -123,7 +124,7 @@ function closeFront(front: Server): void {
   front.closeAllConnections();
 }
 
-/** With the demo model, on a state of its own, which goes when it stops. */
+/** Starts a Worker with the demo model and its own state, which is deleted when it stops. */
 export async function startDemoWorker(): Promise<LocalWorker> {
   const stateDir = mkdtempSync(join(tmpdir(), "byref-demo-"));
   const worker = await startLocalWorker({
@@ -139,7 +140,7 @@ export async function startDemoWorker(): Promise<LocalWorker> {
   return { ...worker, stop };
 }
 
-/** Another server on the port would answer in our place. */
+/** Rejects if another server uses the port, because that would respond instead. */
 function requireFree(port: number, ip: string): Promise<void> {
   return new Promise((done, fail) => {
     const server = createServer();
@@ -150,7 +151,7 @@ function requireFree(port: number, ip: string): Promise<void> {
   });
 }
 
-/** A port of the loopback address that nobody listens on. */
+/** Finds a free port on the loopback address. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FIRST_PORT, END_OF_PORTS);
@@ -162,7 +163,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** A file, not `--var`: everybody can read command lines. */
+/** The settings file. A file is used instead of `--var`, because all users can read command lines. */
 function envTextOf(settings: LocalWorkerOptions["settings"]): string {
   const lines = [...settingNames, "LOCAL_SANDBOX"].flatMap((name) => {
     const value = settings[name];
@@ -171,7 +172,10 @@ function envTextOf(settings: LocalWorkerOptions["settings"]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** As dotenv reads it: any of three quotes, no escapes but for a dollar, which it would expand. */
+/**
+ * Quotes a value for dotenv: one of three quotes, and no escapes except for a dollar, which dotenv would
+ * expand.
+ */
 function quoted(name: string, value: string): string {
   const quote = ["'", "`", '"'].find((candidate) => !value.includes(candidate));
   // Between double quotes dotenv reads a backslash and an n as a line break.

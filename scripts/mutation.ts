@@ -1,6 +1,6 @@
 /**
- * Which changes of the code would no test notice? Every mutant of Stryker's instrumenter is switched on in
- * turn, and the tests that come by it are run, all in one process: docs/mutation.md has the last outcome.
+ * Finds code changes that no test detects. Activates each mutant of Stryker's instrumenter in turn and runs
+ * the tests that cover it, all in one process. docs/mutation.md has the last results.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,13 +14,13 @@ if (files.length > 0) process.env["MUTATION_FILES"] = files.join(" ");
 
 const FOLDER = "mutation";
 const RESULTS = `${FOLDER}/results.jsonl`;
-/** So long without a word: the mutant that runs is a loop without an end. */
+/** Time without output after which the current mutant counts as an endless loop. */
 const PATIENCE_MS = 30_000;
 
 /** A line of the results, as `mutation/runner.ts` writes it. */
 interface Line {
   readonly covered?: readonly string[];
-  /** While a file was loaded: no switch can change that any more. */
+  /** Mutants run while a file was loaded: they cannot be activated any more. */
   readonly loaded?: readonly string[];
   readonly began?: string;
   readonly killed?: string;
@@ -35,7 +35,7 @@ function readResults(): readonly Line[] {
   return lines.slice(0, -1).map((line) => JSON.parse(line) as Line);
 }
 
-/** True when all tests were run; false where one was cut off, because a mutant does not end. */
+/** Returns true if all tests ran, and false if the run was killed because a mutant does not end. */
 async function runTests(): Promise<boolean> {
   const vitest = ["node_modules/vitest/vitest.mjs", "run", "--config", "vitest.mutation.config.ts"];
   const child = spawn(process.execPath, [...vitest, "--reporter", "dot"], {
@@ -50,7 +50,7 @@ async function runTests(): Promise<boolean> {
     if (ended !== undefined) {
       waited.abort();
       tick.catch(() => undefined);
-      // A mutant fails no test: a test that fails does so as it is.
+      // The runner hides failures caused by mutants, so this failure occurs without one.
       if (ended[0] !== 0) throw new Error("A test fails without any mutant.");
       return true;
     }
@@ -77,7 +77,7 @@ function isUntried(status: Status | undefined): boolean {
   return status === "uncovered" || status === "loaded";
 }
 
-/** How the changed code read, and what it became, on one line. */
+/** The original code and its replacement, on one line. */
 function change({ fileName, location, replacement, mutatorName }: Mutant): string {
   const lines = readFileSync(fileName, "utf8").split("\n");
   const { start, end } = location;

@@ -3,10 +3,13 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
 
-/** What `wrangler.toml` still has as this repository ships it. Anything else runs as it is configured there. */
+/**
+ * The parts of `wrangler.toml` that are unchanged from this repository. Other configurations run as
+ * configured there.
+ */
 export interface OwnConfig {
   readonly servesOwnPage: boolean;
-  /** Its Worker, with a Worker Loader for `run_code`. */
+  /** True for this repository's Worker, with a Worker Loader for `run_code`. */
   readonly runsOwnWorker: boolean;
 }
 

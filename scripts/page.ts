@@ -1,4 +1,4 @@
-/** Makes the page: `npm run build:web`. */
+/** Builds the page: `npm run build:web`. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { extname, join, relative } from "node:path";
@@ -9,10 +9,12 @@ const root = join(import.meta.dirname, "..");
 const built = join(root, "dist/web");
 const HEADERS = "_headers";
 
-/** What the page is made of. */
+/** The sources of the page. */
 const sources = ["src", "page", "package-lock.json"];
 
-/** Throws what Vite says if it cannot be made. Replaces the page as a whole: a server may be reading it. */
+/**
+ * Throws Vite's output if the build fails. Replaces the page as a whole, because a server may be reading it.
+ */
 export function buildPage(): void {
   const made = newFolderFor(built);
   const vite = join(root, "node_modules/vite/bin/vite.js");
@@ -20,7 +22,7 @@ export function buildPage(): void {
   const { status, stdout, stderr } = spawnSync(process.execPath, [vite, ...parameters], {
     cwd: join(root, "page"),
     encoding: "utf8",
-    // Whoever asks may be a test, and a page for tests is larger and slower.
+    // The caller may be a test, and a page built for tests is larger and slower.
     env: { ...process.env, NODE_ENV: "production" },
   });
   if (status === 0) return replaceFolder(built, made);
@@ -28,13 +30,13 @@ export function buildPage(): void {
   throw new Error(`The page could not be built.\n${stdout}${stderr}`);
 }
 
-/** Copies the page as it is now. A later build does not change the copy. */
+/** Copies the current page. A later build does not change the copy. */
 export function copyPage(folder: string): void {
   ensurePage();
   copyFolder(built, folder);
 }
 
-/** Builds the page if there is none, or if what it is made of is newer. */
+/** Builds the page if there is none, or if its sources are newer. */
 export function ensurePage(): void {
   const index = join(built, "index.html");
   const builtMs = existsSync(index) ? statSync(index).mtimeMs : 0;
@@ -49,11 +51,11 @@ function newestMs(path: string): number {
   return Math.max(stats.mtimeMs, ...inside);
 }
 
-/** A file of the page as a server sends it. */
+/** A file of the page, with the response headers of a server. */
 export interface PageFile {
-  /** Below the folder of the page. */
+  /** Path below the page's folder. */
   readonly name: string;
-  /** Of the URL. */
+  /** Path of the URL. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -65,7 +67,7 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** For servers that do not read `_headers`, as Cloudflare's does. */
+/** The page's files, for servers that do not read `_headers` as Cloudflare does. */
 export function pageFiles(folder = built): readonly PageFile[] {
   const rules = rulesIn(readFileSync(join(folder, HEADERS), "utf8"));
   return namesIn(folder)
@@ -81,7 +83,7 @@ export function pageFiles(folder = built): readonly PageFile[] {
     });
 }
 
-/** KiB of what a browser loads, after gzip. */
+/** KiB that a browser loads, after gzip. */
 export function pageKiB(): number {
   const sizes = namesIn(built)
     .filter((name) => name !== HEADERS)
@@ -101,7 +103,9 @@ interface Rule {
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** A line with a path that ends in `*`, and below it, indented, the headers of what is there. */
+/**
+ * Parses `_headers`: a line with a path that ends in `*`, and below it, indented, the headers for that path.
+ */
 function rulesIn(text: string): readonly Rule[] {
   return text.split(/\n(?=\/)/).map((rule) => {
     const [path = "", ...lines] = rule.trim().split("\n");

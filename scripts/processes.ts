@@ -8,14 +8,14 @@ const TICK_MS = 10;
 const MAX_LISTED_BYTES = 64 * 1_024 * 1_024;
 const isLinux = process.platform === "linux";
 
-/** An entry for a process's environment, which its children inherit: whose state they work on. */
+/** An entry in a process's environment, inherited by its children, that identifies the state they work on. */
 export interface Mark {
   readonly BYREF_STATE_LOCK: string;
 }
 
 /**
- * Running processes that were started with the entry in their environment. Unlike process ids and groups,
- * an entry is never given to an unrelated process. Processes of other users are left out.
+ * Running processes that were started with the entry in their environment. Unlike process ids and groups, an
+ * entry never identifies an unrelated process. Processes of other users are not included.
  */
 export function processesMarked({ BYREF_STATE_LOCK }: Mark): readonly number[] {
   const entry = `BYREF_STATE_LOCK=${BYREF_STATE_LOCK}`;
@@ -23,18 +23,18 @@ export function processesMarked({ BYREF_STATE_LOCK }: Mark): readonly number[] {
   return processIds().filter((pid) => hasEntry(pid, entry));
 }
 
-/** Whether `NAME=value` is in the environment it was started with. False where there is no `/proc`. */
+/** True if `NAME=value` was in the process's environment at its start. False where there is no `/proc`. */
 export function hasEntry(pid: number, entry: string): boolean {
   return readProcess(pid, "environ")?.split("\0").includes(entry) === true;
 }
 
-/** Undefined if it has ended, and outside of Linux. */
+/** Undefined if the process has ended, and outside of Linux. */
 export function parentOf(pid: number): number | undefined {
   const parent = Number(statOf(pid)?.[1]);
   return parent > 0 ? parent : undefined;
 }
 
-/** Running processes of the group, those that have ended and not been waited for included. */
+/** Running processes of the group, including zombies. */
 export function processesIn(group: number): readonly number[] {
   if (!isLinux)
     return listed([], "pgid")
@@ -63,8 +63,8 @@ function pidOf([pid]: readonly string[]): number {
 }
 
 /**
- * Kills the processes that `find` finds, those that they start meanwhile too. Resolves when none of them holds
- * a file any more, and rejects if some cannot be ended.
+ * Kills the processes that `find` returns, including those started meanwhile. Resolves when none of them
+ * holds a file any more, and rejects if some cannot be ended.
  */
 export async function endProcesses(find: () => readonly number[]): Promise<void> {
   const end = performance.now() + ENDS_WITHIN_MS;
@@ -77,13 +77,13 @@ export async function endProcesses(find: () => readonly number[]): Promise<void>
   }
 }
 
-/** False for a process that has ended and that its parent has not waited for. */
+/** False for a process that has ended, including zombies. */
 export function isRunning(pid: number): boolean {
   const state = statOf(pid)?.[0];
   return state === undefined ? signal(pid, 0) : !"ZX".includes(state);
 }
 
-/** CPU time that they have used, in milliseconds; undefined if one has ended, and outside of Linux. */
+/** CPU time of the processes, in milliseconds; undefined if one has ended, and outside of Linux. */
 export function cpuMsOf(pids: readonly number[]): number | undefined {
   let ticks = 0;
   for (const pid of pids) {
@@ -94,7 +94,10 @@ export function cpuMsOf(pids: readonly number[]): number | undefined {
   return TICK_MS * ticks;
 }
 
-/** What is behind the name: state, parent, group and so on. The name may hold anything, brackets too. */
+/**
+ * The fields after the name: state, parent, group and so on. The name may contain anything, including
+ * brackets.
+ */
 function statOf(pid: number): readonly string[] | undefined {
   return readProcess(pid, "stat")?.split(") ").at(-1)?.split(" ");
 }
@@ -107,7 +110,7 @@ function readProcess(pid: number, file: "environ" | "stat"): string | undefined 
   }
 }
 
-/** True if there was such a process. Signal 0 only asks. */
+/** Sends a signal and returns true if the process exists. Signal 0 only checks. */
 function signal(pid: number, name: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(pid, name);

@@ -1,8 +1,8 @@
 /**
- * Replays recorded tool calls through the real wrapped tool: `npm run replay -- FOLDER`; with
- * `--through-mcp` through a running Worker, with a scripted model before it and MCP servers behind it; with
- * `--as-plans` as plans whose calls are shuffled (`--seed N` says how).
- * The folder is read in place (format: `test/support/replay.ts`); nothing of it is kept.
+ * Replays recorded tool calls through the real wrapped tool: `npm run replay -- FOLDER`. With `--through-mcp`
+ * it uses a running Worker, with a scripted model in front and MCP servers behind it; with `--as-plans` it
+ * replays plans whose calls are shuffled (`--seed N`). The folder is read in place (format:
+ * `test/support/replay.ts`); nothing in it is copied.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -66,7 +66,7 @@ async function replayFiles(files: readonly string[]): Promise<void> {
   console.log(aligned([["file", "records", "steps or texts", "references", "failures"], ...rows]));
 }
 
-/** All files together. A text whose dollars mean nothing is a tool's input. */
+/** Replays all files together. A text without references becomes a tool's input. */
 async function replayServed(files: readonly string[]): Promise<void> {
   const lines = files.flatMap((file) => linesOf(file).map((line) => ({ file, line })));
   const traces = lines.map(({ line }): Trace => {
@@ -97,7 +97,7 @@ async function replayServed(files: readonly string[]): Promise<void> {
   console.log(`\n${calls} calls came to the servers in ${seconds.toFixed(1)} s: ${rate} a second`);
 }
 
-/** Each trace as a plan, in the written order and in others, over each store. */
+/** Replays each trace as a plan, in the written order and in others, over each store. */
 async function replayPlans(files: readonly string[]): Promise<void> {
   const began = performance.now();
   const rows: string[][] = [];
@@ -147,7 +147,7 @@ async function replayTraces(file: string, traces: readonly Trace[]): Promise<str
   return [file, traces.length, `${steps.length} × 3`, references, failures.length].map(String);
 }
 
-/** Texts whose dollars mean nothing come out as they went in, however they are cut. */
+/** Texts without references must be unchanged, however they are cut. */
 async function replayTexts(file: string, texts: readonly string[]): Promise<string[]> {
   let failures = 0;
   for (const [index, text] of texts.entries()) {

@@ -8,7 +8,7 @@ import { spawnTied } from "./tied-process.ts";
 
 const root = join(import.meta.dirname, "..");
 
-/** Nothing that the code could reach: no network, no file, no setting. */
+/** The code has no network, no files and no settings. */
 const CONFIG = `using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
@@ -31,26 +31,26 @@ const sandbox :Workerd.Worker = (
 `;
 
 export interface SandboxOptions {
-  /** Where its Worker and its configuration are written. */
+  /** Folder for its Worker and its configuration. */
   readonly folder: string;
-  /** Of the loopback address. */
+  /** Port on the loopback address. */
   readonly port: number;
   readonly mark: Mark;
   readonly say: (line: string) => void;
 }
 
 interface ProcessOptions extends Omit<SandboxOptions, "say"> {
-  /** The path that is answered; a client must know it. */
+  /** The path that the process serves; clients must know it. */
   readonly secret: string;
 }
 
 export interface RunningSandbox {
-  /** For `remoteLoader`. */
+  /** URL for `remoteLoader`. */
   readonly url: string;
   readonly supervisor: Supervisor;
 }
 
-/** Starts workerd with a Worker Loader and nothing else, in a process that may be killed at any time. */
+/** Starts workerd with only a Worker Loader, in a process that may be killed at any time. */
 export function superviseSandbox({ folder, port, mark, say }: SandboxOptions): RunningSandbox {
   make(folder);
   const secret = randomBytes(32).toString("hex");

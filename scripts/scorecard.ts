@@ -1,6 +1,6 @@
 /**
- * Runs the tests that hold figures of `test/scorecard.json`, and prints what they reached against what they
- * should: `npm run scorecard -- [--json] [ROW …]`. Exits 1 if a row is not met.
+ * Runs the tests that measure figures of `test/scorecard.json`, and prints the results next to the targets:
+ * `npm run scorecard -- [--json] [ROW …]`. Exits 1 if a row is not met.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -10,7 +10,7 @@ import type { RowFigures } from "../test/support/scorecard.ts";
 
 const root = join(import.meta.dirname, "..");
 
-/** A bound of a figure: over all of its tests in sum, or for each of them. */
+/** A bound of a figure: for the sum over all of its tests, or for each of them. */
 interface Bound {
   readonly inAll?: number;
   readonly atLeast?: number;
@@ -24,7 +24,7 @@ interface Row {
   readonly tests: readonly string[];
 }
 
-/** Of Vitest's JSON reporter, what is read here. */
+/** The parts of Vitest's JSON report that are read here. */
 interface Report {
   readonly testResults: readonly {
     readonly name: string;
@@ -74,7 +74,7 @@ function run(files: readonly string[]): Report {
       stdio: ["ignore", "ignore", "pipe"],
       env: { ...process.env, WRANGLER_SEND_METRICS: "false" },
     });
-    // A test that failed is in the report; what is here may be why.
+    // The report has the failed tests; this output may explain them.
     if (status !== 0) process.stderr.write(stderr);
     return JSON.parse(readFileSync(output, "utf8")) as Report;
   } finally {
@@ -106,7 +106,7 @@ function lineOf({ id, what, figures, tests }: Row): Line {
   return { id, what, reached: reached.join(", "), target: target.join(", "), isMet, tests, faults };
 }
 
-/** Not a number where nobody has said one: that is within no bound. */
+/** NaN if no test reported a number: NaN is within no bound. */
 function valueOf(numbers: readonly number[], { inAll, atLeast }: Bound): number {
   if (numbers.length === 0) return Number.NaN;
   if (inAll !== undefined) return numbers.reduce((sum, number) => sum + number, 0);

@@ -1,6 +1,6 @@
 /**
- * Pictures of the page for the README: `npm run screenshots`. A Worker with a fresh state and the demo
- * model, a real Chromium, and what a person would press.
+ * Takes pictures of the page for the README: `npm run screenshots`. Uses a Worker with fresh state and the
+ * demo model, and drives a real Chromium.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,17 +9,17 @@ import { type PageOptions, startBrowser } from "../test/support/browser.ts";
 import { createClient } from "../src/client.ts";
 import { startDemoWorker } from "./local-worker.ts";
 
-/** What a README can show without being slow. */
+/** Maximum size of a picture in a README. */
 const MAX_BYTES = 200_000;
 const QUALITY = 88;
 
-/** Lists come in a little after what they list. */
+/** Lists appear shortly after their contents change. */
 const SETTLES_MS = 800;
 
 interface Picture {
   readonly name: string;
   readonly options?: PageOptions;
-  /** Brings the page to where it is taken. */
+  /** Brings the page into the state of the picture. */
   readonly pose: (page: Page) => Promise<void>;
 }
 
@@ -61,7 +61,7 @@ async function take({ name, options, pose }: Picture): Promise<void> {
   writeFileSync(join(folder, `${name}.webp`), bytes);
   console.log(`${name}.webp ${bytes.length} bytes`);
   if (bytes.length > MAX_BYTES) throw new Error(`${name}.webp is too large for a README.`);
-  // Each picture is of a first conversation.
+  // Each picture shows a first conversation.
   const id = new URL(page.url()).hash.replace("#/c/", "");
   await close();
   if (id !== "") await createClient(worker.url).conversation(id).delete();
@@ -74,7 +74,7 @@ function example(page: Page, question: string) {
 async function ask(page: Page, question: string): Promise<void> {
   await example(page, question).click();
   await page.getByRole("button", { name: "Answer again" }).waitFor();
-  // With its values marked.
+  // Waits until the answer's values are marked.
   await page.waitForTimeout(SETTLES_MS);
 }
 

@@ -5,8 +5,8 @@ const CHECKED_EVERY_MS = 200;
 const MAX_PORT = 65_535;
 
 /**
- * Runs a start script, and exits with the code that `work` returns; with 0 if it was told to stop. An error is
- * printed as a line, and the exit code is 1.
+ * Runs a start script, and exits with the code that `work` returns; with 0 if it was stopped by a signal. An
+ * error is printed as a line, and the exit code is 1.
  *
  * @param work Receives a signal that is aborted when it must stop.
  */
@@ -23,7 +23,7 @@ export async function runStartScript(work: (stopping: AbortSignal) => Promise<nu
   }
 }
 
-/** `PORT`, or 8787. Throws if it is no port. */
+/** `PORT`, or 8787. Throws if it is not a port number. */
 export function portFromEnvironment(): number {
   const { PORT = "8787" } = process.env;
   const port = Number(PORT);
@@ -31,7 +31,7 @@ export function portFromEnvironment(): number {
   throw new Error(`PORT must be a number from 1 to ${MAX_PORT}, not ${PORT}.`);
 }
 
-/** Aborted by a signal to stop, or when a process that started this one is gone. */
+/** Aborted by a stop signal, or when a process that started this one is gone. */
 function stopSignal(): AbortSignal {
   const stopping = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
@@ -45,7 +45,7 @@ function stopSignal(): AbortSignal {
   return stopping.signal;
 }
 
-/** The parent of this process. With npm also the shell's parent: some shells outlive a killed npm. */
+/** The parent of this process. With npm also the shell's parent, because some shells outlive a killed npm. */
 function starters(): readonly number[] {
   const pids = [process.ppid];
   const fromNpm = `npm_lifecycle_event=${process.env.npm_lifecycle_event}`;

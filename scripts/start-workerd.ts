@@ -1,6 +1,6 @@
 /**
- * The Worker on plain workerd, without wrangler: `npm run start:workerd`, and what a container runs. No
- * bucket, so values stay in SQLite; no rate limit; no `run_code`.
+ * Runs the Worker on plain workerd, without wrangler: `npm run start:workerd`, also in a container. There is
+ * no bucket, so values stay in SQLite; no rate limit; no `run_code`.
  */
 import type { ChildProcess } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
@@ -14,10 +14,10 @@ import { lockState } from "./state-lock.ts";
 import { portFromEnvironment, runStartScript } from "./start-script.ts";
 import { spawnTied, type TiedProcess } from "./tied-process.ts";
 
-/** Where workerd says that it listens: a file descriptor. */
+/** The file descriptor on which workerd reports that it listens. */
 const CONTROL = 3;
 
-/** Whose certificates are believed, if not those that the system trusts. */
+/** Variables with trusted certificates. Default: those of the system. */
 const TRUST = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 const { STATE_DIR = ".wrangler/workerd", AUTH = "" } = process.env;
@@ -25,7 +25,7 @@ const here = import.meta.dirname;
 
 await runStartScript(serve);
 
-/** Resolves with the exit code, which is not 0. */
+/** Resolves with the exit code, which is never 0. */
 async function serve(stopping: AbortSignal): Promise<number> {
   const port = portFromEnvironment();
   modelNamed(readSettings(process.env), modelKinds);
@@ -45,7 +45,7 @@ async function serve(stopping: AbortSignal): Promise<number> {
   return code === 0 ? 1 : code;
 }
 
-/** The folder of the bundle: beside this script in an image, else made now. */
+/** The folder of the bundle: next to this script in an image, otherwise built now. */
 async function bundle(): Promise<string> {
   if (existsSync(join(here, "config.capnp"))) return here;
   const folder = resolve(STATE_DIR, "bundle");
@@ -55,7 +55,7 @@ async function bundle(): Promise<string> {
 }
 
 interface StartOptions {
-  /** Of the bundle. */
+  /** The folder of the bundle. */
   readonly folder: string;
   readonly mark: Mark;
   readonly port: number;
@@ -73,7 +73,8 @@ function start({ folder, mark, port }: StartOptions): TiedProcess {
     `--directory-path=objects=${objects}`,
     `--control-fd=${CONTROL}`,
   ];
-  // The settings by name, and nothing else of this environment: not on the command line, nor in a file.
+  // Passes the settings by name, and nothing else in this environment; not on the command line or in a file,
+  // which others could read.
   const names = [...settingNames, ...TRUST];
   const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
   return spawnTied([workerd, "serve", ...places, config], {
@@ -82,7 +83,7 @@ function start({ folder, mark, port }: StartOptions): TiedProcess {
   });
 }
 
-/** That the port answers says nothing: another server may have it. */
+/** Waits for workerd's own report, because another server may respond on the port. */
 async function sayWhenReady({ stdio }: ChildProcess, port: number): Promise<void> {
   const control = stdio[CONTROL] as Readable;
   for await (const text of control.setEncoding("utf8")) {

@@ -1,4 +1,4 @@
-/** The main job: `npm start`. Settings come from the environment; docs/guides/operating.md names them. */
+/** Starts the local server: `npm start`. Settings come from the environment; see docs/guides/operating.md. */
 import { modelKinds, modelNamed } from "../src/edge/models/model-settings.ts";
 import { readSettings } from "../src/edge/settings.ts";
 import { startLocalWorker } from "./local-worker.ts";
@@ -6,7 +6,7 @@ import { portFromEnvironment, runStartScript } from "./start-script.ts";
 
 const stateDir = process.env.STATE_DIR ?? ".wrangler/state";
 const auth = process.env.AUTH || "none";
-// The listener in front has a secret of its own making.
+// The listener in front creates its own secret.
 const settings = { ...process.env, AUTH: auth, LOCAL_SECRET: undefined };
 
 await runStartScript(async (signal) => {

@@ -4,15 +4,15 @@ import { DatabaseSync } from "node:sqlite";
 import { messageOf } from "../src/errors.ts";
 import { endProcesses, type Mark, processesMarked } from "./processes.ts";
 
-/** A server that was just told to stop usually ends within this time. */
+/** A stopped server usually ends within this time. */
 const WAIT_MS = 1_000;
 const LOCK_FILE = "lock.sqlite";
 const OWNER_FILE = "owner.json";
-/** A database that is collected as garbage is closed, which would release its lock. */
+/** Prevents garbage collection, which would close the database and release its lock. */
 const held = new Set<DatabaseSync>();
 
 export interface StateLock {
-  /** What every process that works on the folder must have in its environment. */
+  /** Every process that works on the folder must have it in its environment. */
   readonly mark: Mark;
   release(): void;
 }
@@ -21,14 +21,14 @@ interface Owner {
   readonly pid: number;
   readonly startedAt: string;
   readonly port: number;
-  /** Its processes have it in their environment. */
+  /** Entry in the environment of its processes. */
   readonly mark: string;
 }
 
 /**
- * Takes a state folder for this process, and ends what an earlier owner left running on it. Rejects if another
- * process has it. The lock is SQLite's on a file: the system releases it when its owner ends, however that
- * ends, so that none is left behind and no process id has to be believed.
+ * Locks a state folder for this process, and ends processes that an earlier owner left running on it. Rejects
+ * if another process holds the lock. The lock is SQLite's lock on a file: the system releases it when its
+ * owner ends, in any way, so no stale lock remains and no process id has to be trusted.
  */
 export async function lockState(stateDir: string, port: number): Promise<StateLock> {
   const path = join(stateDir, LOCK_FILE);
@@ -52,7 +52,7 @@ export async function lockState(stateDir: string, port: number): Promise<StateLo
   }
 }
 
-/** Throws a sentence for a person: who has the folder, or why it cannot be used. */
+/** Throws a readable error: the owner of the folder, or why the folder cannot be used. */
 function locked(stateDir: string, path: string): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
@@ -67,7 +67,7 @@ function locked(stateDir: string, path: string): DatabaseSync {
   }
 }
 
-/** Settings hold keys; wrangler's store of traces only grows, and nothing reads it. */
+/** Settings files contain keys; wrangler's store of traces only grows, and nothing reads it. */
 function removeLeftovers(stateDir: string): void {
   const settings = readdirSync(stateDir).filter((name) => /^settings-.*\.env$/.test(name));
   for (const name of [...settings, "v3/observability"]) {
@@ -80,7 +80,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === 5;
 }
 
-/** A read-only folder, say: SQLite's message does not name it. */
+/** For example a read-only folder, which SQLite's message does not name. */
 function unusable(stateDir: string, error: unknown): string {
   const way = "Set STATE_DIR to a folder that this user can write to.";
   return `The state folder ${stateDir} cannot be used: ${messageOf(error)}. ${way}`;

@@ -1,31 +1,31 @@
 import { setTimeout as wait } from "node:timers/promises";
 
-/** So long a single question may wait for its answer. */
+/** Time limit of a single health check. */
 const ANSWERS_WITHIN_MS = 1_000;
 const PAUSE_MS = 1_000;
 const PAUSE_AFTER_SILENCE_MS = 250;
-/** So much passed through the listener since the last question: it is slow, and not in a loop. */
+/** If this much data passed the listener since the last check, the process is slow, not in a loop. */
 const PROGRESS_BYTES = 256 * 1_024;
 const STARTS_WITHIN_MS = 60_000;
 const MAX_RESTARTS = 3;
 
 /**
- * Unanswered questions in a row after which a process is given up. Counted, not timed: a machine that sleeps
- * asks none.
+ * Failed health checks in a row after which a process is killed. Checks are counted, not timed, because a
+ * sleeping machine sends none.
  */
 export interface Patience {
-  /** It has lost one of its own processes since it last answered. */
+  /** If it has lost a child process since its last response. */
   readonly lost: number;
-  /** It has used this much CPU since then: it is in a loop. */
+  /** If it has used `busyCpuMs` since then: it is in a loop. */
   readonly busy: number;
   readonly busyCpuMs: number;
-  /** It has used less: others crowd it out, and it may need longer. */
+  /** If it has used less: other processes slow it down, and it may need longer. */
   readonly crowded: number;
-  /** Nobody can say how much it has used. */
+  /** If its CPU time is unknown. */
   readonly unknown: number;
 }
 
-/** A Worker may be busy for a while: with a large upload, say, on a machine that has much else to do. */
+/** For a Worker, which may be busy for a while, for example with a large upload on a loaded machine. */
 export const PATIENT: Patience = {
   lost: 5,
   busy: 8,
@@ -34,7 +34,7 @@ export const PATIENT: Patience = {
   unknown: 8,
 };
 
-/** What runs code is restarted in a moment, and nothing but code keeps it busy. */
+/** For the process that runs code: it restarts quickly, and only code keeps it busy. */
 export const IMPATIENT: Patience = {
   lost: 1,
   busy: 2,
@@ -43,41 +43,41 @@ export const IMPATIENT: Patience = {
   unknown: 3,
 };
 
-/** Something that runs, and can be asked over HTTP whether it does. */
+/** A running process with a health check over HTTP. */
 export interface Supervised {
-  /** Its exit code. By then all that it started has ended too. */
+  /** Its exit code. Resolves when all its child processes have ended too. */
   readonly exited: Promise<number>;
-  /** Takes note of its processes. Called when it has answered: wrangler replaces its workerd now and then. */
+  /** Records its processes. Called after a response, because wrangler replaces its workerd at times. */
   noteFamily(): void;
-  /** False if one of those has ended. */
+  /** False if a recorded process has ended. */
   isWhole(): boolean;
-  /** CPU time of those so far, in milliseconds; undefined where that cannot be told. */
+  /** CPU time of the recorded processes, in milliseconds; undefined if unknown. */
   cpuMs(): number | undefined;
-  /** The last of what it wrote to piped outputs. */
+  /** The last output that it wrote to pipes. */
   said(): string;
-  /** Ends it and all that it started, at once. */
+  /** Ends it and all its child processes at once. */
   kill(): void;
-  /** Lets it end by itself for a while. */
+  /** Ends it gracefully, within a time limit. */
   stop(): Promise<void>;
 }
 
 export interface SupervisorOptions {
   readonly start: () => Supervised;
-  /** Answers with 200 while all is well. */
+  /** Health check: responds with 200 while the process works. */
   readonly url: string;
   readonly patience: Patience;
-  /** Bytes that it has taken or sent so far. Default: nobody counts them. */
+  /** Bytes received and sent so far. Default: not counted. */
   readonly bytes?: () => number;
-  /** What it is called in what is said, and what a restart means. */
+  /** Its name in messages, and what a restart does. */
   readonly name: string;
   readonly restart: string;
-  /** Told in a line of each restart, as it begins. */
+  /** Receives a line for each restart, when it begins. */
   readonly say: (line: string) => void;
 }
 
 /**
- * Keeps a process running: code that never lets go of its thread stops a whole local workerd, in which no
- * CPU limit holds. What answers no more, or has gone, is killed and started again.
+ * Keeps a process running. Code that never yields its thread blocks a whole local workerd, which enforces no
+ * CPU limit. A process that stops responding, or has ended, is killed and started again.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -90,17 +90,17 @@ export class Supervisor {
     this.#current = this.#start();
   }
 
-  /** The last of what the process wrote. */
+  /** The last output of the process. */
   said(): string {
     return this.#current.said();
   }
 
-  /** Does it answer, as far as is known? */
+  /** True if the last known state is responsive. */
   get isUp(): boolean {
     return this.#isUp;
   }
 
-  /** False if it ends, or does not answer in time. */
+  /** Waits for the first response. False if the process ends, or does not respond in time. */
   async ready(): Promise<boolean> {
     const process = this.#current;
     const gone = new AbortController();
@@ -114,7 +114,7 @@ export class Supervisor {
     return this.#isUp;
   }
 
-  /** Resolves with an exit code once it is stopped, or does not come back. Call it once it is ready. */
+  /** Resolves with an exit code once the process is stopped or cannot be restarted. Call it after `ready`. */
   async watch(): Promise<number> {
     const { name, restart, say } = this.#options;
     for (;;) {
@@ -139,7 +139,7 @@ export class Supervisor {
     await this.#current.stop();
   }
 
-  /** A start may fail for a reason that passes: another program has just taken the port, say. */
+  /** Tries several times: a start may fail for a temporary reason, such as a port in use. */
   async #restart(): Promise<boolean> {
     for (let left = MAX_RESTARTS; left > 0 && !this.#isStopping; left--) {
       this.#current = this.#start();
@@ -172,7 +172,7 @@ export class Supervisor {
     return false;
   }
 
-  /** Resolves with what happened. */
+  /** Resolves with the reason when the process has ended or does not respond. */
   async #untilSilent(): Promise<string> {
     let hasExited = false;
     void this.#current.exited.then(() => {
@@ -182,7 +182,7 @@ export class Supervisor {
     for (let unanswered = 0; ;) {
       if (this.#isStopping) return "is stopped";
       if (hasExited) {
-        // Ctrl-C reaches it too, and it may be faster than we are.
+        // Ctrl-C ends the child too, perhaps before this process handles it.
         await wait(PAUSE_AFTER_SILENCE_MS);
         return "has ended";
       }

@@ -4,9 +4,10 @@ import { cpuMsOf, endProcesses, isRunning, processesIn } from "./processes.ts";
 import type { Supervised } from "./supervisor.ts";
 
 /**
- * A shell that becomes the program. Its input is a pipe from us, which the system closes when we end, even by
- * `kill -9`. The shell waits for a line, which says that the file `$0` is written, and leaves a watcher behind.
- * At the end of the pipe the watcher deletes the file and kills the whole process group, itself included.
+ * A shell script that becomes the program. Its input is a pipe from this process, which the system closes
+ * when this process ends, even by `kill -9`. The shell waits for a line, sent when the file `$0` is written,
+ * and leaves a watcher behind. At the end of the pipe the watcher deletes the file and kills the whole
+ * process group, including itself.
  */
 const SCRIPT = `exec 9<&0 </dev/null
 read -r _ <&9 || { rm -f -- "$0"; exit 1; }
@@ -19,7 +20,7 @@ const MAX_SAID_CHARS = 8_000;
 
 type Output = "pipe" | "inherit";
 
-/** Exists while the program runs, for its owner alone to read. */
+/** A file that exists while the program runs, readable only by its owner. */
 export interface TiedFile {
   readonly path: string;
   readonly text: string;
@@ -28,7 +29,7 @@ export interface TiedFile {
 export interface TiedOptions {
   readonly cwd?: string;
   readonly env: NodeJS.ProcessEnv;
-  /** What becomes of its standard output, its errors, and of file descriptor 3, if it has one. */
+  /** Targets of its standard output, its standard error, and file descriptor 3, if used. */
   readonly outputs: readonly [Output, Output, Output?];
   readonly file?: TiedFile;
 }
@@ -37,10 +38,11 @@ export interface TiedProcess extends Supervised {
   readonly child: ChildProcess;
 }
 
-/** Starts a program that ends with this process, together with all that it starts. */
+/** Starts a program that ends with this process, together with all its child processes. */
 export function spawnTied(command: readonly string[], options: TiedOptions): TiedProcess {
   const { cwd, env, outputs, file } = options;
-  // A process group of its own, so that nothing escapes: wrangler's children outlive a killed wrangler.
+  // In its own process group, so that all children can be killed: wrangler's children outlive a killed
+  // wrangler.
   const child = spawn("/bin/sh", ["-c", SCRIPT, file?.path ?? "", ...command], {
     cwd,
     env,
@@ -109,7 +111,7 @@ function killGroup(leader: number | undefined): void {
   try {
     process.kill(-leader, "SIGKILL");
   } catch {
-    // All of it has ended.
+    // The group has ended.
   }
 }
 

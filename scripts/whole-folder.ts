@@ -13,16 +13,16 @@ import {
 } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
 
-/** A folder that is being filled for longer than this was left by a process that was killed. */
+/** A folder that has been filled for longer than this was left by a killed process. */
 const FILLS_WITHIN_MS = 10 * 60_000;
 /** A replacement takes microseconds, but its process may be paused in the middle of it. */
 const MAX_COPIES = 400;
 const PAUSE_MS = 5;
 
 /**
- * Makes the folder unless it exists. `fill` writes into a new folder beside it, which is then renamed, so
- * that a killed process leaves no half folder under this name. Of several processes at once, one wins and
- * the others use its result.
+ * Creates the folder unless it exists. `fill` writes into a new folder next to it, which is then renamed, so
+ * that a killed process leaves no partial folder under this name. If several processes do this at once, one
+ * wins and the others use its result.
  */
 export async function ensureWholeFolder(
   path: string,
@@ -40,8 +40,8 @@ export async function ensureWholeFolder(
 }
 
 /**
- * Puts a folder in the place of another, which it deletes. Who reads the old one meanwhile may miss files, but
- * never finds a file of one version beside a file of the other.
+ * Replaces a folder with another, and deletes the old one. Concurrent readers of the old folder may miss
+ * files, but never see files of both versions.
  */
 export function replaceFolder(path: string, made: string): void {
   const old: string[] = [];
@@ -52,7 +52,7 @@ export function replaceFolder(path: string, made: string): void {
   for (const folder of old) rmSync(folder, { recursive: true, force: true });
 }
 
-/** False if it fails with one of these codes. */
+/** Returns false if it fails with one of these codes. */
 function isRenamed(from: string, to: string, codes: readonly string[]): boolean {
   try {
     renameSync(from, to);
@@ -64,8 +64,8 @@ function isRenamed(from: string, to: string, codes: readonly string[]): boolean 
 }
 
 /**
- * Copies a folder that `replaceFolder` may replace meanwhile. The copy replaces what was there, and has the
- * files of one version only.
+ * Copies a folder that `replaceFolder` may replace meanwhile. The copy replaces the target, and has the files
+ * of one version only.
  */
 export function copyFolder(from: string, to: string): void {
   for (let attempt = 1; ; attempt++) {
@@ -78,10 +78,10 @@ export function copyFolder(from: string, to: string): void {
   }
 }
 
-/** False if it was replaced meanwhile. */
+/** Returns false if the folder was replaced meanwhile. */
 function isCopied(from: string, to: string): boolean {
   rmSync(to, { recursive: true, force: true });
-  // While it is open, the system gives its number to no other folder.
+  // While the folder is open, the system does not reuse its inode number.
   const handle = openSync(from, "r");
   try {
     copyFiles(from, to);
@@ -91,7 +91,7 @@ function isCopied(from: string, to: string): boolean {
   }
 }
 
-/** Node's own `cpSync` aborts the process when the folder is replaced meanwhile. */
+/** Used because Node's `cpSync` aborts the process when the folder is replaced meanwhile. */
 function copyFiles(from: string, to: string): void {
   mkdirSync(to, { recursive: true });
   for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
@@ -106,7 +106,7 @@ function isAmong(error: unknown, codes: readonly string[]): boolean {
   return error instanceof Error && "code" in error && codes.includes(String(error.code));
 }
 
-/** An empty folder beside it. Deletes those that killed processes left there. */
+/** Creates an empty folder next to it. Deletes those left by killed processes. */
 export function newFolderFor(path: string): string {
   const parent = dirname(path);
   const prefix = `${basename(path)}.new-`;

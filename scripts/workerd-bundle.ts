@@ -1,4 +1,7 @@
-/** What plain workerd serves: `node scripts/workerd-bundle.ts FOLDER`, for an image; with its start script. */
+/**
+ * Bundles the Worker for plain workerd, with its start script, for an image: `node scripts/workerd-bundle.ts
+ * FOLDER`.
+ */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -9,7 +12,7 @@ import { copyPage, type PageFile, pageFiles } from "./page.ts";
 const root = join(import.meta.dirname, "..");
 const modules = join(root, "node_modules");
 
-/** Writes `index.js`, `main.js`, the page and `config.capnp`. None of them holds a setting. */
+/** Writes `index.js`, `main.js`, the page and `config.capnp`. None of them contains a setting. */
 export function bundleForWorkerd(folder: string): void {
   mkdirSync(folder, { recursive: true });
   const web = join(folder, "web");
@@ -28,8 +31,8 @@ export function bundleForWorkerd(folder: string): void {
 }
 
 /**
- * The Worker behind the page's files. A disk service of workerd would serve them without their types, so
- * they are modules.
+ * The main module: the page's files, then the Worker. The files are modules, because a disk service of
+ * workerd would serve them without their types.
  */
 function mainWith(page: readonly PageFile[]): string {
   const imports = page.map(({ name }, index) => `import file${index} from "./web/${name}";`);
@@ -58,7 +61,7 @@ export default {
 `;
 }
 
-/** What of wrangler.toml plain workerd has use for. */
+/** The parts of wrangler.toml that plain workerd uses. */
 interface WorkerConfig {
   readonly compatibility_date: string;
   readonly compatibility_flags: readonly string[];
@@ -67,7 +70,7 @@ interface WorkerConfig {
   };
 }
 
-/** Where it listens and keeps its objects is said when it starts; its settings are that process's. */
+/** The port, the folder of objects and the settings are passed when workerd starts. */
 function configFrom(wranglerToml: string, page: readonly PageFile[]): string {
   const config: WorkerConfig = unstable_readConfig({ config: wranglerToml });
   const objects = config.durable_objects.bindings;
@@ -124,7 +127,7 @@ if (resolve(program) === import.meta.filename) {
   bundleForWorkerd(folder);
   copyFileSync(join(modules, "workerd/bin/workerd"), join(folder, "workerd"));
   const start = [join(root, "scripts/start-workerd.ts"), "--bundle", "--platform=node"];
-  // What makes the bundle is not in the image.
+  // The code that builds the bundle is not in the image.
   const parameters = ["--format=esm", "--external:./workerd-bundle.ts"];
   const out = `--outfile=${join(folder, "start.mjs")}`;
   execFileSync(join(modules, ".bin/esbuild"), [...start, ...parameters, out], { stdio: "pipe" });

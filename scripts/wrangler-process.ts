@@ -8,9 +8,9 @@ const root = join(import.meta.dirname, "..");
 const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
 
 /**
- * Nothing is sent home; the explorer, which would show every object to anyone who reaches the port, is
- * off, and so is its store of traces, which would grow for ever; and the Worker gets the settings file, not
- * this process's environment.
+ * Sends no metrics. Disables the explorer, which would show every object to anyone who reaches the port, and
+ * its store of traces, which would grow without limit. The Worker receives the settings file, not this
+ * process's environment.
  */
 const WRANGLER_ENVIRONMENT = {
   WRANGLER_SEND_METRICS: "false",
@@ -22,9 +22,9 @@ const WRANGLER_ENVIRONMENT = {
 };
 
 export interface WranglerOptions {
-  /** Of the loopback address. */
+  /** Port on the loopback address. */
   readonly port: number;
-  /** Where objects and buckets are kept; an absolute path. */
+  /** The folder of objects and buckets; an absolute path. */
   readonly stateDir: string;
   /** The settings. */
   readonly envFile: TiedFile;
@@ -32,13 +32,13 @@ export interface WranglerOptions {
   readonly assets?: string | undefined;
   /** The Worker's main module. Default: the one in wrangler.toml. */
   readonly main?: string | undefined;
-  /** What tells these processes from others. */
+  /** Identifies the processes of this server. */
   readonly mark: Mark;
-  /** Receives each line of JSON that the Worker logs. Default: nobody does. */
+  /** Receives each line of JSON that the Worker logs. Default: none. */
   readonly say?: (line: string) => void;
 }
 
-/** `wrangler dev`. */
+/** Starts `wrangler dev`. */
 export function startWrangler(options: WranglerOptions): TiedProcess {
   const { port, stateDir, envFile, assets, main, mark, say } = options;
   const parameters = [
@@ -63,12 +63,12 @@ export function startWrangler(options: WranglerOptions): TiedProcess {
   return started;
 }
 
-/** What else wrangler writes is about itself. */
+/** Forwards the Worker's events. Other output is wrangler's own. */
 function forwardEvents({ stdout, stderr }: ChildProcess, say: (line: string) => void): void {
   for (const input of [stdout, stderr]) {
     if (input === null) continue;
     createInterface({ input }).on("line", (line) => {
-      // It paints errors.
+      // Wrangler adds colours to errors.
       const [event] = /\{"event":.*\}/.exec(line) ?? [];
       if (event !== undefined) say(event);
     });

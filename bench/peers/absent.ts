@@ -1,6 +1,6 @@
 /**
- * In place of `just-bash`, which Think imports and does not install, and of `cloudflare:email`, which plain
- * workerd does not have: nothing here runs scripts or sends mail.
+ * Replaces `just-bash`, which Think imports and does not install, and `cloudflare:email`, which plain workerd
+ * lacks. The benches run no scripts and send no mail.
  */
 export const Bash = undefined;
 export const EmailMessage = undefined;

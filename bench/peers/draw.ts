@@ -12,7 +12,7 @@ mkdirSync(folder, { recursive: true });
 const OURS = "#0f766e";
 const OTHERS = "#9ca3af";
 
-/** What is worth a picture: times of whole turns and parts, rows, characters. */
+/** Rows with a chart: times of whole turns and first parts, rows, characters. */
 const charts: readonly { readonly file: string; readonly begins: readonly string[] }[] = [
   { file: "times", begins: ["first part", "whole turn", "many at once"] },
   { file: "many", begins: ["many conversations, "] },
@@ -41,13 +41,13 @@ interface Dot {
 
 function dotsOf(begins: readonly string[]): readonly Dot[] {
   const rows = results.rows.filter(({ name }) => begins.some((begin) => name.startsWith(begin)));
-  // One for all ratios that were made of the same samples.
+  // One for all ratios of the same samples.
   const once = new Map(rows.map((row) => [row.name.replace(/: against .*$/u, ""), row]));
   return Array.from(once).flatMap(([name, { sides = {}, sidesUnit, unit }]) =>
     Object.entries(sides).map(([side, { median, low, high }]) => ({
       what: name.endsWith(sidesUnit ?? unit) ? name : `${name}, ${sidesUnit ?? unit}`,
       side,
-      // A logarithm has no zero.
+      // A logarithmic scale has no zero.
       median: Math.max(median, 0.5),
       low: Math.max(low, 0.5),
       high: Math.max(high, 0.5),
@@ -55,7 +55,7 @@ function dotsOf(begins: readonly string[]): readonly Dot[] {
   );
 }
 
-/** A panel for each row: their units differ. */
+/** A panel for each row, because their units differ. */
 function dotPlot(dots: readonly Dot[]): TopLevelSpec {
   const scale = { type: "log" } as const;
   const y = { field: "side", type: "nominal", title: null, sort: null } as const;

@@ -1,6 +1,6 @@
 import { encode } from "gpt-tokenizer/encoding/o200k_base";
 
-/** As a common model's vocabulary, `o200k_base`, cuts it; text that spells a control token is text. */
+/** Counts tokens with `o200k_base`, a common vocabulary. Text that spells a control token counts as text. */
 export function countTokens(text: string): number {
   return encode(text, { disallowedSpecial: new Set() }).length;
 }

@@ -17,7 +17,7 @@ import { REPORT_CHARS, reportOf, SMALL } from "../report.ts";
 import { scriptedModel } from "../scripted-model.ts";
 
 /**
- * The peers as their documentation sets them up, each with the option that it names for long contexts:
+ * The peers, set up as in their documentation, each also with its documented option for long contexts:
  * `pruneMessages` (README of `@cloudflare/ai-chat`, "Controlling LLM context"), `truncationStep = 1` (Think's
  * documentation, "Prompt caching").
  */

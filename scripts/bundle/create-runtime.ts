@@ -4,7 +4,7 @@ import { createRuntime } from "../../src/byref.ts";
 
 declare const model: LanguageModel;
 
-/** The smallest Worker that an application writes: its own model, its own agent. Only measured. */
+/** The smallest Worker of an application, with its own model and agent. Only its size is measured. */
 const runtime = createRuntime({
   model,
   agents: [

@@ -1,7 +1,7 @@
 /**
- * Lint rules for the page. React calls whatever an effect returns as its cleanup, so an effect with an
- * expression for a body breaks when that expression begins to return a value: in current Chromium
- * `scrollTo` returns a Promise, and the page went white.
+ * Lint rules for the page. React calls the return value of an effect as its cleanup, so an effect with an
+ * expression body breaks when that expression begins to return a value. In current Chromium `scrollTo`
+ * returns a Promise, which made the page blank.
  */
 const EFFECTS = new Set(["useEffect", "useLayoutEffect", "useInsertionEffect"]);
 

@@ -1,6 +1,6 @@
 import type { NamedText, SandboxJob } from "../../src/tool/code/sandbox.ts";
 
-/** What `loader-sandbox.ts` hands over, and asks of it. */
+/** The object that `loader-sandbox.ts` passes to a run. */
 interface Host {
   call(tool: unknown, input: unknown): Promise<unknown>;
   read(name: unknown, path: unknown): Promise<unknown>;
@@ -19,8 +19,8 @@ const ENDED =
   "The process that runs code has ended: code ran too long without a pause, or used too much memory.";
 
 /**
- * A Worker Loader whose Workers run in the process at the URL (`sandbox.ts`). Of the loader's interface it has
- * what `run_code` uses.
+ * A Worker Loader whose Workers run in the process at the URL (`sandbox.ts`). Implements the part of the
+ * interface that `run_code` uses.
  */
 export function remoteLoader(url: string): WorkerLoader {
   const load = (code: WorkerLoaderWorkerCode) => ({
@@ -29,7 +29,7 @@ export function remoteLoader(url: string): WorkerLoader {
   return { load } as unknown as WorkerLoader;
 }
 
-/** A promise as RPC returns it: disposed of, the run is cancelled. */
+/** Starts a run. Disposing of the promise, as RPC does, cancels the run. */
 function start(url: string, run: Run): Promise<unknown> & Disposable {
   const cancelled = new AbortController();
   const running = finish(url, run, cancelled.signal);
@@ -47,7 +47,7 @@ async function finish(url: string, { code, host, job }: Run, cancelled: AbortSig
     if (kind === "failed") reject(new Error(String(rest[0])));
     if (kind !== "call" && kind !== "read") return;
     const [id, first, second] = rest;
-    // A socket that was closed meanwhile takes no answer.
+    // The socket may be closed by now; the answer is then dropped.
     asks[kind](first, second)
       .then((answer) => send("answer", id, answer))
       .catch(() => undefined);
@@ -57,7 +57,7 @@ async function finish(url: string, { code, host, job }: Run, cancelled: AbortSig
   cancelled.addEventListener("abort", () => socket.close(1_000));
   socket.accept();
   send("worker", code);
-  // One by one: a message has an upper bound, and so has a value.
+  // Sent separately: messages have a size limit, and so do values.
   const each = (kind: string, pairs: readonly NamedText[]) => {
     for (const pair of pairs) send(kind, ...pair);
   };
@@ -67,7 +67,7 @@ async function finish(url: string, { code, host, job }: Run, cancelled: AbortSig
   return promise;
 }
 
-/** Waits while the process is being restarted. */
+/** Connects, and waits while the process restarts. */
 async function connect(url: string, cancelled: AbortSignal): Promise<WebSocket> {
   for (;;) {
     try {
@@ -76,7 +76,7 @@ async function connect(url: string, cancelled: AbortSignal): Promise<WebSocket> 
       webSocket?.accept();
       webSocket?.close(1_000);
     } catch {
-      // Nobody listens yet.
+      // The process does not listen yet.
     }
     if (cancelled.aborted) throw new Error(ENDED);
     await new Promise((done) => setTimeout(done, PAUSE_MS));

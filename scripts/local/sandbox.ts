@@ -1,10 +1,10 @@
 /**
- * The other process of `run_code` on a local server: a Worker that runs what `remote-loader.ts` sends it in
- * isolates of its own. Code that never lets go of its thread stops this process, and not the server.
+ * The second process of `run_code` on a local server: a Worker that runs code from `remote-loader.ts` in
+ * isolates. Code that never yields its thread blocks this process, not the server.
  *
- * A WebSocket for each run, and a JSON array for each message. To here: `worker` with what the Worker Loader
- * takes, `value` and `large` for each variable, `run`, then an `answer` for each `call` and `read`. From here:
- * `call`, `read`, and at last `done` or `failed`.
+ * Each run has a WebSocket, and each message is a JSON array. Received: `worker` with the Worker Loader's
+ * argument, `value` and `large` for each variable, `run`, then an `answer` for each `call` and `read`. Sent:
+ * `call`, `read`, and finally `done` or `failed`.
  */
 import { RpcTarget } from "cloudflare:workers";
 
@@ -32,8 +32,9 @@ interface Run {
 }
 
 /**
- * Times that the supervisor has asked whether the process answers. With the second, the answer to the first has
- * arrived: from then on it notices code that stops the process. Code that ran before could do so unnoticed.
+ * Number of health checks so far. The supervisor sends the second after it has received the response to the
+ * first; from then on it detects code that blocks the process. Code that ran before could block it
+ * undetected.
  */
 let timesAsked = 0;
 
@@ -82,7 +83,7 @@ async function result(loader: WorkerLoader, run: Run): Promise<readonly unknown[
   }
 }
 
-/** What the code can reach: each call goes to the server, and waits for its answer. */
+/** The object that the code can reach. Each call is sent to the server and waits for its answer. */
 class Host extends RpcTarget {
   readonly #socket: WebSocket;
   readonly #waiting: ((answer: unknown) => void)[] = [];

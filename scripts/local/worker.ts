@@ -1,4 +1,4 @@
-/** What `npm start` runs: the deployable Worker, whose `run_code` runs in a process of its own. */
+/** The Worker of `npm start`: the deployable Worker, with `run_code` in a separate process. */
 import { Conversation as Deployed } from "../../src/index.ts";
 import { remoteLoader } from "./remote-loader.ts";
 

@@ -12,13 +12,16 @@ const TESTS = [
   "test/turn/{journal,log-lines,turn-log,turn-log-watchers,turn-state}.test.ts",
 ];
 
-/** What `npm run mutation -- src/a.ts test/a.test.ts` names, which it passes on in `MUTATION_FILES`; else the list above. */
+/**
+ * The files named in `npm run mutation -- src/a.ts test/a.test.ts`, passed in `MUTATION_FILES`. Default: the
+ * list above.
+ */
 function named(folder: "src/" | "test/"): readonly string[] {
   const files = process.env["MUTATION_FILES"]?.split(" ") ?? [...MUTATED, ...TESTS];
   return files.filter((name) => name.startsWith(folder));
 }
 
-/** The tests that are run for each mutant: quick ones, with nothing random and nothing to set up. */
+/** The tests that run for each mutant: fast, deterministic and without set-up. */
 export const testFiles = () => [...named("test/")];
 
 const silent = () => undefined;
@@ -37,7 +40,7 @@ const logger = {
   fatal: silent,
 };
 
-/** The sources with all of their mutants in them, each behind a switch; the ids are the same each time. */
+/** The sources with all their mutants, each behind a switch; the ids are stable. */
 export async function instrumented() {
   const files = [];
   for (const name of globSync([...named("src/")]).sort()) {

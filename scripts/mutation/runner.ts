@@ -3,7 +3,7 @@ import { type RunnerTestCase, TestRunner } from "vitest";
 
 type Hits = Record<string, number>;
 
-/** What the instrumented sources share with whoever runs them. */
+/** The state shared between the instrumented sources and their runner. */
 interface Switches {
   activeMutant?: string;
   currentTestId?: string;
@@ -12,13 +12,13 @@ interface Switches {
   mutantCoverage?: { static: Hits; perTest: Record<string, Hits> };
 }
 
-/** A loop that comes by a mutant so many times as often as without it does not end. */
+/** A mutant counts as an endless loop if it is reached this many times as often as the original code. */
 const MAX_HITS = 100;
 const RESULTS = process.env["MUTATION_RESULTS"] ?? "";
 
 const shared = globalThis as { __stryker__?: Switches };
 const switches = (shared.__stryker__ ??= {});
-/** Mutants that need no further test, from this process and those that hung before it. */
+/** Mutants that need no further test, from this process and earlier ones that hung. */
 const decided = new Set(
   existsSync(RESULTS)
     ? readFileSync(RESULTS, "utf8")
@@ -32,7 +32,7 @@ function write(line: object): void {
   appendFileSync(RESULTS, `${JSON.stringify(line)}\n`);
 }
 
-/** Runs each test once as it is, and once for each mutant that it comes by and nothing has killed. */
+/** Runs each test once without mutants, and once for each covered mutant that no test has killed. */
 export default class MutantRunner extends TestRunner {
   async runTask(test: RunnerTestCase): Promise<void> {
     const work = TestRunner.getTestFn(test);
@@ -54,7 +54,7 @@ export default class MutantRunner extends TestRunner {
     try {
       await callHooks(test, "afterEach");
       await callHooks(test, "beforeEach");
-      // What it comes by is not what it comes by without the mutant, nor while it was loaded.
+      // Coverage of this run must not count as that of the test or of loading.
       switches.currentTestId = "mutant";
       Object.assign(switches, { activeMutant: id, hitCount: 0, hitLimit: hits * MAX_HITS });
       await TestRunner.getTestFn(test)();
@@ -69,7 +69,7 @@ export default class MutantRunner extends TestRunner {
   }
 }
 
-/** Those of the test's suites, the outermost first. */
+/** Calls the hooks of the test's suites, the outermost first. */
 async function callHooks(test: RunnerTestCase, kind: "beforeEach" | "afterEach"): Promise<void> {
   const suites = [];
   for (let suite = test.suite; suite !== undefined; suite = suite.suite) suites.unshift(suite);

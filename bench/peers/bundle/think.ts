@@ -5,7 +5,7 @@ import { z } from "zod";
 
 declare const model: LanguageModel;
 
-/** The smallest Worker that an application writes: its own model, its own tool. Only measured. */
+/** The smallest Worker of an application, with its own model and tool. Only its size is measured. */
 export class Chat extends Think {
   override getModel(): LanguageModel {
     return model;
