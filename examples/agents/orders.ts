@@ -105,12 +105,12 @@ export const orders = {
   },
 } as const;
 
-let madeOrders: readonly Order[] | undefined;
+let allOrders: readonly Order[] | undefined;
 
 // Generated at the first call, not at import, because a Worker's start-up time is limited.
 function listOrders(status: Order["status"] | undefined): readonly Order[] {
-  madeOrders ??= Object.freeze(makeOrders());
-  return status === undefined ? madeOrders : madeOrders.filter((order) => order.status === status);
+  allOrders ??= Object.freeze(makeOrders());
+  return status === undefined ? allOrders : allOrders.filter((order) => order.status === status);
 }
 
 function makeOrders(): Order[] {

@@ -32,7 +32,7 @@ export const demoModels: ModelProvider = { name: "demo", model: () => demoModel(
  */
 export function demoModel({ wordDelayMs = 0 }: DemoModelOptions = {}): LanguageModelV4 {
   const partsFor = (options: LanguageModelV4CallOptions) =>
-    paced(speak(decide(options), options.prompt), wordDelayMs, options.abortSignal);
+    withDelays(speak(decide(options), options.prompt), wordDelayMs, options.abortSignal);
   return {
     specificationVersion: "v4",
     provider: "byref",
@@ -134,7 +134,7 @@ function partChars(
   }
 }
 
-async function* paced(
+async function* withDelays(
   parts: Iterable<LanguageModelV4StreamPart>,
   wordDelayMs: number,
   signal: AbortSignal | undefined,

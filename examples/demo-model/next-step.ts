@@ -73,12 +73,17 @@ function isProposed(result: Outcome["result"] | undefined): boolean {
 }
 
 function planWeather(intent: WeatherIntent, conversation: Conversation): Plan | undefined {
-  const asked = intent.places.map((place) => weatherNeed(place, conversation));
+  const requested = intent.places.map((place) => weatherNeed(place, conversation));
   if (!intent.compares) {
-    return asked.length === 0 ? undefined : { stages: [asked], answer: () => sayEach(asked) };
+    return requested.length === 0
+      ? undefined
+      : { stages: [requested], answer: () => sayEach(requested) };
   }
-  const known = earlierWeather(intent.places, conversation).slice(0, Math.max(0, 2 - asked.length));
-  const [first, ...others] = [...known.toReversed(), ...asked];
+  const known = earlierWeather(intent.places, conversation).slice(
+    0,
+    Math.max(0, 2 - requested.length),
+  );
+  const [first, ...others] = [...known.toReversed(), ...requested];
   const done = outcomesOf("compare_weather", conversation.thisTurn);
   const comparisons = others.map((other, index) => ({
     toolName: "compare_weather",
@@ -89,8 +94,9 @@ function planWeather(intent: WeatherIntent, conversation: Conversation): Plan | 
   const lacking =
     comparisons.length === 0 ? ["Name two cities to compare, such as NYC and London."] : [];
   return {
-    stages: [asked, comparisons],
-    answer: () => [sayEach(asked), sayEach(comparisons), ...lacking].filter(isSaid).join("\n\n"),
+    stages: [requested, comparisons],
+    answer: () =>
+      [sayEach(requested), sayEach(comparisons), ...lacking].filter(isNotEmpty).join("\n\n"),
   };
 }
 
@@ -125,7 +131,7 @@ function planOrders({ goal, status }: OrdersIntent, conversation: Conversation):
   const list =
     goal === "list"
       ? fresh
-      : { ...fresh, outcome: fresh.outcome ?? keptList(conversation, status) };
+      : { ...fresh, outcome: fresh.outcome ?? earlierList(conversation, status) };
   const totals = need("monthly_totals", () => ({ orders: reference(list) }));
   const summary = need("summarize_orders", () => summaryInput(list));
   const report = need("write_report", () => ({
@@ -172,7 +178,7 @@ function reportPlan(status: string | undefined): JSONObject {
   };
 }
 
-function keptList({ earlier }: Conversation, status: string | undefined): Outcome | undefined {
+function earlierList({ earlier }: Conversation, status: string | undefined): Outcome | undefined {
   return outcomesOf("list_orders", earlier).find(
     ({ input, result }) =>
       result.kind === "variable" && (isObject(input) ? input["status"] : undefined) === status,
@@ -259,7 +265,7 @@ function firstSentence(text: string): string {
 }
 
 function sayEach(needs: readonly Need[]): string {
-  return needs.map(sayOne).filter(isSaid).join("\n\n");
+  return needs.map(sayOne).filter(isNotEmpty).join("\n\n");
 }
 
 function sayOne({ toolName, outcome, say: speak }: Need): string {
@@ -290,7 +296,7 @@ function reference(need: Need | undefined): string {
   return `$${variableOf(need)?.name ?? ""}`;
 }
 
-function isSaid(text: string): boolean {
+function isNotEmpty(text: string): boolean {
   return text !== "";
 }
 

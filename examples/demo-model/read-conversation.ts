@@ -50,14 +50,14 @@ const maxQuotedChars = 300;
 
 /** Reads all that the demo model uses from the prompt: the model has no state between calls. */
 export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
-  const asked = prompt.findLastIndex((message) => isQuestion(message));
+  const questionIndex = prompt.findLastIndex((message) => isQuestion(message));
   const outputs = outputsByCall(prompt);
   const outcomesIn = (messages: LanguageModelV4Prompt) =>
     callsIn(messages).map((call) => outcomeOf(call, outputs.get(call.toolCallId)));
   return {
-    question: questionIn(prompt[asked]),
-    thisTurn: outcomesIn(prompt.slice(asked + 1)),
-    earlier: outcomesIn(prompt.slice(0, Math.max(asked, 0))).toReversed(),
+    question: questionIn(prompt[questionIndex]),
+    thisTurn: outcomesIn(prompt.slice(questionIndex + 1)),
+    earlier: outcomesIn(prompt.slice(0, Math.max(questionIndex, 0))).toReversed(),
     nextCallNumber: 1 + callsIn(prompt).reduce(highestNumber, 0),
   };
 }
@@ -109,7 +109,10 @@ function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable
   switch (output.type) {
     case "json":
       return (
-        variableIn(output.value) ?? { ...failure(unkeptMessage(output.value)), value: output.value }
+        variableIn(output.value) ?? {
+          ...failure(unsavedMessage(output.value)),
+          value: output.value,
+        }
       );
     case "error-json":
       return failure(messageIn(output.value));
@@ -139,7 +142,7 @@ function failure(message: string): Failure {
 }
 
 // A value without a name cannot be referenced, and a good model copies no values.
-function unkeptMessage(value: JSONValue): string {
+function unsavedMessage(value: JSONValue): string {
   const isProblem = isObject(value) && (value["error"] != null || value["message"] != null);
   return isProblem ? messageIn(value) : `its result was not kept as a variable: ${excerpt(value)}`;
 }

@@ -49,8 +49,8 @@ export function wrapToolApproval(
   const entries = Array.from(names, (name): readonly [string, ForOne] => {
     const forOne = given.get(name);
     const tool = own(name);
-    const isOurs = tool !== undefined && (forOne !== undefined || tool.mayAsk);
-    return [name, isOurs ? approvalOf(tool, forOne) : forOne];
+    const isDecidedHere = tool !== undefined && (forOne !== undefined || tool.mayRequireApproval);
+    return [name, isDecidedHere ? approvalOf(tool, forOne) : forOne];
   });
   return Object.fromEntries(entries.filter(([, forOne]) => forOne !== undefined));
 }
@@ -87,10 +87,12 @@ async function statusOf(
   const isOverride = decide !== undefined;
   const { prepared, pin } = await own.prepare(input, call, isOverride ? needsApproval : undefined);
   const approval = prepared.kind === "ready" ? prepared.approval : undefined;
-  const isAsked = approval !== undefined;
+  const requiresApproval = approval !== undefined;
   // The application may still deny a call that the policy has a person approve.
-  if (prepared.kind === "ready" && isAsked) status ??= await decided(prepared.input, decide);
-  const decision = isAsked || isOverride ? { pin, isAsked, isOverride } : undefined;
+  if (prepared.kind === "ready" && requiresApproval)
+    status ??= await decided(prepared.input, decide);
+  const decision =
+    requiresApproval || isOverride ? { pin, requiresApproval, isOverride } : undefined;
   Decisions.of(own.options.store).keep(call, decision);
   if (status?.type === "denied" || approval === undefined) return status;
   return {
@@ -116,7 +118,7 @@ export interface Decision {
   /** The call that was decided about (`PinnedCall.pin`); undefined if it could not run. */
   readonly pin: string | undefined;
   /** True if a person has to approve the call. */
-  readonly isAsked: boolean;
+  readonly requiresApproval: boolean;
   /** True if `toolApproval` decided in place of the tool's own `needsApproval`. */
   readonly isOverride: boolean;
 }
@@ -173,8 +175,9 @@ export function ifDecided(
 ): Prepared {
   if (prepared.kind === "failed") return prepared;
   const wasApproved = isApproved(call);
-  const isAsked = prepared.approval !== undefined || wasApproved || decision?.isAsked === true;
-  if (isAsked && !(wasApproved && decision?.isAsked === true)) {
+  const requiresApproval =
+    prepared.approval !== undefined || wasApproved || decision?.requiresApproval === true;
+  if (requiresApproval && !(wasApproved && decision?.requiresApproval === true)) {
     const message = `A person has to approve this call of ${name}, and was not asked about it here. Call it again to ask.`;
     return { kind: "failed", code: "approval_needed", message };
   }

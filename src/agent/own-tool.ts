@@ -30,15 +30,15 @@ export class OwnTool {
 
   /** False for a tool that a provider or the client executes. */
   static runsHere(tool: AnyTool): boolean {
-    const isProvidersOwn = tool.type === "provider" && tool.isProviderExecuted;
-    return !isProvidersOwn && tool.execute !== undefined;
+    const isProviderExecuted = tool.type === "provider" && tool.isProviderExecuted;
+    return !isProviderExecuted && tool.execute !== undefined;
   }
 
   /** True if a call of the tool may need a person's approval. */
-  get mayAsk(): boolean {
+  get mayRequireApproval(): boolean {
     const { policy, policies } = this.options;
-    const isAsked = policies?.[this.name]?.approval === true;
-    return this.tool.needsApproval !== undefined || policy !== undefined || isAsked;
+    const requiresApproval = policies?.[this.name]?.approval === true;
+    return this.tool.needsApproval !== undefined || policy !== undefined || requiresApproval;
   }
 
   /** The wrapped tool. A provider-defined tool that the application executes is wrapped like any other. */

@@ -64,7 +64,7 @@ export function listingVariables<
   Context extends Record<string, unknown> = Record<string, unknown>,
 >(options: ListingOptions<Tools, Context>): PrepareStepFunction<Tools, Context> {
   const { store, prepareStep, instructionStyle, taint = new Taint(), untrusted } = options;
-  const surroundings = { store, taint, hidesUntrusted: untrusted === "hide" };
+  const listOptions = { store, taint, hidesUntrusted: untrusted === "hide" };
   // The SDK passes a step's messages on to the next step. Each list must appear only once.
   const lists = new WeakSet<ModelMessage>();
   return async (step) => {
@@ -72,7 +72,7 @@ export function listingVariables<
     if (step.stepNumber === 0 && showsUntrusted(own, options)) taint.add();
     const prepared = await prepareStep?.({ ...step, messages: own });
     const messages = prepared?.messages ?? own;
-    const listed = withVariables(messages, surroundings);
+    const listed = withVariables(messages, listOptions);
     const list = listed.length > messages.length ? listed.at(-1) : undefined;
     if (list !== undefined) lists.add(list);
     const instructions = prepared?.instructions ?? prepared?.system;
@@ -88,7 +88,7 @@ export function listingVariables<
 
 /** Added to the name of an untrusted variable whose value a tool's own `toModelOutput` shows. */
 export const UNTRUSTED_NOTE = ", untrusted";
-const NOTED = new RegExp(`^\\$\\w+${UNTRUSTED_NOTE}:`, "u");
+const UNTRUSTED_LABEL = new RegExp(`^\\$\\w+${UNTRUSTED_NOTE}:`, "u");
 
 /**
  * True if the messages show the model an untrusted result. The history may outlive this process, so the
@@ -118,7 +118,7 @@ function isUntrusted(
   }
   const [first] = output.type === "content" ? output.value : [];
   const text = output.type === "text" ? output.value : first?.type === "text" ? first.text : "";
-  if (NOTED.test(text)) return true;
+  if (UNTRUSTED_LABEL.test(text)) return true;
   const policy = Object.hasOwn(policies, toolName) ? policies[toolName] : undefined;
   return untrusted !== "hide" && policy?.trusted === false;
 }

@@ -72,9 +72,12 @@ function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   const needsApproval = async (input: unknown, call: Call) => {
     const { prepared, pin } = await own.prepare(input, call);
     // A call that will fail needs no approval.
-    const isAsked = prepared.kind === "ready" && prepared.approval !== undefined;
-    decisions.keep(call, isAsked ? { pin, isAsked, isOverride: false } : undefined);
-    return isAsked;
+    const requiresApproval = prepared.kind === "ready" && prepared.approval !== undefined;
+    decisions.keep(
+      call,
+      requiresApproval ? { pin, requiresApproval, isOverride: false } : undefined,
+    );
+    return requiresApproval;
   };
   // The SDK's type of a tool depends on the type of its input, which is unknown here.
   return {
@@ -85,12 +88,12 @@ function wrap(own: OwnTool, isDecided: boolean): AnyTool {
       const { inputSchema } = tool.type === "provider" ? tool : (await own.wrapped).shown;
       return asSchema(inputSchema).jsonSchema;
     }),
-    ...(own.mayAsk ? { needsApproval } : {}),
+    ...(own.mayRequireApproval ? { needsApproval } : {}),
     execute: async (input: unknown, call: Call) => {
       const decision = decisions.take(call);
       // `toolApproval` has decided in place of the tool's own `needsApproval`.
-      const unasked = decision?.isOverride === true ? async () => false : undefined;
-      const pinned = await own.prepare(input, call, unasked);
+      const skipApproval = decision?.isOverride === true ? async () => false : undefined;
+      const pinned = await own.prepare(input, call, skipApproval);
       return outputOf(ifDecided(pinned, decision, { name, call, isDecided }));
     },
     toModelOutput: modelOutput(tool),
@@ -124,27 +127,27 @@ function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefined {
     }
     // A handle is JSON; see `tool-output.ts`.
     if (!("value" in given)) return { type: "json", value: given as JsonValue };
-    const said = await own({ ...call, output: given.value });
-    return named(given, said);
+    const content = await own({ ...call, output: given.value });
+    return named(given, content);
   };
 }
 
 type JsonValue = Extract<ModelOutput, { type: "json" }>["value"];
 
-function named(given: Readonly<Record<string, unknown>>, said: ModelOutput): ModelOutput {
+function named(given: Readonly<Record<string, unknown>>, content: ModelOutput): ModelOutput {
   const name = String(given.$var);
   const isUntrusted = given.untrusted === true;
   const label = `$${name}${isUntrusted ? UNTRUSTED_NOTE : ""}:`;
-  switch (said.type) {
+  switch (content.type) {
     case "text":
-      return { ...said, value: `${label} ${said.value}` };
+      return { ...content, value: `${label} ${content.value}` };
     case "json": {
       const mark = isUntrusted ? { untrusted: true } : {};
-      return { ...said, value: { $var: name, value: said.value, ...mark } };
+      return { ...content, value: { $var: name, value: content.value, ...mark } };
     }
     case "content":
-      return { ...said, value: [{ type: "text", text: label }, ...said.value] };
+      return { ...content, value: [{ type: "text", text: label }, ...content.value] };
     default:
-      return said;
+      return content;
   }
 }

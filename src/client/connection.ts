@@ -38,7 +38,7 @@ export interface Connection {
   /** Throws a `ClientError` unless the request succeeds. */
   readonly call: Ask<Response>;
   /** Returns the response's body. The caller vouches for its type, which the server's interface defines. */
-  readonly ask: <Body>(...asked: Parameters<Ask<unknown>>) => Promise<Body>;
+  readonly ask: <Body>(...request: Parameters<Ask<unknown>>) => Promise<Body>;
 }
 
 export function connect(root: string, options: ClientOptions): Connection {
@@ -49,11 +49,11 @@ export function connect(root: string, options: ClientOptions): Connection {
     const key = typeof auth === "function" ? await auth() : auth;
     const type = json === undefined ? undefined : "application/json";
     const authorization = key === undefined ? undefined : `Bearer ${key}`;
-    const search = String(new URLSearchParams(given(query)));
-    const response = await reached(signal, () =>
+    const search = String(new URLSearchParams(definedFields(query)));
+    const response = await withNetworkErrors(signal, () =>
       send(root + at + (search && `?${search}`), {
         method,
-        headers: given({ authorization, "content-type": type, ...headers }),
+        headers: definedFields({ authorization, "content-type": type, ...headers }),
         body: json === undefined ? body : JSON.stringify(json),
         signal,
       }),
@@ -62,9 +62,9 @@ export function connect(root: string, options: ClientOptions): Connection {
     if (response.ok || response.status === 304) return response;
     throw errorFor(response.status, await response.text().catch(String));
   };
-  const ask = async <Body>(...asked: Parameters<typeof call>) => {
-    const response = await call(...asked);
-    const text = await reached(asked[2]?.signal, () => response.text());
+  const ask = async <Body>(...request: Parameters<typeof call>) => {
+    const response = await call(...request);
+    const text = await withNetworkErrors(request[2]?.signal, () => response.text());
     const body = parsed(text);
     if (body !== undefined) return body as Body;
     throw errorFor(response.status, text);
@@ -73,7 +73,7 @@ export function connect(root: string, options: ClientOptions): Connection {
 }
 
 /** Converts network failures, which each platform words differently, to a `ClientError`. */
-export async function reached<Result>(
+export async function withNetworkErrors<Result>(
   signal: AbortSignal | null | undefined,
   work: () => Promise<Result>,
 ): Promise<Result> {
@@ -88,13 +88,13 @@ export async function reached<Result>(
 /** Makes an error of a response's body: a problem document, or any other text. */
 function errorFor(status: number, text: string): ClientError {
   const details = { ...(parsed(text) as Readonly<Record<string, unknown>> | undefined) };
-  const { code = "bad_answer", title = text.slice(0, MAX_SAID_CHARS), detail = title } = details;
+  const { code = "bad_answer", title = text.slice(0, MAX_TITLE_CHARS), detail = title } = details;
   const known = status === 503 ? "unavailable" : code;
   // A newer server may send codes that are not in the type.
   return new ClientError(known as ClientErrorCode, String(detail), { status, details });
 }
 
-const MAX_SAID_CHARS = 200;
+const MAX_TITLE_CHARS = 200;
 
 /** Returns undefined if the text is not JSON. */
 function parsed(text: string): unknown {
@@ -105,7 +105,7 @@ function parsed(text: string): unknown {
   }
 }
 
-function given(fields: Fields): Record<string, string> {
+function definedFields(fields: Fields): Record<string, string> {
   const known: Record<string, string> = {};
   for (const [name, value] of Object.entries(fields)) {
     if (value !== undefined) known[name] = String(value);

@@ -2,7 +2,7 @@ import type { ClientOptions } from "./connection.ts";
 import { type Frame, readFrames } from "./read-frames.ts";
 import { retriesFor } from "./retries.ts";
 
-export interface Followed {
+export interface FollowOptions {
   readonly options: ClientOptions;
   /** Requests the stream, or the part of it after the frame with this id. */
   readonly open: (after: string | undefined) => Promise<Response>;
@@ -20,7 +20,7 @@ export async function* follow({
   open,
   mayRepeat,
   signal,
-}: Followed): AsyncGenerator<Frame, void> {
+}: FollowOptions): AsyncGenerator<Frame, void> {
   const { silenceMs = SILENCE_MS } = options;
   const { waitAfter, reset } = retriesFor(options, signal);
   let after: string | undefined;

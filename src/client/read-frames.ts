@@ -1,5 +1,5 @@
 import { ClientError } from "./client-error.ts";
-import { reached } from "./connection.ts";
+import { withNetworkErrors } from "./connection.ts";
 
 /** A server-sent event. */
 export interface Frame {
@@ -30,7 +30,7 @@ export async function* readFrames(
   try {
     for (;;) {
       const timer = setTimeout(close, silenceMs);
-      const read = await reached(signal, async () => reader?.read()).finally(() =>
+      const read = await withNetworkErrors(signal, async () => reader?.read()).finally(() =>
         clearTimeout(timer),
       );
       if (read?.value === undefined) {

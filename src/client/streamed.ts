@@ -36,7 +36,7 @@ export interface Streamed<Data extends Record<string, unknown>, Whole> extends T
 }
 
 /** A request to a conversation. */
-export interface Asked extends Request {
+export interface StreamRequest extends Request {
   readonly method: "GET" | "POST";
   readonly at: string;
   /** True if repeating the request has no further effect. */
@@ -45,45 +45,48 @@ export interface Asked extends Request {
 
 export function streamed<Data extends Record<string, unknown>, Whole>(
   connection: Connection,
-  asked: Asked,
+  request: StreamRequest,
 ): Streamed<Data, Whole> {
-  const chunks = () => chunksOf<Data>(connection, asked);
+  const chunks = () => chunksOf<Data>(connection, request);
   return {
     [Symbol.asyncIterator]: chunks,
     text: () => textOf(chunks()),
-    json: () => wholeOf<Whole>(connection, asked),
+    json: () => wholeOf<Whole>(connection, request),
   };
 }
 
 async function* chunksOf<Data extends Record<string, unknown>>(
   { call, options }: Connection,
-  asked: Asked,
+  request: StreamRequest,
 ): AsyncGenerator<Chunk<Data>, void> {
   let hasBegun = false;
-  const { method, at, mayRepeat, signal } = asked;
+  const { method, at, mayRepeat, signal } = request;
   const open = async (after: string | undefined) => {
-    if (after === undefined) return call(method, at, accepting(asked, "text/event-stream"));
+    if (after === undefined) return call(method, at, accepting(request, "text/event-stream"));
     const headers = { "last-event-id": after };
     const response = await call("GET", "/stream", { headers, signal });
-    if (response.status === 204) throw gone();
+    if (response.status === 204) throw turnGone();
     return response;
   };
   for await (const { data } of follow({ options, open, mayRepeat, signal })) {
     // The server sends what the types declare.
     const chunk = JSON.parse(data) as Chunk<Data>;
     // A turn begins once: a second start is of the next turn.
-    if (chunk.type === "start" && hasBegun) throw gone();
+    if (chunk.type === "start" && hasBegun) throw turnGone();
     hasBegun = true;
     yield chunk;
   }
 }
 
-async function wholeOf<Whole>({ ask, options }: Connection, asked: Asked): Promise<Whole> {
-  const { method, at, mayRepeat, signal } = asked;
+async function wholeOf<Whole>(
+  { ask, options }: Connection,
+  request: StreamRequest,
+): Promise<Whole> {
+  const { method, at, mayRepeat, signal } = request;
   const { waitAfter } = retriesFor(options, signal);
   for (;;) {
     try {
-      return await ask<Whole>(method, at, accepting(asked, "application/json"));
+      return await ask<Whole>(method, at, accepting(request, "application/json"));
     } catch (error) {
       if (!mayRepeat) throw error;
       await waitAfter(error);
@@ -91,11 +94,11 @@ async function wholeOf<Whole>({ ask, options }: Connection, asked: Asked): Promi
   }
 }
 
-function accepting(asked: Asked, accept: string): Request {
-  return { ...asked, headers: { ...asked.headers, accept } };
+function accepting(request: StreamRequest, accept: string): Request {
+  return { ...request, headers: { ...request.headers, accept } };
 }
 
-function gone(): ClientError {
+function turnGone(): ClientError {
   return new ClientError("turn_gone", "Another turn has begun; see the messages.");
 }
 

@@ -1,7 +1,7 @@
 import type { VariableInfo, Visibility } from "../store/variable.ts";
 import type { WriteMode } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
-import { type Connection, reached } from "./connection.ts";
+import { type Connection, withNetworkErrors } from "./connection.ts";
 
 /** Which variables of a conversation to return. */
 export interface VariableQuery {
@@ -84,7 +84,7 @@ export class ClientVariables {
   async get<Value = Json | Uint8Array>(name: string, part: ValuePart = {}): Promise<Value> {
     const response = await this.open(name, part);
     const type = response.headers.get("content-type") ?? "";
-    const value = await reached(null, async () => {
+    const value = await withNetworkErrors(null, async () => {
       if (type.startsWith("application/json")) return response.json();
       if (type.startsWith("text/plain")) return response.text();
       return new Uint8Array(await response.arrayBuffer());

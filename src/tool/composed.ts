@@ -17,7 +17,7 @@ export class UrlSources {
   readonly #left = { chars: MAX_USED_CHARS };
   /** Shared by all composed values, because code may call many tools with long texts. */
   readonly #leftMade = { chars: MAX_MADE_CHARS };
-  #looking: Promise<unknown> = Promise.resolve();
+  #search: Promise<unknown> = Promise.resolve();
 
   add(read: () => Json | Promise<Json>): void {
     this.#values.push(read);
@@ -28,13 +28,13 @@ export class UrlSources {
    * in full. Composed values are checked one after the other, because a parallel check could miss a value
    * that is still being read.
    */
-  lack(made: Json): Promise<boolean> {
-    const looking = this.#looking.then(() => this.#lack(made));
-    this.#looking = looking.catch(() => undefined);
-    return looking;
+  hasUnknownUrl(made: Json): Promise<boolean> {
+    const search = this.#search.then(() => this.#findUnknownUrl(made));
+    this.#search = search.catch(() => undefined);
+    return search;
   }
 
-  async #lack(made: Json): Promise<boolean> {
+  async #findUnknownUrl(made: Json): Promise<boolean> {
     if (this.#values.length === 0) return false;
     for (const url of urlsIn(made, this.#leftMade)) {
       while (!this.#urls.has(url)) {
@@ -52,7 +52,7 @@ export class UrlSources {
 export function isComposed(made: Json, used: readonly Json[]): Promise<boolean> {
   const sources = new UrlSources();
   for (const value of used) sources.add(() => value);
-  return sources.lack(made);
+  return sources.hasUnknownUrl(made);
 }
 
 /** Returns the URLs in a value. Cost: linear. */

@@ -73,11 +73,13 @@ export type Policy = (call: PolicyCall) => Decision | Promise<Decision>;
  */
 export function requireTrusted(tools: readonly string[]): Policy {
   return ({ tool, aliases = [], references, tainted }) => {
-    const isMeant = [tool, ...aliases].some((name) => tools.some((one) => fitsName(one, name)));
-    if (!isMeant) return "allow";
-    const doubted = references.filter(({ trusted }) => !trusted);
-    if (doubted.length > 0) {
-      const names = doubted.map(({ name, sources }) => `$${name} (${sources.join(", ")})`);
+    const isListed = [tool, ...aliases].some((name) => tools.some((one) => fitsName(one, name)));
+    if (!isListed) return "allow";
+    const untrustedReferences = references.filter(({ trusted }) => !trusted);
+    if (untrustedReferences.length > 0) {
+      const names = untrustedReferences.map(
+        ({ name, sources }) => `$${name} (${sources.join(", ")})`,
+      );
       return { ask: `${tool} is given what is not trusted: ${names.join(", ")}.` };
     }
     return tainted
@@ -140,7 +142,7 @@ export async function decisionFor(
 ): Promise<Approval> {
   const { tool } = call;
   const { aliases } = policies?.[tool] ?? {};
-  const decision = await decided(policy, {
+  const decision = await decisionBy(policy, {
     ...call,
     ...compact({ aliases }),
     tainted: taint?.isTainted ?? false,
@@ -150,8 +152,8 @@ export async function decisionFor(
   }
   if (decision !== "allow")
     return { kind: "allowed", approval: approvalRequest(call, decision.ask) };
-  const isAsked = policies?.[tool]?.approval === true;
-  return isAsked ? { kind: "allowed", approval: approvalRequest(call) } : { kind: "allowed" };
+  const needsApproval = policies?.[tool]?.approval === true;
+  return needsApproval ? { kind: "allowed", approval: approvalRequest(call) } : { kind: "allowed" };
 }
 
 /** Creates a request for approval. People may see sealed values, but no secrets. */
@@ -160,13 +162,13 @@ export function approvalRequest(
   reason = `${tool} runs when a person approves it.`,
 ): ApprovalRequest {
   const hasSecret = references.some(({ visibility }) => visibility === "secret");
-  const given = hasSecret ? input : resolved;
+  const content = hasSecret ? input : resolved;
   // Shows the literal start of the input: a summary would not show the person what would run.
   const shown = clip(
-    JSON.stringify(startOf(given, { left: limits.maxApprovalChars })),
+    JSON.stringify(startOf(content, { left: limits.maxApprovalChars })),
     limits.maxApprovalChars,
   );
-  const more = charsOf(given, Infinity) - shown.length;
+  const more = charsOf(content, Infinity) - shown.length;
   return { reason, input: more > 0 ? `${shown}… (+${more} characters)` : shown };
 }
 
@@ -188,7 +190,7 @@ function startOf(value: Json, room: { left: number }): Json {
   return isJsonArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries);
 }
 
-async function decided(policy: TrustOptions["policy"], call: PolicyCall): Promise<Decision> {
+async function decisionBy(policy: TrustOptions["policy"], call: PolicyCall): Promise<Decision> {
   if (policy === undefined) return "allow";
   try {
     return await policy(call);

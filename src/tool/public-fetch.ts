@@ -19,7 +19,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
  * Only these headers follow a redirect to another origin; other headers may identify the caller or hold
  * keys.
  */
-const TOLD_TO_OTHERS = new Set(["accept", "accept-language", "content-type", "user-agent"]);
+const CROSS_ORIGIN_HEADERS = new Set(["accept", "accept-language", "content-type", "user-agent"]);
 
 /**
  * `fetch` for tools that receive a URL from a model. Fetches from public servers only, by http or https, on
@@ -39,14 +39,15 @@ export async function publicFetch(
 ): Promise<Response> {
   const { timeMs = limits.fetchMs, maxBytes = limits.maxFetchedBytes } = options;
   const timeout = AbortSignal.timeout(timeMs);
-  const { signal: given } = init;
-  const signal = given ? AbortSignal.any([given, timeout]) : timeout;
-  const told = (error: unknown) => (timeout.aborted && !given?.aborted ? tooSlow(timeMs) : error);
+  const { signal: callerSignal } = init;
+  const signal = callerSignal ? AbortSignal.any([callerSignal, timeout]) : timeout;
+  const asTimeout = (error: unknown) =>
+    timeout.aborted && !callerSignal?.aborted ? tooSlow(timeMs) : error;
   try {
     const response = await follow(requirePublic(input, options), { ...init, signal }, options);
-    return bounded(response, maxBytes, told);
+    return bounded(response, maxBytes, asTimeout);
   } catch (error) {
-    throw told(error);
+    throw asTimeout(error);
   }
 }
 
@@ -81,7 +82,7 @@ function redirected(request: RequestInit, status: number, isSameOrigin: boolean)
   const becomesGet = status === 303 ? name !== "HEAD" : status < 303 && name === "POST";
   const kept = [...new Headers(headers)].filter(
     ([header]) =>
-      (isSameOrigin || TOLD_TO_OTHERS.has(header)) &&
+      (isSameOrigin || CROSS_ORIGIN_HEADERS.has(header)) &&
       !(becomesGet && header.startsWith("content-")),
   );
   if (becomesGet) return { ...rest, method: "GET", headers: kept };
@@ -92,7 +93,11 @@ function redirected(request: RequestInit, status: number, isSameOrigin: boolean)
   return { ...rest, method, headers: kept, ...compact({ body }) };
 }
 
-function bounded(response: Response, maximum: number, told: (error: unknown) => unknown): Response {
+function bounded(
+  response: Response,
+  maximum: number,
+  asTimeout: (error: unknown) => unknown,
+): Response {
   const declared = Number(response.headers.get("content-length") ?? 0);
   if (declared > maximum) {
     void response.body?.cancel().catch(() => undefined);
@@ -111,7 +116,7 @@ function bounded(response: Response, maximum: number, told: (error: unknown) => 
           if (bytes > maximum) throw tooLong(maximum, bytes);
           controller.enqueue(read.value);
         } catch (error) {
-          controller.error(told(error));
+          controller.error(asTimeout(error));
           await reader.cancel(error).catch(() => undefined);
         }
       },

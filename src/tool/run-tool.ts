@@ -18,7 +18,7 @@ export interface Execution<Result> {
   readonly toolMs: number;
   readonly call: CallOptions;
   /** Converts the tool's return value; for a tool that yields several results, the last one. */
-  readonly takeIn: (returned: unknown) => Promise<Result>;
+  readonly convert: (returned: unknown) => Promise<Result>;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface Execution<Result> {
  * Does not wait for a tool that hangs or whose turn is stopped.
  */
 export async function runTool<Result>(execution: Execution<Result>): Promise<Result> {
-  const { name, tool, input, toolMs, call, takeIn } = execution;
+  const { name, tool, input, toolMs, call, convert } = execution;
   if (call.signal.aborted) throw stopped(name);
   const limit = new Deadline(toolMs, {
     signal: call.signal,
@@ -36,10 +36,10 @@ export async function runTool<Result>(execution: Execution<Result>): Promise<Res
   const { signal } = limit;
   // The SDK types a tool's input by its schema, which has just validated it.
   const execute = tool.execute as (input: unknown, options: unknown) => unknown;
-  const told = tool.onInputAvailable as ((options: unknown) => unknown) | undefined;
+  const onInputAvailable = tool.onInputAvailable as ((options: unknown) => unknown) | undefined;
   const work = async () => {
-    await told?.(Object.assign(executionOptions(call, signal), { input }));
-    return takeIn(await lastOf(() => execute(input, executionOptions(call, signal)), signal));
+    await onInputAvailable?.(Object.assign(executionOptions(call, signal), { input }));
+    return convert(await lastOf(() => execute(input, executionOptions(call, signal)), signal));
   };
   return limit.race(work()).catch((error: unknown) => {
     const isStopped = call.signal.aborted && error === call.signal.reason;

@@ -181,12 +181,12 @@ function withheld(error: unknown): ByrefError {
   );
 }
 
-interface Kept extends Pick<Saving, "places" | "unresolved" | "call"> {
+interface SavedWrite extends Pick<Saving, "places" | "unresolved" | "call"> {
   readonly value: Json | Content | undefined;
 }
 
 function savedOf(
-  { value, places, unresolved, call: { scope } }: Kept,
+  { value, places, unresolved, call: { scope } }: SavedWrite,
   infos: readonly VariableInfo[],
   { store, owner, untrusted, taint }: WrapOptions,
 ): Saved {

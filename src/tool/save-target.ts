@@ -204,11 +204,13 @@ export function splitInput(given: Json): Split {
   if (!isObject(given)) return { input: given };
   const { [OUTPUT_PATH]: target, [DESCRIPTION]: description, ...rest } = given;
   const path = textOf(target, OUTPUT_PATH);
-  const said = textOf(description, DESCRIPTION);
+  const descriptionText = textOf(description, DESCRIPTION);
   return {
     input: rest,
     ...compact({ target: path }),
-    ...(said === undefined ? {} : { description: said.slice(0, limits.maxDescriptionChars) }),
+    ...(descriptionText === undefined
+      ? {}
+      : { description: descriptionText.slice(0, limits.maxDescriptionChars) }),
   };
 }
 

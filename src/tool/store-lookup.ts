@@ -26,7 +26,7 @@ export interface LookupOptions {
   readonly onUsed?: (name: string) => void;
 }
 
-const NOWHERE: Missing = { found: false, reason: "path" };
+const NOT_FOUND: Missing = { found: false, reason: "path" };
 
 /** Resolves references to the variables of a conversation. */
 export function lookupInStore(store: Variables, options: LookupOptions = {}): Lookup {
@@ -42,7 +42,7 @@ export function lookupInStore(store: Variables, options: LookupOptions = {}): Lo
     const isBytes = glance.type === "bytes" && path.length === 0;
     if (isBytes && options.bytes === true) return readBytes(reference, store);
     const isFailed = glance.flags?.includes("failed") === true;
-    if (isFailed && options.failures !== "show") return NOWHERE;
+    if (isFailed && options.failures !== "show") return NOT_FOUND;
     const { version, chars } = glance;
     const key = `${name} ${version} ${chars} ${formatPath(path)}`;
     const missed = work.missed.get(key);
@@ -51,17 +51,17 @@ export function lookupInStore(store: Variables, options: LookupOptions = {}): Lo
   };
 }
 
-async function read(reference: Reference, options: Answering): Promise<Found | Missing> {
+async function read(reference: Reference, options: ReadState): Promise<Found | Missing> {
   const { store, work, glance, key } = options;
   try {
     const reading = await store.readPath(reference.name, reference.path, work);
     const found = answer(reference, reading, options);
-    const isRoom = work.missed.size < limits.maxExplainedMisses;
-    if (!found.found && isRoom) work.missed.set(key, found);
+    const hasRoom = work.missed.size < limits.maxExplainedMisses;
+    if (!found.found && hasRoom) work.missed.set(key, found);
     return found;
   } catch (error) {
     // A guarded value has one error, whatever is wrong with the reference.
-    return glance.visibility === "model" ? unreadable(error) : NOWHERE;
+    return glance.visibility === "model" ? unreadable(error) : NOT_FOUND;
   }
 }
 
@@ -73,7 +73,7 @@ export function knownNamesOf(store: Variables): Pick<ExpandOptions, "couldBegin"
   };
 }
 
-interface Answering extends LookupOptions {
+interface ReadState extends LookupOptions {
   readonly store: Variables;
   readonly work: LookupWork;
   /** The variable when it was read. Another variable may have its name by now. */
@@ -85,7 +85,7 @@ interface Answering extends LookupOptions {
 function answer(
   reference: Reference,
   reading: Reading | undefined,
-  { store, work, glance, hidesUntrusted = false }: Answering,
+  { store, work, glance, hidesUntrusted = false }: ReadState,
 ): Found | Missing {
   if (reading === undefined) return missing(reference, store, work);
   const { name, path } = reference;
@@ -94,7 +94,7 @@ function answer(
   // Errors must not reveal the content of a guarded value.
   if (!found.found) {
     const isHidden = hidesUntrusted && store.info(name)?.trusted === false;
-    return isGuarded || isHidden ? NOWHERE : found;
+    return isGuarded || isHidden ? NOT_FOUND : found;
   }
   const isInert = isGuarded || glance.flags?.includes("composed") === true;
   return {
@@ -140,9 +140,9 @@ export function missing({ name }: Reference, store: Variables, work = new Lookup
 
 /** Describes when and why a variable was evicted, and which call restores it. */
 export function evictionMessage({ name, tool, input, evictedAt, reason }: Tombstone): string {
-  const went = `$${name} was evicted at ${evictedAt} (${reason}).`;
-  if (tool === undefined) return `${went} Ask for it to be given again.`;
+  const evicted = `$${name} was evicted at ${evictedAt} (${reason}).`;
+  if (tool === undefined) return `${evicted} Ask for it to be given again.`;
   const written = input === undefined ? "" : `(${JSON.stringify(input)})`;
   const call = `${tool}${clip(written, limits.maxShownResultChars)}`;
-  return `${went} It came from ${call}: call that again to have it back.`;
+  return `${evicted} It came from ${call}: call that again to have it back.`;
 }

@@ -158,13 +158,13 @@ function placed(
   call: CallOptions,
 ): Placed {
   const { saveTo, scope } = call;
-  const isSaid = target === true && saveTo === undefined;
-  const split = isSaid ? splitInput(written) : { input: written };
+  const isModelChoice = target === true && saveTo === undefined;
+  const split = isModelChoice ? splitInput(written) : { input: written };
   const wanted = typeof target === "string" ? target : split.target;
   if (saveTo !== undefined) requireOpen(saveTo, store, scope?.run);
-  const said = wanted === undefined ? undefined : targetFor(wanted, store, scope);
-  const places = saveTo ?? said;
-  requireReplaced((said ?? places)?.places, call, store);
+  const ownTarget = wanted === undefined ? undefined : targetFor(wanted, store, scope);
+  const places = saveTo ?? ownTarget;
+  requireReplaced((ownTarget ?? places)?.places, call, store);
   return { split, places };
 }
 
@@ -179,8 +179,8 @@ async function approvalFor({ tool, split, input, named, call }: PreparedCall): P
   };
   const decided = await decisionFor(options, about);
   if (decided.kind === "failed" || decided.approval !== undefined) return decided;
-  const isAsked = (await tool.needsApproval?.(input.checked, call)) === true;
-  return isAsked ? { kind: "allowed", approval: approvalRequest(about) } : decided;
+  const needsApproval = (await tool.needsApproval?.(input.checked, call)) === true;
+  return needsApproval ? { kind: "allowed", approval: approvalRequest(about) } : decided;
 }
 
 async function run(prepared: PreparedCall): Promise<ToolRun> {
@@ -193,13 +193,13 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
     return { kind: "done", prepare: savingOf(prepared, report) };
   }
   // A named variable may change while the tool runs: the labels of both versions count.
-  const note = () => {
+  const addNamed = () => {
     for (const variable of input.names ?? []) named.add(variable);
   };
   try {
-    note();
+    addNamed();
     const result = await tool.run(prepared);
-    note();
+    addNamed();
     named.include(labels);
     return { kind: "done", prepare: savingOf(prepared, result) };
   } catch (error) {

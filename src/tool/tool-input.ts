@@ -30,9 +30,9 @@ export async function checkInput(
   const result =
     validate === undefined ? { success: true as const, value: input } : await validate(input);
   if (result.success) return options.readonly ? result.value : thawed(result.value);
-  const said = issuesIn(result.error);
+  const issues = issuesIn(result.error);
   const hint = options.unresolved.map(({ message }) => ` ${message ?? ""}`).join("");
-  throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${said}${hint}`, {
+  throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${issues}${hint}`, {
     unresolved: options.unresolved,
   });
 }
@@ -42,10 +42,10 @@ export async function checkInput(
  * value, which must not be shown.
  */
 function issuesIn(error: unknown): string {
-  const said = issuesOf(error).map(
+  const issues = issuesOf(error).map(
     ({ path, message }) => `${path.length === 0 ? "it" : path.join(".")}: ${message}`,
   );
-  return said.length === 0 ? "its schema refuses it." : `${said.join("; ")}.`;
+  return issues.length === 0 ? "its schema refuses it." : `${issues.join("; ")}.`;
 }
 
 /** A place that a validator refuses, and its message. */

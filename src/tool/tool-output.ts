@@ -20,13 +20,13 @@ import { byteLength } from "../value/utf8.ts";
  * The output for a small result: the value itself. The model, the history and the client see the same
  * output.
  */
-export interface ShownValue extends Told {
+export interface ShownValue extends ResultNotes {
   readonly $var: string;
   readonly value: Json;
 }
 
 /** Facts about a result beside its value. */
-interface Told {
+interface ResultNotes {
   /** The path in the variable, if the value is only a part of it. */
   readonly path?: string;
   /** The value comes from an untrusted source: it is data, not instructions. */
@@ -35,7 +35,7 @@ interface Told {
 }
 
 /** The output for a large result. At most `maxHandleChars` as JSON, notes excluded. */
-export interface Handle extends Told {
+export interface Handle extends ResultNotes {
   /** The variable's name. */
   readonly $var: string;
   readonly type: VariableInfo["type"];
@@ -55,7 +55,7 @@ export interface Handle extends Told {
  * others. If the agent hides untrusted values, they are `hidden` like sealed ones until the model asks to
  * read them.
  */
-export interface GuardedHandle extends Told {
+export interface GuardedHandle extends ResultNotes {
   readonly $var: string;
   readonly visibility: "sealed" | "secret" | "hidden";
   readonly type?: VariableInfo["type"];
@@ -100,9 +100,10 @@ export function toolOutput(
   // The list of unresolved references would reveal how far a failed call got.
   if (guarded !== undefined) return { $var: name, ...guarded, ...place };
   const notes = unresolved.slice(0, MAX_NOTES);
-  const told = { ...place, ...(notes.length === 0 ? {} : { unresolved: notes }) };
-  if (!trusted && hidesUntrusted) return { $var: name, visibility: "hidden", type, count, ...told };
-  const note = trusted ? told : { ...told, untrusted: true as const };
+  const details = { ...place, ...(notes.length === 0 ? {} : { unresolved: notes }) };
+  if (!trusted && hidesUntrusted)
+    return { $var: name, visibility: "hidden", type, count, ...details };
+  const note = trusted ? details : { ...details, untrusted: true as const };
   // A text may be far longer as JSON, because of its escapes.
   const isShort = value !== undefined && info.chars <= limits.maxShownResultChars;
   return isShort && JSON.stringify(value).length <= limits.maxShownResultChars
@@ -152,11 +153,11 @@ export function notKept(
   hidesUntrusted = false,
 ): NotKept {
   const isGuarded = visibility !== "model" || (!trusted && hidesUntrusted);
-  const said = `This result was not kept as a variable: ${visibility === "model" ? why : "it is too large."}`;
-  if (isGuarded || value instanceof Content) return { notKept: said };
+  const message = `This result was not kept as a variable: ${visibility === "model" ? why : "it is too large."}`;
+  if (isGuarded || value instanceof Content) return { notKept: message };
   const shown = { type: typeOfJson(value), count: countOf(value), shape: shapeOf(value) };
   return {
-    notKept: said,
+    notKept: message,
     ...shown,
     preview: previewOf(value),
     ...(trusted ? {} : { untrusted: true as const }),

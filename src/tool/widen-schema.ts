@@ -11,7 +11,7 @@ const SAME_VALUE: ReadonlySet<string> = new Set(
   "anyOf oneOf then else dependencies dependentSchemas".split(" "),
 );
 /** Keywords that are not widened: a widened schema would refuse valid values, or select another branch. */
-const KEPT: ReadonlySet<string> = new Set(["not", "if", "propertyNames"]);
+const NOT_WIDENED: ReadonlySet<string> = new Set(["not", "if", "propertyNames"]);
 const CHOICE_CHARS = JSON.stringify({ anyOf: [REFERENCE] }).length;
 const TYPE_CHARS = '["string"],'.length;
 
@@ -56,7 +56,7 @@ class Widening {
       maxContains: _more,
       ...widened
     } = mapSubschemas(schema, (part, keyword): Definition => {
-      if (KEPT.has(keyword) || typeof part === "boolean") return part;
+      if (NOT_WIDENED.has(keyword) || typeof part === "boolean") return part;
       return SAME_VALUE.has(keyword) ? this.inside(part, depth) : this.#widen(part, depth);
     }) as JSONSchema7 & { readonly maxContains?: unknown };
     // A `not` that refers to a widened schema would mean something else.

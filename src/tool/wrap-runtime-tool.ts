@@ -35,9 +35,9 @@ export async function wrapRuntimeTool(
   const { $schema: _, ...schema } = await jsonSchemaOf(tool, name);
   const extended = takesOutputPath ? withTarget(schema, false) : undefined;
   // The stores of calls in plan runs, so that outputs use the names of the run.
-  const seen = new Map<string, Variables>();
+  const runStores = new Map<string, Variables>();
   const toModelOutput = async ({ output, toolCallId }: Shown) => {
-    const store = seen.get(toolCallId) ?? new ScopedStore(options.store);
+    const store = runStores.get(toolCallId) ?? new ScopedStore(options.store);
     return (await tool.toModelOutput?.(output, store)) ?? { type: "json", value: output };
   };
   // Has no validator, because the model receives Byref's own messages about an invalid input. The SDK's type
@@ -53,7 +53,7 @@ export async function wrapRuntimeTool(
     target: extended !== undefined,
     variables({ scope, toolCallId }) {
       const store = new ScopedStore(options.store, scope);
-      if (scope !== undefined) seen.set(toolCallId, store);
+      if (scope !== undefined) runStores.set(toolCallId, store);
       return store;
     },
     input: (written, { call }) => inputOf(tool, written, { options, call }),
@@ -98,12 +98,12 @@ async function namesIn(given: Json, { store, syntaxes }: Naming): Promise<readon
       if (typeof one === "string") add(nameIn(one));
     }
   }
-  const noted: Lookup = ({ name }) => {
+  const recordName: Lookup = ({ name }) => {
     add(name);
     return { found: true, value: "" };
   };
   // An input with too many references fails when the tool runs.
-  await resolveReferences(given, noted, syntaxes === undefined ? {} : { syntaxes }).catch(
+  await resolveReferences(given, recordName, syntaxes === undefined ? {} : { syntaxes }).catch(
     () => undefined,
   );
   return [...names];
@@ -123,7 +123,7 @@ function run(tool: RuntimeTool, prepared: PreparedCall): Promise<RuntimeResult> 
     toolMs: tool.timeMs ?? options.toolMs ?? limits.toolMs,
     call,
     // `execute` above returned it.
-    takeIn: async (returned) => returned as RuntimeResult,
+    convert: async (returned) => returned as RuntimeResult,
   });
 }
 
@@ -133,7 +133,7 @@ function contextOf(
 ): RuntimeToolContext {
   const { syntaxes, owner } = options;
   // The caller's `needsApproval` and `extras` are about this call only, not about calls that it makes.
-  const { needsApproval: _asks, extras: _extras, ...own } = given;
+  const { needsApproval: _needsApproval, extras: _extras, ...own } = given;
   const call = { ...own, signal, ...compact({ saveTo: places }) };
   const store = new ScopedStore(options.store, call.scope);
   const lookup = lookupInStore(store, {

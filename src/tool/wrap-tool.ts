@@ -119,16 +119,16 @@ function resolve(
 
 /** Runs the tool's own check on the resolved input. An input that the check fails on needs approval. */
 async function needsApproval(
-  { needsApproval: asks }: AnyTool,
+  { needsApproval: ownCheck }: AnyTool,
   checked: unknown,
   { toolCallId, messages, extras, needsApproval: decides }: CallOptions,
 ): Promise<boolean> {
   if (decides !== undefined) return decides(checked);
-  if (typeof asks !== "function") return asks === true;
+  if (typeof ownCheck !== "function") return ownCheck === true;
   try {
     // The SDK types it by the tool's schema.
-    const ask = asks as (input: unknown, options: unknown) => boolean | PromiseLike<boolean>;
-    return await ask(checked, {
+    const check = ownCheck as (input: unknown, options: unknown) => boolean | PromiseLike<boolean>;
+    return await check(checked, {
       toolCallId,
       messages: [...messages],
       context: undefined,
@@ -142,8 +142,8 @@ async function needsApproval(
 function run({ name, tool, options }: NamedTool, { input, call, labels, places }: PreparedCall) {
   const { store, toolMs = limits.toolMs } = options;
   const placing = { target: places, isFixed: labels.isGuarded, store };
-  const takeIn = (returned: unknown) => placedResultOf(returned, placing);
-  return runTool({ name, tool, input: input.checked, toolMs, call, takeIn });
+  const convert = (returned: unknown) => placedResultOf(returned, placing);
+  return runTool({ name, tool, input: input.checked, toolMs, call, convert });
 }
 
 function notExecutable(name: string): ByrefError {

@@ -27,7 +27,10 @@ export interface WrapOptions extends TrustOptions {
   readonly unknown?: "keep" | "error";
   /** Default: the tool's name and its most specific argument, e.g. `get_weather_nyc`. */
   readonly naming?: Naming;
-  /** Who chooses where a result is saved: the model (true), or the caller, by tool. Default: neither. */
+  /**
+   * True: the model may choose where a result is saved. By tool: true, or a fixed place. Default: results have
+   * automatic names.
+   */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
   /** Time limit of one call in milliseconds. */
   readonly toolMs?: number;

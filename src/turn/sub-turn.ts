@@ -175,7 +175,7 @@ class SubTurn {
     const { store } = this.#context;
     const { name } = this.#context.agent;
     const used = store.holds.names(this.#state.id);
-    if (await this.#sources(used).lack(value)) this.#labels.compose();
+    if (await this.#sources(used).hasUnknownUrl(value)) this.#labels.compose();
     const labels = this.#labels.ofResult(name, { source: `agent:${name}` });
     const sources = used.flatMap((variable) => store.info(variable)?.sources ?? []);
     return { ...labels, sources: [...new Set([...labels.sources, ...sources])] };

@@ -278,7 +278,7 @@ it("questions beyond the limit of a store are asked again, the oldest first", as
   const store = new MemoryStore();
   const decisions = Decisions.of(store);
   const call = (toolCallId: string) => ({ toolCallId, messages: [], context: undefined });
-  const decision = { pin: "a", isAsked: true, isOverride: false };
+  const decision = { pin: "a", requiresApproval: true, isOverride: false };
   for (let at = 0; at < limits.maxPendingDecisions; at++) decisions.keep(call(`${at}`), decision);
   expect(decisions.take(call("0"))).toBe(decision);
   expect(decisions.take(call("0"))).toBeUndefined();

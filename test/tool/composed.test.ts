@@ -8,28 +8,30 @@ it("tells for many values and URLs in time that grows with both, not with their 
   const urls = Array.from({ length: 20_000 }, (_, number) => url(number));
   sources.add(() => urls);
   for (let number = 0; number < 100_000; number++) sources.add(() => "no/url");
-  expect(await sources.lack([...urls, url(-1)])).toBe(true);
+  expect(await sources.hasUnknownUrl([...urls, url(-1)])).toBe(true);
 });
 
 it("counts later made values as unknown when the first were very long", async () => {
   const sources = new UrlSources();
   const known = url(1).repeat(100_000);
   sources.add(() => [known, url(1)]);
-  expect(await sources.lack(url(1))).toBe(false);
-  expect(await sources.lack(known)).toBe(true);
-  expect(await sources.lack(url(1))).toBe(true);
+  expect(await sources.hasUnknownUrl(url(1))).toBe(false);
+  expect(await sources.hasUnknownUrl(known)).toBe(true);
+  expect(await sources.hasUnknownUrl(url(1))).toBe(true);
 });
 
 it("finds what calls at the same time have read", async () => {
   const sources = new UrlSources();
   sources.add(() => [url(1), url(2)]);
-  expect(await Promise.all([sources.lack(url(1)), sources.lack(url(2))])).toEqual([false, false]);
+  expect(await Promise.all([sources.hasUnknownUrl(url(1)), sources.hasUnknownUrl(url(2))])).toEqual(
+    [false, false],
+  );
 });
 
 it("reads values that come later", async () => {
   const sources = new UrlSources();
   sources.add(() => "none");
-  expect(await sources.lack(url(1))).toBe(true);
+  expect(await sources.hasUnknownUrl(url(1))).toBe(true);
   sources.add(() => url(1));
-  expect(await sources.lack(url(1))).toBe(false);
+  expect(await sources.hasUnknownUrl(url(1))).toBe(false);
 });

@@ -34,7 +34,7 @@ export class CodeRun {
   /** The values that the code received. Beyond `maxCodeCrossingChars`, further values are not recorded. */
   readonly sources = new UrlSources();
   readonly #reads = workOfRun();
-  #givenChars = 0;
+  #receivedChars = 0;
   #calls = 0;
   #isOver = false;
 
@@ -53,8 +53,8 @@ export class CodeRun {
         ...inputs,
         timeMs,
         signal: context.call.signal,
-        call: (tool, input) => answered(() => this.#noted(this.#call(tool, input))),
-        read: (name, path) => answered(() => this.#noted(this.#read(name, path))),
+        call: (tool, input) => answerFrom(() => this.#recorded(this.#call(tool, input))),
+        read: (name, path) => answerFrom(() => this.#recorded(this.#read(name, path))),
       });
     } catch (error) {
       return { assigned: [], console: "", error: { kind: "thrown", message: messageOf(error) } };
@@ -63,10 +63,11 @@ export class CodeRun {
     }
   }
 
-  async #noted(given: Promise<string>): Promise<string> {
-    const text = await given;
-    this.#givenChars += text.length;
-    if (this.#givenChars <= limits.maxCodeCrossingChars) this.sources.add(() => parsedJson(text));
+  async #recorded(pending: Promise<string>): Promise<string> {
+    const text = await pending;
+    this.#receivedChars += text.length;
+    if (this.#receivedChars <= limits.maxCodeCrossingChars)
+      this.sources.add(() => parsedJson(text));
     return text;
   }
 
@@ -84,7 +85,7 @@ export class CodeRun {
     const { context } = this.#options;
     const tool = this.#toolNamed(name);
     const input = inputFrom(name, inputText);
-    if (await this.sources.lack(input)) context.labels.compose();
+    if (await this.sources.hasUnknownUrl(input)) context.labels.compose();
     // Code that runs again may make other calls, so an idempotency key of its calls would mean nothing. The
     // place of the whole result is not a place for the result of one call.
     const { idempotencyKey: _key, saveTo: _place, ...call } = context.call;
@@ -97,7 +98,7 @@ export class CodeRun {
       throw new ByrefError("tool_failed", `${why}: call it directly, not from code.`);
     }
     this.#requireOpen();
-    this.#requireHarmless(name);
+    this.#requireUnguarded(name);
     await this.#options.onCall?.();
     this.#requireOpen();
     const run = await prepared.run();
@@ -113,7 +114,7 @@ export class CodeRun {
   #toolNamed(name: string): WrappedTool {
     const { tools } = this.#options;
     this.#requireOpen();
-    this.#requireHarmless(name);
+    this.#requireUnguarded(name);
     if (name === "run_code") throw new ByrefError("unknown_tool", "Code cannot run code.");
     const tool = tools.get(name);
     if (tool === undefined) {
@@ -159,7 +160,7 @@ export class CodeRun {
    * Refuses tool calls after guarded values went in: whether and how often a tool is called could reveal
    * them.
    */
-  #requireHarmless(name: string): void {
+  #requireUnguarded(name: string): void {
     if (!this.#options.context.labels.isGuarded) return;
     const why = "the code was given sealed values";
     throw new ByrefError("tool_failed", `${name} cannot be called: ${why}.`);
@@ -176,7 +177,7 @@ function inputFrom(name: string, text: string): Json {
   throw new ByrefError("invalid_tool_input", `${name} takes one object.`);
 }
 
-async function answered(work: () => Promise<string>): Promise<SandboxAnswer> {
+async function answerFrom(work: () => Promise<string>): Promise<SandboxAnswer> {
   try {
     return { text: await work() };
   } catch (error) {
@@ -288,7 +289,7 @@ function requireRoom(actual: number, advice: string): void {
 }
 
 /** Reserved words, and names that the sandbox defines. */
-const TAKEN = new Set(
+const RESERVED_NAMES = new Set(
   (
     "arguments async await break case catch class const continue debugger default delete do else " +
     "enum eval export extends false finally for function if implements import in instanceof " +
@@ -298,7 +299,7 @@ const TAKEN = new Set(
 );
 
 function requireCodeName(name: string): void {
-  if (!TAKEN.has(name)) return;
+  if (!RESERVED_NAMES.has(name)) return;
   throw new ByrefError(
     "bad_name",
     `"${name}" means something else in code; copy it to another name.`,

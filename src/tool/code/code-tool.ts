@@ -70,7 +70,7 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
       for (const name of input.outputs ?? []) requireOutputName(context.store, name);
       requireInputs(context.store, names);
       const run = new CodeRun({ sandbox, tools: tools(), onCall, context, timeMs }, names);
-      const result = await ran(run, input.code, { context, names });
+      const result = await outcomeOf(run, input.code, { context, names });
       if (context.call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       const shown = { input, result, context, hidesUntrusted: context.hidesUntrusted };
       if (hidesFailure(context.labels, context.call)) return sealedResult(shown);
@@ -79,23 +79,23 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
   });
 }
 
-interface Ran extends SandboxRun {
+interface CodeOutcome extends SandboxRun {
   /** The values that the code received. */
   readonly sources: UrlSources;
 }
 
-async function ran(
+async function outcomeOf(
   run: CodeRun,
   code: string,
   { context, names }: { readonly context: RuntimeToolContext; readonly names: readonly string[] },
-): Promise<Ran> {
+): Promise<CodeOutcome> {
   try {
     const inputs = await readInputs(context, names);
     return { ...(await run.run(code, inputs)), sources: run.sources };
   } catch (error) {
     if (!hidesFailure(context.labels, context.call)) throw error;
-    const said = { kind: "thrown" as const, message: messageOf(error) };
-    return { assigned: [], console: "", error: said, sources: run.sources };
+    const failure = { kind: "thrown" as const, message: messageOf(error) };
+    return { assigned: [], console: "", error: failure, sources: run.sources };
   }
 }
 
@@ -104,28 +104,28 @@ function withoutDollar(name: string): string {
   return name.startsWith("$") ? name.slice(1) : name;
 }
 
-interface Finished {
+interface FinishedRun {
   readonly input: Input;
-  readonly result: Ran;
+  readonly result: CodeOutcome;
   readonly context: RuntimeToolContext;
   readonly hidesUntrusted: boolean;
 }
 
 /** True if console, errors and names may reveal guarded or hidden values. They are then withheld. */
-function isWithheld({ context, hidesUntrusted }: Finished): boolean {
+function isWithheld({ context, hidesUntrusted }: FinishedRun): boolean {
   const { labels } = context;
   return labels.isGuarded || (hidesUntrusted && !labels.ofResult(NAME).trusted);
 }
 
-async function openResult(finished: Finished): Promise<RuntimeResult> {
+async function openResult(finished: FinishedRun): Promise<RuntimeResult> {
   const { result, context } = finished;
   const { call } = context;
   const untrusted = !context.labels.ofResult(NAME).trusted;
-  const said = consoleOf(result);
+  const consoleText = consoleOf(result);
   try {
-    if (result.error !== undefined) throw errorFrom(result.error, said);
+    if (result.error !== undefined) throw errorFrom(result.error, consoleText);
     const writes = await writesFor(finished, result.assigned);
-    const console = said === "" ? {} : { console: said };
+    const console = consoleText === "" ? {} : { console: consoleText };
     return { ...resultOf(finished, writes, console), untrusted };
   } catch (error) {
     const isResult = call.scope === undefined && call.saveTo === undefined;
@@ -136,7 +136,7 @@ async function openResult(finished: Finished): Promise<RuntimeResult> {
 }
 
 /** Returns a result in which the model sees no text or name that the code chose. */
-async function withheldResult(finished: Finished): Promise<RuntimeResult> {
+async function withheldResult(finished: FinishedRun): Promise<RuntimeResult> {
   const { input, result } = finished;
   if (result.error !== undefined) throw withheld(result.error.kind);
   const declared = new Set(input.outputs);
@@ -151,7 +151,7 @@ async function withheldResult(finished: Finished): Promise<RuntimeResult> {
  * Returns a result with the same form for all runs on guarded values: one variable for the returned value,
  * and one for each declared output. A missing value is replaced by a report of the reason.
  */
-async function sealedResult(finished: Finished): Promise<RuntimeResult> {
+async function sealedResult(finished: FinishedRun): Promise<RuntimeResult> {
   const { input, result, context } = finished;
   const { error } = result;
   const { common, name } = await aboutWrites(finished);
@@ -181,7 +181,7 @@ async function sealedResult(finished: Finished): Promise<RuntimeResult> {
 
 /** Saves the returned value only at the call's own place, if the call has one. */
 function resultOf(
-  { context: { store, call }, hidesUntrusted }: Finished,
+  { context: { store, call }, hidesUntrusted }: FinishedRun,
   { returned, vars }: Writes,
   console: Shown["console"],
 ): RuntimeResult {
@@ -202,18 +202,18 @@ function consoleOf({ console }: SandboxRun): string {
   return shown === console ? console : `${shown}… (+${console.length - shown.length} more)`;
 }
 
-function errorFrom({ kind, message, line }: SandboxError, said: string): ByrefError {
+function errorFrom({ kind, message, line }: SandboxError, consoleText: string): ByrefError {
   const where = line === undefined ? "" : `Line ${line}: `;
   const what = `${where}${clip(message, limits.maxShownResultChars)}`;
   return new ByrefError(
     kind === "timeout" ? "tool_timeout" : "tool_failed",
-    said === "" ? what : `${what}\nconsole:\n${said}`,
+    consoleText === "" ? what : `${what}\nconsole:\n${consoleText}`,
     line === undefined ? {} : { line },
   );
 }
 
 /** Prepares the writes. Throws if a value cannot be saved. */
-async function writesFor(finished: Finished, assigned: SandboxRun["assigned"]): Promise<Writes> {
+async function writesFor(finished: FinishedRun, assigned: SandboxRun["assigned"]): Promise<Writes> {
   const {
     result: { returned, sources },
     context: { store, labels },
@@ -225,7 +225,7 @@ async function writesFor(finished: Finished, assigned: SandboxRun["assigned"]): 
   const values = assigned.map(([, text]) => valueFrom(text));
   const result = returned === undefined ? undefined : valueFrom(returned);
   const made = [...values, ...(result === undefined ? [] : [result])].map(({ value }) => value);
-  if (await sources.lack(made)) labels.compose();
+  if (await sources.hasUnknownUrl(made)) labels.compose();
   const { common, name } = await aboutWrites(finished);
   const vars = assigned.map(([variable], index) => ({
     ...common,
@@ -237,7 +237,7 @@ async function writesFor(finished: Finished, assigned: SandboxRun["assigned"]): 
 }
 
 /** Returns the fields that all variables of a run share, and the name of the returned value. */
-async function aboutWrites({ input, context: { labels, call } }: Finished) {
+async function aboutWrites({ input, context: { labels, call } }: FinishedRun) {
   const written = compact(input);
   const { toolCallId } = call;
   return {
@@ -305,10 +305,10 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
       if (shown.isSealed === true && !refused.every(isFailure)) {
         return { writes: refused.map((write) => failedWrite(write, error)) };
       }
-      const whyNot = ({ visibility }: Write) =>
+      const reasonFor = ({ visibility }: Write) =>
         visibility === "model" ? messageOf(error) : "there is no room for it.";
       const result = () =>
-        outputOf(refused.map((write) => notKept(write, whyNot(write), shown.hidesUntrusted)));
+        outputOf(refused.map((write) => notKept(write, reasonFor(write), shown.hidesUntrusted)));
       return { result };
     },
   });

@@ -101,9 +101,9 @@ export class McpConnection {
     try {
       const result = await this.#call(definition, request);
       if (result.isError !== true) return result;
-      const said = textOfResult(result);
-      if (UNKNOWN_TOOL.test(clip(said, MAX_ERROR_CHARS))) this.#options.onStale();
-      throw this.#failure(said === "" ? "The tool failed and did not say why." : said);
+      const message = textOfResult(result);
+      if (UNKNOWN_TOOL.test(clip(message, MAX_ERROR_CHARS))) this.#options.onStale();
+      throw this.#failure(message === "" ? "The tool failed and did not say why." : message);
     } catch (error) {
       if (error instanceof ByrefError) throw error;
       if (!signal.aborted) this.#options.onStale();
@@ -184,8 +184,8 @@ export class McpConnection {
     return client;
   }
 
-  #failure(said: string): ByrefError {
-    return new ByrefError("tool_failed", clip(this.redact(said), MAX_ERROR_CHARS));
+  #failure(message: string): ByrefError {
+    return new ByrefError("tool_failed", clip(this.redact(message), MAX_ERROR_CHARS));
   }
 }
 
@@ -246,8 +246,8 @@ export function valueOfResult(result: CallToolResult): unknown {
   if (only === undefined) return null;
   if (others.length > 0 || !isObject(only)) return result.content;
   if (only.type === "text" && typeof only.text === "string") {
-    const said = jsonIn(only.text);
-    return said === undefined ? only.text : said;
+    const parsed = jsonIn(only.text);
+    return parsed === undefined ? only.text : parsed;
   }
   return bytesIn(only) ?? result.content;
 }

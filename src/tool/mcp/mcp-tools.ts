@@ -53,7 +53,7 @@ export interface McpDirectoryOptions {
 }
 
 /** Known data of a server: plain data that any request may use. */
-interface Known {
+interface KnownServer {
   readonly tools: readonly McpDefinition[];
   readonly freshUntil: number;
   readonly handshake: McpHandshake;
@@ -65,7 +65,7 @@ interface Known {
  * conversations must not share a session.
  */
 export class McpDirectory {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownServer>();
   readonly #downUntil = new Map<string, number>();
   readonly #now: () => number;
   readonly #warn: (message: string) => void;
@@ -198,15 +198,15 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
 }
 
 function policyFor({ name, tools = {} }: McpServer, tool: string): ToolPolicy {
-  const said: McpToolLabels = Object.assign(
+  const labels: McpToolLabels = Object.assign(
     {},
     ...Object.entries(tools).map(([pattern, labels]) => (fitsName(pattern, tool) ? labels : {})),
   );
   return {
-    trusted: said.trusted ?? false,
+    trusted: labels.trusted ?? false,
     source: `mcp:${name}`,
     aliases: [tool, `${name}/${tool}`],
-    ...compact({ sealed: said.sealed, approval: said.approval }),
+    ...compact({ sealed: labels.sealed, approval: labels.approval }),
   };
 }
 

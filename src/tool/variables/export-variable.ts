@@ -59,7 +59,7 @@ export function exportVariable(files: FileWriter) {
   });
 }
 
-interface Asked {
+interface ExportRequest {
   readonly target: Target;
   /** The file's path. */
   readonly written: string;
@@ -69,7 +69,7 @@ interface Asked {
 async function contentOf(
   store: Variables,
   info: VariableInfo,
-  { target, written, format }: Asked,
+  { target, written, format }: ExportRequest,
 ): Promise<FileContent> {
   if (info.type === "bytes") {
     if (format === undefined && target.path.length === 0) return bytesOf(store, info.name);

@@ -18,8 +18,8 @@ export const listVariables = runtimeTool({
   execute({ last_n = limits.maxListedVariables }, { store, hidesUntrusted }) {
     const listed = store.list({ last: last_n });
     const { infos, output } = withinBounds(listed, { total: store.count(), hidesUntrusted });
-    const isDoubted = infos.some((info) => info.visibility === "model" && !info.trusted);
-    return { output, untrusted: isDoubted && !hidesUntrusted };
+    const isUntrusted = infos.some((info) => info.visibility === "model" && !info.trusted);
+    return { output, untrusted: isUntrusted && !hidesUntrusted };
   },
 });
 

@@ -25,7 +25,7 @@ import { formatPath, type Path } from "../../value/path.ts";
 import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
 import { elementsWithin, partAt, type Sequence } from "./sequence.ts";
-import { lookedAt, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
+import { inspect, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 /** In an object that is too large to show, longer keys are cut and longer values described. */
 const MAX_KEY_CHARS = 200;
@@ -49,10 +49,10 @@ export const readVariable = runtimeTool({
     if (info.type === "bytes") {
       return { output: isShowable(info) ? aboutImage(info) : aboutBytes(info), untrusted };
     }
-    const output = await lookedAt(info, target, async () => {
+    const output = await inspect(info, target, async () => {
       const part = await partAt(store, target);
-      const asked: Asked = { target, offset, limit };
-      return "sequence" in part ? pieceOf(asked, part) : shown(asked, part.value);
+      const request: ReadRequest = { target, offset, limit };
+      return "sequence" in part ? pieceOf(request, part) : shown(request, part.value);
     });
     return { output, untrusted };
   },
@@ -64,33 +64,36 @@ function aboutBytes({ name, type, bytes, mediaType }: VariableInfo): Json {
   return { reference: `$${name}`, type, bytes, mediaType: clip(mediaType, 200), note };
 }
 
-interface Asked {
+interface ReadRequest {
   readonly target: Target;
   readonly offset: number;
   readonly limit: number | undefined;
 }
 
-function pieceOf(asked: Asked, { sequence }: { readonly sequence: Sequence }): Promise<Json> {
-  return sequence.type === "array" ? elementsOf(asked, sequence) : textOf(asked, sequence);
+function pieceOf(
+  request: ReadRequest,
+  { sequence }: { readonly sequence: Sequence },
+): Promise<Json> {
+  return sequence.type === "array" ? elementsOf(request, sequence) : textOf(request, sequence);
 }
 
 /** Returns the input of the call that continues reading. */
-function callFor({ target: { name, path }, limit }: Asked, offset?: number) {
+function callFor({ target: { name, path }, limit }: ReadRequest, offset?: number) {
   const written = path.length === 0 ? undefined : formatPath(path);
   return compact({ name, path: written, offset, limit });
 }
 
-function boundsIn({ offset, limit }: Asked, count: number) {
+function boundsIn({ offset, limit }: ReadRequest, count: number) {
   const from = Math.min(offset, count);
   return { from, to: limit === undefined ? count : Math.min(from + limit, count) };
 }
 
-async function textOf(asked: Asked, sequence: Sequence): Promise<Json> {
+async function textOf(request: ReadRequest, sequence: Sequence): Promise<Json> {
   const { count } = sequence;
-  const { from, to } = boundsIn(asked, count);
+  const { from, to } = boundsIn(request, count);
   // Each character takes at least one in the output.
   const read = await sequence.slice(from, Math.min(to, from + limits.maxVariableOutputChars));
-  return textPiece(asked, { text: typeof read === "string" ? read : "", from, count });
+  return textPiece(request, { text: typeof read === "string" ? read : "", from, count });
 }
 
 interface TextPiece {
@@ -101,46 +104,46 @@ interface TextPiece {
 }
 
 /** Returns as much of the text as fits. `after` is the input of the call that continues after the text. */
-function textPiece(asked: Asked, piece: TextPiece, after?: Json): Json {
+function textPiece(request: ReadRequest, piece: TextPiece, after?: Json): Json {
   const { text, from, count } = piece;
   const outputOf = (value: string) => {
     const end = from + countOf(value);
-    const next = end < count ? callFor(asked, end) : undefined;
+    const next = end < count ? callFor(request, end) : undefined;
     const skipped = from === 0 ? undefined : from;
-    const reference = referenceTo(asked.target);
+    const reference = referenceTo(request.target);
     return compact({ reference, type: "string", count, offset: skipped, value, next, after });
   };
   const whole = outputOf(text);
   if (fits(whole)) return whole;
   // The offset in `next` has at most as many digits as the count.
-  const frame = charsOf(compact({ ...whole, value: "", next: callFor(asked, count) }));
+  const frame = charsOf(compact({ ...whole, value: "", next: callFor(request, count) }));
   return outputOf(startWithin(text, limits.maxVariableOutputChars - frame));
 }
 
-async function elementsOf(asked: Asked, sequence: Sequence): Promise<Json> {
-  const { from, to } = boundsIn(asked, sequence.count);
-  const elements = await gathered(sequence, { from, to });
+async function elementsOf(request: ReadRequest, sequence: Sequence): Promise<Json> {
+  const { from, to } = boundsIn(request, sequence.count);
+  const elements = await loadElements(sequence, { from, to });
   const outputOf = () => {
     const end = from + elements.length;
     return compact({
-      reference: referenceTo(asked.target),
+      reference: referenceTo(request.target),
       type: "array",
       count: sequence.count,
       offset: from === 0 ? undefined : from,
       value: elements,
-      next: end < sequence.count ? callFor(asked, end) : undefined,
+      next: end < sequence.count ? callFor(request, end) : undefined,
     });
   };
   const [first] = elements;
   while (elements.length > 0 && !fits(outputOf())) elements.pop();
   if (elements.length > 0 || first === undefined) return outputOf();
   const path = await sequence.pathOf(from);
-  const after = from + 1 < sequence.count ? callFor(asked, from + 1) : undefined;
-  return tooLarge(first, { asked, path, after });
+  const after = from + 1 < sequence.count ? callFor(request, from + 1) : undefined;
+  return tooLarge(first, { request, path, after });
 }
 
 /** Returns elements from `from` on, as many as could fit, and at least one. */
-async function gathered(
+async function loadElements(
   sequence: Sequence,
   { from, to }: { readonly from: number; readonly to: number },
 ): Promise<Json[]> {
@@ -171,10 +174,10 @@ async function gathered(
 /** Describes an element that does not fit by itself: the start of a text, or the shape of another value. */
 function tooLarge(
   element: Json,
-  { asked, path, after }: { asked: Asked; path: Path; after: Json | undefined },
+  { request, path, after }: { request: ReadRequest; path: Path; after: Json | undefined },
 ): Json {
-  const target = { name: asked.target.name, path };
-  const within: Asked = { target, offset: 0, limit: undefined };
+  const target = { name: request.target.name, path };
+  const within: ReadRequest = { target, offset: 0, limit: undefined };
   const count = countOf(element);
   if (typeof element === "string") {
     return textPiece(within, { text: element, from: 0, count }, after);
@@ -191,22 +194,22 @@ function tooLarge(
 }
 
 /** Shows a number, `true`, `false`, `null` or an object. An object that is too large is shown as its keys. */
-function shown(asked: Asked, value: Json): Json {
-  const reference = referenceTo(asked.target);
+function shown(request: ReadRequest, value: Json): Json {
+  const reference = referenceTo(request.target);
   const type = typeOfJson(value);
   if (!isJsonObject(value)) {
-    if (asked.offset === 0) return { reference, type, value };
+    if (request.offset === 0) return { reference, type, value };
     const message = `${reference} is ${type}: offset is for arrays, objects and texts.`;
     throw new ByrefError("invalid_tool_input", message);
   }
-  const isWhole = asked.offset === 0 && asked.limit === undefined;
+  const isWhole = request.offset === 0 && request.limit === undefined;
   const whole = { reference, type, count: countOf(value), value };
-  return isWhole && fits(whole) ? whole : keysOf(asked, value);
+  return isWhole && fits(whole) ? whole : keysOf(request, value);
 }
 
-function keysOf(asked: Asked, value: { readonly [key: string]: Json }): Json {
+function keysOf(request: ReadRequest, value: { readonly [key: string]: Json }): Json {
   const names = Object.keys(value);
-  const { from, to } = boundsIn(asked, names.length);
+  const { from, to } = boundsIn(request, names.length);
   const entries: [string, Json][] = [];
   let chars = 0;
   for (let index = from; index < to && chars <= limits.maxVariableOutputChars; index++) {
@@ -217,13 +220,13 @@ function keysOf(asked: Asked, value: { readonly [key: string]: Json }): Json {
   const outputOf = () => {
     const end = from + entries.length;
     return compact({
-      reference: referenceTo(asked.target),
+      reference: referenceTo(request.target),
       type: "object",
       count: names.length,
       offset: from === 0 ? undefined : from,
       keys: Object.fromEntries(entries),
       note: "What is under each key: read one with path.",
-      next: end < names.length ? callFor(asked, end) : undefined,
+      next: end < names.length ? callFor(request, end) : undefined,
     });
   };
   while (entries.length > 1 && !fits(outputOf())) entries.pop();

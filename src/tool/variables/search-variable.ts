@@ -16,7 +16,7 @@ import {
   searchText,
 } from "./search-json.ts";
 import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequence.ts";
-import { lookedAt, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
+import { inspect, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
 
 export interface SearchOptions {
   /** Work limit of one call, about twice the number of characters to search. */
@@ -55,7 +55,7 @@ export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions
       const repeated = compact({ name: info.name, query, path, pattern, match_case, top_k });
       const findings = new Findings(repeated, { target, most: top_k ?? DEFAULT_HITS });
       const search: Search = { target, matcher, findings, maxWork, offset: input.offset ?? 0 };
-      await lookedAt(info, target, () => run(store, search));
+      await inspect(info, target, () => run(store, search));
       return { output: findings.output(), untrusted: !info.trusted };
     },
   });

@@ -60,11 +60,11 @@ export async function settingOf(
   requireWritable(context, written);
   const { value, unresolved, failed } = await resolved(written.value, context);
   const { store, labels: own } = context;
-  const there =
+  const current =
     written.mode === "append" ? await store.readPath(written.name, written.path ?? []) : undefined;
-  if (there?.found === true && typeof there.value === "string" && typeof value === "string") {
+  if (current?.found === true && typeof current.value === "string" && typeof value === "string") {
     // Two texts without a URL may form one together.
-    if (await isComposed(there.value + value, [there.value, value])) own.compose();
+    if (await isComposed(current.value + value, [current.value, value])) own.compose();
   }
   const labels = context.labels.ofResult(written.tool ?? NAME);
   const { toolCallId } = context.call;

@@ -23,13 +23,13 @@ export function targetIn(written: string, path: string | undefined = ""): Target
   const { end } = matchName(stretch, 0);
   const start = matchPath(stretch, Math.max(end, 0));
   if (end <= 0 || start.end !== text.length) {
-    const said = `"${written.slice(0, 80)}" names no variable; write e.g. orders, or $orders[0].id.`;
-    throw new ByrefError("bad_name", said);
+    const message = `"${written.slice(0, 80)}" names no variable; write e.g. orders, or $orders[0].id.`;
+    throw new ByrefError("bad_name", message);
   }
   const whole = [...start.path, ...pathIn(path.trim())];
   if (JSON.stringify(formatPath(whole)).length > limits.maxTargetPathChars) {
-    const said = `The path is too long: as JSON it may have ${limits.maxTargetPathChars} characters.`;
-    throw new ByrefError("bad_path", said);
+    const message = `The path is too long: as JSON it may have ${limits.maxTargetPathChars} characters.`;
+    throw new ByrefError("bad_path", message);
   }
   return { name: text.slice(0, end), path: whole };
 }
@@ -52,8 +52,8 @@ function pathIn(text: string): Path {
   const isWritten = below === "" || below.startsWith(".") || below.startsWith("[");
   const path = parsePath(isWritten ? below : `.${below}`);
   if (path !== undefined) return path;
-  const said = `"${text.slice(0, 80)}" is no path; write it as behind a name, e.g. .temp, [0].id or ["a key"].`;
-  throw new ByrefError("bad_path", said);
+  const message = `"${text.slice(0, 80)}" is no path; write it as behind a name, e.g. .temp, [0].id or ["a key"].`;
+  throw new ByrefError("bad_path", message);
 }
 
 /** The target as a reference in a text. */
@@ -79,12 +79,12 @@ export function usable(store: Variables, name: string): VariableInfo {
 export function readable(store: Variables, name: string): VariableInfo {
   const info = usable(store, name);
   if (info.visibility === "model") return info;
-  const said = `$${name} is sealed: its value is not shown. It can be passed to tools as a reference.`;
-  throw new ByrefError("variable_sealed", said);
+  const message = `$${name} is sealed: its value is not shown. It can be passed to tools as a reference.`;
+  throw new ByrefError("variable_sealed", message);
 }
 
 /** Returns the result of `look`. For an untrusted variable, its errors list no keys. */
-export async function lookedAt<Result>(
+export async function inspect<Result>(
   info: VariableInfo,
   target: Target,
   look: () => Promise<Result>,
@@ -92,8 +92,8 @@ export async function lookedAt<Result>(
   try {
     return await look();
   } catch (error) {
-    const tellsKeys = codeOf(error) === "path_not_found";
-    if (!tellsKeys || info.trusted) throw error;
+    const listsKeys = codeOf(error) === "path_not_found";
+    if (!listsKeys || info.trusted) throw error;
     throw problemFrom(referenceTo(target), { found: false, reason: "path" });
   }
 }
