@@ -1,4 +1,4 @@
-/** Every failure that a caller, a model or a person can meet: a stable code, its HTTP status, its title. */
+/** Failures that a caller, a model or a person can meet: a stable code, its HTTP status, its title. */
 export const errorCodes = {
   bad_request: { status: 400, title: "The request is malformed" },
   bad_json: { status: 400, title: "The body is not JSON" },
@@ -68,12 +68,12 @@ export const errorCodes = {
   internal: { status: 500, title: "Something is wrong here" },
 } as const satisfies Record<string, { status: number; title: string }>;
 
-/** A stable code: what a program may rely on. */
+/** A stable error code that programs can rely on. */
 export type ErrorCode = keyof typeof errorCodes;
 
 /**
- * The one error that Byref throws. `code` is stable and survives a call between Worker and object
- * (test `code`, never `instanceof`, across that line); `message` says what to do; `details` is JSON.
+ * The error that Byref throws. `code` is stable and survives RPC between the Worker and a Durable Object,
+ * where `instanceof` does not work: test `code`. `message` tells the reader what to do. `details` is JSON.
  */
 export class ByrefError extends Error {
   readonly code: ErrorCode;
@@ -87,10 +87,10 @@ export class ByrefError extends Error {
   }
 }
 
-/** A bound of `limits.ts`, and the name that its error gives it: that of its constant. */
+/** A limit of `limits.ts`: the name of its constant, as errors report it, and its maximum. */
 export type Bound = readonly [limit: string, maximum: number];
 
-/** The error for a bound of `limits.ts`: names the limit, its maximum and what was asked for. */
+/** Creates the error for an exceeded limit. It names the limit, its maximum and the actual size. */
 export function limitExceeded(
   limit: string,
   sizes: { maximum: number; actual: number; advice: string },
@@ -103,12 +103,12 @@ export function limitExceeded(
   );
 }
 
-/** Throws `limit_exceeded` for more than the limit. */
+/** Throws `limit_exceeded` if `actual` exceeds the maximum. */
 export function requireAtMost([limit, maximum]: Bound, actual: number, advice: string): void {
   if (actual > maximum) throw limitExceeded(limit, { maximum, actual, advice });
 }
 
-/** The code of anything thrown, wherever it was thrown; `internal` if it carries none of ours. */
+/** Returns the code of anything thrown, also by another isolate; `internal` if it has no known code. */
 export function codeOf(error: unknown): ErrorCode {
   const code = propertyOf(error, "code");
   return typeof code === "string" && Object.hasOwn(errorCodes, code)
@@ -117,22 +117,22 @@ export function codeOf(error: unknown): ErrorCode {
 }
 
 /**
- * The code that a text begins with. What is no code of ours is what a provider's own tool says, and may be
- * anything: `tool_failed`.
+ * Returns the error code at the start of a text. Without a known code, returns `tool_failed`: a provider's
+ * own tool may report any text.
  */
 export function codeIn(text: string): ErrorCode {
   const [code = ""] = text.split(":");
   return Object.hasOwn(errorCodes, code) ? (code as ErrorCode) : "tool_failed";
 }
 
-/** The message of anything thrown, never empty. */
+/** Returns the message of anything thrown. Never empty. */
 export function messageOf(error: unknown): string {
   const message = typeof error === "string" ? error : propertyOf(error, "message");
   if (typeof message === "string" && message !== "") return message;
-  return writtenOut(error) ?? "Unknown error";
+  return serialized(error) ?? "Unknown error";
 }
 
-function writtenOut(thrown: unknown): string | undefined {
+function serialized(thrown: unknown): string | undefined {
   try {
     const text = JSON.stringify(thrown);
     return text === "{}" ? undefined : text;
@@ -141,12 +141,12 @@ function writtenOut(thrown: unknown): string | undefined {
   }
 }
 
-/** What may be told to anyone: of an error that is not ours, nothing but that it happened. */
+/** Returns a message that is safe to show to anyone. For an `internal` error it reveals only that an error occurred. */
 export function publicMessageOf(error: unknown): string {
   return codeOf(error) === "internal" ? errorCodes.internal.title : messageOf(error);
 }
 
-/** The public part of an error. Only errors about a limit have `details`: `limit`, `maximum`, `actual`. */
+/** The public part of an error. Only limit errors have `details`: `limit`, `maximum`, `actual`. */
 export interface PublicError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -154,17 +154,17 @@ export interface PublicError {
 }
 
 export function publicErrorOf(error: unknown): PublicError {
-  const about = { code: codeOf(error), message: publicMessageOf(error) };
-  const isOfBound = error instanceof ByrefError && "maximum" in error.details;
-  return isOfBound ? { ...about, details: error.details } : about;
+  const summary = { code: codeOf(error), message: publicMessageOf(error) };
+  const isLimitError = error instanceof ByrefError && "maximum" in error.details;
+  return isLimitError ? { ...summary, details: error.details } : summary;
 }
 
-/** The text of a turn's error part, and of a frame that says what is wrong. */
+/** Returns the text of a turn's error part and of an error frame. */
 export function publicTextOf(error: unknown): string {
   return `${codeOf(error)}: ${publicMessageOf(error)}`;
 }
 
-/** Anything may be thrown, a Proxy that throws when it is looked at included. */
+/** Reads a property of any thrown value, including a Proxy that throws when it is read. */
 function propertyOf(thrown: unknown, name: "code" | "message"): unknown {
   if (typeof thrown !== "object" || thrown === null) return undefined;
   try {

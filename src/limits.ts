@@ -1,40 +1,40 @@
 /**
- * The bounds that a user meets, with their units in their names.
- * Sizes of text are in UTF-16 code units (`Chars`) unless they say `Bytes` (UTF-8).
+ * Limits that users can reach. Names contain the unit. Text sizes are in UTF-16 code units (`Chars`), or in
+ * UTF-8 bytes where the name says `Bytes`.
  */
 
 // --- references ---
-/** Law (`reference language`, rule 5): what is undecided for so long is plain text. */
+/** Characters after which undecided text counts as plain text (specification, `reference language`, rule 5). */
 export const maxHeldChars = 512;
-/** A name's length, as the grammar has it. */
+/** Length of a variable name in the grammar. */
 export const maxNameChars = 64;
-/** Arrays and objects inside one another, in tool inputs and values; keeps recursion shallow. */
+/** Nesting of arrays and objects in tool inputs and values. Keeps recursion shallow. */
 export const maxDepth = 200;
-/** Arrays and objects in one value: an empty one takes some 80 bytes of memory. */
+/** Arrays and objects in one value. An empty one takes about 80 bytes of memory. */
 export const maxContainers = 1_000_000;
-/** References in one tool input. More means that the input should be one reference. */
+/** References in one tool input. An input that needs more should be one reference. */
 export const maxReferencesPerInput = 1_000;
-/** Text that one embedded reference may put into a tool's string. */
+/** Text that one embedded reference may insert into a string of a tool input. */
 export const maxEmbeddedChars = 1_048_576;
-/** Text that the references of one tool input bring in, with or without a path, each time they occur. */
+/** Text that the references of one tool input may insert, counted at each occurrence, with or without a path. */
 export const maxResolvedInputChars = 16_777_216;
-/** The same for all tool calls of one answer of a model, in equal shares: they are prepared together. */
+/** The same for all tool calls of one model response. The calls are prepared together and get equal shares. */
 export const maxStepInputChars = 67_108_864;
-/** Tool calls of one answer of a model. Further ones fail, and the model may make them in its next answer. */
+/** Tool calls of one model response. Further calls fail; the model can repeat them in its next response. */
 export const maxStepCalls = 100;
 /**
- * The work of reading references: characters read from storage, plus the elements, keys and characters
- * that paths visit and an answer renders. For one answer, one interpolation, or the tool calls of one step in
- * equal shares: about one value of the largest size.
+ * Work of reading references: characters read from storage, plus the elements, keys and characters that
+ * paths visit and a response renders. Applies to one response, one interpolation, or the tool calls of one
+ * step in equal shares. About the size of the largest value.
  */
 export const maxReadWork = 134_217_728;
-/** The same for all reads of one run, of code or of a plan: its calls have `maxReadWork` each. */
+/** The same for all reads of one code or plan run. Each of its calls also has its own `maxReadWork`. */
 export const maxRunReadWork = 1_073_741_824;
-/** Keys of an object that a miss compares with the wanted one and lists. */
+/** Keys of an object that a failed lookup compares with the requested key and lists. */
 export const maxMissKeys = 1_000;
-/** Misses of one tool input, answer or interpolation that are explained with near names. */
+/** Failed lookups of one tool input, response or interpolation that suggest similar names. */
 export const maxExplainedMisses = 200;
-/** Text that one answer's references may add; afterwards references stay as written. */
+/** Text that the references of one response may add. Further references stay as written. */
 export const maxExpansionChars = 16_777_216;
 
 // --- rendering for people ---
@@ -42,79 +42,79 @@ export const maxTableRows = 50;
 export const maxTableColumns = 12;
 export const maxInlineJsonChars = 2_000;
 export const maxBlockJsonChars = 20_000;
-/** A long string leaves in slices of this size, so that a slow reader can hold it up. */
+/** Slice size of long strings. Lets a slow reader apply backpressure. */
 export const maxSliceChars = 65_536;
 
 // --- what a model sees ---
-/** A tool result up to this size (as JSON) is shown whole. */
+/** Size, as JSON, up to which a tool result is shown in full. */
 export const maxShownResultChars = 1_000;
 export const maxHandleChars = 800;
 export const maxShapeChars = 300;
 export const maxPreviewChars = 200;
 export const maxListedVariables = 20;
 export const maxTryPaths = 4;
-/** An image that the model asks to read is shown to it as such up to this size. */
+/** Size up to which an image that the model reads is shown as an image. */
 export const maxShownImageBytes = 1_048_576;
-/** Images of one turn that a prompt has, newest first: each takes up to 1.4 MB, and every step sends them again. */
+/** Images of one turn in a prompt, newest first. Each takes up to 1.4 MB, and every step sends them again. */
 export const maxShownImages = 4;
-/** A longer text of a person's message is kept as a variable. */
+/** A longer text in a user message is saved as a variable. */
 export const maxMessageTextChars = 20_000;
-/** Messages of the past that a prompt carries, newest first. */
+/** Earlier messages in a prompt, newest first. */
 export const maxHistoryChars = 120_000;
-/** A shape in the list of variables. */
+/** Length of a shape in the list of variables. */
 export const maxListedShapeChars = 100;
-/** Added to a tool's schema, as JSON, so that its parameters take references. */
+/** JSON added to a tool's schema so that its parameters accept references. */
 export const maxWidenedChars = 16_384;
-/** A parameter's schema in the guide to capability tags. */
+/** Length of a parameter's schema in the guide to capability tags. */
 export const maxSchemaTextChars = 300;
-/** What a tool that shows variables puts into the prompt at once, as JSON. */
+/** JSON that a tool that shows variables may add to the prompt at once. */
 export const maxVariableOutputChars = 8_000;
-/** Variables that one call of `list_variables` lists. */
+/** Variables that one call of `list_variables` returns. */
 export const maxAskedVariables = 100;
-/** Of one search. */
+/** Hits of one search. */
 export const maxSearchHits = 50;
-/** Messages that a prompt is made of at most, however short they are. */
+/** Messages in a prompt, regardless of their length. */
 export const maxHistoryMessages = 1_000;
-/** What a provider says of its failure. */
+/** Length of a provider's error message. */
 export const maxModelErrorChars = 500;
 
 // --- variables ---
-/** A value up to this size is kept in its row; above, in chunk rows. */
+/** Size up to which a value is stored in its row. Larger values are stored in chunk rows. */
 export const maxRowBytes = 65_536;
-/** One chunk row, half of the platform's 2 MB for a row, string or BLOB. */
+/** Size of one chunk row: half of the platform's limit of 2 MB for a row, string or BLOB. */
 export const maxChunkBytes = 1_048_576;
-/** Above, a value goes to the bucket, if one is bound; bytes do so above `maxRowBytes`. */
+/** Size above which a value is stored in the bucket, if one is bound. For bytes, the threshold is `maxRowBytes`. */
 export const maxChunkedBytes = 8_388_608;
-/** A text, bytes, or an array of records; JSON that has to be parsed has a bound of its own. */
+/** Size of a text, of bytes or of an array of records. JSON that has to be parsed has its own limit. */
 export const maxValueBytes = 99_614_720;
-/** All values of a conversation; the least recently used give way. */
+/** All values of a conversation. Above it, the least recently used variables are evicted. */
 export const maxConversationBytes = 268_435_456;
-/** Of a large array or text it is known at every so many bytes which element begins there. */
+/** Distance between marks, which record where elements or characters of a large array or text begin. */
 export const markBytes = 262_144;
-/** One part of an upload; R2 wants 5 MiB or more, all parts but the last of one size. */
+/** Size of an upload part. R2 requires at least 5 MiB and equal sizes, except for the last part. */
 export const uploadPartBytes = 8_388_608;
-/** What the platform refuses in production and local workerd does not; `DurableSql` guards it. */
+/** Size of a SQL value that the platform rejects in production but local workerd accepts. `DurableSql` enforces it. */
 export const maxSqlValueBytes = 2_000_000;
-/** JSON that has to be parsed or written in the object: parsed it costs about twice its text. */
+/** JSON that the object parses or serializes. Parsed JSON takes about twice the memory of its text. */
 export const maxJsonBytes = 16_777_216;
-/** A call's input, as JSON, that is kept beside the variable that it made. */
+/** A call's input, as JSON, that is stored with the variable that the call created. */
 export const maxInputBytes = 1_048_576;
-/** The same where variables are listed: a longer one is left out. */
+/** The same in lists of variables. A longer input is omitted. */
 export const maxListedInputBytes = 4_096;
 export const maxTombstones = 1_000;
-/** A variable that nobody read or wrote for so long is evicted, unless it is pinned. */
+/** Idle time after which a variable is evicted, unless it is pinned. */
 export const variableIdleMs = 86_400_000;
-/** A conversation in which nothing happened for so long is deleted. */
+/** Idle time after which a conversation is deleted. */
 export const conversationIdleMs = 2_592_000_000;
 export const maxDescriptionChars = 500;
 export const maxTitleChars = 200;
-/** Access times wait so long to be written together. */
+/** Delay after which access times are written in one batch. */
 export const accessFlushMs = 5_000;
 
 // --- events ---
-/** The newest so many are kept, in whole rows. */
+/** Events that are stored, newest first, in whole rows. */
 export const maxEvents = 10_000;
-/** What waits for a reader of live events; a slower one is cut off. */
+/** Unread events of a live reader. A slower reader is disconnected. */
 export const maxEventBacklogBytes = 1_048_576;
 
 // --- turns ---
@@ -122,220 +122,223 @@ export const maxEventBacklogBytes = 1_048_576;
 export const maxSteps = 20;
 export const maxQueuedTurns = 8;
 export const turnMs = 900_000;
-/** A client's Idempotency-Key holds for so long. */
+/** Validity of an Idempotency-Key. */
 export const idempotencyMs = 86_400_000;
-/** Changes of variables that a turn's stream tells of; the list of variables is the truth. */
+/** Variable changes that a turn's stream reports. The list of variables is authoritative. */
 export const maxTurnChanges = 5_000;
-/** Further attempts at a turn whose end cannot be written, for lack of room for example. */
+/** Further attempts at a turn whose end cannot be written, for example because storage is full. */
 export const maxTurnTries = 10;
-/** Attempts in a row in which the process died before the turn got any further: the turn may be why. */
+/** Consecutive attempts in which the process died without progress. The turn itself may be the cause. */
 export const maxTurnDeaths = 3;
-/** Agents that ask one another, each for the one before: so many behind the one that was asked first. */
+/** Depth of agents that call one another, below the first one. */
 export const maxDelegateDepth = 3;
-/** What a turn has said is written down after so long, or so much of it; its steps and results at once. */
+/**
+ * Interval or amount of text after which a turn's output is written to its log. Steps and results are
+ * written at once.
+ */
 export const turnLogMs = 2_000;
 export const turnLogChars = 16_384;
-/** One row of a turn's log; the next begins above. */
+/** Size of one row of a turn's log. Above it, the next row begins. */
 export const turnLogRowChars = 262_144;
-/** Silence of a model: before its first part, and between two parts. */
+/** Time without output from a model, before its first part and between two parts. */
 export const modelSilenceMs = 60_000;
 export const toolMs = 60_000;
-/** What a tool fetches with `publicFetch`: its body, and the time until its end. */
+/** Body size and total time of a `publicFetch` request. */
 export const maxFetchedBytes = 16_777_216;
 export const fetchMs = 30_000;
 
 /**
- * What a turn has on lease of what its tenant may spend, beside what it needs at once: about what it
- * spends in some steps, so that most of them ask nobody. Tokens: about what one call takes.
+ * Lease of a turn on its tenant's quota, in addition to what it needs at once. It covers several steps, so
+ * that most steps need no request to the quota service. Tokens: about what one call uses.
  */
 export const lease = { modelCalls: 4, toolCalls: 16, tokens: 10_000 } as const;
-/** A directory that is silent for so long is asked again, or done without. */
+/** Time after which a request to the directory is repeated or given up. */
 export const directoryMs = 5_000;
-/** Of calls no more than one in so many that are left: at the end turns lease one by one. */
+/** A lease takes at most this fraction (1/64) of the calls that are left. Near the end turns lease one by one. */
 export const leaseShare = 64;
-/** A provider may ask for a longer wait than ours, up to this one. */
+/** The longest wait that a provider's Retry-After may request. */
 export const maxRetryAfterMs = 60_000;
-/** Of an input that a person is shown. */
+/** Length of an input that is shown for approval. */
 export const maxApprovalChars = 2_000;
-/** Decisions about calls that `byref/agent` keeps for one store until the calls run. */
+/** Decisions about calls that `byref/agent` stores for one store until the calls run. */
 export const maxPendingDecisions = 1_000;
 
 // --- plans ---
 export const maxPlanCalls = 200;
 export const maxPlanBytes = 1_048_576;
-/** Of what keeps a plan from running; one more says how many there are beside them. */
+/** Findings that explain why a plan cannot run. One more finding reports how many were omitted. */
 export const maxPlanFindings = 50;
-/** That one call writes. */
+/** Outputs of one call. */
 export const maxOutputPlaces = 100;
-/** Of what is wrong with a run's input or a body; the rest of it is not told. */
+/** Reported problems of a run's input or of a request body. The rest is omitted. */
 export const maxInputIssues = 20;
-/** Steps that checking a run's input against its schema may take. */
+/** Steps for validating a run's input against its schema. */
 export const maxInputChecks = 1_000_000;
-/** One sitting of a run; what waits for a person does not count. */
+/** Duration of one attempt of a run. Time spent waiting for a person does not count. */
 export const runMs = 3_600_000;
-/** An r, and what tells runs apart: it stands behind the names of a run's own variables. */
+/** Length of a run id: an `r` and a unique part. It is the suffix of the names of a run's variables. */
 export const runIdChars = 9;
-/** In one conversation; the oldest that is over gives way to a new one. */
+/** Plans of one conversation. A new plan replaces the oldest finished one. */
 export const maxPlans = 200;
-/** Of one plan; the same. */
+/** Runs of one plan. A new run replaces the oldest finished one. */
 export const maxPlanRuns = 50;
-/** Of all plans of a conversation, those that go on or wait for a person: a decision looks through them. */
+/** Runs of a conversation that execute or wait for a person. A decision searches all of them. */
 export const maxOpenRuns = 100;
-/** Calls of one run that go on at the same time. */
+/** Calls of one run that execute in parallel. */
 export const maxParallelCalls = 4;
-/** A capability workflow as XML; its tags' attributes and bodies as what they stand for. */
+/** Size of a capability workflow as XML. The limits of attributes and bodies apply to decoded text. */
 export const maxWorkflowChars = 1_048_576;
 export const maxTagAttributes = 64;
 export const maxAttributeChars = 65_536;
 export const maxTagBodyChars = 524_288;
-/** A text with more faults than these is no workflow; the rest of it is not read. */
+/** Findings in one workflow. With more, the text is no workflow, and the rest is not read. */
 export const maxWorkflowFindings = 50;
-/** Of a model's text so much is held back as one capability tag; what is longer is text. */
+/** Model text that is held back as one capability tag. A longer tag is plain text. */
 export const maxTagChars = 65_536;
-/** Of all of a template's steps. */
+/** Directives in all steps of a template. */
 export const maxTemplateDirectives = 1_000;
 export const maxDirectiveChars = 4_096;
-/** That one step names. */
+/** Tools that one step names. */
 export const maxTemplateTools = 200;
-/** That all patterns of one step fit together. */
+/** Files that all patterns of one step match together. */
 export const maxTemplateFiles = 1_000;
-/** One finding: its message, and its place. */
+/** Length of a finding's message and of its location. */
 export const maxFindingChars = 1_000;
 export const maxFindingPlaceChars = 300;
-/** Why a call failed, or was skipped. */
+/** Length of the reason why a call failed or was skipped. */
 export const maxCallReasonChars = 1_000;
-/** All values of a plan's view together; what does not fit stays as it is written, or is left out. */
+/** All values of a plan's view together. Values that do not fit stay as written or are omitted. */
 export const maxPlanViewChars = 4_194_304;
-/** Length of one plan in the list of plans; a longer one is listed without its calls. */
+/** Length of one plan in the list of plans. A longer plan is listed without its calls. */
 export const maxListedPlanChars = 65_536;
-/** Of a proposed call's input, as far as it is known: one value, and all of a plan's. */
+/** Known part of a proposed call's input: one value, and all values of a plan. */
 export const maxKnownInputChars = 500;
 export const maxKnownInputsChars = 100_000;
 
 // --- moving conversations ---
 /** Bytes of a value in one line of an export. */
 export const transferDataBytes = 196_608;
-/** One line of an import: a message with all that it shows is one. */
+/** Size of one line of an import. A message with everything that it shows is one line. */
 export const maxTransferLineBytes = 33_554_432;
-/** Parts of one import, each of `maxValueBytes` at most, and all of them together. */
+/** Parts of one import, each at most `maxValueBytes`, and all parts together. */
 export const maxTransferParts = 100;
 export const maxTransferBytes = 2_147_483_648;
-/** An import to which nothing more comes is given up. */
+/** Time without new data after which an import is abandoned. */
 export const transferIdleMs = 3_600_000;
-/** Files of a conversation that are moved. */
+/** Files that are exported or imported with a conversation. */
 export const maxTransferFiles = 5_000;
 
 // --- the runtime's own tools ---
-/** A place has to be named several times in an output that is bounded itself. */
+/** Length of a target path. The path occurs several times in an output that has its own limit. */
 export const maxTargetPathChars = 1_200;
-/** What is searched for. */
+/** Length of a search query. */
 export const maxQueryChars = 200;
-/** A pattern, compiled, before and after its counts are written out. */
+/** Size of a compiled pattern, before and after its counts are expanded. */
 export const maxPatternSteps = 400;
 export const maxPatternParts = 4_000;
 /** A count in a pattern, `{1,50}`. */
 export const maxPatternCount = 50;
-/** Characters that one search looks at, times what its pattern costs for each. */
+/** Characters that one search reads, multiplied by the cost of its pattern per character. */
 export const maxSearchWork = 67_108_864;
-/** What one call may look at: reading it takes time in which the conversation does nothing else. */
+/** Characters that one call may read. Reading them blocks the conversation. */
 export const maxFilteredChars = 33_554_432;
 /** Fields that one filter compares. */
 export const maxFilterConditions = 50;
-/** A text that a filter looks for in longer ones, with `contains`. */
+/** Length of a text that a filter searches for with `contains`. */
 export const maxPieceChars = 65_536;
-/** The path of a file of the conversation. */
+/** Length of a file path in a conversation. */
 export const maxFilePathChars = 200;
-/** That `publicFetch` follows. */
+/** Redirects that `publicFetch` follows. */
 export const maxFetchRedirects = 5;
-/** `run_code`: the code, the variables that it names, those that it writes, what is shown of its console. */
+/** `run_code`: length of the code, variables that it reads, variables that it writes, console text that is shown. */
 export const maxCodeChars = 65_536;
 export const maxCodeVariables = 50;
 export const maxCodeOutputs = 20;
 export const maxShownConsoleChars = 2_000;
-/** Tool calls of one run. */
+/** Tool calls of one code run. */
 export const maxCodeCalls = 50;
-/** A variable up to this size is handed over whole; of a larger one the code reads parts. */
+/** Size up to which a variable is passed to code whole. Code reads a larger one in parts. */
 export const maxWholeCodeBytes = 4_194_304;
-/** All that is handed over at once; the platform takes 32 MiB in one call, a character being two bytes. */
+/** Everything that is passed to code at once. The platform accepts 32 MiB per call; a character takes two bytes. */
 export const maxCodeCrossingChars = 12_582_912;
 /** Enforced in production; local workerd ignores it. */
 export const codeCpuMs = 10_000;
-/** Files that one listing finds: five pages of R2's. */
+/** Files that one listing returns: five pages of R2. */
 export const maxListedFiles = 5_000;
 
 // --- MCP ---
-/** To begin a session. */
+/** Time to begin a session. */
 export const mcpConnectMs = 10_000;
-/** To connect and to list the tools. */
+/** Time to connect and list the tools. */
 export const mcpListMs = 3_000;
-/** A list of tools is asked for again after so long. */
+/** Time after which a list of tools is requested again. */
 export const mcpFreshMs = 300_000;
-/** A server that could not be asked is left alone for so long. */
+/** Time without requests to a server that did not respond. */
 export const mcpDownMs = 30_000;
 /** Tools of one server. */
 export const maxMcpTools = 256;
-/** Of one tool. */
+/** Length of a tool's description. */
 export const maxMcpDescriptionChars = 4_000;
-/** As JSON; a tool whose schema is longer, or deeper, or none at all, is left out. */
+/** Size of a tool's schema as JSON. A tool with a longer or deeper schema, or without one, is omitted. */
 export const maxMcpSchemaChars = 65_536;
 export const maxMcpSchemaDepth = 100;
-/** One answer of a server, as it is sent. */
+/** Size of one server response as sent. */
 export const maxMcpAnswerBytes = 33_554_432;
-/** That a request to a server follows. */
+/** Redirects that a request to a server follows. */
 export const maxMcpRedirects = 3;
 
 // --- HTTP ---
 export const maxChatBodyBytes = 33_554_432;
 export const maxMessageBytes = 8_388_608;
-/** Texts and files of a person's message: each file becomes a variable. */
+/** Texts and files in a user message. Each file becomes a variable. */
 export const maxMessageParts = 100;
 export const maxPageSize = 200;
-/** Variables in one page of their list: metadata alone, some 1 KB each. */
+/** Variables in one page of their list: metadata only, about 1 KB each. */
 export const maxVariablePageSize = 1_000;
-/** A value that is sent as it is, without being streamed. */
+/** Size up to which a value is sent without streaming. */
 export const maxWholeBodyBytes = 1_048_576;
-/** A body of which no more than so little comes in so long is given up, unless that is all of it. */
+/** A request body is rejected if fewer than `minBodyBytes` arrive in this time, unless it ends. */
 export const bodySilenceMs = 30_000;
 export const minBodyBytes = 1_024;
-/** A comment on the stream keeps proxies from closing it. */
+/** Interval of comments on a stream. They keep proxies from closing it. */
 export const keepAliveMs = 15_000;
-/** Characters of a page's messages together, so that it fits into one answer of the object. */
+/** All messages of one page. The page must fit into one response of the object. */
 export const maxPageChars = 8_388_608;
-/** Ten years: what is to stay longer has no time to live. */
+/** Ten years. A variable that should stay longer has no time to live. */
 export const maxTtlSeconds = 10 * 365 * 86_400;
-/** A body with a longer media type is refused; real ones are far shorter. */
+/** Length of a media type. A longer one is rejected; real ones are far shorter. */
 export const maxMediaTypeChars = 255;
-/** Decisions in one post: far more than calls that a model makes at once. */
+/** Decisions in one request: far more than the calls that a model makes at once. */
 export const maxApprovals = 100;
-/** Why a person has decided so. */
+/** Length of a person's reason for a decision. */
 export const maxReasonChars = 1_000;
-/** Sockets of one conversation: what a client does not read is kept for each of them. */
+/** Sockets of one conversation. Unread output is held for each of them. */
 export const maxSockets = 16;
 /**
- * What one socket carries in its life. Nothing tells whether a client reads: the platform keeps what was sent
- * until it does, and does not say how much that is. A socket that is idle is closed at half of this already,
- * which the stock client does not notice. One answer is less, unless it is megabytes by reference.
+ * Characters sent over one socket in its lifetime. The platform buffers output until the client reads it
+ * and does not report how much is buffered. An idle socket is closed at half of this limit; the stock
+ * client reconnects unnoticed. One response is smaller, unless references add megabytes.
  */
 export const maxSocketChars = 33_554_432;
-/** Errors of a client that cannot be helped. */
+/** Invalid frames after which a socket is closed. */
 export const maxBadFrames = 8;
 
 // --- authentication ---
-/** A tenant's name. */
+/** Length of a tenant's name. */
 export const maxTenantChars = 256;
-/** A ticket holds for so long. */
+/** Validity of a ticket. */
 export const ticketMs = 60_000;
 export const maxTicketChars = 4_096;
-/** A JSON Web Token. */
+/** Length of a JSON Web Token. */
 export const maxTokenChars = 8_192;
-/** How far the issuer's clock and ours may be apart. */
+/** Tolerated difference between the issuer's clock and ours. */
 export const tokenLeewaySeconds = 30;
-/** A set of keys: its text, and how many it may have. */
+/** Size of a key set, and number of its keys. */
 export const maxJwksBytes = 262_144;
 export const maxJwksKeys = 100;
 
 // --- operations ---
-/** So long a collector may take for the spans of a turn. */
+/** Time that a collector may take for the spans of a turn. */
 export const exportMs = 10_000;
-/** Calls, and what code calls, are many at times; and collectors bound a request: megabytes at most. */
+/** Spans of one turn. A turn can have many calls, and collectors limit requests to a few megabytes. */
 export const maxSpans = 1_000;

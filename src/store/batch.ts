@@ -16,12 +16,13 @@ export interface BatchTools {
   readonly read: (entry: Entry) => Promise<Json | undefined>;
 }
 
-/** Tries of a batch that somebody else came before, each time another one. */
+/** Attempts at a batch when another write commits first each time. */
 const MAX_TRIES = 20;
 
 /**
- * Writes on their way into one commit, of which each sees what those before it wrote: first what may have
- * to wait, then all of them at once. What is stored for them stays in use until the batch is settled.
+ * Writes that commit together. Each write sees the values of the writes before it. `prepare` does the
+ * asynchronous work, `commit` is synchronous. Bytes stored for the batch are protected from the sweep until
+ * it is settled.
  */
 export class Batch {
   readonly #tools: BatchTools;
@@ -38,7 +39,7 @@ export class Batch {
     for (const body of this.#inUse) tools.state.bodies.keep(body);
   }
 
-  /** Does all that may have to wait. Settled if it rejects. */
+  /** Does the asynchronous work. Settles the batch if it rejects. */
   async prepare(): Promise<void> {
     try {
       for (const index of this.#writes.keys()) this.#drafts[index] = await this.#draft(index);
@@ -48,7 +49,7 @@ export class Batch {
     }
   }
 
-  /** All of them or none. Settled in any case. */
+  /** Saves all writes or none. Always settles the batch. */
   commit(): readonly VariableInfo[] {
     try {
       return this.#commit();
@@ -57,12 +58,12 @@ export class Batch {
     }
   }
 
-  /** Prepares and commits; again if somebody came first. Settled in any case. */
+  /** Prepares and commits, and repeats this if another write commits first. Always settles the batch. */
   async save(): Promise<readonly VariableInfo[]> {
     try {
       for (let tries = 1; ; tries++) {
         await this.prepare();
-        const infos = this.#commitUnlessOvertaken(tries);
+        const infos = this.#tryCommit(tries);
         if (infos !== undefined) return infos;
       }
     } finally {
@@ -70,14 +71,14 @@ export class Batch {
     }
   }
 
-  /** What is stored and belongs to no variable may be swept. Twice is once. */
+  /** Releases stored bytes that belong to no variable to the sweep. Idempotent. */
   settle(): void {
     for (const body of this.#inUse) this.#tools.state.bodies.drop(body);
     this.#inUse = [];
   }
 
-  /** Undefined if somebody came first, and it may be tried again. */
-  #commitUnlessOvertaken(tries: number): readonly VariableInfo[] | undefined {
+  /** Returns undefined if another write committed first and the batch can be retried. */
+  #tryCommit(tries: number): readonly VariableInfo[] | undefined {
     try {
       return this.#commit();
     } catch (error) {
@@ -89,7 +90,7 @@ export class Batch {
   #commit(): readonly VariableInfo[] {
     const { state, writer } = this.#tools;
     return state.atomically(() => {
-      // What is written here, or extended, does not give way to the rest of it.
+      // Variables that the batch writes or extends are not evicted to make room for the rest of it.
       const kept = new Set(this.#writes.filter(isExtension).map(({ name }) => String(name)));
       const seqs = new Map<Draft, number | undefined>();
       return this.#drafts.map((draft) => {
@@ -97,7 +98,7 @@ export class Batch {
         if (isExtension(write)) {
           const name = String(write.name);
           const expected = after.draft === undefined ? after.seq : seqs.get(after.draft);
-          if (state.alive(name)?.seq !== expected) throw overtaken(name);
+          if (state.alive(name)?.seq !== expected) throw changedMeanwhile(name);
         }
         const info = writer.put(write, content, kept);
         kept.add(info.name);
@@ -110,11 +111,11 @@ export class Batch {
   async #draft(index: number): Promise<Draft> {
     const write = this.#writes[index];
     if (write === undefined) throw new ByrefError("internal", "There is no such write.");
-    const known = this.#drafts[index];
-    // Only what depends on a value that has changed is made once more.
-    if (known !== undefined && !isExtension(write)) return known;
-    requirePlace(write);
-    const { value, after } = isExtension(write) ? await this.#base(write, index) : NOTHING;
+    const draft = this.#drafts[index];
+    // Only writes that depend on a changed value are prepared again.
+    if (draft !== undefined && !isExtension(write)) return draft;
+    requireTarget(write);
+    const { value, after } = isExtension(write) ? await this.#base(write, index) : NO_BASE;
     const { bodies } = this.#tools.state;
     const content = contentOf(write, value);
     if (!bodies.belongsInBucket(content)) return { write, content, after };
@@ -123,7 +124,7 @@ export class Batch {
     return { write, content: stored, after };
   }
 
-  /** What the write extends: what an earlier one of the batch leaves there, or the variable as it is. */
+  /** Returns the value that the write extends: that of an earlier write of the batch, or the variable's current one. */
   async #base({ name }: Write, index: number): Promise<Base> {
     const { state, read } = this.#tools;
     const earlier = this.#drafts
@@ -133,7 +134,7 @@ export class Batch {
       return { value: await this.#valueOf(earlier), after: { draft: earlier } };
     }
     const entry = state.alive(String(name));
-    if (entry === undefined) return NOTHING;
+    if (entry === undefined) return NO_BASE;
     return { value: await read(entry), after: { seq: entry.seq } };
   }
 
@@ -154,7 +155,7 @@ interface Draft {
   readonly after: Predecessor;
 }
 
-/** The write of which an extension holds the value: by its seq, or one of the same batch, or none. */
+/** The write whose value an extension contains: a stored one by its seq, one of the same batch, or none. */
 interface Predecessor {
   readonly seq?: number;
   readonly draft?: Draft;
@@ -166,19 +167,19 @@ interface Base {
   readonly after: Predecessor;
 }
 
-const NOTHING: Base = { value: undefined, after: {} };
+const NO_BASE: Base = { value: undefined, after: {} };
 
-function overtaken(name: string): ByrefError {
+function changedMeanwhile(name: string): ByrefError {
   return new ByrefError("conflict", `${name} has changed while it was extended; try again.`);
 }
 
-function requirePlace({ name, path = [], mode }: Write): void {
+function requireTarget({ name, path = [], mode }: Write): void {
   if (typeof name === "string") requireName(name);
   if (path.length === 0 || (typeof name === "string" && mode !== "new")) return;
   throw new ByrefError("bad_value", "A path belongs to a name, and to no mode=new.");
 }
 
-/** What is to be stored. Throws `bad_value`, `bad_path` or `limit_exceeded`. */
+/** Creates the content to store. Throws `bad_value`, `bad_path` or `limit_exceeded`. */
 function contentOf(write: Write, existing: Json | undefined): Content {
   const { value, path = [], mode = "replace" } = write;
   if (!(value instanceof Content)) {
@@ -196,7 +197,7 @@ function contentOf(write: Write, existing: Json | undefined): Content {
   return jsonContent(valueWithin(existing, path, { mode, value: added }));
 }
 
-/** The result of a batch of one. */
+/** Returns the result of a batch with one write. */
 export function only(infos: readonly VariableInfo[]): VariableInfo {
   const [info] = infos;
   if (info === undefined) throw new ByrefError("internal", "One write has one result.");

@@ -2,19 +2,20 @@ import type { Call } from "./rows/rows.ts";
 import { automaticBase, MAX_BASE_CHARS, MAX_NUMBER, requireName, splitNumber } from "./names.ts";
 import type { Write } from "./variable-store.ts";
 
-/** The names of variables, and of evicted ones. */
+/** Names of variables and of evicted variables. */
 export interface TakenNames {
   has(name: string): boolean;
-  /** Those that start so, and others, which this call has made. */
+  /** Names with this prefix that the call has created, and possibly others of the same call. */
   ofCall(base: string, call: Call): readonly string[];
-  /** The highest number that was ever used between the base and the ending; -1 if none was. */
+  /** The highest number ever used between the base and the ending; -1 if none. */
   highestNumber(base: string, ending: string): number;
 }
 
 /**
- * The name under which a value is saved. The same call of the same tool gets the name it had (and so a
- * new version); another call whose name is taken gets the next number that was never used. What is a run's
- * has the run behind its name, and in front of that one which nothing else has: there it is called by it.
+ * Chooses the name under which a value is saved. A repeated call of the same tool gets its previous name,
+ * and so a new version. Another call whose name is taken gets the next unused number. A variable of a run
+ * has the run id as a suffix, and a base that is unique without it, because the run refers to the variable
+ * by the base.
  */
 export function chooseName(
   write: Pick<Write, "name" | "tool" | "mode" | "run">,
@@ -33,25 +34,25 @@ export function chooseName(
   if (same !== undefined) return same;
   const isTaken = taken.has(base) || taken.has(base + ending);
   if (!name.numbered && !isTaken) return `${base}${ending}`;
-  // The one without a number counts as the first: what follows is `_2`.
+  // The name without a number counts as the first, so the next one is `_2`.
   const used = ["", ending].map((end) => taken.highestNumber(base, end));
   let highest = Math.max(name.numbered ? 0 : 1, ...used);
-  // It may be that somebody took a name of the run by hand.
+  // A caller may have chosen a name with this run's suffix.
   while (taken.has(`${base}_${highest + 1}${ending}`)) highest++;
   if (highest < MAX_NUMBER) return `${base}_${highest + 1}${ending}`;
-  // Somebody took the last number by hand.
+  // A caller has used the last number.
   const next = { ...name, base: `${base.slice(0, MAX_CONTINUED_CHARS)}_next` };
   return chooseName({ ...write, name: next }, taken);
 }
 
 const MAX_CONTINUED_CHARS = 40;
 
-/** The first of `name_000`, `name_001` … above every number that was used. */
+/** Returns the first of `name_000`, `name_001` … above every used number. */
 function newName(name: string, highestNumber: number): string {
   return `${name}_${String(highestNumber + 1).padStart(3, "0")}`;
 }
 
-/** Is the name the base, with a number behind it or not, and the ending? */
+/** True if the name is the base, with or without a number, followed by the ending. */
 function isOf(base: string, name: string, ending: string): boolean {
   if (!name.endsWith(ending)) return false;
   const stem = name.slice(0, name.length - ending.length);
@@ -60,19 +61,19 @@ function isOf(base: string, name: string, ending: string): boolean {
 
 const NO_NUMBER = -1;
 
-/** The numbers that names used, by base, so that none is given twice: after deletes as well. */
+/** The highest number used for each base. Numbers are not reused, even after a delete. */
 export class UsedNumbers {
   readonly #highest: Map<string, number>;
   readonly #highestInUse: (base: string) => number;
   readonly #counted = new Set<string>();
 
-  /** `highestInUse`: of the names that there are, whatever is noted; asked once of each base. */
+  /** `highestInUse`: the highest number among existing names, noted or not. Called once for each base. */
   constructor(highest: Readonly<Record<string, number>>, highestInUse: (base: string) => number) {
     this.#highest = new Map(Object.entries(highest));
     this.#highestInUse = highestInUse;
   }
 
-  /** -1 if none was used. */
+  /** The highest used number of the base; -1 if none. */
   highest(base: string): number {
     if (!this.#counted.has(base)) {
       this.#counted.add(base);

@@ -1,12 +1,12 @@
 import type { Entry } from "./rows/rows.ts";
 
-/** When a variable goes: at the end of its ttl, or when nobody has used it for `idleMs`. */
+/** Returns when a variable expires: at the end of its ttl, or after `idleMs` without use. */
 export function dueMsOf(entry: Entry, idleMs: number): number {
   if (entry.pinned) return Infinity;
   return Math.min(entry.expiresAtMs ?? Infinity, entry.accessedAtMs + idleMs);
 }
 
-/** When a write is due, in whole milliseconds; undefined if it stays. */
+/** Returns when a write expires, in whole milliseconds; undefined if it does not expire. */
 export function dueAt(
   { ttlMs }: { readonly ttlMs?: number | undefined },
   nowMs: number,
@@ -16,14 +16,14 @@ export function dueAt(
   return dueMs <= MAX_DATE_MS ? dueMs : undefined;
 }
 
-/** The last moment that a Date can hold (ECMA-262, Time Values). */
+/** The latest time that a Date can represent (ECMA-262, Time Values). */
 const MAX_DATE_MS = 8.64e15;
 
 /**
- * So many of the entries that `bytes` become free, or undefined if all of them are not enough. Those whose
- * time is over go first, being gone for every reader; then the least recently used.
+ * Selects entries to evict so that `bytes` become free; undefined if all of them are not enough. Expired
+ * entries come first, because readers can no longer see them; then the least recently used.
  */
-export function firstToGo(
+export function entriesToEvict(
   entries: readonly Entry[],
   { bytes, isDue }: { readonly bytes: number; readonly isDue: (entry: Entry) => boolean },
 ): readonly Entry[] | undefined {
@@ -41,7 +41,7 @@ export function firstToGo(
   return undefined;
 }
 
-/** Which variables somebody needs, and must not be evicted: those of a running turn, of a waiting plan. */
+/** Variables that are in use and must not be evicted, such as those of a running turn or a waiting plan. */
 export class Holds {
   readonly #byOwner = new Map<string, Set<string>>();
 
@@ -51,7 +51,7 @@ export class Holds {
     else names.add(name);
   }
 
-  /** What the owner holds. */
+  /** Returns the names that the owner holds. */
   names(owner: string): readonly string[] {
     return [...(this.#byOwner.get(owner) ?? [])];
   }

@@ -3,34 +3,34 @@ import type { Flag, VariableInfo, Visibility } from "./variable.ts";
 import type { Json } from "../value/json.ts";
 import type { About } from "./bytes/content.ts";
 
-/** Who may see a value, and where it comes from. */
+/** A value's visibility and provenance. */
 export type ValueLabels = Pick<VariableInfo, "visibility" | "sources" | "trusted" | "flags">;
 
 const order: readonly Visibility[] = ["model", "sealed", "secret"];
 
-/** The strictest: what is made of several values is guarded as the most guarded of them. */
-export function guardOf(visibilities: Iterable<Visibility>): Visibility {
+/** Returns the strictest visibility. A value made of several others is as restricted as the most restricted of them. */
+export function strictestVisibility(visibilities: Iterable<Visibility>): Visibility {
   let strictest = 0;
   for (const visibility of visibilities) strictest = Math.max(strictest, order.indexOf(visibility));
   return order[strictest] ?? "secret";
 }
 
-/** What may be said about a value that nobody may see: nothing that its content decides but its size. */
-export function guarded(about: About, visibility: Visibility): About {
+/** Removes from a secret value's metadata everything that its content determines, except its type and sizes. */
+export function redacted(about: About, visibility: Visibility): About {
   return visibility === "secret" ? { ...about, shape: about.type, preview: "" } : about;
 }
 
-/** The labels of what is made of several values. */
+/** Returns the labels of a value made of several others. */
 export function joinedLabels(labels: readonly ValueLabels[]): ValueLabels {
   return {
-    visibility: guardOf(labels.map(({ visibility }) => visibility)),
+    visibility: strictestVisibility(labels.map(({ visibility }) => visibility)),
     sources: [...new Set(labels.flatMap(({ sources }) => sources))],
     trusted: labels.every(({ trusted }) => trusted),
     ...flagged(labels.flatMap(({ flags = [] }) => flags)),
   };
 }
 
-/** The flags, each once, as a property to spread; nothing if there are none. */
+/** Returns the distinct flags as a property to spread; an empty object if there are none. */
 export function flagged(flags: readonly Flag[] = []): { readonly flags?: readonly Flag[] } {
   return flags.length === 0 ? {} : { flags: [...new Set(flags)] };
 }
@@ -46,80 +46,80 @@ export function visibilityText({
   return [visibility, ...flags].join(" ");
 }
 
-/** Reads what `visibilityText` wrote. */
+/** Parses the text of `visibilityText`. */
 export function visibilityIn(text: string): Pick<ValueLabels, "visibility" | "flags"> {
   const [visibility, ...flags] = text.split(" ");
   return { visibility: visibility as Visibility, ...flagged(flags as Flag[]) };
 }
 
-/** A variable that went into a call, as it was then. */
+/** A variable that a call used, with its labels at that time. */
 export interface Consumed extends ValueLabels {
   readonly name: string;
 }
 
-/** What an agent says about the results of one of its tools. */
+/** An agent's policy for the results of one of its tools. */
 export interface ResultPolicy {
-  /** The model sees of its results only that they are there. */
+  /** The model sees that results exist, but not their content. */
   readonly sealed?: boolean;
-  /** False for a tool whose results somebody else writes: mails, web pages. Default: true. */
+  /** False for a tool whose results other people write, such as mails or web pages. Default: true. */
   readonly trusted?: boolean;
-  /** Its results may be shown although guarded values went in: it hands out none of them. */
+  /** Results may be shown although guarded inputs were used, because the tool reveals none of them. */
   readonly declassifies?: boolean;
-  /** Where its results come from, e.g. `mcp:<server>`. Default: `tool:<name>`. */
+  /** The source of its results, for example `mcp:<server>`. Default: `tool:<name>`. */
   readonly source?: string;
 }
 
-/** What the result of a call inherits from the variables that went into it, and from who wrote the call. */
+/** Collects the labels that a call's result inherits from the variables it used and from the author of the call. */
 export class Labels {
   readonly #store: Variables;
   readonly #taint: Taint | undefined;
   readonly #consumed = new Map<string, Consumed>();
   #isComposed = false;
 
-  /** `madeOf`: what went into the input before it was one. */
+  /** `madeOf`: labels of the values that the input was built from. */
   constructor(store: Variables, taint?: Taint, madeOf?: Labels) {
     this.#store = store;
     this.#taint = taint;
     if (madeOf !== undefined) this.include(madeOf);
   }
 
-  /** Each variable once. */
+  /** The variables that the call used, without duplicates. */
   get consumed(): readonly Consumed[] {
     return [...this.#consumed.values()];
   }
 
-  /** True if a sealed or secret value went in: then nothing is shown that its content decides. */
+  /** True if the call used a sealed or secret value. Nothing that depends on its content may be shown then. */
   get isGuarded(): boolean {
     return this.#visibility !== "model";
   }
 
-  /** True if all that went in is trusted, the model's own words included. */
+  /** True if everything that the call used is trusted, including the text that the model wrote. */
   get isTrusted(): boolean {
     return this.#taint?.isTainted !== true && this.consumed.every(({ trusted }) => trusted);
   }
 
-  /** True if a variable went in that is not trusted; the model's own words do not count. */
+  /** True if the call used an untrusted variable. Text that the model wrote does not count. */
   get hasUntrusted(): boolean {
     return this.consumed.some(({ trusted }) => !trusted);
   }
 
   get #visibility(): Visibility {
-    return guardOf(this.consumed.map(({ visibility }) => visibility));
+    return strictestVisibility(this.consumed.map(({ visibility }) => visibility));
   }
 
-  /** As it is now: what the variable is later does not matter. */
+  /** Adds a variable with its current labels. Later changes have no effect. */
   add(name: string): void {
-    // As listed, without a long input: this is asked for every reference.
+    // The listed metadata omits long inputs; this runs for every reference.
     const [info] = this.#store.list({ names: [name] });
     if (info !== undefined) this.#note({ ...info, name });
   }
 
-  /** Marks the result as composed: it has a URL that is made of values and of other text. */
+  /** Marks the result as composed: it contains a URL built from values and other text. */
   compose(): void {
     this.#isComposed = true;
   }
 
-  /** All that the others know of. */
+  /** Adds the variables of other labels. */
   include(others: Labels): void {
     this.#isComposed ||= others.#isComposed;
     for (const consumed of others.consumed) this.#note(consumed);
@@ -139,11 +139,11 @@ export class Labels {
   #note(consumed: Consumed): void {
     const { name } = consumed;
     const before = this.#consumed.get(name) ?? consumed;
-    // Another version may have come in between: what is known of any of them counts.
+    // The variable may have been written in between. The labels of all its versions count.
     this.#consumed.set(name, { name, ...joinedLabels([before, consumed]) });
   }
 
-  /** Of the result of a tool. */
+  /** Returns the labels of a tool's result. */
   ofResult(tool: string, policy: ResultPolicy = {}): ValueLabels {
     const own: Visibility = policy.sealed === true ? "sealed" : "model";
     const isOpened = policy.declassifies === true;
@@ -152,7 +152,7 @@ export class Labels {
     const isComposed = !isOpened && (this.#isComposed || flags.includes("composed"));
     const sources = this.consumed.flatMap((consumed) => consumed.sources);
     return {
-      visibility: guardOf([own, inherited]),
+      visibility: strictestVisibility([own, inherited]),
       sources: [...new Set([policy.source ?? `tool:${tool}`, ...sources])],
       trusted: this.isTrusted && (policy.trusted ?? true),
       ...flagged([
@@ -169,7 +169,7 @@ export class Labels {
  */
 export class Taint {
   #isTainted: boolean;
-  /** No model reads what is shown: it stays as it is. */
+  /** The taint cannot change, because no model reads what is shown. */
   readonly #isFixed: boolean;
 
   constructor(isTainted = false, { isFixed = false } = {}) {

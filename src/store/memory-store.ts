@@ -1,7 +1,7 @@
 import { MemoryRows } from "./rows/memory-rows.ts";
 import { type StoreOptions, Variables } from "./variables.ts";
 
-/** Variables in this process's memory: for Node, for tests, for `withToolVariables`. */
+/** Variables in the memory of this process: for Node, tests and `withToolVariables`. */
 export class MemoryStore extends Variables {
   constructor(options: StoreOptions = {}) {
     super(new MemoryRows(), options);

@@ -7,7 +7,7 @@ import { dueAt } from "./eviction.ts";
 import type { Changes } from "./variable-store.ts";
 import type { EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 
-/** What a write says about where its value comes from, as far as it says so. */
+/** Returns the provenance fields that a write sets. */
 export function provenanceOf(write: Provenance): Provenance {
   const { description, tool, toolCallId, input } = write;
   return {
@@ -20,7 +20,7 @@ export function provenanceOf(write: Provenance): Provenance {
 
 type Provenance = Pick<VariableInfo, "description" | "tool" | "toolCallId" | "input">;
 
-/** A copy: the caller may change its own. Throws `limit_exceeded`. */
+/** Copies the input, because the caller may change its own. Throws `limit_exceeded`. */
 function keptInput(input: Json): Json {
   const text = JSON.stringify(input);
   const bytes = byteLength(text);
@@ -31,7 +31,7 @@ function keptInput(input: Json): Json {
   return deepFreeze(parsedJson(text));
 }
 
-/** A variable's metadata after a change. */
+/** Returns a variable's metadata after a change. */
 export function changedInfo(info: VariableInfo, changes: Changes, nowMs: number): VariableInfo {
   const { expiresAt: before, ...rest } = info;
   const { ttlMs, pinned = info.pinned, description } = changes;
@@ -50,7 +50,7 @@ function keptDescription(description: string): string {
   return clip(description, limits.maxDescriptionChars).toWellFormed();
 }
 
-/** What is left of a variable that goes at `nowMs`. */
+/** Creates the tombstone of an evicted variable. */
 export function tombstoneOf(info: Named, eviction: Eviction): Tombstone {
   const { name, version, tool, input } = info;
   const { inputDigest, reason, atMs } = eviction;
@@ -58,7 +58,7 @@ export function tombstoneOf(info: Named, eviction: Eviction): Tombstone {
     name,
     version,
     ...compact({ tool }),
-    // All tombstones are in memory together.
+    // All tombstones are in memory at the same time.
     ...(input === undefined || !isListed(input) ? {} : { input }),
     ...compact({ inputDigest }),
     evictedAt: toIso(atMs),
@@ -78,7 +78,7 @@ interface Eviction {
   readonly atMs: number;
 }
 
-/** ISO 8601 in UTC, of milliseconds since 1970. */
+/** Formats milliseconds since 1970 as ISO 8601 in UTC. */
 export function toIso(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }

@@ -3,14 +3,14 @@ import * as limits from "../limits.ts";
 import { isDigit, isWordCode } from "../value/characters.ts";
 import { isObject, type Json } from "../value/json.ts";
 
-/** Arguments that usually say what a call is about, in order of preference. */
+/** Arguments that usually identify the subject of a call, in order of preference. */
 const ID_LIKE = ["location", "city", "name", "id", "query", "symbol", "url", "path"];
 const MAX_SLUG_SOURCE_CHARS = 60;
 const MAX_SLUG_CHARS = 30;
-/** Leaves room for a number behind it. */
+/** Length of a base name. Leaves room for a number suffix. */
 export const MAX_BASE_CHARS = limits.maxNameChars - 12;
 
-/** Names that would read as something else in text, or mean something of their own. */
+/** Names that are ambiguous in text, or have a special meaning. */
 const RESERVED = new Set(
   (
     "ref schema defs id type env HOME PATH USER PWD SHELL LANG TERM this root self constructor " +
@@ -18,7 +18,7 @@ const RESERVED = new Set(
   ).split(" "),
 );
 
-/** Throws `bad_name` unless the text is a name that a caller may choose. */
+/** Returns the name. Throws `bad_name` unless it is a valid variable name. */
 export function requireName(name: string): string {
   if (isValidName(name)) return name;
   throw new ByrefError(
@@ -27,7 +27,7 @@ export function requireName(name: string): string {
   );
 }
 
-/** Letters, digits and underscores of ASCII, `maxNameChars` at most, the first not a digit. */
+/** True for 1 to `maxNameChars` ASCII letters, digits and underscores, the first not a digit. */
 export function isValidName(name: string): boolean {
   if (name === "" || name.length > limits.maxNameChars || isDigit(name.charCodeAt(0))) return false;
   for (let index = 0; index < name.length; index++) {
@@ -36,7 +36,7 @@ export function isValidName(name: string): boolean {
   return true;
 }
 
-/** Any text as an identifier: accents dropped, other characters underscores; empty if nothing is left. */
+/** Converts any text to an identifier: removes accents and replaces other characters by underscores. May be empty. */
 export function toIdentifier(text: string): string {
   let identifier = "";
   for (const character of text.normalize("NFKD")) {
@@ -59,19 +59,22 @@ function trimUnderscores(text: string): string {
   return text.slice(start, end);
 }
 
-/** `get_weather` and `{location: "NYC"}` give `get_weather_nyc`; `numbered` if no argument says more. */
+/**
+ * Derives a name from a call: `get_weather` and `{location: "NYC"}` give `get_weather_nyc`. `numbered` if
+ * no argument identifies the call.
+ */
 export function nameForCall(tool: string, input: Json): { base: string; numbered: boolean } {
   const slug = slugOf(input);
   const base = automaticBase(slug === "" ? tool : `${toIdentifier(tool)}_${slug}`);
   return { base, numbered: slug === "" };
 }
 
-/** A text as the base of an automatic name: an identifier, prefixed where it would be misread. */
+/** Converts a text to the base of an automatic name: an identifier, with a prefix if it would be ambiguous. */
 export function automaticBase(text: string): string {
   const identifier = toIdentifier(text).slice(0, MAX_BASE_CHARS);
   if (identifier === "") return "variable";
-  const isMisread = RESERVED.has(identifier) || isDigit(identifier.charCodeAt(0));
-  return isMisread ? `var_${identifier}` : identifier;
+  const isAmbiguous = RESERVED.has(identifier) || isDigit(identifier.charCodeAt(0));
+  return isAmbiguous ? `var_${identifier}` : identifier;
 }
 
 function slugOf(input: Json): string {
@@ -94,12 +97,12 @@ function slugOfArgument(value: unknown): string {
   return trimUnderscores(toIdentifier(text.toLowerCase()).slice(0, MAX_SLUG_CHARS));
 }
 
-/** Longer ones are part of a name: they could not be counted on from within its length. */
+/** Longer digit sequences are part of the name, because incremented numbers might not fit into its length. */
 const MAX_NUMBER_DIGITS = 9;
-/** The greatest number that is given behind a name. */
+/** The greatest number suffix. */
 export const MAX_NUMBER = 10 ** MAX_NUMBER_DIGITS - 1;
 
-/** The base and number of a name that ends in one: `list_orders_12` gives `list_orders` and 12. */
+/** Splits a name with a number suffix: `list_orders_12` gives `list_orders` and 12. */
 export function splitNumber(name: string): { base: string; number: number } | undefined {
   let start = name.length;
   while (start > 0 && isDigit(name.charCodeAt(start - 1))) start--;
@@ -109,7 +112,10 @@ export function splitNumber(name: string): { base: string; number: number } | un
   return { base: name.slice(0, start - 1), number: Number(name.slice(start)) };
 }
 
-/** Of the names that are the base, an underscore, a number and the ending; -1 if there is none. */
+/**
+ * Returns the highest number of the names that consist of the base, an underscore, a number and the ending;
+ * -1 if none.
+ */
 export function highestNumberIn(names: Iterable<string>, base: string, ending = ""): number {
   let highest = -1;
   for (const name of names) {

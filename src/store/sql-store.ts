@@ -3,11 +3,11 @@ import { SqlRows } from "./rows/sql-rows.ts";
 import { type StoreOptions, Variables } from "./variables.ts";
 
 export interface SqlStoreOptions extends StoreOptions {
-  /** Nothing was ever written here. */
+  /** True if the database is new and empty. */
   readonly isNew?: boolean;
 }
 
-/** Variables in SQLite, which `migrate` has prepared, and in a bucket for what is large. */
+/** Variables in SQLite, with large values in a bucket. Call `migrate` first. */
 export class SqlStore extends Variables {
   constructor(sql: Sql, { isNew = false, ...options }: SqlStoreOptions = {}) {
     super(new SqlRows(sql, isNew), options);

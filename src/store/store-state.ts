@@ -19,8 +19,8 @@ export interface StateOptions {
 }
 
 /**
- * What a store knows in memory, read when it is first needed and given up when a transaction is rolled
- * back: the catalog, the tombstones, the numbers that names have used, the newest values.
+ * The state of a store in memory: the catalog, the tombstones, the used numbers and the newest values. It
+ * is read when it is first needed, and discarded when a transaction is rolled back.
  */
 export class StoreState {
   readonly rows: Rows;
@@ -28,20 +28,20 @@ export class StoreState {
   readonly cache = new ValueCache(limits.maxJsonBytes);
   readonly now: () => number;
   readonly #options: StateOptions;
-  /** Entries that were read since they were written: no rollback undoes that. */
+  /** Entries that were read since they were written. A rollback does not undo reads. */
   readonly #read = new Map<string, Entry>();
-  /** Names by seq of writes that were found to be due: a clock that is set back brings none of them back. */
+  /** Names, by seq, of writes that were found to be expired. They stay expired when the clock is set back. */
   readonly #due = new Map<number, string>();
-  /** When the last of them was found. */
+  /** The latest time at which one of them was found. */
   #foundDueMs = 0;
-  /** Of all writes, also of those that were rolled back. */
+  /** The newest seq of all writes, including rolled back ones. */
   #newestSeq = 0;
   #catalog: Catalog | undefined;
-  /** What was listed last, by name: each call of a model asks for the same list. */
+  /** The metadata listed last, by name. Each model call requests the same list. */
   #listed = new Map<string, { readonly seq: number; readonly info: VariableInfo }>();
   #tombstones: Map<string, Tombstone> | undefined;
   #numbers: UsedNumbers | undefined;
-  /** Of the transaction that runs. */
+  /** Changes of the current transaction. */
   #changes: Change[] | undefined;
 
   constructor(options: StateOptions) {
@@ -76,13 +76,13 @@ export class StoreState {
     return this.#numbers;
   }
 
-  /** The variable, unless its time is over. */
+  /** Returns the variable, unless it has expired. */
   alive(name: string): Entry | undefined {
     const entry = this.catalog.get(name);
-    return entry === undefined || this.isOver(entry, this.now()) ? undefined : entry;
+    return entry === undefined || this.isExpired(entry, this.now()) ? undefined : entry;
   }
 
-  /** The entry as it is when it has been read now. */
+  /** Sets the entry's access time to now and returns the changed entry. */
   access(entry: Entry): Entry {
     const accessed = { ...entry, accessedAtMs: this.now() };
     this.catalog.change(entry.name, accessed);
@@ -95,8 +95,8 @@ export class StoreState {
     return dueMs <= nowMs || (dueMs < Infinity && this.#due.has(entry.seq));
   }
 
-  /** The same for whoever is told so: it stays so, whatever the clock says. */
-  isOver(entry: Entry, nowMs: number): boolean {
+  /** The same for a result that becomes visible: the entry then stays expired, even if the clock is set back. */
+  isExpired(entry: Entry, nowMs: number): boolean {
     const isDue = this.isDue(entry, nowMs);
     if (isDue) {
       this.#due.set(entry.seq, entry.name);
@@ -105,7 +105,7 @@ export class StoreState {
     return isDue;
   }
 
-  /** All whose time is over, oldest first. Nobody is told. */
+  /** Returns all expired entries, oldest first, without marking them as found. */
   due(nowMs: number): readonly Entry[] {
     const found = nowMs < this.#foundDueMs ? this.catalog.named(this.#due.values()) : [];
     return [...new Set([...this.catalog.dueBy(nowMs), ...found])]
@@ -113,23 +113,23 @@ export class StoreState {
       .sort((one, other) => one.seq - other.seq);
   }
 
-  /** At least the last `count` of those whose time is not over, oldest first; fewer if these are all. */
+  /** Returns at least the newest `count` entries that have not expired, oldest first; fewer if these are all. */
   newest(count: number): readonly Entry[] {
-    for (let asked = count; ; asked *= 2) {
-      const entries = this.catalog.newest(asked);
+    for (let limit = count; ; limit *= 2) {
+      const entries = this.catalog.newest(limit);
       const living = this.living(entries);
-      if (living.length >= count || entries.length < asked) return living;
+      if (living.length >= count || entries.length < limit) return living;
     }
   }
 
-  /** The first `count` of them with a greater seq; fewer if these are all. */
+  /** Returns the first `count` unexpired entries with a greater seq; fewer if these are all. */
   following(seq: number, count: number): readonly Entry[] {
     const nowMs = this.now();
     const living: Entry[] = [];
     for (let after = seq; ;) {
       const entries = this.catalog.following(after, count);
       for (const entry of entries) {
-        if (!this.isOver(entry, nowMs)) living.push(entry);
+        if (!this.isExpired(entry, nowMs)) living.push(entry);
         if (living.length === count) return living;
         after = entry.seq;
       }
@@ -137,19 +137,19 @@ export class StoreState {
     }
   }
 
-  /** Without those whose time is over. */
+  /** The number of entries that have not expired. */
   count(): number {
     const nowMs = this.now();
-    const over = this.due(nowMs).filter((entry) => this.isOver(entry, nowMs));
-    return this.catalog.size - over.length;
+    const expired = this.due(nowMs).filter((entry) => this.isExpired(entry, nowMs));
+    return this.catalog.size - expired.length;
   }
 
   living(entries: readonly Entry[]): readonly Entry[] {
     const nowMs = this.now();
-    return entries.filter((entry) => !this.isOver(entry, nowMs));
+    return entries.filter((entry) => !this.isExpired(entry, nowMs));
   }
 
-  /** The entries that were read since they were written. */
+  /** Returns the entries that were read since they were written. */
   read(): readonly Entry[] {
     const entries = this.catalog.named(this.#read.keys());
     const current = entries.filter(({ name, seq }) => this.#read.get(name)?.seq === seq);
@@ -158,17 +158,17 @@ export class StoreState {
     return current;
   }
 
-  /** Infinity for what is pinned or held. */
+  /** Returns when the entry expires; Infinity if it is pinned or held. */
   dueMs(entry: Entry): number {
     const dueMs = dueMsOf(entry, this.#options.idleMs);
     return dueMs < Infinity && this.#options.holds.has(entry.name) ? Infinity : dueMs;
   }
 
-  mayGo(entry: Entry): boolean {
+  isEvictable(entry: Entry): boolean {
     return !entry.pinned && !this.#options.holds.has(entry.name);
   }
 
-  /** Metadata as it is now, without inputs that are long: many of them would not fit into one answer. */
+  /** Returns current metadata without long inputs, because many of them would not fit into one response. */
   listed(names: readonly string[]): readonly VariableInfo[] {
     const known = names.flatMap((name) => this.#listedBefore(name) ?? []);
     const missing = names.filter((name) => this.#listedBefore(name) === undefined);
@@ -186,14 +186,14 @@ export class StoreState {
     return listed?.seq === this.catalog.get(name)?.seq ? listed?.info : undefined;
   }
 
-  /** In a transaction: what is not its value. */
+  /** Changes metadata only. Call it in a transaction. */
   change(info: VariableInfo): void {
     const { name, pinned, expiresAt } = info;
     this.rows.change(info);
     this.#listed.delete(name);
     const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
     this.catalog.change(name, { pinned, expiresAtMs });
-    this.tell({ kind: "updated", info });
+    this.queueChange({ kind: "updated", info });
   }
 
   info(name: string): VariableInfo | undefined {
@@ -201,13 +201,13 @@ export class StoreState {
     return info === undefined ? undefined : this.#withAccess(info);
   }
 
-  /** The same without an input that is long: many of them may go at once. */
+  /** The same without a long input, because many variables may be evicted at once. */
   shortInfo(name: string): VariableInfo | undefined {
     const [info] = this.rows.listed([name]);
     return info === undefined ? undefined : this.#withAccess(info);
   }
 
-  /** The stored bytes of what is there now, and what is said of them. Close it. */
+  /** Opens the current value: its metadata and stored bytes. Close it. */
   open(entry: Entry): OpenValue | undefined {
     const info = this.info(entry.name);
     const stored = this.rows.stored(entry.name);
@@ -219,7 +219,7 @@ export class StoreState {
     };
   }
 
-  /** Undoes in memory what is rolled back in the rows. */
+  /** Runs `work` in a transaction. Discards the state in memory if the transaction is rolled back. */
   atomically<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
     if (this.#changes !== undefined) return work();
     const changes: Change[] = [];
@@ -227,7 +227,7 @@ export class StoreState {
     try {
       return this.rows.transaction(() => {
         const result = work();
-        // Last, so that nobody is told of what is rolled back after all.
+        // Last, so that observers receive no changes that are rolled back.
         for (const change of changes) this.#options.onChange(change);
         return result;
       });
@@ -239,7 +239,7 @@ export class StoreState {
     }
   }
 
-  /** What is in memory is read again when it is next needed. */
+  /** Discards the state in memory. It is read again when it is next needed. */
   forget(): void {
     this.cache.clear();
     this.#listed.clear();
@@ -250,7 +250,7 @@ export class StoreState {
     this.rows.forget();
   }
 
-  /** In a transaction: removes variables and leaves tombstones. */
+  /** Removes variables and writes their tombstones. Call it in a transaction. */
   evict(entries: readonly Entry[], reasonOf: (entry: Entry) => EvictionReason): Tombstone[] {
     const evicted: Tombstone[] = [];
     for (const entry of entries) {
@@ -258,15 +258,15 @@ export class StoreState {
       if (info === undefined) continue;
       const tombstone = this.#tombstoneOf(entry, info, reasonOf(entry));
       this.remove(entry.name);
-      this.#bury(tombstone);
+      this.#addTombstone(tombstone);
       evicted.push(tombstone);
-      this.tell({ kind: "evicted", info, tombstone });
+      this.queueChange({ kind: "evicted", info, tombstone });
     }
     if (evicted.some(({ name }) => splitNumber(name) !== undefined)) this.saveNumbers();
     return evicted;
   }
 
-  /** In a transaction: removes the row and what it names; its number stays used. */
+  /** Removes the row and its body; the name's number stays used. Call it in a transaction. */
   remove(name: string): void {
     const stored = this.rows.stored(name);
     if (stored !== undefined) this.bodies.release(stored.body);
@@ -280,12 +280,12 @@ export class StoreState {
     this.rows.saveNumbers(this.numbers.toJSON());
   }
 
-  /** In a transaction. */
-  unbury(name: string): void {
+  /** Removes a tombstone, if there is one. Call it in a transaction. */
+  removeTombstone(name: string): void {
     if (this.tombstones.delete(name)) this.rows.removeTombstone(name);
   }
 
-  /** Of a variable whose time is over, but that has not been evicted yet. */
+  /** Creates the tombstone of an expired variable that has not been evicted yet. */
   tombstoneOf(entry: Entry): Tombstone | undefined {
     const info = this.info(entry.name);
     return info === undefined ? undefined : this.#tombstoneOf(entry, info, this.dueReason(entry));
@@ -302,17 +302,17 @@ export class StoreState {
     return tombstoneOf(info, { inputDigest: entry.inputDigest, reason, atMs });
   }
 
-  tell(change: Change): void {
+  queueChange(change: Change): void {
     this.#changes?.push(change);
   }
 
-  #bury(tombstone: Tombstone): void {
-    this.unbury(tombstone.name);
+  #addTombstone(tombstone: Tombstone): void {
+    this.removeTombstone(tombstone.name);
     this.tombstones.set(tombstone.name, tombstone);
     this.rows.addTombstone(tombstone);
     for (const oldest of this.tombstones.keys()) {
       if (this.tombstones.size <= limits.maxTombstones) break;
-      this.unbury(oldest);
+      this.removeTombstone(oldest);
     }
   }
 

@@ -2,7 +2,7 @@ import { compact } from "../value/json.ts";
 import { type Content, isStored } from "./bytes/content.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
-import type { Departure, NameRecords, Transfer, VariableRecord } from "./variable-store.ts";
+import type { ExportedVariable, NameRecords, Transfer, VariableRecord } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
 import type { Writer } from "./writer.ts";
 
@@ -25,7 +25,7 @@ export class StoreTransfer implements Transfer {
     return { tombstones: [...tombstones.values()], numbers: numbers.toJSON() };
   }
 
-  open(name: string): Departure | undefined {
+  open(name: string): ExportedVariable | undefined {
     const entry = this.#state.alive(name);
     if (entry === undefined) return undefined;
     const opened = this.#state.open(entry);
@@ -56,7 +56,7 @@ export class StoreTransfer implements Transfer {
       for (const tombstone of tombstones) rows.addTombstone(tombstone);
       rows.saveNumbers(numbers);
     });
-    // It is read again with them.
+    // The restored records are then read from the rows.
     this.#state.forget();
   }
 }

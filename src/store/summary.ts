@@ -1,8 +1,8 @@
 import type { VariableInfo } from "./variable.ts";
 
 /**
- * The variables as Markdown, for a model or a person: type, items, description, time and preview of
- * each, no values. `last` is the number that was asked for, if one was.
+ * Summarizes variables as Markdown for a model or a person: type, items, description, time and preview of
+ * each, but no values. `last`: the requested number of variables, if any.
  */
 export function summaryOf(variables: readonly VariableInfo[], last?: number): string {
   const title = last === undefined ? "# Variables Summary" : `# Last ${last} Variables Summary`;

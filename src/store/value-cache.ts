@@ -1,6 +1,6 @@
 import type { Json } from "../value/json.ts";
 
-/** Parsed, frozen values, least recently used ones dropped first; bounded by their stored bytes. */
+/** A cache of parsed, frozen values, bounded by their stored bytes. The least recently used are dropped first. */
 export class ValueCache {
   readonly #values = new Map<string, { readonly value: Json; readonly bytes: number }>();
   readonly #maxBytes: number;
@@ -26,7 +26,7 @@ export class ValueCache {
     this.#bytes += bytes;
   }
 
-  /** Drops what would go when a value of so many bytes comes, before it is in memory as well. */
+  /** Drops the entries that a value of this size would displace, before that value is in memory too. */
   makeRoom(bytes: number): void {
     for (const oldest of this.#values.keys()) {
       if (this.#bytes + bytes <= this.#maxBytes) break;

@@ -14,213 +14,220 @@ import type {
   MovedInfo,
 } from "./variable.ts";
 
-/** How a name is found for a value that is saved without one. */
+/** How to choose a name for a value that is saved without one. */
 export interface AutomaticName {
   /** `get_weather_nyc`, or the tool's name alone if `numbered`. */
   readonly base: string;
   /** Every value gets a number: `list_orders_1`. */
   readonly numbered: boolean;
-  /** Tells a repetition of the same call (a new version) from another call (a new name). */
+  /** Distinguishes a repetition of the same call (a new version) from another call (a new name). */
   readonly inputDigest: string;
 }
 
-/** `new` never touches what is there: it writes `name_000`, `name_001` … */
+/** `new` never changes an existing variable: it writes `name_000`, `name_001` … */
 export type WriteMode = "replace" | "append" | "merge" | "new";
 
-/** A value that is to be saved, and what is said of it. */
+/** A value to save, with its metadata. */
 export interface Write {
   readonly value: Json | Content;
-  /** A name that somebody chose, or how to find one; without: `variable_1`, `variable_2` … */
+  /** A chosen name, or how to choose one. Default: `variable_1`, `variable_2` … */
   readonly name?: string | AutomaticName;
-  /** A place inside the named variable; objects on the way there are made. Keys and indices only. */
+  /** A path inside the named variable, of keys and indices only. Missing objects on the path are created. */
   readonly path?: Path;
-  /** What happens to a value that a chosen name has already. Default: `replace`. */
+  /** How the write treats an existing value of the chosen name. Default: `replace`. */
   readonly mode?: WriteMode;
-  /** Keeps the existing variable's description, ttl and pin unless the write gives others, as extending does. */
+  /**
+   * Keeps the existing variable's description, ttl and pin unless the write sets them. Writes that extend a
+   * value always do.
+   */
   readonly keepsMetadata?: boolean;
   readonly description?: string;
   readonly tool?: string;
   readonly toolCallId?: string;
   readonly input?: Json;
-  /** Time to live from now; without, or beyond the end of dates: the variable stays. */
+  /** Time to live from now. Without one, or with one beyond the range of dates, the variable does not expire. */
   readonly ttlMs?: number;
   readonly pinned?: boolean;
-  /** Default: as the variable has it already, else `model`. */
+  /** Default: the existing variable's visibility, else `model`. */
   readonly visibility?: Visibility;
   readonly sources?: readonly string[];
   /** Default: true. */
   readonly trusted?: boolean;
   readonly flags?: readonly Flag[];
-  /** The run with which the variable is to end; names that are found for it end in `_<run>`. */
+  /** The run at whose end the variable is evicted. Names chosen automatically then end in `_<run>`. */
   readonly run?: string;
 }
 
-/** What can be changed of a variable without touching its value. */
+/** Metadata that can change without a new value. */
 export interface Changes {
-  /** From now; null: it stays. */
+  /** From now. Null removes the time to live. */
   readonly ttlMs?: number | null;
   readonly pinned?: boolean;
   readonly description?: string;
 }
 
-/** Which variables are listed; without either, all. */
+/** Which variables to list. Default: all. */
 export interface ListOptions {
-  /** Only the newest so many. */
+  /** Lists only this many, the newest. */
   readonly last?: number;
   readonly names?: readonly string[];
 }
 
 export interface PageOptions {
-  /** As an earlier page gave it in `next`. */
+  /** The value of `next` of an earlier page. */
   readonly after?: number;
   readonly limit: number;
 }
 
-/** A part of the list, oldest first. */
+/** One page of the list, oldest first. */
 export interface Page {
   readonly variables: readonly VariableInfo[];
-  /** There are more. */
+  /** Set if there are more variables. */
   readonly next?: number;
 }
 
-/** One write, or several, ready to be saved. Commit it or discard it. */
+/** One or more writes that are ready to be saved. Commit or discard them. */
 export interface PreparedWrite<Saved = VariableInfo> {
   /**
-   * Saves all of it or nothing, synchronously. Throws `limit_exceeded` (the quota), or `conflict` if a value
-   * that it extends has changed since: prepare it again.
+   * Saves everything or nothing, synchronously. Throws `limit_exceeded` (the quota), or `conflict` if a
+   * value that it extends has changed: then prepare it again.
    */
   commit(): Saved;
-  /** Releases the bytes that were stored for it. Idempotent; does nothing after a commit. */
+  /** Releases bytes that were stored for the write. Idempotent; no effect after a commit. */
   discard(): void;
 }
 
 /**
- * Variables by name: read, list, write. A method that changes something does all of it, or throws and
- * changes nothing. Returned values are frozen and shared; values passed in are copied.
+ * Reads, lists and writes variables by name. A method that makes changes makes all of them, or throws and
+ * makes none. Returned values are frozen and shared; passed values are copied.
  */
 export interface Variables {
   /**
-   * Replaces, extends or creates, by mode; moves the variable to newest. Rejects with
-   * `bad_name`, `bad_value` (a mode or path that does not fit what is there), `conflict` or
-   * `limit_exceeded`: over quota the least recently used give way, unless they are pinned or held.
+   * Replaces, extends or creates a variable, depending on the mode, and makes it the newest. Rejects with
+   * `bad_name`, `bad_value` (a mode or path that does not fit the existing value), `conflict` or
+   * `limit_exceeded`. Above the quota, the least recently used variables are evicted, unless they are
+   * pinned or held.
    */
   save(write: Write): Promise<VariableInfo>;
-  /** Several writes of which all happen or none. */
+  /** Saves several writes, or none of them. */
   saveAll(writes: readonly Write[]): Promise<readonly VariableInfo[]>;
   /**
-   * Does everything of a save that may have to wait: encodes the value, reads what it extends, stores large
+   * Does the asynchronous part of a save: encodes the value, reads the value that it extends, stores large
    * bytes. Rejects as `save` does. `commit` can then be part of a larger transaction.
    */
   prepare(write: Write): Promise<PreparedWrite>;
-  /** The same for several writes of which all happen or none; each extends what those before it wrote. */
+  /** The same for several writes that commit together. Each extends the values that the writes before it wrote. */
   prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>>;
-  /** Changes metadata and counts the change; version and order stay. Undefined if there is no such variable. */
+  /**
+   * Changes metadata and increments `metadataVersion`; version and order do not change. Returns undefined
+   * if the variable does not exist.
+   */
   update(name: string, changes: Changes): VariableInfo | undefined;
   /**
-   * The value, frozen; undefined for what does not exist (any more). Rejects with
+   * Reads the value, frozen; undefined if the variable does not exist (any more). Rejects with
    * `limit_exceeded` (more than `maxJsonBytes`: read a part) or `bad_value` (bytes: open it).
    */
   read(name: string): Promise<Json | undefined>;
   /**
-   * What the path leads to. Of a large array or text only the part that is asked for is loaded. Rejects
-   * with `limit_exceeded` also when `work` is used up.
+   * Reads the value at a path. Large arrays and texts are loaded in parts, on request. Rejects with
+   * `limit_exceeded` also when `work` is used up.
    */
   readPath(name: string, path: Path, work?: Work): Promise<Reading | undefined>;
-  /** The stored bytes of a value. Close it. */
+  /** Opens the stored bytes of a value. Close it. */
   open(name: string): OpenValue | undefined;
-  /** From memory; the first time at the cost of reading one row. */
+  /** Returns frequently needed metadata from memory. The first call costs one row read. */
   glance(name: string): Glance | undefined;
   info(name: string): VariableInfo | undefined;
-  /** Set if the variable was evicted and has not been saved again. */
+  /** Returns the tombstone of a variable that was evicted and not saved again. */
   tombstone(name: string): Tombstone | undefined;
-  /** Oldest first; never loads a value. */
+  /** Lists metadata, oldest first. Never loads a value. */
   list(options?: ListOptions): readonly VariableInfo[];
   count(): number;
-  /** Does the name of a variable, or of an evicted one, start so? */
+  /** True if the name of a variable or an evicted variable starts with the prefix. */
   couldBegin(prefix: string): boolean;
-  /** It is then as if the variable had never been; false if there was none. */
+  /** Deletes the variable and leaves no tombstone. False if it did not exist. */
   delete(name: string): boolean;
 }
 
-/** All variables of one conversation, and what concerns them as a whole. */
+/** All variables of one conversation, with operations on the whole set. */
 export interface VariableStore extends Variables {
-  /** A value that arrives as a stream, to be saved. Rejects with what its media type's meter throws. */
+  /** Receives a value from a stream, for a later save. Rejects with the errors of the meter of its media type. */
   receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
-  /** What `list` returns, in pages. */
+  /** Returns the variables of `list` in pages. */
   page(options: PageOptions): Page;
-  /** All values together. */
+  /** The size of all values together. */
   bytes(): number;
   /**
-   * Deletes all but the newest `keepLast`; returns their names. The pinned, and what is a run's, stay and do
-   * not count.
+   * Deletes all but the newest `keepLast` variables and returns the deleted names. Pinned variables and
+   * those of runs are not deleted and do not count.
    */
   reset(keepLast: number): readonly string[];
   /** Evicts the variables of a run. */
   endRun(run: string): readonly Tombstone[];
   /** The runs that have variables. */
   runs(): readonly string[];
-  /** The names of what a run has. */
+  /** The names of a run's variables. */
   ofRun(run: string): readonly string[];
-  /** What is held is not evicted. */
+  /** Variables that must not be evicted. */
   readonly holds: Holds;
-  /** All of it, out of here and into another store. */
+  /** Exports all variables, or imports them from another store. */
   readonly transfer: Transfer;
-  /** Evicts what is due at `nowMs`, leaves tombstones. At most `limit` of them in one call. */
+  /** Evicts variables that are due at `nowMs`, at most `limit` per call, and writes tombstones. */
   evictDue(nowMs: number, limit: number): readonly Tombstone[];
   /** When the next variable is due, in milliseconds since 1970; undefined if none is. */
   nextDueMs(): number | undefined;
   /** When any value was last read or written, in milliseconds since 1970. */
   lastAccessMs(): number | undefined;
-  /** Writes back when variables were last read. */
+  /** Writes pending access times to the rows. */
   flushAccess(): void;
-  /** Removes what no variable has any more, and what never came to be one; true if all is gone. */
+  /** Removes stored bytes that belong to no variable, or never did. True if none are left. */
   sweep(): Promise<boolean>;
-  /** Gives up a received value that is not going to be saved. */
+  /** Discards a received value that will not be saved. */
   discard(content: Content): void;
-  /** Is there something to sweep? */
+  /** True if there are bytes to sweep. */
   hasGarbage(): boolean;
   /**
-   * Tells of each change inside of the transaction that makes it, in order; what an observer throws rolls
-   * that back. Returns how to stop it.
+   * Calls the observer for each change, in order, inside the transaction that makes it. An error that the
+   * observer throws rolls the transaction back. Returns a function that removes the observer.
    */
   observe(observer: (change: Change) => void): () => void;
-  /** What is in memory is read again: for whoever rolls back a transaction around this store's calls. */
+  /** Discards the state in memory. Call it after rolling back a transaction around this store's calls. */
   forget(): void;
 }
 
-/** A variable as another store takes it, without its value. */
+/** A variable as another store imports it, without its value. */
 export interface VariableRecord {
   readonly info: MovedInfo;
-  /** The run with which it ends. */
+  /** The run at whose end the variable is evicted. */
   readonly run?: string;
-  /** Of the call that made it: that call made again gets its name. */
+  /** The digest of the call that created the variable. A repetition of that call gets the same name. */
   readonly inputDigest?: string;
 }
 
-/** A variable that leaves: its bytes are as they are until it is closed. */
-export interface Departure extends OpenValue, Omit<VariableRecord, "info"> {}
+/** A variable to export. Its bytes do not change until it is closed. */
+export interface ExportedVariable extends OpenValue, Omit<VariableRecord, "info"> {}
 
-/** What is known of names beside the variables themselves. */
+/** Records about names, apart from the variables. */
 export interface NameRecords {
   /** Oldest first. */
   readonly tombstones: readonly Tombstone[];
-  /** The highest numbers that names have used, by base. */
+  /** The highest numbers used in names, by base. */
   readonly numbers: Readonly<Record<string, number>>;
 }
 
-/** All variables of a store, one after the other, on the way into another one. */
+/** Copies all variables of a store into another one, one at a time. */
 export interface Transfer {
-  /** Oldest first, without those whose time is over. */
+  /** The names of variables that have not expired, oldest first. */
   names(): readonly string[];
   nameRecords(): NameRecords;
-  /** Not an access. Undefined for what does not exist (any more). Close it. */
-  open(name: string): Departure | undefined;
+  /** Opens a variable without counting as an access. Undefined if it does not exist (any more). Close it. */
+  open(name: string): ExportedVariable | undefined;
   /**
-   * A variable as it was elsewhere, behind those that are here; its idle time begins anew. No observer is
-   * told. `content`: received by this store; it is saved, or given up. Rejects with `bad_name`, `conflict`
-   * (the name is taken) or `limit_exceeded`: nothing gives way.
+   * Restores a variable from another store, as the newest one. Its idle time starts again. Observers are
+   * not called. `content` must be received by this store; it is saved or discarded. Rejects with
+   * `bad_name`, `conflict` (the name is taken) or `limit_exceeded`, because restoring evicts nothing.
    */
   restore(record: VariableRecord, content: Content): Promise<VariableInfo>;
-  /** In the place of what is known here. All of it or nothing. */
+  /** Replaces all name records, or none if it throws. */
   restoreNames(records: NameRecords): void;
 }

@@ -1,61 +1,61 @@
 import type { Json, JsonType } from "../value/json.ts";
 
 /**
- * Who may see a value (`docs/architecture.md` has the table). `sealed`: the model knows name, type and
- * count; `secret`: nobody sees it, and only tools that list it are given it.
+ * Who may see a value (table in `docs/architecture.md`). `sealed`: the model sees name, type and count.
+ * `secret`: the value is shown to no one, and is passed only to tools that list it.
  */
 export type Visibility = "model" | "sealed" | "secret";
 
 /**
- * `composed`: a model or code built a URL in the value, which therefore prints inert. `derived`: the value
- * was computed from a guarded one, so the model sees nothing but its name. `failed`: the value reports why
- * a call on guarded values failed; no tool takes it as input.
+ * `composed`: a model or code built a URL in the value, so URLs in it print inert. `derived`: the value was
+ * computed from a guarded one, so the model sees only its name. `failed`: the value reports why a call on
+ * guarded values failed; no tool accepts it as input.
  */
 export type Flag = "composed" | "derived" | "failed";
 
-/** `run`: the variable ends with the run that made it. */
+/** `run`: the variable is evicted when its run ends. */
 type Scope = "conversation" | "run";
 
-/** Where the value lies: in its row, in rows of its own, or in the bucket. */
+/** Where the value is stored: in its row, in chunk rows, or in the bucket. */
 export type Location = "row" | "chunks" | "r2";
 
-/** Everything that is known of a variable but its value. Times are ISO 8601. */
+/** A variable's metadata. Times are ISO 8601. */
 export interface VariableInfo {
   readonly name: string;
-  /** Counts the writes under this name; for ETags and provenance, old versions are not kept. */
+  /** Counts the writes under this name, for ETags and provenance. Old versions are not stored. */
   readonly version: number;
   readonly type: JsonType | "bytes";
-  /** Counts the changes of the metadata since the value was written; absent if there were none. */
+  /** Counts metadata changes since the value was written; absent if there were none. */
   readonly metadataVersion?: number;
-  /** Elements, keys, characters (code points) or bytes; 1 for the rest. */
+  /** Elements, keys, characters (code points) or bytes; 1 for other types. */
   readonly count: number;
-  /** Of the value as JSON text in UTF-8; of a string the text itself. */
+  /** Size as JSON in UTF-8; for a string, size of the text itself. */
   readonly bytes: number;
   /** Characters of the same text: what the value would cost in a prompt. */
   readonly chars: number;
-  /** Of a secret the type alone. */
+  /** For a secret, only its type. */
   readonly shape: string;
   /** Empty for a secret. */
   readonly preview: string;
-  /** Of what was written: `application/json`, `text/plain`, or that of the bytes. */
+  /** Media type of the written value: `application/json`, `text/plain`, or that of the bytes. */
   readonly mediaType: string;
   readonly description?: string;
-  /** The tool whose result it is. */
+  /** The tool that returned the value. */
   readonly tool?: string;
   readonly toolCallId?: string;
-  /** The tool's input as the model wrote it, references kept. */
+  /** The tool's input as the model wrote it, with references. */
   readonly input?: Json;
   /** Times are ISO 8601, in UTC. */
   readonly createdAt: string;
   readonly updatedAt: string;
   /** When the value was last read or written. */
   readonly accessedAt: string;
-  /** By its ttl; a variable that nobody uses goes earlier (`variableIdleMs`), a pinned one stays. */
+  /** End of the ttl. An unused variable is evicted earlier (`variableIdleMs`); a pinned one does not expire. */
   readonly expiresAt?: string;
   readonly pinned: boolean;
   readonly scope: Scope;
   readonly visibility: Visibility;
-  /** Where the content came from, joined over all that it was made of: `caller`, `tool:get_weather` … */
+  /** The sources of the content, and of everything that it was made of: `caller`, `tool:get_weather` … */
   readonly sources: readonly string[];
   /** False if any source is not trusted. */
   readonly trusted: boolean;
@@ -64,20 +64,20 @@ export interface VariableInfo {
   readonly location: Location;
 }
 
-/** How a field of the metadata is stored, checked and described. */
+/** How a metadata field is stored, validated and documented. */
 export interface Field {
   readonly is: FieldType;
-  /** False: computed from other columns. Default: its column in SQLite has its name in snake case. */
+  /** False for a field computed from other columns. Default: a SQLite column with its name in snake case. */
   readonly hasColumn?: false;
-  /** Absent where it does not apply; null in its column. */
+  /** The field may be absent. Its column is then null. */
   readonly isOptional?: true;
-  /** Part of an exported variable. The others are computed when it is imported. */
+  /** The field is exported. Other fields are computed on import. */
   readonly isMoved?: true;
-  /** Changes without a new version of the value. */
+  /** The field can change without a new version of the value. */
   readonly isChangeable?: true;
-  /** The version of the SQL schema that adds the column, which is optional then. Default: the second. */
+  /** The version of the SQL schema that adds the column, which must then be optional. Default: 2. */
   readonly since?: number;
-  /** For the API's documentation. */
+  /** The description in the API documentation. */
   readonly about?: string;
 }
 
@@ -95,8 +95,8 @@ export type FieldType =
   | { readonly someOf: readonly string[] };
 
 /**
- * The fields of `VariableInfo`. Rows, exports and the API's schemas are derived from this table. A new field
- * is a line in the interface and one here, and a value where the metadata is computed (`writer.ts`).
+ * The fields of `VariableInfo`. Rows, exports and API schemas are derived from this table. A new field
+ * needs a line in the interface, one here, and a value where metadata is computed (`writer.ts`).
  */
 export const variableFields = {
   name: { is: "name", isMoved: true },
@@ -134,7 +134,7 @@ export const variableFields = {
   accessedAt: { is: "time" },
   expiresAt: { is: "time", isOptional: true, isMoved: true, isChangeable: true },
   pinned: { is: "boolean", isMoved: true, isChangeable: true },
-  // Made of the column `run`.
+  // Computed from the column `run`.
   scope: { is: { oneOf: ["conversation", "run"] }, hasColumn: false },
   visibility: { is: { oneOf: ["model", "sealed", "secret"] }, isMoved: true },
   sources: {
@@ -143,7 +143,7 @@ export const variableFields = {
     about: "Where the content came from: caller, tool:get_weather …",
   },
   trusted: { is: "boolean", isMoved: true },
-  // In the column `visibility`.
+  // Stored in the column `visibility`.
   flags: {
     is: { someOf: ["composed", "derived", "failed"] },
     hasColumn: false,
@@ -158,45 +158,45 @@ type MovedName = {
   [Name in keyof Fields]: Fields[Name] extends { readonly isMoved: true } ? Name : never;
 }[keyof Fields];
 
-/** The metadata of a variable in an export. */
+/** The metadata of an exported variable. */
 export type MovedInfo = Pick<VariableInfo, MovedName>;
 
 /**
- * Why a variable went: its ttl, disuse, room for another one, or the end of its run; or it never came: a
- * secret is left out of what is moved.
+ * Why a variable was evicted: its ttl, disuse, the quota or the end of its run. `left_out`: the variable is
+ * a secret and was not exported.
  */
 export type EvictionReason = "expired" | "idle" | "quota" | "run_ended" | "left_out";
 
-/** What is left of a variable that was evicted, so that an error can say how to get it back. */
+/** The record of an evicted variable. Lets an error explain how to get the value back. */
 export interface Tombstone {
   readonly name: string;
   readonly version: number;
   readonly tool?: string;
   readonly input?: Json;
-  /** With the tool it tells the same call, which gets the name again. */
+  /** Identifies the call together with the tool. A repetition of the call gets the name again. */
   readonly inputDigest?: string;
   readonly evictedAt: string;
   readonly reason: EvictionReason;
 }
 
-/** What is asked of a variable all the time. */
+/** Metadata that is needed often. */
 export interface Glance extends Pick<
   VariableInfo,
   "version" | "type" | "bytes" | "chars" | "visibility" | "flags"
 > {
-  /** The run with which it ends. */
+  /** The run at whose end the variable is evicted. */
   readonly run?: string | undefined;
 }
 
-/** What happened to the variables; never a value. */
+/** A change of a variable. Never contains a value. */
 export type Change =
   | { readonly kind: "saved" | "updated" | "deleted"; readonly info: VariableInfo }
   | { readonly kind: "evicted"; readonly info: VariableInfo; readonly tombstone: Tombstone };
 
-/** A value as bytes, for as long as it is open: also if it is replaced or deleted meanwhile. */
+/** A value as bytes. It stays readable until it is closed, even if the variable is replaced or deleted. */
 export interface OpenValue {
   readonly info: VariableInfo;
-  /** The bytes from `from` to before `to`. */
+  /** Reads the bytes from `from` up to, but not including, `to`. */
   read(from: number, to: number): Promise<Uint8Array>;
   close(): void;
 }

@@ -30,17 +30,17 @@ export interface StoreOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number;
   readonly newId?: () => string;
-  /** Without one, large values stay in chunk rows. */
+  /** Default: none; large values stay in chunk rows. */
   readonly bucket?: Bucket;
-  /** All values together. Default: `maxConversationBytes`. */
+  /** Size of all values together. Default: `maxConversationBytes`. */
   readonly quotaBytes?: number;
-  /** How long an unused variable stays. Default: `variableIdleMs`. */
+  /** Time after which an unused variable is evicted. Default: `variableIdleMs`. */
   readonly idleMs?: number;
-  /** Told when access times wait to be written back (`flushAccess`). */
+  /** Called when access times are waiting for `flushAccess`. */
   readonly onAccess?: () => void;
 }
 
-/** The variables of one conversation, over rows of any kind. The two kinds: `MemoryStore`, `SqlStore`. */
+/** The variables of one conversation, stored in any kind of rows. Subclasses: `MemoryStore`, `SqlStore`. */
 export class Variables implements VariableStore {
   readonly holds = new Holds();
   readonly transfer: Transfer;
@@ -166,18 +166,18 @@ export class Variables implements VariableStore {
   delete(name: string): boolean {
     const existed = this.#state.alive(name) !== undefined;
     this.#state.atomically(() => {
-      this.#state.unbury(name);
+      this.#state.removeTombstone(name);
       this.#remove([name]);
     });
     return existed;
   }
 
   reset(keepLast: number): readonly string[] {
-    const loose = this.#state
+    const removable = this.#state
       .newest(Infinity)
       .filter(({ pinned, run }) => !pinned && run === undefined);
-    const count = Math.max(loose.length - wholeCount(keepLast), 0);
-    const names = loose.slice(0, count).map(({ name }) => name);
+    const count = Math.max(removable.length - wholeCount(keepLast), 0);
+    const names = removable.slice(0, count).map(({ name }) => name);
     this.#state.atomically(() => this.#remove(names));
     return names;
   }
@@ -245,7 +245,7 @@ export class Variables implements VariableStore {
     this.#state.forget();
   }
 
-  /** Oldest first, without those whose time is over. */
+  /** Returns the entries that have not expired, oldest first. */
   #named(names: readonly string[]): readonly Entry[] {
     const entries = this.#state.catalog.named(new Set(names));
     return this.#state.living(entries).toSorted((one, other) => one.seq - other.seq);
@@ -266,22 +266,22 @@ export class Variables implements VariableStore {
     return new Batch(writes, {
       state: this.#state,
       writer: this.#writer,
-      // Not an access: a write that is refused leaves no trace.
+      // Does not count as an access: a rejected write leaves no trace.
       read: async (entry) => valueIn(await this.#readPath(entry, [])),
     });
   }
 
-  /** The whole value, which the cache has then. */
+  /** Loads the whole value and caches it. */
   async #load(entry: Entry, stored: Stored, work: Work): Promise<Json> {
     this.#state.cache.makeRoom(stored.bytes);
     const value = await this.#holding({ stored, work }, (source) => readWhole(entry.name, source));
-    // Meanwhile there may be another version.
+    // A new version may have been written meanwhile.
     const isCurrent = this.#state.catalog.get(entry.name)?.seq === entry.seq;
     if (isCurrent) this.#state.cache.set(entry.name, value, stored.bytes);
     return value;
   }
 
-  /** Reads a body that stays where it is until it is read. */
+  /** Reads a body and protects it from the sweep until it is read. */
   async #holding<Result>(
     { stored, work }: Pick<Source, "stored" | "work">,
     use: (source: Source) => Promise<Result>,
@@ -298,7 +298,7 @@ export class Variables implements VariableStore {
     }
   }
 
-  /** In memory at once; in the row when it is older there than a small part of the idle time. */
+  /** Records an access in memory. The row is updated only when its time is older by a small part of the idle time. */
   #access(entry: Entry): void {
     const accessed = this.#state.access(entry);
     if (this.#isUnwritten(accessed) && !this.#isUnwritten(entry)) this.#onAccess();
@@ -308,24 +308,24 @@ export class Variables implements VariableStore {
     return accessedAtMs - writtenAccessMs >= this.#idleMs / ACCESS_STEPS;
   }
 
-  /** In a transaction. */
+  /** Removes variables. Call it in a transaction. */
   #remove(names: readonly string[]): void {
-    let hasNews = false;
+    let hasNumbered = false;
     for (const name of names) {
       const info = this.#state.shortInfo(name);
       if (info === undefined) continue;
       this.#state.remove(name);
-      hasNews ||= splitNumber(name) !== undefined;
-      this.#state.tell({ kind: "deleted", info });
+      hasNumbered ||= splitNumber(name) !== undefined;
+      this.#state.queueChange({ kind: "deleted", info });
     }
-    if (hasNews) this.#state.saveNumbers();
+    if (hasNumbered) this.#state.saveNumbers();
   }
 }
 
-/** A variable that is read all the time has its access time written so many times in its idle time. */
+/** How often the access time of a constantly read variable is written within its idle time. */
 const ACCESS_STEPS = 24;
 
-/** A count that a caller gave as a whole number of at least 0 that SQLite takes. */
+/** Converts a caller's count to a whole number that SQLite accepts, at least 0. */
 function wholeCount(count: number): number {
   return Math.min(Math.max(Math.floor(count), 0), MAX_COUNT);
 }

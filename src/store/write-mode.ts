@@ -6,9 +6,9 @@ import { formatPath, type Path } from "../value/path.ts";
 import { flagged, joinedLabels } from "./labels.ts";
 
 /**
- * What a variable holds after a write. `append` joins texts and adds elements to an array; `merge` puts
- * an object's keys into another's, at any depth. Without a value there, each is `replace`. Throws
- * `bad_value` for any other pair; then nothing is to be written.
+ * Returns a variable's value after a write. `append` joins texts and adds elements to an array; `merge`
+ * puts an object's keys into another's, at any depth. Without an existing value, each is `replace`. Throws
+ * `bad_value` for any other combination; then nothing must be written.
  */
 function valueAfter(mode: WriteMode, existing: Json | undefined, value: Json): Json {
   if (existing === undefined || mode === "replace" || mode === "new") return value;
@@ -16,8 +16,9 @@ function valueAfter(mode: WriteMode, existing: Json | undefined, value: Json): J
 }
 
 /**
- * The same for a place inside of a value: objects on the way there are made, elements of arrays must
- * exist. Throws `bad_value` for anything else in the way, `bad_path` for a path that is no single place.
+ * The same for a path inside a value. Missing objects on the path are created; elements of arrays must
+ * exist. Throws `bad_value` for any other value on the path, `bad_path` for a path that is not a single
+ * place.
  */
 export function valueWithin(existing: Json | undefined, path: Path, write: ModedValue): Json {
   const [segment, ...rest] = path;
@@ -82,13 +83,13 @@ function mismatch(verb: string, existing: Json, value: Json): ByrefError {
   return new ByrefError("bad_value", message);
 }
 
-/** True for a write of which the result depends on what is there. */
+/** True for a write whose result depends on the existing value. */
 export function isExtension({ mode, name, path = [] }: Write): boolean {
   const dependsOnIt = mode === "append" || mode === "merge" || path.length > 0;
   return dependsOnIt && typeof name === "string";
 }
 
-/** The write, with pin, description and ttl of the existing variable where it has none of its own. */
+/** Completes a write with pin, description and ttl of the existing variable where the write sets none. */
 export function keepingMetadata(write: Write, existing: VariableInfo, nowMs: number): Write {
   const { pinned, description, expiresAt } = existing;
   return {
@@ -108,13 +109,13 @@ export function extending(write: Write, existing: VariableInfo, nowMs: number): 
   const isDerived = toolCallId !== undefined && labels.visibility !== "model";
   return {
     ...keepingMetadata(write, existing, nowMs),
-    // What is in it still comes from there as well.
+    // The existing content keeps its sources and labels.
     ...labels,
     ...(isDerived ? flagged([...(labels.flags ?? []), "derived"]) : {}),
   };
 }
 
-/** Where a write says that its content comes from; else its tool, else the caller. */
+/** Returns the sources that a write sets; by default its tool, or the caller. */
 export function sourcesOf({ sources, tool }: Pick<Write, "sources" | "tool">): readonly string[] {
   return sources ?? [tool === undefined ? "caller" : `tool:${tool}`];
 }

@@ -3,12 +3,12 @@ import * as limits from "../limits.ts";
 import { type Content, isStored } from "./bytes/content.ts";
 import { chooseName, type TakenNames } from "./choose-name.ts";
 import type { Entry, Row, Stored } from "./rows/rows.ts";
-import { dueAt, firstToGo } from "./eviction.ts";
+import { dueAt, entriesToEvict } from "./eviction.ts";
 import { highestNumberIn } from "./names.ts";
 import { provenanceOf, toIso } from "./metadata.ts";
 import type { StoreState } from "./store-state.ts";
 import type { VariableRecord, Write } from "./variable-store.ts";
-import { flagged, guarded } from "./labels.ts";
+import { flagged, redacted } from "./labels.ts";
 import type { VariableInfo } from "./variable.ts";
 import { extending, isExtension, keepingMetadata, sourcesOf } from "./write-mode.ts";
 
@@ -22,7 +22,7 @@ export class Writer {
     this.#quotaBytes = quotaBytes;
   }
 
-  /** In a transaction. Over quota others give way, but none of those that are `kept`. */
+  /** Writes a variable. Above the quota it evicts others, but none of `kept`. Call it in a transaction. */
   put(given: Write, content: Content, kept: ReadonlySet<string>): VariableInfo {
     const { catalog, numbers, bodies, rows, cache } = this.#state;
     const nowMs = this.#state.now();
@@ -34,15 +34,15 @@ export class Writer {
     const row = this.#rowOf(name, write, { content, nowMs });
     catalog.put(row.entry);
     rows.put(row);
-    this.#state.unbury(name);
+    this.#state.removeTombstone(name);
     numbers.note(name);
     cache.delete(name);
     if (content.value !== undefined) cache.set(name, content.value, content.about.bytes);
-    this.#state.tell({ kind: "saved", info: row.info });
+    this.#state.queueChange({ kind: "saved", info: row.info });
     return row.info;
   }
 
-  /** In a transaction: a variable as it was elsewhere. Nothing gives way to it, and nobody is told. */
+  /** Restores a variable from another store. Evicts nothing and calls no observers. Call it in a transaction. */
   restore({ info, run, inputDigest }: VariableRecord, content: Content): VariableInfo {
     const { catalog, numbers, rows } = this.#state;
     const { name, version, visibility, flags, pinned, tool } = info;
@@ -70,7 +70,7 @@ export class Writer {
     };
     const restored: VariableInfo = {
       ...info,
-      ...guarded(content.about, visibility),
+      ...redacted(content.about, visibility),
       ...provenanceOf(info),
       accessedAt: toIso(nowMs),
       scope: run === undefined ? "conversation" : "run",
@@ -90,7 +90,7 @@ export class Writer {
     throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
   }
 
-  /** The write, completed by what it keeps of the existing variable. */
+  /** Completes the write with the metadata that it keeps from the existing variable. */
   #completed(write: Write, nowMs: number): Write {
     const isExtending = isExtension(write);
     if (!isExtending && write.keepsMetadata !== true) return write;
@@ -98,7 +98,7 @@ export class Writer {
     const existing = entry === undefined ? undefined : this.#state.info(entry.name);
     if (existing === undefined) return write;
     if (!isExtending) return keepingMetadata(write, existing, nowMs);
-    // It stays whose it was: the conversation's does not become a run's by what is added to it.
+    // The variable keeps its scope: a run that extends a conversation's variable does not take it over.
     const { run: _, ...extended } = extending(write, existing, nowMs);
     return entry?.run === undefined ? extended : { ...extended, run: entry.run };
   }
@@ -111,7 +111,7 @@ export class Writer {
     const info: VariableInfo = {
       name,
       version: entry.version,
-      ...guarded(content.about, visibility),
+      ...redacted(content.about, visibility),
       ...provenanceOf(write),
       createdAt: toIso(createdAtMs),
       updatedAt: toIso(accessedAtMs),
@@ -135,18 +135,18 @@ export class Writer {
   ): Entry {
     const { catalog, tombstones } = this.#state;
     const previous = catalog.get(name);
-    const { nowMs: now } = about;
+    const { nowMs } = about;
     return {
       name,
-      seq: catalog.nextSeq(now),
+      seq: catalog.nextSeq(nowMs),
       version: 1 + (previous?.version ?? tombstones.get(name)?.version ?? 0),
       type: about.type,
       bytes: about.bytes,
       chars: about.chars,
-      createdAtMs: previous?.createdAtMs ?? now,
-      accessedAtMs: now,
-      writtenAccessMs: now,
-      expiresAtMs: dueAt(write, now),
+      createdAtMs: previous?.createdAtMs ?? nowMs,
+      accessedAtMs: nowMs,
+      writtenAccessMs: nowMs,
+      expiresAtMs: dueAt(write, nowMs),
       pinned: write.pinned ?? false,
       visibility: write.visibility ?? previous?.visibility ?? "model",
       ...flagged(write.flags),
@@ -156,7 +156,7 @@ export class Writer {
     };
   }
 
-  /** In the row if it fits, else in chunks; unless it is stored already. */
+  /** Stores the body in the row if it fits, else in chunk rows. A body that is stored already is claimed. */
   #stored({ about, marks, body }: Content): Stored {
     const { bodies } = this.#state;
     const { mediaType, bytes, count } = about;
@@ -168,7 +168,7 @@ export class Writer {
     return { mediaType, bytes, count, marks, body: isLarge ? bodies.toChunks(body) : body };
   }
 
-  /** Evicts others until there is room for `bytes` under the name. Throws before it changes anything. */
+  /** Evicts other variables until there is room for `bytes` under the name. Throws before it changes anything. */
   #makeRoom(name: string, bytes: number, kept: ReadonlySet<string>): void {
     const { catalog } = this.#state;
     const maximum = this.#quotaBytes;
@@ -178,16 +178,16 @@ export class Writer {
     const isDue = (entry: Entry) => this.#state.isDue(entry, nowMs);
     const others = catalog
       .values()
-      .filter((entry) => entry.name !== name && !kept.has(entry.name) && this.#state.mayGo(entry));
-    const going = firstToGo(others, { bytes: actual - maximum, isDue });
-    if (bytes > maximum || going === undefined) {
+      .filter((entry) => entry.name !== name && !kept.has(entry.name) && this.#state.isEvictable(entry));
+    const evicted = entriesToEvict(others, { bytes: actual - maximum, isDue });
+    if (bytes > maximum || evicted === undefined) {
       const advice = "Delete variables, or unpin some, and try again.";
       throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
     }
-    this.#state.evict(going, (entry) => (isDue(entry) ? this.#state.dueReason(entry) : "quota"));
+    this.#state.evict(evicted, (entry) => (isDue(entry) ? this.#state.dueReason(entry) : "quota"));
   }
 
-  /** By variables, and by those that were evicted. */
+  /** The names of variables and of evicted variables. */
   get #taken(): TakenNames {
     const { catalog, tombstones, numbers } = this.#state;
     return {

@@ -5,7 +5,7 @@ import * as limits from "../limits.ts";
 import type { ModelAnswer } from "../plan/plan-format.ts";
 import { nameForCall } from "../store/names.ts";
 import type { Write } from "../store/variable-store.ts";
-import { flagged, guardOf } from "../store/labels.ts";
+import { flagged, strictestVisibility } from "../store/labels.ts";
 import { type RuntimeTool, runtimeTool } from "../tool/runtime-tool.ts";
 import { savingAt, writesAt } from "../tool/save-result.ts";
 import { chosenPlaces } from "../tool/save-target.ts";
@@ -91,7 +91,7 @@ function withPolicy(
 ): ModelAnswer["labels"] {
   const inherited = declassifies === true ? "model" : visibility;
   return {
-    visibility: guardOf([sealed === true ? "sealed" : "model", inherited]),
+    visibility: strictestVisibility([sealed === true ? "sealed" : "model", inherited]),
     sources: source === undefined ? sources : [...new Set([source, ...sources])],
     trusted: trusted && isTrusted,
     ...(declassifies === true ? {} : flagged(flags)),

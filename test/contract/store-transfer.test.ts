@@ -1,11 +1,11 @@
 import { expect, it } from "vitest";
 import { jsonContent } from "../../src/store/bytes/content.ts";
-import type { Departure, VariableStore } from "../../src/store/variable-store.ts";
+import type { ExportedVariable, VariableStore } from "../../src/store/variable-store.ts";
 import { expectFailure, Ground, KIB, MIB, seen } from "./store-fixture.ts";
 import { plainTextOfBytes } from "./store-content.ts";
 import { onEveryKind } from "./store-testing.ts";
 
-function leaving(store: VariableStore, name: string): Departure {
+function leaving(store: VariableStore, name: string): ExportedVariable {
   const departure = store.transfer.open(name);
   if (departure === undefined) throw new Error(`There is no ${name}.`);
   return departure;

@@ -1,69 +1,70 @@
 import { ByrefError } from "../../errors.ts";
 
 /**
- * Where values lie that are too large for rows: R2, or memory in tests.
+ * Stores values that are too large for rows: in R2, or in memory in tests.
  *
- * A reader sees an object whole, as one `put` or `complete` made it, or not at all; what a call
- * wrote is seen by every call after it. Nothing holds two calls together: between two reads an
- * object may be replaced, so whoever reads in ranges gives every object a key of its own.
- * A key has 1 to 1,024 bytes of UTF-8. Failures of the bucket itself are thrown as they come, by
- * `read` as its own error; nothing is tried twice.
+ * A reader sees an object whole, as one `put` or `complete` wrote it, or not at all. A call sees everything
+ * that earlier calls wrote. Calls are not isolated from each other: an object may be replaced between two
+ * reads, so a caller that reads ranges must give every object its own key. A key has 1 to 1,024 bytes of
+ * UTF-8. Errors of the bucket are thrown unchanged, except by `read`, which throws its own. Nothing is
+ * retried.
  */
 export interface Blobs {
-  /** Replaces what is there. If it throws, the old object or the new one is there, whole. */
+  /** Writes or replaces an object. If it throws, the old object or the new one exists, whole. */
   put(key: string, bytes: Uint8Array): Promise<void>;
-  /** An object whose length is not known yet. What is under the key stays until `complete`. */
+  /** Begins an object of unknown length. An existing object under the key remains until `complete`. */
   upload(key: string): Promise<BlobUpload>;
   /**
-   * The bytes from `from` to before `to`, a copy, in memory whole. Throws `internal` if the object is
-   * missing, ends before `to`, or cannot be read. `from === to` gives no bytes, and asks nobody.
+   * Reads the bytes from `from` up to, but not including, `to`: a copy, whole in memory. Throws `internal`
+   * if the object is missing, ends before `to`, or cannot be read. `from === to` returns no bytes, without
+   * a request.
    */
   read(key: string, from: number, to: number): Promise<Uint8Array>;
-  /** Any number of keys; absent ones are no error. Not atomic: if it throws, some may be gone. */
+  /** Deletes any number of keys. Missing objects are no error. Not atomic: if it throws, some may be deleted. */
   delete(keys: readonly string[]): Promise<void>;
   /**
-   * All keys that start so, in no promised order, in memory at once. One that comes or goes meanwhile
-   * may be among them or not.
+   * Lists all keys with the prefix, in no defined order, in memory at once. A key that is added or deleted
+   * meanwhile may be included or not.
    */
   list(prefix: string): Promise<readonly string[]>;
 }
 
 /**
- * One object in the making, of 10,000 parts at most. One call at a time: each is awaited before the
- * next. After a `write` that threw, after `complete` and after `abort` it is over: `write` and
- * `complete` throw `internal`.
+ * An unfinished object of at most 10,000 parts. Await each call before the next. After a `write` that
+ * threw, after `complete` and after `abort` the upload is over: `write` and `complete` throw `internal`.
  */
 export interface BlobUpload {
   /**
-   * Bytes of any number, copied or sent before it resolves: the caller may use its buffer again. Over
-   * R2 one part (`limits.uploadPartBytes`) is held at most. If it throws, the upload is aborted.
+   * Writes any number of bytes. They are copied or sent before it resolves, so the caller may reuse its
+   * buffer. With R2, at most one part (`limits.uploadPartBytes`) is held. If it throws, the upload is
+   * aborted.
    */
   write(bytes: Uint8Array): Promise<void>;
   /**
-   * Makes the object visible, an empty one if nothing was written. If it throws, what was sent is
-   * given up; whether the object is there is not known, as the answer alone may have been lost.
+   * Makes the object visible; it is empty if nothing was written. If it throws, the sent parts are
+   * abandoned. Whether the object exists is then unknown, because only the response may have been lost.
    */
   complete(): Promise<void>;
   /**
-   * Leaves nothing behind, and the object under the key as it was. Never throws: parts of an upload
-   * that R2 cannot be told about are removed by R2 itself, after 7 days. Once over, does nothing.
+   * Discards the upload and leaves an existing object unchanged. Never throws: if R2 cannot be reached, it
+   * removes the parts itself after 7 days. No effect once the upload is over.
    */
   abort(): Promise<void>;
 }
 
-/** In bytes; `to` is not among them. */
+/** A range in bytes. `to` is exclusive. */
 export interface ByteRange {
   readonly from: number;
   readonly to: number;
 }
 
-/** The error of `read`. */
+/** Creates the error of `read`. */
 export function unreadable(key: string, { from, to }: ByteRange, reason: string): ByrefError {
   const message = `The bytes from ${from} to ${to} of the object ${key} cannot be read: ${reason}`;
   return new ByrefError("internal", message, { key, from, to });
 }
 
-/** The error of an upload that is used when it is over. */
+/** Creates the error for using an upload that is over. */
 export function uploadIsOver(key: string): ByrefError {
   return new ByrefError("internal", `The upload of the object ${key} is over.`, { key });
 }

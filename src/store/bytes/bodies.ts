@@ -6,25 +6,25 @@ import type { Chunks } from "./chunks.ts";
 import { type Body, Content, isStored, type StoredBody } from "./content.ts";
 import type { Rows } from "../rows/rows.ts";
 
-/** The bucket, if one is bound, and what every key of this conversation starts with. */
+/** A bound bucket, and the prefix of every key of this conversation. */
 export interface Bucket {
   readonly blobs: Blobs;
   readonly prefix: string;
 }
 
 /**
- * The bytes of values that do not fit into their rows: in chunk rows, or in the bucket. Each body has an
- * id that is used once, and never changes; a variable's row names it. What no row names is garbage, known
- * as such in the same SQLite (`garbage.ts`), so that a crash leaves something to sweep and never half a
+ * Stores the bytes of values that do not fit into their rows: in chunk rows, or in the bucket. Each body
+ * has a unique id and never changes; a variable's row refers to it. Bodies without a row are recorded as
+ * garbage in the same SQLite (`garbage.ts`), so that a crash leaves bytes to sweep but never a partial
  * value.
  */
 export class Bodies {
   readonly #rows: Rows;
   readonly #bucket: Bucket | undefined;
   readonly #newId: () => string;
-  /** Bodies in the garbage that somebody writes or is about to commit. */
-  readonly #wanted = new Set<string>();
-  /** How many read a body; it may come to be garbage meanwhile. */
+  /** Ids of garbage bodies that are being written or about to be committed. */
+  readonly #kept = new Set<string>();
+  /** Number of readers of each body, which may become garbage meanwhile. */
   readonly #readers = new Map<string, number>();
 
   constructor(rows: Rows, bucket: Bucket | undefined, newId: () => string) {
@@ -33,19 +33,22 @@ export class Bodies {
     this.#newId = newId;
   }
 
-  /** Bytes of a stream that are held before it goes to chunk rows or, if there is one, to the bucket. */
+  /**
+   * Bytes of a stream that are held in memory before the stream is written to the bucket or, without one,
+   * to chunk rows.
+   */
   get maxHeldBytes(): number {
     return this.#bucket === undefined ? limits.maxChunkBytes : limits.maxChunkedBytes;
   }
 
-  /** Is the content in memory, and should it lie in the bucket? */
+  /** True if the content is in memory and should be stored in the bucket. */
   belongsInBucket({ about, body }: Content): boolean {
     if (this.#bucket === undefined || isStored(body)) return false;
     const isBytes = about.type === "bytes";
     return about.bytes > (isBytes ? limits.maxRowBytes : limits.maxChunkedBytes);
   }
 
-  /** The content with its bytes in the bucket; to be claimed or dropped. */
+  /** Stores the content's bytes in the bucket. Claim or drop the body. */
   async toBucket(content: Content): Promise<Content> {
     const body = this.begin("r2");
     try {
@@ -63,7 +66,7 @@ export class Bodies {
     });
   }
 
-  /** A new body, kept until it is dropped. */
+  /** Begins a new body, protected from the sweep until it is dropped. */
   begin(location: StoredBody["location"]): StoredBody {
     const body = { location, id: this.#newId() };
     this.keep(body);
@@ -71,7 +74,7 @@ export class Bodies {
     return body;
   }
 
-  /** A body of unknown length, as it comes; to be claimed or dropped when it is complete. */
+  /** Begins a body of unknown length. Claim or drop it when it is complete. */
   async write(): Promise<BodyWriter> {
     const body = this.begin(this.#bucket === undefined ? "chunks" : "r2");
     try {
@@ -101,8 +104,8 @@ export class Bodies {
   }
 
   /**
-   * In the transaction that writes the row which names it: the body is garbage no more. Throws `bad_value`
-   * for a body that another row names, or that was swept.
+   * Removes the body from the garbage. Call it in the transaction that writes the row that refers to it.
+   * Throws `bad_value` if another row refers to it, or if it was swept.
    */
   claim(body: StoredBody): void {
     if (!this.#rows.garbage.has(body.id)) {
@@ -112,43 +115,46 @@ export class Bodies {
     this.#rows.garbage.remove(body.id);
   }
 
-  /** Somebody is about to commit it: it is not swept until it is dropped. */
+  /** Protects a body that is about to be committed from the sweep until it is dropped. */
   keep(body: StoredBody): void {
-    this.#wanted.add(body.id);
+    this.#kept.add(body.id);
   }
 
-  /** Nobody is about to commit it any more: what is in the garbage then may be swept. Twice is once. */
+  /** Ends the protection of `keep`. A body in the garbage may then be swept. Idempotent. */
   drop(body: StoredBody): void {
-    this.#wanted.delete(body.id);
+    this.#kept.delete(body.id);
   }
 
-  /** In the transaction that writes the row: content from memory as chunk rows. */
+  /** Stores bytes from memory as chunk rows. Call it in the transaction that writes the row. */
   toChunks(bytes: string | Uint8Array): StoredBody {
     const body: StoredBody = { location: "chunks", id: this.#newId() };
     this.#rows.chunks.write(body.id, 0, bytesOf(bytes));
     return body;
   }
 
-  /** In the transaction that removes the row which named it. */
+  /** Releases a body. Call it in the transaction that removes the row that refers to it. */
   release(body: Body): void {
     if (!isStored(body)) return;
     if (body.location === "chunks" && !this.#isInUse(body)) this.#rows.chunks.remove(body.id);
     else this.#rows.garbage.add(body);
   }
 
-  /** Keeps the body from being swept until what is returned is called. */
+  /** Protects the body from the sweep until the returned function is called. */
   hold(body: Body): () => void {
     if (!isStored(body)) return () => undefined;
     const { id } = body;
     this.#readers.set(id, (this.#readers.get(id) ?? 0) + 1);
     let isHeld = true;
     return () => {
-      if (isHeld) this.#leave(id);
+      if (isHeld) this.#endRead(id);
       isHeld = false;
     };
   }
 
-  /** The bytes from `from` to before `to`, for the caller alone; a row's are there already. */
+  /**
+   * Reads the bytes from `from` up to, but not including, `to`. Bytes of a row are in memory already. The
+   * result is the caller's own.
+   */
   async read(body: Body, from: number, to: number): Promise<Uint8Array> {
     if (!isStored(body)) return whole(bytesOf(body).slice(from, to), to - from);
     if (body.location === "chunks")
@@ -161,7 +167,7 @@ export class Bodies {
     return this.#rows.garbage.all().length > 0;
   }
 
-  /** Removes what is not in use; true if nothing is left. */
+  /** Deletes garbage that is not in use. True if none is left. */
   async sweep(): Promise<boolean> {
     const bodies = this.#rows.garbage.all().filter((body) => !this.#isInUse(body));
     const inBucket = bodies.filter(({ location }) => location === "r2");
@@ -179,10 +185,10 @@ export class Bodies {
   }
 
   #isInUse({ id }: StoredBody): boolean {
-    return this.#wanted.has(id) || this.#readers.has(id);
+    return this.#kept.has(id) || this.#readers.has(id);
   }
 
-  #leave(id: string): void {
+  #endRead(id: string): void {
     const others = (this.#readers.get(id) ?? 0) - 1;
     if (others > 0) this.#readers.set(id, others);
     else this.#readers.delete(id);
@@ -195,16 +201,16 @@ export class Bodies {
   }
 }
 
-/** One body in the making. One call at a time. */
+/** An unfinished body. Await each call before the next. */
 export interface BodyWriter {
-  /** The bytes may be used again when it resolves. */
+  /** The caller may reuse the bytes when it resolves. */
   write(bytes: Uint8Array): Promise<void>;
   complete(): Promise<StoredBody>;
-  /** What was written is garbage. */
+  /** Leaves the written bytes to the sweep. */
   abort(): Promise<void>;
 }
 
-/** Chunk rows as an upload: a row for each `maxChunkBytes`, each committed on its own. */
+/** Writes chunk rows as an upload: one row for each `maxChunkBytes`, each committed on its own. */
 class ChunkSink implements BlobUpload {
   readonly #chunks: Chunks;
   readonly #id: string;
@@ -248,7 +254,7 @@ function bytesOf(body: Body): Uint8Array {
   return body;
 }
 
-/** Fewer bytes than there should be would be half a value. */
+/** Throws if bytes are missing, because the value would be incomplete. */
 function whole(bytes: Uint8Array, length: number): Uint8Array {
   if (bytes.length === length) return bytes;
   throw new ByrefError("internal", `A value has ${bytes.length} bytes here instead of ${length}.`);

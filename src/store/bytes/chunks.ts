@@ -5,14 +5,14 @@ import type { Sql } from "../rows/sql.ts";
 import { type Undo, UndoableMap } from "../rows/undo.ts";
 
 /**
- * Long values in rows of at most `maxChunkBytes`, each under its id and the offset of its first byte, so
- * that a range is found without reading the rest. The tables are made when the first one comes: most
- * conversations never need them.
+ * Stores long values in rows of at most `maxChunkBytes`, each under its id and the offset of its first
+ * byte, so that a range is found without reading the rest. The table is created for the first value,
+ * because most conversations never need it.
  */
 export interface Chunks {
-  /** The id must be new, or `start` where its last bytes ended. */
+  /** Appends bytes. The id must be new, or `start` must be the end of its last bytes. */
   write(id: string, start: number, bytes: Uint8Array): void;
-  /** The bytes from `from` to before `to`, or as many of them as there are. */
+  /** Reads the bytes from `from` up to, but not including, `to`, or as many of them as exist. */
   read(id: string, from: number, to: number): Uint8Array;
   remove(id: string): void;
 }
@@ -32,7 +32,7 @@ export class SqlChunks implements Chunks {
     }
     let offset = start;
     for (const chunk of piecesOf(bytes, limits.maxChunkBytes)) {
-      // SQLite copies it; a view of a larger buffer needs a buffer of its own.
+      // SQLite copies the whole buffer, so a view of a larger buffer needs its own.
       const isWhole =
         chunk.buffer instanceof ArrayBuffer && chunk.length === chunk.buffer.byteLength;
       const buffer = isWhole ? chunk.buffer : copyOf(chunk).buffer;
@@ -67,7 +67,7 @@ export class SqlChunks implements Chunks {
     this.#sql.run(`DELETE FROM chunk WHERE id = ?`, id);
   }
 
-  /** A rolled back transaction may have taken the table with it. */
+  /** A rollback may have removed the table. */
   forget(): void {
     this.#hasTable = false;
   }
@@ -76,7 +76,7 @@ export class SqlChunks implements Chunks {
 export const CHUNK_TABLE = `CREATE TABLE IF NOT EXISTS chunk
   (id TEXT, start INTEGER, bytes BLOB NOT NULL, PRIMARY KEY (id, start)) WITHOUT ROWID`;
 
-/** A text as chunks; the id must be new. */
+/** Stores a text as chunks. The id must be new. */
 export function writeText(chunks: Chunks, id: string, text: string): void {
   chunks.write(id, 0, new TextEncoder().encode(text));
 }
@@ -98,7 +98,7 @@ export class MemoryChunks implements Chunks {
   }
 
   read(id: string, from: number, to: number): Uint8Array {
-    // What is stored here stays, whatever a reader does with what it gets.
+    // A copy, so that readers cannot change the stored bytes.
     return bytesIn(this.#chunks.get(id) ?? [], from, to).slice();
   }
 
@@ -112,7 +112,7 @@ interface Chunk {
   readonly bytes: Uint8Array;
 }
 
-/** What of `from` to `to` lies in the chunks, which ascend without a gap. */
+/** Returns the bytes of `from` to `to` that are in the chunks, which ascend without a gap. */
 function bytesIn(chunks: readonly Chunk[], from: number, to: number): Uint8Array {
   return joinBytes(
     chunks.map(({ start, bytes }) =>

@@ -20,10 +20,10 @@ import type { VariableInfo } from "../variable.ts";
 
 export const JSON_TYPE = "application/json";
 export const TEXT_TYPE = "text/plain";
-/** An array of records, one JSON text a line. */
+/** An array of records, one JSON text per line. */
 export const RECORDS_TYPE = "application/x-ndjson";
 
-/** How stored bytes are read: by their media type, which for anything but these three is just told. */
+/** How to decode stored bytes. Determined by the media type; any type other than these three means `bytes`. */
 export type Format = "json" | "text" | "records" | "bytes";
 
 export function formatOf(mediaType: string): Format {
@@ -32,33 +32,33 @@ export function formatOf(mediaType: string): Format {
   return mediaType === RECORDS_TYPE ? "records" : "bytes";
 }
 
-/** What is said of a value, all of it decided by its content. */
+/** Metadata that the content of a value determines. */
 export type About = Pick<
   VariableInfo,
   "type" | "count" | "bytes" | "chars" | "shape" | "preview" | "mediaType"
 >;
 
-/** Bytes that lie in chunk rows or in the bucket, under an id that was never used before. */
+/** Bytes in chunk rows or in the bucket, under a unique id. */
 export interface StoredBody {
   readonly location: "chunks" | "r2";
   readonly id: string;
 }
 
-/** A value's bytes: in memory (text stands for its UTF-8), or stored already. */
+/** A value's bytes: in memory (a string represents its UTF-8) or stored. */
 export type Body = string | Uint8Array | StoredBody;
 
-/** False for what is in memory. */
+/** False for bytes in memory. */
 export function isStored(body: Body): body is StoredBody {
   return typeof body === "object" && "location" in body;
 }
 
-/** A value as it is stored, and all that is said about it. */
+/** A value as stored, with the metadata that it determines. */
 export class Content {
   readonly about: About;
-  /** Where elements or characters begin, of a value that is too large for its row. */
+  /** Where elements or characters begin, for a value that is too large for its row. */
   readonly marks: readonly Mark[];
   readonly body: Body;
-  /** A private, frozen copy of the value, where there is one. */
+  /** A private, frozen copy of the value, if it was parsed. */
   readonly value: Json | undefined;
 
   constructor(parts: Pick<Content, "about" | "marks" | "body"> & { readonly value?: Json }) {
@@ -69,7 +69,7 @@ export class Content {
   }
 }
 
-/** Bytes with a media type. Throws `limit_exceeded`. They are not copied. */
+/** Creates content from bytes with a media type. Does not copy them. Throws `limit_exceeded`. */
 export function bytesContent(bytes: Uint8Array, mediaType: string): Content {
   requireAtMost(
     ["maxValueBytes", limits.maxValueBytes],
@@ -83,17 +83,18 @@ export function bytesContent(bytes: Uint8Array, mediaType: string): Content {
 }
 
 /**
- * A JSON value. Throws `limit_exceeded` for a text of more than `maxValueBytes`, or for anything else of
- * more than `maxJsonBytes` as JSON; `bad_value` for numbers that JSON cannot hold. Cost: linear.
+ * Creates content from a JSON value. Throws `limit_exceeded` for a text of more than `maxValueBytes`, or
+ * for another value of more than `maxJsonBytes` as JSON; `bad_value` for numbers that JSON cannot
+ * represent. Cost: linear.
  */
 export function jsonContent(value: Json): Content {
   requireJson(value);
   // A lone surrogate cannot be stored as UTF-8; JSON escapes it.
   if (typeof value === "string" && value.isWellFormed()) return textContent(value);
   const { bytes, chars, marks } = isJsonArray(value) ? encodeArray(value) : encoded(value);
-  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes.length, WAYS_OUT);
+  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes.length, JSON_ADVICE);
   const about = { ...described(value), bytes: bytes.length, chars, mediaType: JSON_TYPE } as const;
-  // What is so large would be too much in memory twice; it is parsed when it is first read.
+  // A value of this size would take too much memory twice. It is parsed when it is first read.
   if (bytes.length > limits.maxChunkedBytes) return new Content({ about, marks, body: bytes });
   const text = decodeUtf8(bytes);
   const copy = deepFreeze(parsedJson(text));
@@ -102,7 +103,7 @@ export function jsonContent(value: Json): Content {
     : new Content({ about, marks: [], body: text, value: copy });
 }
 
-/** The value of a content that is text or JSON and has all of it in memory. */
+/** Returns the value of text or JSON content that is in memory as a whole. */
 export function valueIn({ about, body, value }: Content): Json | undefined {
   if (value !== undefined || !(body instanceof Uint8Array)) return value;
   const format = formatOf(about.mediaType);
@@ -110,7 +111,7 @@ export function valueIn({ about, body, value }: Content): Json | undefined {
   return format === "json" ? parsedJson(decodeUtf8(body)) : undefined;
 }
 
-export const WAYS_OUT =
+export const JSON_ADVICE =
   "Send an array as application/x-ndjson, text as text/plain, or a part of it; both may have 95 MiB.";
 
 function textContent(text: string): Content {

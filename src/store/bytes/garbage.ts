@@ -3,9 +3,9 @@ import type { StoredBody } from "./content.ts";
 import { type Undo, UndoableMap } from "../rows/undo.ts";
 
 /**
- * Bodies that no variable has (yet, or any more). An id is in here from before its first byte is stored
- * until the variable's row that has it is committed, and from the transaction that removes that row until
- * the bytes are gone: after a crash what is in here is what has to be swept.
+ * Bodies without a variable. An id is listed here from before its first byte is stored until the row that
+ * refers to it is committed, and from the transaction that removes that row until the bytes are deleted.
+ * After a crash, the bodies listed here have to be swept.
  */
 export interface Garbage {
   add(body: StoredBody): void;
@@ -47,7 +47,7 @@ export class SqlGarbage implements Garbage {
     }));
   }
 
-  /** A rolled back transaction may have taken the table with it. */
+  /** A rollback may have removed the table. */
   forget(): void {
     this.#hasTable = undefined;
   }

@@ -5,12 +5,12 @@ export interface BlobRead extends ByteRange {
   readonly key: string;
 }
 
-/** Objects in this process's memory, for tests. An upload holds all that was written to it. */
+/** Objects in the memory of this process, for tests. An upload holds all of its bytes. */
 export class MemoryBlobs implements Blobs {
   readonly #objects = new Map<string, Uint8Array>();
   readonly #reads: BlobRead[] = [];
 
-  /** Every range that was asked for, oldest first; those of no bytes are none. */
+  /** Every range that was read, oldest first. Empty ranges are not listed. */
   get reads(): readonly BlobRead[] {
     return this.#reads;
   }
@@ -67,7 +67,7 @@ class MemoryUpload implements BlobUpload {
     this.#end();
   }
 
-  /** What was written until now. */
+  /** Ends the upload and returns the bytes written so far. */
   #end(): readonly Uint8Array[] {
     const pieces = this.#pieces;
     this.#pieces = [];

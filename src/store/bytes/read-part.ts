@@ -18,20 +18,20 @@ import { formatOf } from "./content.ts";
 import type { Work } from "../../value/work.ts";
 import type { Stored } from "../rows/rows.ts";
 
-/** A stored value and a way to its bytes. */
+/** A stored value and a function that reads its bytes. */
 export interface Source {
   readonly stored: Stored;
-  /** Counts what is read and visited. */
+  /** Counts the characters read and the elements visited. */
   readonly work: Work;
   read(from: number, to: number): Promise<Uint8Array>;
 }
 
-/** True if the path asks for a part that is found without the rest: of a marked array or text. */
+/** True if the path selects a part of a marked array or text, which can be read without the rest. */
 export function asksForPart({ marks }: Stored, path: Path): boolean {
   return marks.length > 0 && path.length > 0;
 }
 
-/** The whole value, frozen. Rejects with `bad_value` for bytes or `limit_exceeded`. */
+/** Reads the whole value, frozen. Rejects with `bad_value` for bytes or `limit_exceeded`. */
 export async function readWhole(
   name: string,
   { stored, read }: Omit<Source, "work">,
@@ -53,9 +53,9 @@ export async function readWhole(
 }
 
 /**
- * What `readPath` would give for the whole value; loads the marked spans that the path's first step needs,
- * and all of them, one after the other, for `[*]`. Rejects with `limit_exceeded` for a part of
- * more than `maxJsonBytes`.
+ * Returns the result of `readPath` on the whole value, but loads only the marked spans that the path's
+ * first step needs. `[*]` loads all spans, one at a time. Rejects with `limit_exceeded` for a part of more
+ * than `maxJsonBytes`.
  */
 export async function readPart(source: Source, path: Path): Promise<Reading> {
   const [first, ...rest] = path;
@@ -83,12 +83,12 @@ async function elements(source: Source, bounds: Bounds): Promise<readonly Json[]
   const bytes = await readSpan(source, fromByte, toByte);
   const span = parseSpans(stored, { fromByte, bytes });
   const found = span.slice(bounds.from - firstCount, bounds.to - firstCount);
-  // Without the brackets: one element may have all of it.
+  // Without the brackets, because one element may have the maximum size.
   if (bytes.length > limits.maxJsonBytes) requireReadable(byteLength(JSON.stringify(found)) - 2);
   return deepFreeze(found);
 }
 
-/** Marked span by span, so that a small part of their text is in memory beside the elements. */
+/** Parses one marked span at a time, so that only a small part of the text is in memory with the elements. */
 function parseSpans(
   stored: Stored,
   { fromByte, bytes }: { readonly fromByte: number; readonly bytes: Uint8Array },
@@ -120,21 +120,21 @@ async function text(source: Source, bounds: Bounds): Promise<string> {
   return found;
 }
 
-/** A span may be more than the part that lies in it, which may be as large as a value. */
+/** Reads a span, which may be larger than the requested part in it. The part may be as large as a value. */
 async function readSpan({ read }: Source, from: number, to: number): Promise<Uint8Array> {
   const isTooMuch = to - from > limits.maxJsonBytes + MAX_AROUND_BYTES;
   if (isTooMuch) requireReadable(to - from);
   return read(from, to);
 }
 
-/** Before the part and behind it lies at most what belongs to one mark; where elements are large, more. */
+/** Bytes around the part: at most one mark's distance on each side, or more where elements are large. */
 const MAX_AROUND_BYTES = 4 * limits.markBytes;
 
 async function readEach(source: Source, rest: Path): Promise<Reading> {
   const each = new EachReading(rest, source.work);
   let chars = 0;
   const { stored } = source;
-  // One span after the other, so that memory holds one of them.
+  // One span at a time, so that memory holds only one.
   for (const [index, [fromByte]] of stored.marks.entries()) {
     const toByte = stored.marks[index + 1]?.[0] ?? stored.bytes;
     const span = parseSpan(stored, await readSpan(source, fromByte, toByte));
@@ -147,7 +147,7 @@ async function readEach(source: Source, rest: Path): Promise<Reading> {
   return reading;
 }
 
-/** Throws `limit_exceeded` for what would have to be in memory as a whole. */
+/** Throws `limit_exceeded` if the size is too large to be in memory at once. */
 function requireReadable(actual: number): void {
   const advice = "Ask for a slice of it, such as [0:100].";
   requireAtMost(["maxJsonBytes", limits.maxJsonBytes], actual, advice);

@@ -7,13 +7,13 @@ import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, parsedJson } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Bodies, BodyWriter } from "./bodies.ts";
-import { bytesContent, Content, type Format, formatOf, jsonContent, WAYS_OUT } from "./content.ts";
+import { bytesContent, Content, type Format, formatOf, jsonContent, JSON_ADVICE } from "./content.ts";
 
 /**
- * A value that arrives as a stream. Up to 8 MiB are held; what is longer goes on to where it will lie as
- * it comes, in a body that is the caller's to claim or to drop. JSON has to be parsed as a whole, and may
- * have 16 MiB. Throws `limit_exceeded`, `bad_json`, `bad_value`, or what the stream throws; the stream is
- * cancelled then and nothing is left but garbage.
+ * Receives a value from a stream. Up to 8 MiB are held in memory; a longer value is written to its storage
+ * as it arrives, and the caller must claim or drop the body. JSON is parsed as a whole and may have 16 MiB.
+ * Throws `limit_exceeded`, `bad_json`, `bad_value`, or the error of the stream. The stream is then
+ * cancelled, and only garbage remains.
  */
 export async function receive(
   stream: ReadableStream<Uint8Array>,
@@ -57,7 +57,7 @@ class Incoming {
       "Save it in several variables.",
     );
     if (this.#writer !== undefined) return this.#writer.write(bytes);
-    // What a stream hands out may be a view of a buffer that it uses again.
+    // A stream may reuse the buffer of its chunks.
     this.#held.push(copyOf(bytes));
     if (this.#bytes > this.#bodies.maxHeldBytes) await this.#startWriting();
   }
@@ -89,22 +89,22 @@ class Incoming {
   }
 }
 
-/** Its text is in memory no more when the value is. */
+/** Parses a stream. The text is released once the value exists. */
 async function readJson(stream: ReadableStream<Uint8Array>): Promise<Json> {
   const text = new Text();
   let bytes = 0;
   for await (const piece of stream) {
     bytes += piece.length;
-    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes, WAYS_OUT);
+    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes, JSON_ADVICE);
     text.add(piece);
   }
   return parseBody(text.end());
 }
 
-/** Pieces of at most this size are decoded together: each string takes memory of its own. */
+/** Pieces up to this size are decoded together, because each string takes memory of its own. */
 const SMALL_BYTES = 4_096;
 
-/** Text that arrives as UTF-8. Its bytes are decoded as they come, so that they are not held beside it. */
+/** Decodes UTF-8 text as it arrives, so that its bytes are not held in memory too. */
 class Text {
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
   readonly #small = new Uint8Array(SMALL_BYTES);
@@ -118,7 +118,7 @@ class Text {
     this.#smallBytes += bytes.length;
   }
 
-  /** Throws `bad_json` if it is not UTF-8. */
+  /** Returns the text. Throws `bad_json` if it is not UTF-8. */
   end(): string {
     this.#decodeSmall();
     this.#decode();
@@ -132,7 +132,7 @@ class Text {
     this.#smallBytes = 0;
   }
 
-  /** Without bytes: what is left over. */
+  /** Decodes bytes. Without an argument, flushes the decoder. */
   #decode(bytes?: Uint8Array): void {
     try {
       this.#text += this.#utf8.decode(bytes, { stream: bytes !== undefined });

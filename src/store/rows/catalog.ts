@@ -5,34 +5,34 @@ import { highestNumberIn } from "../names.ts";
 export interface CatalogOptions {
   readonly rows: Rows;
   readonly idleMs: number;
-  /** Entries as they were when they were last read: their rows may not have that yet. */
+  /** Entries as last read. Their rows may not have these access times yet. */
   readonly read: ReadonlyMap<string, Entry>;
-  /** Every seq that is given is greater. */
+  /** Every new seq is greater. */
   readonly newestSeq: number;
 }
 
-/** Writes of one moment stay behind those of the next, and a seq has at most 15 digits. */
+/** Keeps the seqs of one millisecond below those of the next. A seq has at most 15 digits. */
 const SEQS_PER_MS = 100;
 
-/** Asked for at once: a conversation that has fewer variables is known as a whole by one statement. */
-const FEW = 50;
+/** Entries of one lookup. A conversation with fewer variables is read whole by one statement. */
+const MIN_LOOKUP = 50;
 
 /**
- * All variables of a conversation by name and by age. Of many only those that are asked for are read from
- * the rows, once, and kept up to date from then on: some 200 bytes of memory for each that is known. Told
- * of a change before its row is changed.
+ * All variables of a conversation by name and by age. With many variables, entries are read from the rows
+ * on request, once, and then kept up to date. Each takes about 200 bytes of memory. Apply a change here
+ * before its row is changed.
  */
 export class Catalog {
   readonly #options: CatalogOptions;
   readonly #known = new Map<string, Entry>();
-  /** `#all`, until one changes. */
+  /** Cached result of `#all`. */
   #ordered: readonly Entry[] | undefined;
-  /** From this seq on all are known: 0 if that is so of all there are. */
+  /** All entries from this seq on are known; 0 if all entries are. */
   #fromSeq = Infinity;
-  /** All that are due before this are known. */
+  /** All entries that are due before this time are known. */
   #untilMs = -Infinity;
-  /** So many were asked for to know that. */
-  #soonest = FEW / 2;
+  /** Entries requested to establish `#untilMs`. */
+  #soonest = MIN_LOOKUP / 2;
   #knowsRuns = false;
   #sums: Sums | undefined;
   #newestSeq: number;
@@ -48,22 +48,25 @@ export class Catalog {
     return this.#totals.count;
   }
 
-  /** All values together. */
+  /** The size of all values together. */
   get bytes(): number {
     return this.#totals.bytes;
   }
 
-  /** Of those that are known. */
+  /** The newest seq of the known entries. */
   get newestSeq(): number {
     return this.#newestSeq;
   }
 
-  /** When any of them was last read or written; not less when that one has gone. */
+  /** When any variable was last read or written. Does not decrease when that variable is deleted. */
   get lastAccessMs(): number {
     return this.#totals.lastAccessMs;
   }
 
-  /** Greater than every other; by the clock, so that it is so after deletes and a new start as well. */
+  /**
+   * Returns a seq greater than every other. It follows the clock, so that this holds after deletes and
+   * restarts too.
+   */
   nextSeq(nowMs: number): number {
     this.newest(1);
     this.#newestSeq = Math.max(this.#newestSeq + 1, Math.trunc(nowMs) * SEQS_PER_MS);
@@ -78,17 +81,17 @@ export class Catalog {
     return this.#known.get(name);
   }
 
-  /** Those that exist, in the order of the names. */
+  /** Returns the entries that exist, in the order of the names. */
   named(names: Iterable<string>): readonly Entry[] {
     return Array.from(names, (name) => this.get(name)).filter((entry) => entry !== undefined);
   }
 
-  /** Oldest first. */
+  /** Returns all entries, oldest first. */
   values(): readonly Entry[] {
     return this.newest(Infinity);
   }
 
-  /** The last `count`, oldest first. */
+  /** Returns the newest `count` entries, oldest first. */
   newest(count: number): readonly Entry[] {
     const known = () =>
       this.#all
@@ -97,16 +100,16 @@ export class Catalog {
     const newest = known();
     if (newest.length >= count || this.#fromSeq === 0) return newest;
     const { rows } = this.#options;
-    const limit = Math.max(count, FEW);
+    const limit = Math.max(count, MIN_LOOKUP);
     const found = limit > MAX_FOUND ? undefined : rows.lookups?.newest(limit);
     this.#adopt(found ?? rows.entries());
     this.#fromSeq = found?.length === limit ? (found.at(-1)?.seq ?? 0) : 0;
     return known();
   }
 
-  /** At least so many of those with a greater seq, oldest first; fewer if these are all. */
+  /** Returns at least `count` entries with a greater seq, oldest first; fewer if these are all. */
   following(after: number, count: number): readonly Entry[] {
-    const limit = Math.max(count, FEW);
+    const limit = Math.max(count, MIN_LOOKUP);
     const found = limit > MAX_FOUND ? undefined : this.#lookups?.following(after, limit);
     if (found === undefined) return this.values().filter(({ seq }) => seq > after);
     if (after <= 0 && found.length < limit) this.#fromSeq = 0;
@@ -114,7 +117,7 @@ export class Catalog {
     return this.named(found.map(({ name }) => name));
   }
 
-  /** Those that runs have, oldest first. */
+  /** Returns the entries of runs, oldest first. */
   ofRuns(): readonly Entry[] {
     if (this.#totals.ofRuns === 0) return [];
     if (!this.#knowsRuns) this.#adopt(this.#lookups?.ofRuns() ?? []);
@@ -122,14 +125,14 @@ export class Catalog {
     return this.#all.filter(({ run }) => run !== undefined);
   }
 
-  /** All that are due at `nowMs`, and some others, oldest first. */
+  /** Returns all entries that are due at `nowMs`, and possibly others, oldest first. */
   dueBy(nowMs: number): readonly Entry[] {
     if (this.#totals.dueMs > nowMs) return [];
     while (this.#untilMs <= nowMs) this.#findSoonest();
     return this.#all;
   }
 
-  /** The least of what `dueMs` says, which for none is earlier than when it is due. */
+  /** Returns the smallest result of `dueMs`, which must not return a time before the entry is due. */
   nextDueMs(dueMs: (entry: Entry) => number): number {
     for (;;) {
       let next = Infinity;
@@ -139,14 +142,14 @@ export class Catalog {
     }
   }
 
-  /** A new entry, or one that moves to newest. */
+  /** Adds an entry, or replaces one and makes it the newest. */
   put(entry: Entry): void {
     this.delete(entry.name);
     this.#know(entry);
     this.#count(entry, 1);
   }
 
-  /** Keeps its place, its run and its bytes. */
+  /** Changes an entry except its order, run and size. */
   change(name: string, changes: Partial<Omit<Entry, "name" | "seq" | "bytes" | "run">>): void {
     const entry = this.get(name);
     if (entry === undefined) return;
@@ -170,7 +173,7 @@ export class Catalog {
     return false;
   }
 
-  /** All that start so and that the call has made, and some that start otherwise. */
+  /** Returns all entries with this prefix that the call created, and possibly its entries with other names. */
   ofCall(prefix: string, call: Call): readonly Entry[] {
     this.#adopt(this.#lookups?.ofCall(prefix, call) ?? []);
     return this.#all.filter(
@@ -178,19 +181,19 @@ export class Catalog {
     );
   }
 
-  /** Of the names that are the base, an underscore and a number; -1 if there is none. */
+  /** Returns the highest number of the names that consist of the base, an underscore and a number; -1 if none. */
   highestNumber(base: string): number {
     return this.#lookups?.highestNumber(base) ?? highestNumberIn(this.#known.keys(), base);
   }
 
-  /** Undefined if all there are are known. */
+  /** Undefined if all entries are known. */
   get #lookups(): Lookups | undefined {
     return this.#fromSeq > 0 ? this.#options.rows.lookups : undefined;
   }
 
   get #totals(): Sums {
     if (this.#sums !== undefined) return this.#sums;
-    // It may be that these are all.
+    // Few entries are then all known.
     this.newest(1);
     const none = { count: 0, bytes: 0, ofRuns: 0, lastAccessMs: 0, dueMs: Infinity };
     const { idleMs, read } = this.#options;
@@ -201,13 +204,13 @@ export class Catalog {
     return this.#sums;
   }
 
-  /** The known ones, oldest first. */
+  /** The known entries, oldest first. */
   get #all(): readonly Entry[] {
     this.#ordered ??= [...this.#known.values()].sort((one, other) => one.seq - other.seq);
     return this.#ordered;
   }
 
-  /** Unless they are known: what is in memory is ahead of the rows. */
+  /** Adds entries that are not known yet. Known entries are newer than their rows. */
   #adopt(entries: readonly Entry[]): void {
     for (const entry of entries) {
       if (this.#known.has(entry.name)) continue;

@@ -7,14 +7,14 @@ import { MemoryGarbage } from "../bytes/garbage.ts";
 import { Undo, UndoableMap } from "./undo.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
 
-/** Variables in this process's memory, gone with it. */
+/** Variables in the memory of this process. They are lost with it. */
 export class MemoryRows implements Rows {
   readonly #undo = new Undo();
   readonly chunks = new MemoryChunks(this.#undo);
   readonly garbage = new MemoryGarbage(this.#undo);
   readonly #rows = new UndoableMap<string, Row>(this.#undo);
-  readonly #tombstones = new UndoableMap<string, Buried>(this.#undo);
-  #buried = 0;
+  readonly #tombstones = new UndoableMap<string, OrderedTombstone>(this.#undo);
+  #lastOrder = 0;
   #numbers: Readonly<Record<string, number>> = {};
 
   entries(): readonly Entry[] {
@@ -69,15 +69,15 @@ export class MemoryRows implements Rows {
   }
 
   tombstones(): readonly Tombstone[] {
-    // One that was taken back stands at the end of the Map.
+    // A restored tombstone is at the end of the Map.
     return [...this.#tombstones.values()]
       .sort((one, other) => one.order - other.order)
       .map(({ tombstone }) => tombstone);
   }
 
   addTombstone(tombstone: Tombstone): void {
-    this.#buried++;
-    this.#tombstones.set(tombstone.name, { tombstone, order: this.#buried });
+    this.#lastOrder++;
+    this.#tombstones.set(tombstone.name, { tombstone, order: this.#lastOrder });
   }
 
   removeTombstone(name: string): void {
@@ -101,12 +101,12 @@ export class MemoryRows implements Rows {
   }
 
   forget(): void {
-    // What is known of it is all there is.
+    // Nothing is cached: the rows are the only copy.
   }
 }
 
-interface Buried {
+interface OrderedTombstone {
   readonly tombstone: Tombstone;
-  /** The greatest came last. */
+  /** Increases with each added tombstone. */
   readonly order: number;
 }

@@ -5,9 +5,9 @@ import { firstRow, hasTable, numberIn, type Sql } from "./sql.ts";
 const TURN_TABLE = `CREATE TABLE turn (part INTEGER PRIMARY KEY, head TEXT, log TEXT NOT NULL)`;
 
 /**
- * The schema as it is now. Small tables without secondary indexes: each table costs a conversation rows
- * when it is first touched, each index a row in every write. Tables that a conversation may never need
- * (`chunk`, `garbage`, `tombstone`) are made when they are first used.
+ * The current schema. The tables are small and have no secondary indexes: creating a table costs a
+ * conversation rows, and an index costs a row in every write. Tables that a conversation may never need
+ * (`chunk`, `garbage`, `tombstone`) are created on first use.
  */
 const schema: readonly string[] = [
   `CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID`,
@@ -16,7 +16,7 @@ const schema: readonly string[] = [
     chars INTEGER NOT NULL, body_chars INTEGER NOT NULL, chunks TEXT, body TEXT)`,
   variableTable(),
   `CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL)`,
-  // The newest turn: what it is in the first row, and its log in as many as that needs.
+  // The newest turn: its head in the first row, its log in as many rows as needed.
   TURN_TABLE,
 ];
 
@@ -31,8 +31,8 @@ const VARIABLE_TABLE_2 = `CREATE TABLE variable_2 (
     marks TEXT, value) WITHOUT ROWID`;
 
 /**
- * What leads to a version of the schema from the one before; a step that has shipped never changes. Columns
- * for fields of the metadata are added by their `since` (`variable.ts`).
+ * Migrations from one version of the schema to the next. A released migration never changes. Columns for
+ * metadata fields are added according to `since` (`variable.ts`).
  */
 const steps: ReadonlyMap<number, (sql: Sql, nowMs: number) => void> = new Map([
   [2, toVersion2],
@@ -48,7 +48,7 @@ function toVersion2(sql: Sql, nowMs: number): void {
         CASE WHEN chunks IS NULL THEN 'row' ELSE 'chunks' END, chunks,
         CASE WHEN tool IS NULL THEN '["caller"]' ELSE json_array('tool:' || tool) END, 1,
         shape, preview, description, tool_call_id, input, NULL, value FROM variable`,
-    // Nobody wrote down when it was last used: its idle time begins here.
+    // The last use was not recorded, so the idle time starts here.
     nowMs,
   );
   sql.run(
@@ -73,12 +73,12 @@ function toVersion2(sql: Sql, nowMs: number): void {
 const VERSION = Math.max(...steps.keys(), ...infoColumns.map(({ since = 0 }) => since));
 
 /**
- * Brings the schema to its newest version; true if the tables have been made, and nothing is in them. Cost
- * when there is nothing to do: one row read.
+ * Migrates the schema to the newest version. True if the tables were just created and are empty. Costs one
+ * row read when the schema is current.
  */
 export function migrate(sql: Sql, nowMs: number = Date.now()): boolean {
   const version = schemaVersion(sql);
-  // A newer version of this code may have been here.
+  // A newer version of this code may have migrated the schema.
   if (version >= VERSION) return false;
   sql.transaction(() => {
     if (version === 0) return create(sql, nowMs);
@@ -91,7 +91,7 @@ export function migrate(sql: Sql, nowMs: number = Date.now()): boolean {
   return version === 0;
 }
 
-/** They come after the value: moving it would copy all values, which costs more than it gains. */
+/** Appends columns after the value. Moving the value would copy all values, which costs more than it saves. */
 function addColumns(sql: Sql, version: number): void {
   for (const column of infoColumns) {
     if (column.since !== version) continue;
@@ -107,7 +107,7 @@ function create(sql: Sql, nowMs: number): void {
   );
 }
 
-/** True if anything was ever written here. */
+/** True if the database has a schema. */
 export function hasSchema(sql: Sql): boolean {
   return schemaVersion(sql) > 0;
 }

@@ -4,17 +4,17 @@ import type { Body } from "../bytes/content.ts";
 import type { Garbage } from "../bytes/garbage.ts";
 import type { Tombstone, VariableInfo, Flag, Visibility } from "../variable.ts";
 
-/** Where a value is and how it is read. */
+/** Where a value is stored and how to decode it. */
 export interface Stored {
   readonly mediaType: string;
   readonly bytes: number;
   readonly count: number;
   readonly marks: readonly Mark[];
-  /** In the row itself, or elsewhere. */
+  /** The bytes in the row, or a reference to a stored body. */
   readonly body: Body;
 }
 
-/** One variable as a row. */
+/** A variable as a row. */
 export interface Row {
   readonly entry: Entry;
   readonly info: VariableInfo;
@@ -22,20 +22,23 @@ export interface Row {
 }
 
 /**
- * What the store keeps its variables in: SQLite, or memory. All is synchronous. Nothing here decides
- * anything: names, modes, quotas and times are the store's (`variables.ts`).
+ * The storage of a store: SQLite or memory. All methods are synchronous. It makes no decisions about names,
+ * modes, quotas or times; `variables.ts` does.
  */
 export interface Rows {
   readonly chunks: Chunks;
   readonly garbage: Garbage;
-  /** In any order; reads no value. */
+  /** Returns all entries in any order, without reading values. */
   entries(): readonly Entry[];
-  /** Without them all entries are read at once. */
+  /** If absent, all entries are read at once. */
   readonly lookups?: Lookups;
-  /** Nothing was ever written here, until `forget`: whoever asks before it writes need not ask. */
+  /** True while the storage is new and empty, until `forget`. Lets the first reader skip its lookups. */
   readonly isNew?: boolean;
   info(name: string): VariableInfo | undefined;
-  /** Those that exist, in any order, without an input of more than `maxListedInputBytes`; reads no value. */
+  /**
+   * Returns the metadata of the variables that exist, in any order, without inputs of more than
+   * `maxListedInputBytes`. Reads no values.
+   */
   listed(names: readonly string[]): readonly VariableInfo[];
   stored(name: string): Stored | undefined;
   /** Inserts or replaces. */
@@ -48,19 +51,19 @@ export interface Rows {
   tombstones(): readonly Tombstone[];
   addTombstone(tombstone: Tombstone): void;
   removeTombstone(name: string): void;
-  /** The numbers that names have used, by base. */
+  /** The highest numbers used in names, by base. */
   numbers(): Readonly<Record<string, number>>;
   saveNumbers(numbers: Readonly<Record<string, number>>): void;
-  /** One atomic commit, rolled back if `work` throws. One inside another is part of it. */
+  /** Runs `work` as one atomic commit, rolled back if `work` throws. A nested transaction is part of the outer one. */
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result;
-  /** What is known of the tables is looked up again. */
+  /** Discards cached knowledge of the tables. */
   forget(): void;
 }
 
-/** What is known of a variable to find it, to order it and to evict it. */
+/** The metadata needed to find, order and evict a variable. */
 export interface Entry {
   readonly name: string;
-  /** Orders the variables: the greatest was written last. */
+  /** Orders the variables: the greatest seq was written last. */
   readonly seq: number;
   readonly version: number;
   readonly type: VariableInfo["type"];
@@ -68,7 +71,7 @@ export interface Entry {
   readonly chars: number;
   readonly createdAtMs: number;
   readonly accessedAtMs: number;
-  /** The same as its row has it. */
+  /** The access time in the row. */
   readonly writtenAccessMs: number;
   readonly expiresAtMs: number | undefined;
   readonly pinned: boolean;
@@ -79,7 +82,7 @@ export interface Entry {
   readonly inputDigest: string | undefined;
 }
 
-/** Of the call that made a variable. */
+/** Identifies the call that created a variable. */
 export interface Call {
   readonly tool: string;
   readonly inputDigest: string;
@@ -89,30 +92,30 @@ export interface Call {
 export interface Sums {
   count: number;
   bytes: number;
-  /** How many have a run. */
+  /** The number of entries with a run. */
   ofRuns: number;
   lastAccessMs: number;
-  /** None is due earlier. */
+  /** No entry is due earlier. */
   dueMs: number;
 }
 
-/** Some of the entries, found without reading the others into memory. `limit`: at most `MAX_FOUND`. */
+/** Finds entries without reading the others into memory. `limit`: at most `MAX_FOUND`. */
 export interface Lookups {
   entry(name: string): Entry | undefined;
-  /** Those with a greater seq, oldest first. */
+  /** Returns entries with a greater seq, oldest first. */
   following(seq: number, limit: number): readonly Entry[];
-  /** Newest first. */
+  /** Returns the newest entries, newest first. */
   newest(limit: number): readonly Entry[];
-  /** Those that are not pinned, by when they are due with this idle time. */
+  /** Returns unpinned entries in the order in which they are due with this idle time. */
   soonest(idleMs: number, limit: number): readonly Entry[];
   ofRuns(): readonly Entry[];
-  /** All that start so and that the call has made, and perhaps some that start otherwise. */
+  /** Returns all entries with this prefix that the call created, and possibly others. */
   ofCall(prefix: string, call: Call): readonly Entry[];
   sums(idleMs: number): Sums;
-  /** Of the names that are the base, an underscore and a number; -1 if there is none. */
+  /** Returns the highest number of the names that consist of the base, an underscore and a number; -1 if none. */
   highestNumber(base: string): number;
   couldBegin(prefix: string): boolean;
 }
 
-/** At once: some 200 bytes each, and at most 2 MB in what SQLite hands out. */
+/** Entries of one result: about 200 bytes each, and at most 2 MB in SQLite's output. */
 export const MAX_FOUND = 500;

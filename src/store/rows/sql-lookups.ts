@@ -3,21 +3,21 @@ import { firstRow, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
 import { visibilityIn } from "../labels.ts";
 import type { VariableInfo } from "../variable.ts";
 
-/** What an `Entry` is made of, in the order of `EntryValues`. */
+/** The columns of an `Entry`, in the order of `EntryValues`. */
 export const ENTRY_COLUMNS = (
   "name seq version type bytes chars created_at accessed_at expires_at pinned visibility run tool " +
   "input_digest"
 ).split(" ");
 const COLUMNS = ENTRY_COLUMNS.join(", ");
-/** As JSON: a row that comes out of SQLite costs more than all that is in it. */
+/** As JSON, because each row that SQLite returns costs more than its content. */
 const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS}))`;
-/** Of a way through the names that may soon be at its end. */
+/** Rows of the first step of a scan, which may end early. */
 const FIRST_LIMIT = 20;
 
 /**
- * Entries of the table of variables, which has no index but the names. What is no question for a name
- * goes through the table: a tenth of a millisecond for a thousand rows, since what it needs stands first in
- * them. No range of names has an upper bound in SQL: to compare with that, SQLite reads whole rows.
+ * Finds entries in the table of variables, whose only index is the name. Other lookups scan the table: a
+ * tenth of a millisecond for a thousand rows, because the columns they need come first. Name ranges have no
+ * upper bound in SQL, because SQLite would read whole rows to compare it.
  */
 export class SqlLookups implements Lookups {
   readonly #sql: Sql;
@@ -26,34 +26,34 @@ export class SqlLookups implements Lookups {
     this.#sql = sql;
   }
 
-  /** All of them. */
+  /** Returns all entries. */
   entries(): readonly Entry[] {
-    return this.#through("", "true");
+    return this.#scan("", "true");
   }
 
   entry(name: string): Entry | undefined {
-    return this.#some(`WHERE name = ?`, name)[0];
+    return this.#select(`WHERE name = ?`, name)[0];
   }
 
   following(seq: number, limit: number): readonly Entry[] {
-    return this.#some(`WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
+    return this.#select(`WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
   }
 
   newest(limit: number): readonly Entry[] {
-    return this.#some(`ORDER BY seq DESC LIMIT ?`, limit);
+    return this.#select(`ORDER BY seq DESC LIMIT ?`, limit);
   }
 
   soonest(idleMs: number, limit: number): readonly Entry[] {
     const dueMs = `min(coalesce(expires_at, 9e15), accessed_at + ?)`;
-    return this.#some(`WHERE NOT pinned ORDER BY ${dueMs} LIMIT ?`, idleMs, limit);
+    return this.#select(`WHERE NOT pinned ORDER BY ${dueMs} LIMIT ?`, idleMs, limit);
   }
 
   ofRuns(): readonly Entry[] {
-    return this.#through("", `run IS NOT NULL`);
+    return this.#scan("", `run IS NOT NULL`);
   }
 
   ofCall(prefix: string, { tool, inputDigest }: Call): readonly Entry[] {
-    return this.#through(prefix, `tool = ? AND input_digest = ?`, tool, inputDigest);
+    return this.#scan(prefix, `tool = ? AND input_digest = ?`, tool, inputDigest);
   }
 
   sums(idleMs: number): Sums {
@@ -63,7 +63,7 @@ export class SqlLookups implements Lookups {
          min(coalesce(min(expires_at), 9e15), min(accessed_at) + ?) AS dueMs FROM variable`,
       idleMs,
     );
-    // Of more than none they are numbers.
+    // The aggregates are numbers because the table is not empty.
     return { ...(sums as Readonly<Record<keyof Sums, number>>) };
   }
 
@@ -87,14 +87,14 @@ export class SqlLookups implements Lookups {
     return this.#sql.all(next, prefix).some((row) => textIn(row, "name").startsWith(prefix));
   }
 
-  #some(which: string, ...bindings: readonly SqlValue[]): readonly Entry[] {
+  #select(which: string, ...bindings: readonly SqlValue[]): readonly Entry[] {
     return this.#sql
       .all(`${ENTRIES} AS entries FROM (SELECT ${COLUMNS} FROM variable ${which})`, ...bindings)
       .flatMap(({ entries }) => entriesIn(entries));
   }
 
-  /** By name, from the prefix on to where no name starts so. */
-  #through(prefix: string, where: string, ...bindings: readonly SqlValue[]): readonly Entry[] {
+  /** Scans by name, from the prefix to the first name without it. */
+  #scan(prefix: string, where: string, ...bindings: readonly SqlValue[]): readonly Entry[] {
     const found: Entry[] = [];
     for (let [from, limit] = [prefix, FIRST_LIMIT]; ; limit = MAX_FOUND) {
       const [row = {}] = this.#sql.all(
@@ -107,13 +107,13 @@ export class SqlLookups implements Lookups {
       found.push(...entriesIn(row["entries"]));
       const last = textIn(row, "last");
       if (numberIn(row, "count") < limit || !last.startsWith(prefix)) return found;
-      // Before every other name that follows.
+      // Sorts before every other name that follows.
       from = `${last}!`;
     }
   }
 }
 
-/** What `put` of `SqlRows` wrote, in the order of `ENTRY_COLUMNS`. */
+/** The values that `SqlRows.put` wrote, in the order of `ENTRY_COLUMNS`. */
 type EntryValues = readonly [
   name: string,
   seq: number,

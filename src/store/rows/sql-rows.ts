@@ -20,7 +20,7 @@ import { columnsOf, infoColumns, infoFrom } from "./variable-columns.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
 
 const INFO_COLUMNS = [...infoColumns.map(({ column }) => column), "run"].join(", ");
-/** The same without JSON that is long: many variables are listed at once. */
+/** The same without long JSON, because many variables are listed at once. */
 const LISTED_COLUMNS = [
   "run",
   ...infoColumns.map(({ column, is }) =>
@@ -30,10 +30,10 @@ const LISTED_COLUMNS = [
   ),
 ].join(", ");
 const NUMBERS_KEY = "numbers";
-/** Names in one binding, which may have `maxSqlValueBytes`. */
+/** Names in one binding, which is limited to `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
 
-/** Variables in a conversation's SQLite (schema: `migrations.ts`). One row for what fits into one. */
+/** Variables in a conversation's SQLite (schema: `migrations.ts`). A variable that fits into one row takes one. */
 export class SqlRows implements Rows {
   readonly chunks: SqlChunks;
   readonly garbage: SqlGarbage;
@@ -62,7 +62,7 @@ export class SqlRows implements Rows {
   listed(names: readonly string[]): readonly VariableInfo[] {
     const infos: VariableInfo[] = [];
     for (let from = 0; from < names.length; from += MAX_NAMES) {
-      // As JSON: a statement takes a hundred bindings.
+      // As JSON, because a statement accepts only a hundred bindings.
       const rows = this.#sql.all(
         `SELECT ${LISTED_COLUMNS} FROM variable WHERE name IN (SELECT value FROM json_each(?))`,
         JSON.stringify(names.slice(from, from + MAX_NAMES)),
@@ -86,7 +86,7 @@ export class SqlRows implements Rows {
     const isElsewhere = isStored(body);
     const columns: Readonly<Record<string, SqlValue>> = {
       ...columnsOf(info),
-      // More exact than the metadata, which has whole milliseconds.
+      // More precise than the metadata, which has whole milliseconds.
       created_at: entry.createdAtMs,
       accessed_at: entry.accessedAtMs,
       seq: entry.seq,
@@ -183,7 +183,7 @@ export class SqlRows implements Rows {
 }
 
 function inlineValue(body: string | Uint8Array): SqlValue {
-  // A copy of its own: a view may belong to a larger buffer.
+  // A copy, because a view may belong to a larger buffer.
   return typeof body === "string" ? body : copyOf(body).buffer;
 }
 

@@ -1,12 +1,12 @@
 import { ByrefError, messageOf } from "../../errors.ts";
 
-/** What SQLite takes and gives. */
+/** A value that SQLite accepts and returns. */
 export type SqlValue = string | number | null | ArrayBuffer;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
 /**
- * The SQLite that a conversation lives in. One statement a call. In `transaction` nothing may be
- * awaited: it is one atomic commit, rolled back if `work` throws.
+ * The SQLite database of a conversation. Each call runs one statement. Do not await in `transaction`: it is
+ * one atomic commit, rolled back if `work` throws.
  */
 export interface Sql {
   run(statement: string, ...bindings: readonly SqlValue[]): void;
@@ -16,14 +16,17 @@ export interface Sql {
 
 type NotAPromise<Result> = Result extends PromiseLike<unknown> ? never : Result;
 
-/** What SQLite throws, with `storage_full` for what has no room; nothing of it was written then. */
+/**
+ * Converts SQLite's error for a full database to `storage_full`; nothing was written then. Returns other
+ * errors unchanged.
+ */
 export function sqlError(error: unknown): unknown {
   if (!/SQLITE_FULL|database or disk is full/u.test(messageOf(error))) return error;
   const message = "There is no room left; delete variables, or conversations, and try again.";
   return new ByrefError("storage_full", message);
 }
 
-/** The first row, if there is one. */
+/** Returns the first row, if any. */
 export function firstRow(
   sql: Sql,
   statement: string,
@@ -36,7 +39,7 @@ export function hasTable(sql: Sql, name: string): boolean {
   return firstRow(sql, `SELECT 1 AS found FROM sqlite_master WHERE name = ?`, name) !== undefined;
 }
 
-/** A column that the schema says is text. */
+/** Reads a text column. */
 export function textIn(row: SqlRow, column: string): string {
   const value = row[column];
   return typeof value === "string" ? value : "";
@@ -47,7 +50,7 @@ export function optionalTextIn(row: SqlRow, column: string): string | undefined 
   return typeof value === "string" ? value : undefined;
 }
 
-/** A column that the schema says is a number. */
+/** Reads a number column. */
 export function numberIn(row: SqlRow, column: string): number {
   const value = row[column];
   return typeof value === "number" ? value : 0;

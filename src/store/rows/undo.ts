@@ -1,4 +1,4 @@
-/** What has to be done to take back what was done, newest first. */
+/** Records how to undo changes, and undoes them newest first. */
 export class Undo {
   #steps: (() => void)[] | undefined;
 
@@ -6,7 +6,7 @@ export class Undo {
     this.#steps?.push(step);
   }
 
-  /** Takes back what `work` did if it throws. One inside another is part of it. */
+  /** Runs `work` and undoes its changes if it throws. A nested call is part of the outer one. */
   during<Result>(work: () => Result): Result {
     if (this.#steps !== undefined) return work();
     this.#steps = [];
@@ -21,7 +21,7 @@ export class Undo {
   }
 }
 
-/** A Map whose changes can be taken back; the order of what comes back is not kept. */
+/** A Map whose changes can be undone. Restored entries may change their order. */
 export class UndoableMap<Key, Value> extends Map<Key, Value> {
   readonly #undo: Undo;
 

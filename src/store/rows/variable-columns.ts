@@ -10,7 +10,7 @@ interface Column extends Field {
   readonly column: string;
 }
 
-/** The fields of the metadata that have a column. */
+/** The metadata fields that have a column. */
 export const infoColumns: readonly Column[] = Object.entries<Field>(variableFields).flatMap(
   ([name, field]) => {
     const column = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
@@ -18,12 +18,12 @@ export const infoColumns: readonly Column[] = Object.entries<Field>(variableFiel
   },
 );
 
-/** Columns of `variable` that are no field of the metadata, except `marks` and `value`. */
+/** Columns of `variable` that are not metadata fields, except `marks` and `value`. */
 const OWN_COLUMNS = { seq: "INTEGER NOT NULL", run: "TEXT", input_digest: "TEXT", body_id: "TEXT" };
 
 /**
- * The table as it is now. What is asked of all variables (`sql-lookups.ts`) stands first, the value last:
- * SQLite does not touch what stands behind the columns that are asked for.
+ * The current table. Columns that scans of all variables read (`sql-lookups.ts`) come first, the value
+ * last: SQLite does not read beyond the requested columns.
  */
 export function variableTable(): string {
   const columns = new Map<string, string>(Object.entries(OWN_COLUMNS));
@@ -34,13 +34,13 @@ export function variableTable(): string {
     PRIMARY KEY (name)) WITHOUT ROWID`;
 }
 
-/** The column's type; a column that was added later takes null. */
+/** Returns the column's type. A column that was added later accepts null. */
 export function sqlTypeOf({ is, isOptional }: Field): string {
   const isNumber = is === "count" || is === "order" || is === "boolean" || is === "time";
   return `${isNumber ? "INTEGER" : "TEXT"}${isOptional === true ? "" : " NOT NULL"}`;
 }
 
-/** The metadata as values of its columns, those alone that are `wanted`. */
+/** Returns the metadata as column values, only for `wanted` columns. */
 export function columnsOf(
   info: VariableInfo,
   wanted: (column: Column) => boolean = () => true,
@@ -52,13 +52,13 @@ export function columnsOf(
   return visibility === undefined ? columns : { ...columns, visibility: visibilityText(info) };
 }
 
-/** The metadata in a row that has its columns and `run`. */
+/** Reads the metadata from a row with its columns and `run`. */
 export function infoFrom(row: SqlRow): VariableInfo {
   const fields = infoColumns.flatMap(({ name, column, is }) => {
     const value = row[column] ?? null;
     return value === null ? [] : [[name, decoded(value, is)] as const];
   });
-  // The columns hold what `columnsOf` wrote there.
+  // The columns hold values that `columnsOf` wrote.
   return {
     ...(Object.fromEntries(fields) as unknown as VariableInfo),
     scope: optionalTextIn(row, "run") === undefined ? "conversation" : "run",

@@ -2,7 +2,7 @@ import { compact, type Json } from "../../value/json.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
 import type { Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { guardOf } from "../../store/labels.ts";
+import { strictestVisibility } from "../../store/labels.ts";
 import { isExtension } from "../../store/write-mode.ts";
 import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
 import { notExtended } from "../save-target.ts";
@@ -158,7 +158,7 @@ export function savingGuarded(
   // The current variable may become more guarded before it is replaced.
   const guarded = (one: Write) => {
     const guards = [store.glance(name)?.visibility, one.visibility];
-    return { ...one, visibility: guardOf(guards.filter((guard) => guard !== undefined)) };
+    return { ...one, visibility: strictestVisibility(guards.filter((guard) => guard !== undefined)) };
   };
   return savingAll<Json>(store, [write], {
     check: () => requireWritable(context, write),
