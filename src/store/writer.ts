@@ -178,7 +178,9 @@ export class Writer {
     const isDue = (entry: Entry) => this.#state.isDue(entry, nowMs);
     const others = catalog
       .values()
-      .filter((entry) => entry.name !== name && !kept.has(entry.name) && this.#state.isEvictable(entry));
+      .filter(
+        (entry) => entry.name !== name && !kept.has(entry.name) && this.#state.isEvictable(entry),
+      );
     const evicted = entriesToEvict(others, { bytes: actual - maximum, isDue });
     if (bytes > maximum || evicted === undefined) {
       const advice = "Delete variables, or unpin some, and try again.";

@@ -7,7 +7,14 @@ import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, parsedJson } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Bodies, BodyWriter } from "./bodies.ts";
-import { bytesContent, Content, type Format, formatOf, jsonContent, JSON_ADVICE } from "./content.ts";
+import {
+  bytesContent,
+  Content,
+  type Format,
+  formatOf,
+  jsonContent,
+  JSON_ADVICE,
+} from "./content.ts";
 
 /**
  * Receives a value from a stream. Up to 8 MiB are held in memory; a longer value is written to its storage

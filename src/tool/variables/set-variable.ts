@@ -158,7 +158,10 @@ export function savingGuarded(
   // The current variable may become more guarded before it is replaced.
   const guarded = (one: Write) => {
     const guards = [store.glance(name)?.visibility, one.visibility];
-    return { ...one, visibility: strictestVisibility(guards.filter((guard) => guard !== undefined)) };
+    return {
+      ...one,
+      visibility: strictestVisibility(guards.filter((guard) => guard !== undefined)),
+    };
   };
   return savingAll<Json>(store, [write], {
     check: () => requireWritable(context, write),
