@@ -37,7 +37,7 @@ export const maxExplainedMisses = 200;
 /** Text that the references of one response may add. Further references stay as written. */
 export const maxExpansionChars = 16_777_216;
 
-// --- rendering for people ---
+// --- rendering ---
 export const maxTableRows = 50;
 export const maxTableColumns = 12;
 export const maxInlineJsonChars = 2_000;
@@ -45,7 +45,7 @@ export const maxBlockJsonChars = 20_000;
 /** Slice size of long strings. Lets a slow reader apply backpressure. */
 export const maxSliceChars = 65_536;
 
-// --- what a model sees ---
+// --- model context ---
 /** Size, as JSON, up to which a tool result is shown in full. */
 export const maxShownResultChars = 1_000;
 export const maxHandleChars = 800;
@@ -215,7 +215,7 @@ export const maxListedPlanChars = 65_536;
 export const maxKnownInputChars = 500;
 export const maxKnownInputsChars = 100_000;
 
-// --- moving conversations ---
+// --- export and import ---
 /** Bytes of a value in one line of an export. */
 export const transferDataBytes = 196_608;
 /** Size of one line of an import. A message with everything that it shows is one line. */

@@ -7,23 +7,24 @@ const TAB = 9;
 const GREATER = 62;
 
 /**
- * Tells whether the next character of a Markdown text stands in code, looking forward only.
+ * Tracks whether the next character of a Markdown text is in code. Reads forward only.
  *
- * Fenced code reaches from a line that begins (after spaces, tabs and `>`) with three or more backticks
- * or tildes to such a line of at least as many of the same and nothing else but trailing blanks. Inline
- * code reaches from a run of backticks to the next run of the same length on its line, or to the line's end.
+ * Fenced code starts with a line that begins (after spaces, tabs and `>`) with at least three backticks or
+ * tildes. It ends with such a line of at least as many of the same character, followed only by blanks.
+ * Inline code extends from a run of backticks to the next run of the same length on its line, or to the end
+ * of the line.
  */
 export class CodeTracker {
-  /** Where in its line the text is: before anything, in the line's first run, after it. */
+  /** The position in the line: before anything, in the line's first run, in blanks after it, or after it. */
   #place: "front" | "firstRun" | "trailingBlanks" | "behind" = "front";
   #runCode = 0;
   #runLength = 0;
   #fenceCode = 0;
   #fenceLength = 0;
-  /** Length of the run that opened inline code; 0 outside. */
+  /** Length of the run that opened inline code; 0 outside inline code. */
   #inline = 0;
 
-  /** Whether a character that is neither backtick nor tilde would stand in code here. */
+  /** True if a character other than a backtick or tilde would be in code here. */
   get inCode(): boolean {
     if (this.#fenceLength > 0) return true;
     if (this.#runLength === 0) return this.#inline > 0;

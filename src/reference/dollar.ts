@@ -16,7 +16,7 @@ export const dollar: Syntax = {
     if (match.kind !== "whole") return match;
     const closing = view.text[match.end];
     if (isBraced) return closing === "}" ? { ...match, end: match.end + 1 } : NONE;
-    // A closing dollar right after makes it mathematics.
+    // A dollar sign directly after it makes it mathematics.
     return closing === "$" ? NONE : match;
   },
 };

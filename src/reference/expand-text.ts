@@ -4,9 +4,9 @@ import { Expander, type ExpandOptions } from "./expand.ts";
 import type { Lookup } from "./lookup.ts";
 
 /**
- * Text in, text out: references to variables that `lookup` knows are replaced by their values. A long
- * value leaves in slices of at most `maxSliceChars`, none of which cuts a surrogate pair, each when the
- * reader asks for it; until then nothing more is taken in. What `lookup` throws fails both sides.
+ * Creates a stream that replaces references to variables known to `lookup` by their values. A long value is
+ * emitted in slices of at most `maxSliceChars`, without splitting surrogate pairs, as the reader requests
+ * them; until then the stream accepts no further text. An error of `lookup` fails both sides.
  */
 export function expandText(
   lookup: Lookup,
@@ -14,7 +14,7 @@ export function expandText(
 ): TransformStream<string, string> {
   const expander = new Expander(lookup, options);
   const outlet = new Outlet();
-  /** Stays synchronous where the lookup does. */
+  /** Stays synchronous if the lookup is synchronous. */
   const expanding = (work: () => void | Promise<void>): void | Promise<void> => {
     try {
       const working = work();
@@ -42,15 +42,15 @@ export function expandText(
 }
 
 /**
- * The readable side. A reader that waits gets what is emitted at once; what it does not ask for yet is
- * joined, so that deltas that are ready together leave together. Holds about one slice.
+ * The readable side. A waiting reader receives emitted text at once. Text that has not been requested is
+ * joined, so that deltas that are ready at the same time are delivered together. Holds about one slice.
  */
 class Outlet {
   readonly readable: ReadableStream<string>;
   #controller: ReadableStreamDefaultController<string> | undefined;
   #waiting = "";
-  /** The reader asked, and there was nothing. */
-  #isAsked = false;
+  /** True if the reader requested text and none was available. */
+  #isRequested = false;
   #isEnded = false;
   #cancelled: { readonly reason: unknown } | undefined;
   #resume: (() => void) | undefined;
@@ -62,7 +62,7 @@ class Outlet {
           this.#controller = controller;
         },
         pull: () => {
-          this.#isAsked = true;
+          this.#isRequested = true;
           this.#serve();
         },
         cancel: (reason) => {
@@ -81,7 +81,7 @@ class Outlet {
     this.#serve();
   };
 
-  /** When there is room again; at once if there is. Rejects if the reader has gone. */
+  /** Resolves when there is room; undefined if there is room now. Rejects if the reader has cancelled. */
   ready(): Promise<void> | undefined {
     if (this.#cancelled !== undefined) return Promise.reject(this.#cancelled.reason);
     if (this.#waiting.length < limits.maxSliceChars) return undefined;
@@ -94,7 +94,7 @@ class Outlet {
     });
   }
 
-  /** Nothing more is emitted; the stream closes when all of it has left. */
+  /** Ends the text. The stream closes when all text has been delivered. */
   end(): void {
     this.#isEnded = true;
     this.#serve();
@@ -106,10 +106,10 @@ class Outlet {
   }
 
   #serve(): void {
-    if (this.#isAsked && this.#waiting !== "") {
+    if (this.#isRequested && this.#waiting !== "") {
       const slice = clip(this.#waiting, limits.maxSliceChars);
       this.#waiting = this.#waiting.slice(slice.length);
-      this.#isAsked = false;
+      this.#isRequested = false;
       this.#controller?.enqueue(slice);
     }
     if (this.#waiting.length < limits.maxSliceChars) this.#resume?.();

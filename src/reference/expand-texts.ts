@@ -10,9 +10,9 @@ interface TextsOptions extends Omit<ExpandOptions, "budget" | "urls"> {
 }
 
 /**
- * Expands the texts of one answer, several of which may be open at the same time. They share a budget. A
- * client may join them, so a URL that one text opens is open in the next. Await what a method returns, if
- * anything, before the next call.
+ * Expands the texts of one response, several of which may be open at the same time. They share a budget. A
+ * client may join them, so a URL that one text opens is open in the next. If a method returns a promise,
+ * await it before the next call.
  */
 export class TextsExpander {
   readonly #lookup: Lookup;
@@ -38,17 +38,17 @@ export class TextsExpander {
     this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...shared }));
   }
 
-  /** Text of an id that is not open is dropped. */
+  /** Writes text. Text for an id that is not open is dropped. */
   write(id: string, delta: string): void | Promise<void> {
     return this.#open.get(id)?.write(delta, this.#emitterOf(id));
   }
 
-  /** Emits what is held of all texts. */
+  /** Emits the held text of all open texts. */
   async flush(): Promise<void> {
     for (const [id, expander] of this.#open) await expander.flush(this.#emitterOf(id));
   }
 
-  /** Closes the text without emitting what is held. */
+  /** Closes the text and drops held text. */
   end(id: string): void {
     this.#open.delete(id);
   }
@@ -57,7 +57,7 @@ export class TextsExpander {
     this.#open.clear();
   }
 
-  /** Continues after these texts, which were shown; what is held is dropped. */
+  /** Continues after texts that were already shown. Drops held text. */
   restart(shown: readonly string[]): void {
     this.endAll();
     this.#urls = new UrlTracker();

@@ -10,43 +10,46 @@ import { type ReferencePiece, Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
-/** A reference that stays as written, and why. */
+/** A reference that stays as written, with the reason. */
 export interface Unresolved {
   readonly reference: string;
   readonly code: ErrorCode;
-  /** `url`: the value is there, but would be part of a URL or HTML tag. */
+  /** `url`: the value exists, but would become part of a URL or HTML tag. */
   readonly reason?: "url";
   readonly message?: string;
   readonly near?: readonly string[];
 }
 
-/** Which references of an answer are replaced, and where. */
+/** Which references of a response are replaced, and where. */
 export interface ExpandOptions {
   /** Default: dollar only. */
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-  /** Resolve inside Markdown code too. Default: no. */
+  /** Resolves references inside Markdown code too. Default: false. */
   readonly inCode?: boolean;
-  /** Resolve inside URLs, destinations and tags too: a model can then be made to leak data. Default: no. */
+  /**
+   * Resolves references inside URLs, link destinations and tags too. A model can then be made to leak data.
+   * Default: false.
+   */
   readonly inUrls?: boolean;
-  /** What the references of one answer may still add, shared by its texts. Default: a budget of its own. */
+  /** The budget of one response, shared by its texts. Default: a separate budget. */
   readonly budget?: ExpansionBudget;
-  /** What was put out before, when several texts are one answer. Default: nothing. */
+  /** The state of the output so far, if several texts form one response. Default: none. */
   readonly urls?: UrlTracker;
-  /** Does any name start so? Lets text that cannot become a reference leave at once. */
+  /** True if any name starts with the prefix. Lets text that cannot become a reference pass at once. */
   readonly couldBegin?: (prefix: string) => boolean;
-  /** Does, or did, a variable have this name? Lets text that names none leave at once. */
+  /** True if a variable has, or had, this name. Lets text that names no variable pass at once. */
   readonly isKnown?: (name: string) => boolean;
-  /** Told of each reference to a known name that stays as written. Must not throw. */
+  /** Called for each reference to a known name that stays as written. Must not throw. */
   readonly onUnresolved?: (unresolved: Unresolved) => void;
-  /** Told of each reference that was replaced: lengths in characters. Must not throw. */
+  /** Called for each replaced reference, with its source and its text. Must not throw. */
   readonly onResolved?: (source: string, text: string) => void;
 }
 
-/** What the references of an answer may still add, and the work of looking them up. */
+/** The text that the references of a response may still add, and the work of looking them up. */
 export interface ExpansionBudget {
   /** Characters. */
   leftChars: number;
-  /** Default: work of its own. */
+  /** Default: separate work. */
   readonly work?: LookupWork;
 }
 
@@ -54,8 +57,8 @@ export interface ExpansionBudget {
 export type Emit = (text: string) => void;
 
 /**
- * Expands the references of one text, chunk by chunk. What it emits, joined, is the same however the
- * text is cut. Await what `write` and `flush` return, if they return something, before the next call.
+ * Expands the references of one text, chunk by chunk. The joined output does not depend on where the text
+ * is cut. If `write` or `flush` returns a promise, await it before the next call.
  */
 export class Expander {
   readonly #lookup: Lookup;
@@ -74,7 +77,7 @@ export class Expander {
     this.#scanner = new Scanner({ ...options, syntaxes: pickSyntaxes(options.syntaxes) });
   }
 
-  /** Characters that are held back now; at most `maxHeldChars`. */
+  /** The number of characters held back now; at most `maxHeldChars`. */
   get heldChars(): number {
     return this.#scanner.heldChars;
   }
@@ -84,13 +87,13 @@ export class Expander {
     return this.#drain(emit);
   }
 
-  /** Decides and emits what is held. The text may go on afterwards. */
+  /** Decides and emits held text. The text may continue afterwards. */
   flush(emit: Emit): void | Promise<void> {
     this.#scanner.end();
     return this.#drain(emit);
   }
 
-  /** Stays synchronous as long as the lookup does: a delta costs no promise. */
+  /** Stays synchronous while the lookup does, so that a delta costs no promise. */
   #drain(emit: Emit): void | Promise<void> {
     for (let piece = this.#scanner.next(); piece !== undefined; piece = this.#scanner.next()) {
       if (typeof piece === "string") {
@@ -108,7 +111,7 @@ export class Expander {
     return this.#urls !== undefined && (this.#urls.isOpen || beforeAt);
   }
 
-  /** In a URL only the report depends on the lookup: an unknown name is plain text. */
+  /** In a URL, only the report depends on the lookup: an unknown name is plain text. */
   #needsLookup(piece: ReferencePiece): boolean {
     const { isKnown, onUnresolved } = this.#options;
     return !this.#isInUrl(piece) || (isKnown === undefined && onUnresolved !== undefined);
@@ -151,29 +154,29 @@ export class Expander {
     this.#put(text, emit);
   }
 
-  /** The text that the reference stands for; undefined, with a report, if it must not be inserted. */
+  /** Renders the reference's value. Returns undefined, with a report, if it must not be inserted. */
   #render(piece: ReferencePiece, answer: Found | Missing): string | undefined {
     try {
       if (answer.found && !isScalar(answer.value)) {
         this.#work.spend(answer.chars ?? charsOf(answer.value, limits.maxReadWork));
       }
       const text = answer.found ? rendered(piece, answer) : `[secret: ${piece.reference.name}]`;
-      if (this.#urls?.takesIn(text) === true) {
+      if (this.#urls?.wouldContain(text) === true) {
         this.#options.onUnresolved?.({ reference: piece.source, ...IN_URL });
         return undefined;
       }
       if (text.length <= this.#budget.leftChars) return text;
-      // What comes after it stays as written too, however small.
+      // Later references stay as written too, however small.
       this.#budget.leftChars = 0;
-      this.#tellLimit(piece, TOO_LONG);
+      this.#reportLimit(piece, TOO_LONG);
     } catch (error) {
       if (codeOf(error) !== "limit_exceeded") throw error;
-      this.#tellLimit(piece, messageOf(error));
+      this.#reportLimit(piece, messageOf(error));
     }
     return undefined;
   }
 
-  #tellLimit({ source }: ReferencePiece, message: string): void {
+  #reportLimit({ source }: ReferencePiece, message: string): void {
     this.#options.onUnresolved?.({ reference: source, code: "limit_exceeded", message });
   }
 
@@ -189,19 +192,19 @@ const IN_URL = { code: "reference_in_url", reason: "url" } as const;
 const TOO_LONG = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
 
 function rendered(piece: ReferencePiece, { value, inert }: Found): string {
-  // A URL in one of its strings must not extend into the others.
-  const printed = (text: string) =>
+  // A URL in one of the value's strings must not extend into the others.
+  const print = (text: string) =>
     inert === true || (!isScalar(value) && joinsStrings(text)) ? inertText(text) : text;
-  if (!piece.alone || isScalar(value)) return printed(renderInline(value));
+  if (!piece.alone || isScalar(value)) return print(renderInline(value));
   const isRows = isTable(value);
-  // A list that a projection makes is a line of values, unless it makes a table (decision 0003).
-  if (isProjection(piece.reference) && !isRows) return printed(renderInline(value));
-  // A line break on each side, so that Markdown sees an empty line there; none at the answer's ends.
+  // A projection's list prints in one line, unless it is a table (decision 0003).
+  if (isProjection(piece.reference) && !isRows) return print(renderInline(value));
+  // A line break on each side makes an empty line for Markdown; none at the ends of the response.
   const before = piece.first ? "" : "\n";
   const after = piece.last ? "" : "\n";
   const block = renderBlock(value, piece.source);
-  // Code has no links, but inside HTML a fence is not code.
-  const shown = isRows ? printed(block) : inert === true ? block.replaceAll("<", "\\u003c") : block;
+  // Code has no links, but a fence inside HTML is not code.
+  const shown = isRows ? print(block) : inert === true ? block.replaceAll("<", "\\u003c") : block;
   return before + shown + after;
 }
 

@@ -1,12 +1,12 @@
 import { GREATER, SPACE, TAB } from "./url-characters.ts";
 
-/** What is indented or quoted, line breaks aside. */
-const GOES_ON = /^[\r\n]*[ \t>]/;
+/** Indented or quoted text after optional line breaks. */
+const CONTINUES = /^[\r\n]*[ \t>]/;
 
 /**
- * Tells whether a text is inside the definition of a footnote. A renderer moves it to the end of the page,
- * where an attribute that was left open further down takes it in. It ends after a blank line, with the
- * first line that is neither indented nor quoted.
+ * Tracks whether a text is inside the definition of a footnote. A renderer moves the definition to the end
+ * of the page, where an attribute left open further down can absorb it. The definition ends after a blank
+ * line, at the first line that is neither indented nor quoted.
  */
 export class FootnoteTracker {
   #place: "outside" | "inside" | "after a blank line" = "outside";
@@ -17,9 +17,9 @@ export class FootnoteTracker {
     return this.#place === "inside" || (this.#place !== "outside" && !this.#isAtStart);
   }
 
-  /** True if the text, put out next, would be inside. */
-  takesIn(text: string): boolean {
-    return this.isOpen || (this.#place !== "outside" && GOES_ON.test(text));
+  /** True if the text, emitted next, would be inside. */
+  wouldContain(text: string): boolean {
+    return this.isOpen || (this.#place !== "outside" && CONTINUES.test(text));
   }
 
   begin(): void {

@@ -4,14 +4,14 @@ import { isDigit, isWordCode } from "../value/characters.ts";
 import type { Path, Segment } from "../value/path.ts";
 import { type Match, NONE, PARTIAL, type View } from "./reference.ts";
 
-/** A stretch of text: `limit` is where it ends, `ended` whether nothing can follow there. */
-export interface Stretch {
+/** A section of text. `limit` is its end; `ended` is true if no text can follow there. */
+export interface TextRange {
   readonly text: string;
   readonly limit: number;
   readonly ended: boolean;
 }
 
-/** The reference whose name stands at `start`: what every syntax has behind its opening. */
+/** Matches a reference whose name begins at `start`: the part after the opening, common to all syntaxes. */
 export function matchReference(view: View, start: number): Match {
   if (start >= view.limit) return view.ended ? NONE : PARTIAL;
   const nameMatch = matchName(view, start);
@@ -24,9 +24,9 @@ export function matchReference(view: View, start: number): Match {
   return undecided ? PARTIAL : { kind: "whole", end, reference: { name, path } };
 }
 
-/** A name from `start` on: its end, or -1 (no name); `undecided` if more of it may follow. */
-export function matchName(stretch: Stretch, start: number): { end: number; undecided: boolean } {
-  const { text, limit, ended } = stretch;
+/** Matches a name at `start`. Returns its end, or -1 if there is none; `undecided` if more of it may follow. */
+export function matchName(range: TextRange, start: number): { end: number; undecided: boolean } {
+  const { text, limit, ended } = range;
   let end = start;
   while (end < limit && isWordCode(text.charCodeAt(end))) end++;
   const startsWithDigit = end > start && isDigit(text.charCodeAt(start));
@@ -35,23 +35,23 @@ export function matchName(stretch: Stretch, start: number): { end: number; undec
   return end === start && !undecided ? { end: -1, undecided } : { end, undecided };
 }
 
-/** The longest path from `start` on. `undecided` if another segment, or more of one, may follow. */
+/** Matches the longest path at `start`. `undecided` if another segment, or more of one, may follow. */
 export function matchPath(
-  stretch: Stretch,
+  range: TextRange,
   start: number,
 ): { end: number; path: Path; undecided: boolean } {
   const path: Segment[] = [];
   let end = start;
   for (;;) {
-    const next = matchSegment(stretch, end);
-    if (next === "undecided") return { end, path, undecided: !stretch.ended };
+    const next = matchSegment(range, end);
+    if (next === "undecided") return { end, path, undecided: !range.ended };
     if (next === undefined) return { end, path, undecided: false };
     path.push(next.segment);
     end = next.end;
   }
 }
 
-/** The path that is all of the text, or undefined. */
+/** Parses a text as a path; undefined if it is not exactly one. */
 export function parsePath(text: string): Path | undefined {
   const { end, path } = matchPath({ text, limit: text.length, ended: true }, 0);
   return end === text.length ? path : undefined;
@@ -59,14 +59,14 @@ export function parsePath(text: string): Path | undefined {
 
 type SegmentMatch = { segment: Segment; end: number } | "undecided" | undefined;
 
-function matchSegment(stretch: Stretch, start: number): SegmentMatch {
-  if (start >= stretch.limit) return "undecided";
-  const opening = stretch.text[start];
-  if (opening === ".") return matchKey(stretch, start + 1);
-  return opening === "[" ? matchBracket(stretch, start + 1) : undefined;
+function matchSegment(range: TextRange, start: number): SegmentMatch {
+  if (start >= range.limit) return "undecided";
+  const opening = range.text[start];
+  if (opening === ".") return matchKey(range, start + 1);
+  return opening === "[" ? matchBracket(range, start + 1) : undefined;
 }
 
-function matchKey({ text, limit, ended }: Stretch, start: number): SegmentMatch {
+function matchKey({ text, limit, ended }: TextRange, start: number): SegmentMatch {
   if (start >= limit) return "undecided";
   let end = start;
   while (end < limit && isWordCode(text.charCodeAt(end))) end++;
@@ -75,26 +75,26 @@ function matchKey({ text, limit, ended }: Stretch, start: number): SegmentMatch 
   return { segment: { key: text.slice(start, end) }, end };
 }
 
-function matchBracket(stretch: Stretch, start: number): SegmentMatch {
-  if (start >= stretch.limit) return "undecided";
-  const first = stretch.text[start];
-  if (first === "'" || first === '"') return matchQuotedKey(stretch, start);
-  if (first === "*") return close(stretch, start + 1, { each: true });
-  return matchIndexOrSlice(stretch, start);
+function matchBracket(range: TextRange, start: number): SegmentMatch {
+  if (start >= range.limit) return "undecided";
+  const first = range.text[start];
+  if (first === "'" || first === '"') return matchQuotedKey(range, start);
+  if (first === "*") return close(range, start + 1, { each: true });
+  return matchIndexOrSlice(range, start);
 }
 
-function close({ text, limit }: Stretch, at: number, segment: Segment): SegmentMatch {
+function close({ text, limit }: TextRange, at: number, segment: Segment): SegmentMatch {
   if (at >= limit) return "undecided";
   return text[at] === "]" ? { segment, end: at + 1 } : undefined;
 }
 
-function matchQuotedKey(stretch: Stretch, start: number): SegmentMatch {
-  const { text, limit } = stretch;
+function matchQuotedKey(range: TextRange, start: number): SegmentMatch {
+  const { text, limit } = range;
   const mark = text[start];
   let key = "";
   for (let at = start + 1; at < limit; at++) {
     const character = text[at];
-    if (character === mark) return close(stretch, at + 1, { key });
+    if (character === mark) return close(range, at + 1, { key });
     if (character === "\n" || character === "\r") return undefined;
     if (character !== "\\") {
       key += character;
@@ -109,24 +109,27 @@ function matchQuotedKey(stretch: Stretch, start: number): SegmentMatch {
   return "undecided";
 }
 
-function matchIndexOrSlice(stretch: Stretch, start: number): SegmentMatch {
-  const { text, limit } = stretch;
-  const from = matchInteger(stretch, start);
+function matchIndexOrSlice(range: TextRange, start: number): SegmentMatch {
+  const { text, limit } = range;
+  const from = matchInteger(range, start);
   if (from === "undecided" || from === undefined) return from;
   if (from.end >= limit) return "undecided";
   if (text[from.end] !== ":") {
-    return from.value === undefined ? undefined : close(stretch, from.end, { index: from.value });
+    return from.value === undefined ? undefined : close(range, from.end, { index: from.value });
   }
-  const to = matchInteger(stretch, from.end + 1);
+  const to = matchInteger(range, from.end + 1);
   if (to === "undecided" || to === undefined) return to;
-  return close(stretch, to.end, {
+  return close(range, to.end, {
     ...compact({ from: from.value, to: to.value }),
   });
 }
 
-/** `0`, or digits that start with another one, with a minus or without; nothing at all has no value. */
+/**
+ * Matches an integer: `0`, or digits with another first digit, optionally with a minus. An empty match has
+ * no value.
+ */
 function matchInteger(
-  { text, limit }: Stretch,
+  { text, limit }: TextRange,
   start: number,
 ): { end: number; value?: number } | "undecided" | undefined {
   const digits = text[start] === "-" && start < limit ? start + 1 : start;

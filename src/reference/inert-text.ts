@@ -1,19 +1,16 @@
 import { UrlTracker } from "./url-tracker.ts";
 
-/**
- * Characters that open a link, an image, an autolink, a definition or a tag, on their own or together with
- * what stands before the text.
- */
+/** Characters that open a link, image, autolink, definition or tag, alone or together with the preceding text. */
 const URL_PARTS =
   /\\(?!\|)|[&<@=]|\/(?=[/\\])|\.(?=\p{L})|(?<=www)\.|(?<=[a-z]):|\](?=\s*[(:])|^[(:./]/giu;
 
-/** Invisible; prevents a line break. */
+/** An invisible character that prevents a line break. */
 const WORD_JOINER = "\u2060";
 
 /**
- * The text with its URLs inert: no Markdown or HTML renderer makes a link, an image or a tag of them. A
- * backslash escapes each character that opens one. A word joiner keeps `//`, `www.` and tags apart for
- * renderers that look for URLs in their own output. Text without such characters does not change.
+ * Makes the URLs of a text inert, so that no Markdown or HTML renderer makes a link, image or tag of them.
+ * A backslash escapes each opening character. A word joiner separates `//`, `www.` and tags for renderers
+ * that search their own output for URLs. Text without such characters does not change.
  */
 export function inertText(text: string): string {
   return text.replace(URL_PARTS, (part, at: number) => {
@@ -23,8 +20,8 @@ export function inertText(text: string): string {
 }
 
 /**
- * True if a URL that one string of a printed array or object opens reaches into the next. `text` is compact
- * JSON, or a Markdown table. Cost: linear.
+ * True if a URL that opens in one string of a printed array or object reaches into the next. `text` is
+ * compact JSON or a Markdown table. Cost: linear.
  */
 export function joinsStrings(text: string): boolean {
   const last = text.search(/\w\W*$/);

@@ -6,8 +6,8 @@ import { nearest } from "./near.ts";
 import type { Reference } from "./reference.ts";
 
 /**
- * A lookup in a plain object: each own property is a variable. What it finds is not copied. Cost of a
- * miss: the edit distance to at most 1,000 names or keys.
+ * Creates a lookup in a plain object: each own property is a variable. Found values are not copied. Cost of
+ * a miss: the edit distance to at most 1,000 names or keys.
  */
 export function lookupIn(variables: Readonly<Record<string, Json>>): Lookup {
   return (reference, work = new LookupWork()) => {
@@ -26,7 +26,7 @@ export function lookupIn(variables: Readonly<Record<string, Json>>): Lookup {
   };
 }
 
-/** An unknown name, with the names that are nearly it. */
+/** Creates the miss for an unknown name, with similar names. */
 export function unknownName(
   name: string,
   work: LookupWork,
@@ -36,14 +36,14 @@ export function unknownName(
   return { found: false, reason: "unknown", near };
 }
 
-/** For a value that is too large to be returned, or bytes. Rethrows any other error. */
+/** Creates the miss for bytes or for a value that is too large to return. Rethrows any other error. */
 export function unreadable(error: unknown): Missing {
   const code = codeOf(error);
   if (code !== "limit_exceeded" && code !== "bad_value") throw error;
   return { found: false, reason: "unreadable", code, message: messageOf(error) };
 }
 
-/** What a reference stands for, when its path has been read. */
+/** Converts a reading to the result of a lookup. */
 export function answerFrom(
   { name, path }: Reference,
   reading: Reading,

@@ -4,67 +4,67 @@ import type { Json } from "../value/json.ts";
 import { Work } from "../value/work.ts";
 import type { Reference } from "./reference.ts";
 
-/** A value that a reference stands for. */
+/** The value of a reference. */
 export interface Found {
   readonly found: true;
-  /** Read-only: it may be the one frozen copy that everyone is handed. */
+  /** Read-only: all readers may share one frozen copy. */
   readonly value: Json;
-  /** The value's size as text, where it is known without writing it out. */
+  /** The value's size as text, if it is known without serializing the value. */
   readonly chars?: number;
-  /** The variable that it is, or is a part of, where somebody asks. */
+  /** The variable that contains the value, if known. */
   readonly name?: string;
-  /** Prints with its URLs inert, so that no renderer makes a link or an image of them. */
+  /** URLs in the value print inert, so that no renderer makes a link or image of them. */
   readonly inert?: boolean;
 }
 
-/** Why a reference stands for nothing. */
+/** Why a reference has no value. */
 export interface Missing {
   readonly found: false;
-  /** `unreadable`: it exists, but cannot be handed over as JSON; `code` and `message` say why. */
+  /** `unreadable`: the value exists, but cannot be returned as JSON; `code` and `message` explain why. */
   readonly reason: "unknown" | "path" | "evicted" | "secret" | "unreadable";
   readonly code?: ErrorCode;
-  /** For `path`: the longest start of the reference that exists, as text. */
+  /** For `path`: the longest existing prefix of the reference, as text. */
   readonly nearest?: string;
-  /** For `path`: the first keys there. */
+  /** For `path`: the first keys of the value at `nearest`. */
   readonly keys?: readonly string[];
-  /** For `path`: elements or characters there. */
+  /** For `path`: the number of elements or characters at `nearest`. */
   readonly length?: number;
-  /** Names or keys that are nearly what was written. */
+  /** Names or keys similar to the written one. */
   readonly near?: readonly string[];
-  /** For `evicted`: when, why, and how to get it back, in words. */
+  /** For `evicted`: a text with the time, the reason and how to get the value back. */
   readonly message?: string;
   /** For `evicted`: the same as data. */
   readonly tombstone?: object;
 }
 
 /**
- * Where `reference` and the store meet. It never throws for a missing value. `work` counts what the lookups
- * of one input or answer cost together.
+ * Looks up the value of a reference in a store or elsewhere. Returns a miss instead of throwing. `work`
+ * counts the cost of all lookups of one input or response.
  */
 export type Lookup = (
   reference: Reference,
   work?: LookupWork,
 ) => Found | Missing | Promise<Found | Missing>;
 
-/** The work of looking up the references of one tool input, answer or interpolation. */
+/** The work of looking up the references of one tool input, response or interpolation. */
 export class LookupWork extends Work {
   /** Misses by variable, version and path; at most `maxExplainedMisses`. */
   readonly missed = new Map<string, Missing>();
   /** The names of the newest variables, listed once. */
   names: readonly string[] | undefined;
   #explained = 0;
-  #broughtIn = 0;
+  #insertedChars = 0;
 
-  /** Counts a miss. True if it may be explained with near names: the first `maxExplainedMisses`. */
+  /** Counts a miss. True for the first `maxExplainedMisses`, which may suggest similar names. */
   explains(): boolean {
     return this.#explained++ < limits.maxExplainedMisses;
   }
 
-  /** Counts what references bring in. Throws `limit_exceeded` above this share of `maxStepInputChars`. */
-  bringIn(chars: number): void {
-    this.#broughtIn += chars;
+  /** Counts the characters that references insert. Throws `limit_exceeded` above this share of `maxStepInputChars`. */
+  countInserted(chars: number): void {
+    this.#insertedChars += chars;
     const maximum = limits.maxStepInputChars / this.share;
     const advice = "Call fewer tools with large values at once.";
-    requireAtMost(["maxStepInputChars", maximum], this.#broughtIn, advice);
+    requireAtMost(["maxStepInputChars", maximum], this.#insertedChars, advice);
   }
 }

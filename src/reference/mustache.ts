@@ -1,7 +1,7 @@
 import { matchReference } from "./grammar.ts";
 import { NONE, PARTIAL, type Syntax, type View } from "./reference.ts";
 
-/** `{{ name.path }}`, with spaces and tabs inside the braces if one likes. */
+/** `{{ name.path }}`, with optional spaces and tabs inside the braces. */
 export const mustache: Syntax = {
   name: "mustache",
   opening: "{",

@@ -2,12 +2,13 @@ import * as limits from "../limits.ts";
 
 const MAX_SHOWN = 3;
 const MAX_WORD_CHARS = 64;
-/** Words that differ in more letters are not near. Also bounds the cells that are compared. */
+/** Maximum edit distance of similar words. Also bounds the number of compared cells. */
 const MAX_DISTANCE = 5;
 
 /**
- * At most three candidates that are nearly the wanted word: edit distance (Levenshtein) at most a third
- * of its length and at most 5, case ignored; nearest first. At most 1,000 candidates are compared.
+ * Returns at most three candidates similar to the wanted word, nearest first: the edit distance
+ * (Levenshtein) is at most a third of its length and at most 5, ignoring case. Compares at most 1,000
+ * candidates.
  */
 export function nearest(wanted: string, candidates: Iterable<string>): readonly string[] {
   if (wanted.length > MAX_WORD_CHARS) return [];
@@ -25,7 +26,7 @@ export function nearest(wanted: string, candidates: Iterable<string>): readonly 
   return scored.slice(0, MAX_SHOWN).map(({ candidate }) => candidate);
 }
 
-/** The distance, or any larger number if it is over the bound: cells further apart are not computed. */
+/** Returns the distance, or any larger number if it exceeds the bound: cells further apart are not computed. */
 function editDistance(a: string, b: string, bound: number): number {
   const row = Uint8Array.from({ length: b.length + 1 }, (_, index) => index);
   for (let i = 1; i <= a.length; i++) {
@@ -42,5 +43,5 @@ function editDistance(a: string, b: string, bound: number): number {
   return row[b.length] ?? 0;
 }
 
-/** Larger than any distance that counts; one more still fits into a byte. */
+/** Larger than any relevant distance. One more still fits into a byte. */
 const FAR = 200;

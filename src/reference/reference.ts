@@ -7,24 +7,24 @@ export interface Reference {
   readonly path: Path;
 }
 
-/** What a syntax is given to look at. */
+/** The text that a syntax matches. */
 export interface View {
   readonly text: string;
-  /** Where the opening stands. */
+  /** The offset of the opening. */
   readonly start: number;
-  /** Nothing at or after this offset may be looked at: it has not arrived, or it is over the bound. */
+  /** The end of the readable text. Text at or after this offset has not arrived, or exceeds the limit. */
   readonly limit: number;
-  /** No text follows at `limit`. */
+  /** True if no text follows at `limit`. */
   readonly ended: boolean;
-  /** Character code in front of the opening (of its backslash, if escaped); -1 at the text's start. */
+  /** Character code before the opening (or before its backslash, if escaped); -1 at the start of the text. */
   readonly before: number;
-  /** False if no name of the conversation starts so; true when not known. */
+  /** False if no name of the conversation starts with the prefix; true if unknown. */
   readonly couldBegin: (prefix: string) => boolean;
-  /** False if no variable has, or had, this name; true when not known. */
+  /** False if no variable has, or had, this name; true if unknown. */
   readonly isKnown: (name: string) => boolean;
 }
 
-/** The view of a text that is all there: what stands at `start` may reach up to its end. */
+/** Creates the view of a complete text, from `start` up to its end. */
 export function wholeView(text: string, start: number): View {
   const isInView = text.length - start < limits.maxHeldChars;
   return {
@@ -38,7 +38,7 @@ export function wholeView(text: string, start: number): View {
   };
 }
 
-/** The reference that is all of the text, in the first of the syntaxes in which it is one. */
+/** Parses a text as exactly one reference, in the first syntax that matches. */
 export function wholeReference(text: string, syntaxes: readonly Syntax[]): Operand | undefined {
   for (const syntax of syntaxes) {
     if (!text.startsWith(syntax.opening)) continue;
@@ -51,8 +51,8 @@ export function wholeReference(text: string, syntaxes: readonly Syntax[]): Opera
 }
 
 /**
- * What a syntax answers: plain text, not decided before `limit`, or a reference that ends before `end`.
- * A syntax looks forward only, and what it decided once it would decide again with more text in view.
+ * The result of a syntax: plain text, undecided at `limit`, or a reference that ends before `end`. A syntax
+ * reads forward only, and a decision must not change when more text is in view.
  */
 export type Match =
   | { readonly kind: "none" }
@@ -61,28 +61,31 @@ export type Match =
 
 /** No reference begins here. */
 export const NONE: Match = { kind: "none" };
-/** One may begin here: what follows will tell. */
+/** A reference may begin here, depending on the text that follows. */
 export const PARTIAL: Match = { kind: "partial" };
 
-/** A way of writing references. One file and one row in `syntaxes.ts` each. */
+/** A syntax of references. Each has a file and a row in `syntaxes.ts`. */
 export interface Syntax {
   readonly name: string;
   /** The first character of every reference. */
   readonly opening: string;
-  /** The reference at `view.start`, where `opening` stands. */
+  /** Matches a reference at `view.start`, the offset of `opening`. */
   match(view: View): Match;
   /** Only a whole string is a reference, never a part of a longer text. */
   readonly wholeOnly?: true;
-  /** A whole string as several references joined by an operator; undefined if it is not that. */
+  /** Parses a whole string as several references joined by an operator; undefined for other text. */
   alternatives?(text: string): Alternatives | undefined;
 }
 
-/** `first`: the first operand that exists. `all`: every operand has to exist, the last one is meant. */
+/**
+ * `first`: the value of the first operand that exists. `all`: every operand must exist; the value is that
+ * of the last one.
+ */
 export type Alternatives =
   | { readonly operator: "first" | "all"; readonly operands: readonly Operand[] }
   | { readonly operator: "mixed" };
 
-/** One of several places that `||` or `&&` joins, and how it was written. */
+/** One of several references joined by `||` or `&&`, with its source text. */
 export interface Operand {
   readonly source: string;
   readonly reference: Reference;

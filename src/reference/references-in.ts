@@ -3,21 +3,21 @@ import { type Operand, type Reference, type Syntax, wholeReference } from "./ref
 import { Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
 
-/** What one place of an input needs before it can be resolved. */
+/** The references that one place of an input needs before it can be resolved. */
 export interface Need {
-  /** Keys and indices that lead to the string in which it stands, joined by dots. */
+  /** Keys and indices of the string that contains them, joined by dots. */
   readonly at: string;
-  /** As it is written. */
+  /** The source text. */
   readonly source: string;
-  /** `all` of these, or `first`: one of them is enough. */
+  /** `all`: all of the references are needed. `first`: one of them is sufficient. */
   readonly operator: "all" | "first";
   readonly references: readonly Reference[];
 }
 
 /**
- * Every reference in the strings of a value, without resolving any: for those who have to know beforehand
- * what `resolveReferences` will ask for. A name may turn out to be none that anybody knows. Throws
- * nothing; alternatives that mix `||` and `&&` need nothing, and fail when they are resolved.
+ * Returns every reference in the strings of a value without resolving any, so that a caller knows in
+ * advance what `resolveReferences` will look up. A name may be unknown. Never throws: alternatives that mix
+ * `||` and `&&` have no needs here, and fail when they are resolved.
  */
 export function referencesIn(
   value: Json,
@@ -34,7 +34,7 @@ export function referencesIn(
         value: child,
         at: at === "" ? key : `${at}.${key}`,
       }));
-      // The last is looked at first: this way they come in the order in which they are written.
+      // Reversed, because the last entry is visited first. The results are then in source order.
       open.push(...entries.reverse());
     }
   }

@@ -18,30 +18,31 @@ import { Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
-/** How a tool's input is read. */
+/** How references in a tool's input are resolved. */
 export interface ResolveOptions {
   /** Default: dollar only. */
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-  /** What an unknown name is: text that stays (default), or an error. */
+  /** How to treat an unknown name: as text (default) or as an error. */
   readonly unknown?: "keep" | "error";
-  /** What reading may cost. Default: as much as one input may. */
+  /** The work of reading. Default: the limit of one input. */
   readonly work?: LookupWork | undefined;
-  /** Told of each reference that was replaced, and by what. Must not throw. */
+  /** Called for each resolved reference, with its source and value. Must not throw. */
   readonly onResolved?: (source: string, found: Found) => void;
-  /** Called when a value becomes a part of a URL that the text around it, or another value, opens. */
+  /** Called when a value becomes part of a URL that surrounding text, or another value, opens. */
   readonly onComposed?: () => void;
 }
 
 /** A tool's input with values in place of its references. */
 export interface Resolution {
   readonly value: Json;
-  /** References that read as such, but whose names nobody knows; they stayed as written. */
+  /** Text with the form of a reference, but with an unknown name. It stayed as written. */
   readonly unresolved: readonly Unresolved[];
 }
 
 /**
- * A reference that cannot be resolved, as data for the model that wrote it. `code` is `path_not_found`,
- * `variable_evicted`, `variable_secret`, `variable_unknown`, `bad_alternatives` or `limit_exceeded`.
+ * The error for a reference that cannot be resolved, with data for the model that wrote it. `code` is
+ * `path_not_found`, `variable_evicted`, `variable_secret`, `variable_unknown`, `bad_alternatives` or
+ * `limit_exceeded`.
  */
 export class ReferenceProblem extends ByrefError {
   constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>>) {
@@ -51,9 +52,9 @@ export class ReferenceProblem extends ByrefError {
 }
 
 /**
- * The value with every reference in its strings (at any depth, keys excepted) resolved. A string that is
- * a reference and nothing else becomes the value itself, not copied and not serialized; a reference
- * inside a longer string becomes text. Throws a `ReferenceProblem`; then nothing was resolved.
+ * Resolves every reference in the strings of a value (at any depth, except keys). A string that is exactly
+ * one reference becomes the value itself, not copied or serialized; a reference inside a longer string
+ * becomes text. Throws a `ReferenceProblem`; then nothing is resolved.
  */
 export async function resolveReferences(
   value: Json,
@@ -64,16 +65,16 @@ export async function resolveReferences(
   return { value: await resolver.resolve(value, 0), unresolved: resolver.unresolved };
 }
 
-/** A text with its references filled in, and those that stayed as written. */
+/** A text with its references replaced, and the references that stayed as written. */
 export interface Interpolation {
   readonly text: string;
   readonly unresolved: readonly Unresolved[];
 }
 
 /**
- * The text with every reference in it replaced by text: strings as they are, everything else as compact
- * JSON, in code and URLs too; `inert` values with their URLs escaped. What cannot be resolved stays as written
- * and is listed; a secret prints as `[secret: name]`. Default: mustache. Throws only `limit_exceeded`.
+ * Replaces every reference in a text by text: strings as they are, everything else as compact JSON, in code
+ * and URLs too; URLs of `inert` values are escaped. Unresolved references stay as written and are listed; a
+ * secret prints as `[secret: name]`. Default syntax: mustache. Throws only `limit_exceeded`.
  */
 export async function interpolate(
   text: string,
@@ -90,7 +91,7 @@ class Resolver {
   readonly #options: ResolveOptions;
   readonly #syntaxes: readonly Syntax[];
   readonly #work: LookupWork;
-  /** Each distinct reference is read once. */
+  /** Results by reference, so that each distinct reference is read once. */
   readonly #answers = new Map<string, Found | Missing>();
   #references = 0;
   #chars = 0;
@@ -102,7 +103,7 @@ class Resolver {
     this.#syntaxes = pickSyntaxes(options.syntaxes);
   }
 
-  /** A subtree without references is handed back as it is. */
+  /** Resolves a value. Returns a subtree without references unchanged. */
   async resolve(value: Json, depth: number): Promise<Json> {
     if (typeof value === "string") return this.#resolveText(value);
     if (!isJsonArray(value) && !isJsonObject(value)) return value;
@@ -135,7 +136,7 @@ class Resolver {
     return changed ? Object.freeze(Object.fromEntries(resolved)) : original;
   }
 
-  /** True for what cannot hold a reference, so that it costs no promise. */
+  /** True for a value that cannot contain a reference, so that it costs no promise. */
   #isInert(value: Json): boolean {
     if (typeof value !== "string") return typeof value !== "object" || value === null;
     return !this.#syntaxes.some((syntax) => value.includes(syntax.opening));
@@ -154,7 +155,7 @@ class Resolver {
 
   async #resolveWhole(operand: Operand): Promise<Json> {
     const answer = await this.#find(operand.reference);
-    // An unknown name makes no reference, but its path may hold one: ['$name'].
+    // With an unknown name it is not a reference, but its path may contain one: ['$name'].
     if (!answer.found && answer.reason === "unknown") return this.#resolveUnknown(operand, answer);
     this.#count();
     if (answer.found) return this.#whole(operand.source, answer);
@@ -198,14 +199,14 @@ class Resolver {
     }
     const isComplete = alternatives.operator === "first" || missing.length === 0;
     if (last !== undefined && isComplete) return this.#whole(last.source, last.answer);
-    const said = missing.map((operand) => operand.message).join(" ");
-    throw new ReferenceProblem("path_not_found", `${text}: ${said}`, {
+    const messages = missing.map((operand) => operand.message).join(" ");
+    throw new ReferenceProblem("path_not_found", `${text}: ${messages}`, {
       reference: text,
       operands: missing,
     });
   }
 
-  /** `missing`: what a known name with a path that leads nowhere does. */
+  /** Replaces the references inside a text. `missing`: how to treat a known name with a path that does not exist. */
   async embed(text: string, missing: "throw" | "keep"): Promise<string> {
     const scanner = new Scanner({ syntaxes: this.#syntaxes, inCode: true });
     const urls = new UrlTracker();
@@ -256,22 +257,22 @@ class Resolver {
     if (typeof value !== "string") check(embedded, answer.chars ?? 0, advice);
     const text = renderText(value);
     check(embedded, text.length, advice);
-    this.#bringIn(text.length, "Pass large values alone, as whole strings.");
+    this.#countInserted(text.length, "Pass large values alone, as whole strings.");
     this.#options.onResolved?.(source, { ...answer, chars: text.length });
     return text;
   }
 
-  /** Handed over as it is; it counts all the same, for the tool has to hold it. */
+  /** Returns the value as it is. It still counts, because the tool holds it in memory. */
   #whole(source: string, found: Found): Json {
-    this.#bringIn(found.chars ?? 0, "Pass fewer large values, or slices of them.");
+    this.#countInserted(found.chars ?? 0, "Pass fewer large values, or slices of them.");
     this.#options.onResolved?.(source, found);
     return found.value;
   }
 
-  #bringIn(chars: number, advice: string): void {
+  #countInserted(chars: number, advice: string): void {
     this.#chars += chars;
     check(["maxResolvedInputChars", limits.maxResolvedInputChars], this.#chars, advice);
-    this.#work.bringIn(chars);
+    this.#work.countInserted(chars);
   }
 
   #count(): void {
@@ -287,7 +288,7 @@ class Resolver {
   }
 }
 
-/** It exists, and is not given. */
+/** True if the value exists but must not or cannot be returned. */
 function isRefused({ reason }: Missing): boolean {
   return reason === "secret" || reason === "unreadable";
 }
@@ -306,7 +307,7 @@ const codeOfReason = {
   unreadable: "limit_exceeded",
 } as const;
 
-/** What is wrong with a reference, in words from which a model can write a better one. */
+/** Describes why a reference failed, so that a model can correct it. */
 export function describe(
   source: string,
   missing: Missing,
@@ -323,10 +324,10 @@ function sentence(source: string, missing: Missing): string {
     return `${source} is not a variable.${didYouMean(missing.near)}`;
   if (missing.reason === "evicted") return `${source} has been evicted.`;
   if (missing.reason === "secret") return `${source} is secret and cannot be used here.`;
-  return `${source} leads nowhere.${whatIsThere(missing)}${didYouMean(missing.near)}`;
+  return `${source} leads nowhere.${existingPart(missing)}${didYouMean(missing.near)}`;
 }
 
-function whatIsThere({ nearest, keys, length }: Missing): string {
+function existingPart({ nearest, keys, length }: Missing): string {
   if (nearest === undefined) return "";
   if (keys !== undefined)
     return ` ${nearest} has the keys ${keys.slice(0, 20).join(", ") || "(none)"}.`;
@@ -337,7 +338,7 @@ function didYouMean(near: readonly string[] = []): string {
   return near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
 }
 
-/** The same as an error, with all that is known as details. */
+/** Returns the same as an error, with all known details. */
 export function problemFrom(source: string, missing: Missing): ReferenceProblem {
   const { code, message } = describe(source, missing);
   const { nearest, keys, length, near, tombstone } = missing;

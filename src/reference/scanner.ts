@@ -9,18 +9,18 @@ const AT = 64;
 const BACKSLASH = 92;
 const ASCII = 128;
 
-/** A stretch of text that reads as a reference, should its name exist. */
+/** Text with the form of a reference, if its name exists. */
 export interface ReferencePiece {
   readonly reference: Reference;
   /** As written, without the backslash. */
   readonly source: string;
-  /** A backslash stands in front: it prints the reference as written. */
+  /** A backslash precedes it: the reference prints as written. */
   readonly escaped: boolean;
-  /** Alone on its line: only spaces before it, a line break or the end behind it. */
+  /** Alone on its line: only spaces before it, a line break or the end of the text after it. */
   readonly alone: boolean;
-  /** Nothing stands before it. */
+  /** At the start of the text. */
   readonly first: boolean;
-  /** Nothing stands behind it. */
+  /** At the end of the text. */
   readonly last: boolean;
   /** An `@` follows directly: the reference would be part of an address. */
   readonly beforeAt: boolean;
@@ -28,22 +28,23 @@ export interface ReferencePiece {
 
 export interface ScannerOptions {
   readonly syntaxes: readonly Syntax[];
-  /** Read references inside Markdown code too. Default: code is text. */
+  /** Reads references inside Markdown code too. Default: false; code is plain text. */
   readonly inCode?: boolean;
-  /** Does any name of the conversation start so? Default: it may. */
+  /** True if any name of the conversation starts with the prefix. Default: always true. */
   readonly couldBegin?: (prefix: string) => boolean;
-  /** Does, or did, a variable have this name? Default: it may. */
+  /** True if a variable has, or had, this name. Default: always true. */
   readonly isKnown?: (name: string) => boolean;
 }
 
 /**
- * Cuts a text that arrives in chunks into plain text and references. The pieces are the same however
- * the text is cut. It holds back only what may still become a reference, `maxHeldChars` at most. Cost: linear in the text's length; an opening costs at most
- * `maxHeldChars` steps for each chunk that arrives while it is open.
+ * Splits a text that arrives in chunks into plain text and references. The pieces do not depend on where
+ * the text is cut. Holds back only text that may become a reference, at most `maxHeldChars`. Cost: linear
+ * in the text's length; an opening costs at most `maxHeldChars` steps for each chunk that arrives while it
+ * is undecided.
  */
 export class Scanner {
   readonly #syntaxes: readonly Syntax[];
-  /** 1 for each character code that may open a reference; one cell stands for all above ASCII. */
+  /** 1 for each character code that may open a reference. One cell represents all codes above ASCII. */
   readonly #openings = new Uint8Array(ASCII + 1);
   readonly #couldBegin: (prefix: string) => boolean;
   readonly #isKnown: (name: string) => boolean;
@@ -51,11 +52,11 @@ export class Scanner {
   #text = "";
   #position = 0;
   #ended = false;
-  /** Character code in front of `#position`; -1 at the start. */
+  /** Character code before `#position`; -1 at the start. */
   #before = -1;
   #onlySpaces = true;
   #first = true;
-  /** Offset behind the piece that was handed out and is neither accepted nor rejected. */
+  /** End offset of the last returned piece, until it is accepted or rejected. */
   #pendingEnd = 0;
   #pendingStart = 0;
 
@@ -69,7 +70,7 @@ export class Scanner {
     this.#code = options.inCode === true ? undefined : new CodeTracker();
   }
 
-  /** Characters that are held back now. */
+  /** The number of characters held back now. */
   get heldChars(): number {
     return this.#text.length - this.#position;
   }
@@ -81,14 +82,14 @@ export class Scanner {
     this.#ended = false;
   }
 
-  /** Nothing follows for now: what is held is decided. More may be fed afterwards. */
+  /** Ends the text for now, so that held text is decided. More text may be fed afterwards. */
   end(): void {
     this.#ended = true;
   }
 
   /**
-   * The next piece: text, a reference (answer it with `accept` or `reject` before the next call), or
-   * undefined when more text is needed.
+   * Returns the next piece: text; a reference, which needs `accept` or `reject` before the next call; or
+   * undefined if more text is needed.
    */
   next(): string | ReferencePiece | undefined {
     const start = this.#position;
@@ -109,7 +110,7 @@ export class Scanner {
     return start === 0 ? text : text.slice(start);
   }
 
-  /** The piece handed out last is a reference: reading goes on behind it. */
+  /** Accepts the last piece as a reference and continues after it. */
   accept(): void {
     for (let at = this.#pendingStart; at < this.#pendingEnd; at++) {
       this.#pass(this.#text.charCodeAt(at));
@@ -117,7 +118,7 @@ export class Scanner {
     this.#position = this.#pendingEnd;
   }
 
-  /** It is plain text after all: returns its opening; reading goes on right after that. */
+  /** Rejects the last piece as plain text. Returns its opening and continues directly after that. */
   reject(): string {
     const isEscaped = this.#text.charCodeAt(this.#pendingStart) === BACKSLASH;
     const end = this.#pendingStart + (isEscaped ? 2 : 1);
@@ -143,13 +144,13 @@ export class Scanner {
     }
     const opening = this.#text.charAt(start);
     const syntax = this.#syntaxes.find((candidate) => candidate.opening === opening);
-    // What follows a backslash was looked at together with it.
+    // A character after a backslash was matched together with it.
     if (syntax === undefined || this.#code?.inCode === true) return undefined;
     if (!escaped && this.#before === BACKSLASH) return undefined;
     return this.#match(syntax, start, at);
   }
 
-  /** `start`: the opening; `from`: the backslash in front of it, or the same. */
+  /** `start`: offset of the opening; `from`: offset of the backslash before it, else the same. */
   #match(syntax: Syntax, start: number, from: number): ReferencePiece | "partial" | undefined {
     const text = this.#text;
     const bound = start + limits.maxHeldChars;
@@ -165,7 +166,7 @@ export class Scanner {
     });
     if (match.kind === "none") return undefined;
     if (match.kind === "partial") return isInView ? "partial" : undefined;
-    // The next character tells whether it is alone on its line, and whether it is part of an address.
+    // The next character decides whether it is alone on its line and whether it is part of an address.
     const isAtEnd = match.end === text.length;
     const escaped = from < start;
     if (isAtEnd && !escaped && !this.#ended) return "partial";

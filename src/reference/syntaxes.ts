@@ -6,10 +6,10 @@ import { target } from "./target.ts";
 
 const syntaxes = { dollar, mustache, dagger, target } as const;
 
-/** The syntaxes that ship, by name. */
+/** The built-in syntaxes, by name. */
 export type SyntaxName = keyof typeof syntaxes;
 
-/** The syntaxes asked for, by name or as one's own; the dollar syntax if nothing is asked for. */
+/** Returns the requested syntaxes, given by name or as objects. Default: dollar. */
 export function pickSyntaxes(
   names: readonly (SyntaxName | Syntax)[] = ["dollar"],
 ): readonly Syntax[] {

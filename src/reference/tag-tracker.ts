@@ -15,15 +15,15 @@ const QUOTE = 34;
 const APOSTROPHE = 39;
 const EQUALS = 61;
 
-/** Inside these, a renderer may read raw text: an empty line ends no tag. */
+/** Tags whose content a renderer may read as raw text: an empty line does not end a tag there. */
 const RAW_TAGS = wordsOf("pre textarea code kbd");
-/** What is in these may make a URL of anything. */
+/** Tags whose content can build a URL from anything. */
 const CODE_TAGS = wordsOf("script style");
 
-/** Quotes, and what makes marked escape one in raw text: a backslash before it, or backticks around it. */
+/** Quotes, and characters that make marked escape one in raw text: a preceding backslash, or surrounding backticks. */
 const QUOTES = `"'\\\``;
 
-/** Places in a tag, as HTML tokenizes it. A tag may be at several, so each is a bit. */
+/** Places in a tag, as in HTML tokenization. Each is a bit, because a tag may be in several. */
 const IN_NAME = 1;
 const BEFORE_ATTRIBUTE = 2;
 const IN_ATTRIBUTE = 4;
@@ -33,14 +33,14 @@ const IN_QUOTES = 32;
 const IN_APOSTROPHES = 64;
 /** After `<!` or `<?`. */
 const IN_COMMENT = 128;
-/** In code, or in quotes that may never end: a renderer may escape the quote that would end them. */
+/** In code, or in quotes that may never end, because a renderer may escape the closing quote. */
 const UNENDING = 256;
 const QUOTED = IN_QUOTES | IN_APOSTROPHES;
 const EVERYWHERE = 511;
 
 /**
- * A tag that every renderer reads as a tag, and not as text with a bare URL in it: nothing in it binds
- * tighter, as code and mathematics do.
+ * A tag that every renderer reads as a tag, and not as text with a bare URL: it contains nothing that binds
+ * tighter, such as code or mathematics.
  */
 const PLAIN_TAG = /^<[a-z]+(?: [a-z-]+=(["'])(?:(?!\1)[^`$<>\\[\]|\n])*\1)* ?\/?>$/i;
 const MAX_PLAIN_TAG_CHARS = 512;
@@ -52,7 +52,7 @@ interface Move {
 
 const TO_ATTRIBUTE: Move = { from: BEFORE_ATTRIBUTE | IN_ATTRIBUTE, to: IN_ATTRIBUTE };
 const TO_VALUE: Move = { from: BEFORE_VALUE, to: IN_VALUE };
-/** Where each character leads; a place that no move leaves stays. */
+/** Transitions by character. A place without a transition does not change. */
 const OTHER_MOVES: readonly Move[] = [TO_ATTRIBUTE, TO_VALUE];
 const BLANK_MOVES: readonly Move[] = [{ from: IN_NAME | IN_VALUE, to: BEFORE_ATTRIBUTE }];
 const MOVES: ReadonlyMap<number, readonly Move[]> = new Map([
@@ -74,34 +74,34 @@ const MOVES: ReadonlyMap<number, readonly Move[]> = new Map([
 ]);
 
 /**
- * Tells whether a text is inside an HTML tag, however a renderer and then a browser may read it: every
- * `<` may begin one, whatever is open already.
+ * Tracks whether a text is inside an HTML tag in any reading by a renderer and then a browser: every `<`
+ * may begin a tag, regardless of what is open.
  */
 export class TagTracker {
   #places = 0;
-  /** The tag as written, if it is on one line and the only thing that is open; else empty. */
+  /** The tag as written, if it is on one line and nothing else is open; else empty. */
   #text = "";
-  /** A line since the last empty line may begin an HTML block. */
+  /** True if a line since the last empty line may begin an HTML block. */
   #isHtml = false;
   #isRaw = false;
-  /** The tag has a quote in it, or what may escape one. */
+  /** True if the tag contains a quote, or a character that may escape one. */
   #hasQuotes = false;
-  /** There was a quote or a list, which may end an HTML block at any line. */
+  /** True after a block quote or a list, which may end an HTML block at any line. */
   #isNested = false;
 
   get isOpen(): boolean {
     return this.#places !== 0;
   }
 
-  /** A `<` comes; `isAlone` if nothing else is open and no backslash escapes it. */
+  /** Call it for a `<`. `isAlone`: nothing else is open and no backslash escapes it. */
   begin(isAlone: boolean): void {
     this.#text = isAlone && !this.isOpen ? "<" : "";
     if (!this.isOpen) this.#hasQuotes = false;
   }
 
   /**
-   * Call it while a tag is open, and after a `<`; `isAtStart` if only marks of blocks are before it on its
-   * line. True at the end of a tag that is surely one.
+   * Call it while a tag is open, and after a `<`. `isAtStart`: only block marks precede it on its line.
+   * Returns true at the end of text that is certainly a tag.
    */
   feed(code: number, previous: number, isAtStart: boolean): boolean {
     const isMark = code === GREATER && isAtStart && this.#isNested;
@@ -131,21 +131,22 @@ export class TagTracker {
     return isTag;
   }
 
-  /** A word of letters that follows a `<` has ended. */
+  /** Call it at the end of a word of letters after a `<`. */
   endName(word: number): void {
     if (RAW_TAGS.has(word)) this.#isRaw = true;
     if (CODE_TAGS.has(word)) this.#places |= UNENDING;
   }
 
-  /** The mark of a quote or list item, or a `<`, is at the start of a line. */
+  /** Call it for a block quote mark, list mark or `<` at the start of a line. */
   beginBlock(code: number): void {
     if (code === LESS) this.#isHtml = true;
     else this.#isNested = true;
   }
 
   /**
-   * A line ends; `isEmpty` if nothing was on it, `isBlank` if nothing but white space. Each counts where
-   * it leaves more open: a blank line ends an HTML block for most renderers, but not for all.
+   * Call it at the end of a line. `isEmpty`: the line has no characters. `isBlank`: it has only white
+   * space. Each is applied where it leaves more open: a blank line ends an HTML block for most renderers,
+   * but not for all.
    */
   endLine(isEmpty: boolean, isBlank: boolean): void {
     this.#text = "";

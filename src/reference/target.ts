@@ -3,7 +3,7 @@ import { NONE, type Syntax } from "./reference.ts";
 
 const PREFIX = "variable:";
 
-/** `variable:name.path`, only as a whole string: nothing follows it. (`file:` targets are storage, not references.) */
+/** `variable:name.path`, only as a whole string, so no text follows. (`file:` targets are storage, not references.) */
 export const target: Syntax = {
   name: "target",
   opening: "v",

@@ -24,7 +24,7 @@ export const CARET = 94;
 
 const ASCII = 128;
 
-/** White space within a line, as the URL standard has it. */
+/** True for white space within a line, as in the URL standard. */
 export function isBlank(code: number): boolean {
   return code === SPACE || code === TAB || code === FORM_FEED;
 }
@@ -33,14 +33,14 @@ export function isAsciiLetter(code: number): boolean {
   return code < ASCII && letterOf(code) > 0;
 }
 
-/** 1 to 26 for an ASCII letter in either case, 27 for what is not ASCII, 0 for any other character. */
+/** Returns 1 to 26 for an ASCII letter in either case, 27 for a non-ASCII character, 0 for any other. */
 export function letterOf(code: number): number {
   if (code >= ASCII) return 27;
   const lower = code | 32;
   return lower >= 97 && lower <= 122 ? lower - 96 : 0;
 }
 
-/** Words as numbers whose digits, of base 28, are their letters: exact up to eleven letters. */
+/** Encodes words as base 28 numbers with a digit for each letter: exact up to eleven letters. */
 export function wordsOf(words: string): ReadonlySet<number> {
   const numberOf = (word: string) =>
     word.split("").reduce((number, letter) => number * 28 + letterOf(letter.charCodeAt(0)), 0);

@@ -28,59 +28,58 @@ import {
 } from "./url-characters.ts";
 
 const SCHEMES = wordsOf("http https ws wss ftp mailto data javascript tel sms file");
-/** Entities of the ASCII characters that make a URL. */
+/** Entities of ASCII characters that can form a URL. */
 const ENTITIES = wordsOf("sol colon period commat");
 const [WWW] = wordsOf("www");
 const WWW_RANGE = 28 ** 3;
-/** The least number of a word of eleven letters. */
+/** The smallest number of a word of eleven letters. */
 const LONG_WORD = 28 ** 10;
-/** With these, and white space, a quote, a list item or a table row begins. */
+/** Characters, besides white space, that begin a block quote, list item or table row. */
 const BLOCK_MARKS = ">-*+|.)0123456789";
-/** Beside letters, what may be directly before the dot of a name. */
+/** Characters, besides letters, that may directly precede the dot of a name. */
 const NAME_MARKS = "._+-;:&=$,0123456789";
-/** The same before the `@` of an address: all of RFC 5322's `atext`, as linkify has it. */
+/** The same before the `@` of an address: all of `atext` (RFC 5322), as in linkify. */
 const ADDRESS_MARKS = `${NAME_MARKS}!#%'*/?^\`{|}~`;
-/** What a port, a path, a query or a fragment begins with. */
+/** Characters that begin a port, path, query or fragment. */
 const AFTER_HOST = "/?#:";
 
 /**
- * Tells whether the next character would be part of a URL that a Markdown or HTML renderer may make of
- * the text: a bare URL, a destination, a link definition, or a tag. In a footnote, which a renderer may move
- * into one, it counts as part of it. Feed it everything that is put out, values included, because a value may
- * open a URL. It reads forward only, in constant memory, and its trackers are independent of each other.
- * When in doubt, the URL is open: an expanded URL is how a
- * model is made to leak data.
+ * Tracks whether the next character would be part of a URL that a Markdown or HTML renderer may detect: a
+ * bare URL, a destination, a link definition or a tag. A footnote counts as part of a URL, because a
+ * renderer may move it into one. Feed it all output, including values, because a value may open a URL. It
+ * reads forward only, in constant memory, and its trackers are independent of each other. When in doubt,
+ * the URL is open: an expanded URL is how a model is made to leak data.
  */
 export class UrlTracker {
-  /** Nothing but the word changes as long as letters follow. */
+  /** True if following letters change only the word. */
   #isPlain = false;
   #previous = LF;
-  /** The previous character is a backslash that is not escaped itself. */
+  /** The previous character is an unescaped backslash. */
   #isEscaped = false;
   #lineBreaks = 0;
-  /** Only marks of blocks (`>`, `-`, `1.`) are on this line so far. */
+  /** Only block marks (`>`, `-`, `1.`) are on this line so far. */
   #isAtStart = true;
-  /** Nothing but white space is on this line so far. */
+  /** Only white space is on this line so far. */
   #isBlankLine = true;
 
   #isBare = false;
-  /** The letters since the last mark, as a number. A backslash is no mark. */
+  /** The letters since the last mark, as a number. A backslash is not a mark. */
   #word = 0;
-  /** The mark before them: any other character. */
+  /** The mark before them: any character that is not a letter. */
   #mark = LF;
-  /** After a dot in a name (`evil.com`), with letters, digits and dashes since. */
+  /** After a dot in a name (`evil.com`), followed only by letters, digits and dashes. */
   #isDotted = false;
-  /** After a `<`, with no white space in between. */
+  /** After a `<`, without white space since. */
   #isInAngles = false;
 
-  /** Open parentheses of a destination; 0 outside. */
+  /** Number of open parentheses of a destination; 0 outside. */
   #depth = 0;
   #awaitsAngle = false;
   /** A destination in angle brackets. */
   #angle: "no" | "open" | "closing" = "no";
 
   #label: "no" | "open" | "closed" = "no";
-  /** The label may be a footnote's. */
+  /** The label may be that of a footnote. */
   #hasCaret = false;
   #definition: "no" | "blank" | "open" = "no";
 
@@ -98,9 +97,9 @@ export class UrlTracker {
     );
   }
 
-  /** True if the text, put out next, would be part of a URL, or of what a renderer may move into one. */
-  takesIn(text: string): boolean {
-    return this.isOpen || this.#footnote.takesIn(text);
+  /** True if the text, emitted next, would be part of a URL, or of a footnote that a renderer may move into one. */
+  wouldContain(text: string): boolean {
+    return this.isOpen || this.#footnote.wouldContain(text);
   }
 
   feed(text: string): void {
@@ -161,7 +160,7 @@ export class UrlTracker {
 
   #feedBare(code: number, letter: number): void {
     if (letter > 0) this.#word = this.#word * 28 + letter;
-    // Some renderers look for URLs in what is left without backslashes.
+    // Some renderers remove backslashes before they search for URLs.
     else if (code !== BACKSLASH) {
       // A form feed ends a URL for a browser, but not for every renderer.
       if (code === SPACE || code === TAB) this.#isBare = false;
@@ -174,12 +173,12 @@ export class UrlTracker {
     const [word, mark] = [this.#word, this.#mark];
     if (this.#isDotted && word > 27 && AFTER_HOST.includes(String.fromCharCode(code))) return true;
     if (code === COLON) return SCHEMES.has(word) && !isDigit(mark);
-    // The number of a long word is not exact: it may end with `www`.
+    // The number of a long word is not exact, so the word may end with `www`.
     if (code === DOT) return word >= LONG_WORD || word % WWW_RANGE === WWW;
     if (code === AT) return this.#isInAngles || this.#isAfter(ADDRESS_MARKS);
     if (code === SEMICOLON) return mark === AMPERSAND && ENTITIES.has(word);
     if (word > 0) return false;
-    // A footnote's name is part of its link. Numbers stand for any character.
+    // A footnote's name is part of its link. Numeric entities can represent any character.
     return (
       (code === SLASH && mark === SLASH) ||
       (code === CARET && mark === OPEN_BRACKET) ||
@@ -187,7 +186,7 @@ export class UrlTracker {
     );
   }
 
-  /** Letters, or one of the marks, are directly before. */
+  /** True if a letter or one of the marks directly precedes. */
   #isAfter(marks: string): boolean {
     return this.#word > 0 || marks.includes(String.fromCharCode(this.#mark));
   }

@@ -126,8 +126,8 @@ export class Labels {
   }
 
   /**
-   * Adds every variable that the input may refer to, if guarded values went in: the labels must not show how
-   * far resolving got, or which alternative exists.
+   * Adds every variable that the input may refer to, if the call used guarded values: the labels must not
+   * reveal how far resolving got, or which alternative exists.
    */
   completeFrom(input: Json, storedName = (name: string) => name): void {
     if (!this.isGuarded) return;

@@ -11,17 +11,17 @@ import type { EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 export function provenanceOf(write: Provenance): Provenance {
   const { description, tool, toolCallId, input } = write;
   return {
-    ...(description === undefined ? {} : { description: keptDescription(description) }),
+    ...(description === undefined ? {} : { description: clippedDescription(description) }),
     ...(tool === undefined ? {} : { tool: tool.toWellFormed() }),
     ...(toolCallId === undefined ? {} : { toolCallId: toolCallId.toWellFormed() }),
-    ...(input === undefined ? {} : { input: keptInput(input) }),
+    ...(input === undefined ? {} : { input: copiedInput(input) }),
   };
 }
 
 type Provenance = Pick<VariableInfo, "description" | "tool" | "toolCallId" | "input">;
 
 /** Copies the input, because the caller may change its own. Throws `limit_exceeded`. */
-function keptInput(input: Json): Json {
+function copiedInput(input: Json): Json {
   const text = JSON.stringify(input);
   const bytes = byteLength(text);
   if (bytes > limits.maxInputBytes) {
@@ -41,12 +41,12 @@ export function changedInfo(info: VariableInfo, changes: Changes, nowMs: number)
     ...rest,
     metadataVersion: (info.metadataVersion ?? 0) + 1,
     pinned,
-    ...(description === undefined ? {} : { description: keptDescription(description) }),
+    ...(description === undefined ? {} : { description: clippedDescription(description) }),
     ...compact({ expiresAt }),
   };
 }
 
-function keptDescription(description: string): string {
+function clippedDescription(description: string): string {
   return clip(description, limits.maxDescriptionChars).toWellFormed();
 }
 

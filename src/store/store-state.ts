@@ -117,23 +117,23 @@ export class StoreState {
   newest(count: number): readonly Entry[] {
     for (let limit = count; ; limit *= 2) {
       const entries = this.catalog.newest(limit);
-      const living = this.living(entries);
-      if (living.length >= count || entries.length < limit) return living;
+      const unexpired = this.unexpired(entries);
+      if (unexpired.length >= count || entries.length < limit) return unexpired;
     }
   }
 
   /** Returns the first `count` unexpired entries with a greater seq; fewer if these are all. */
   following(seq: number, count: number): readonly Entry[] {
     const nowMs = this.now();
-    const living: Entry[] = [];
+    const unexpired: Entry[] = [];
     for (let after = seq; ;) {
       const entries = this.catalog.following(after, count);
       for (const entry of entries) {
-        if (!this.isExpired(entry, nowMs)) living.push(entry);
-        if (living.length === count) return living;
+        if (!this.isExpired(entry, nowMs)) unexpired.push(entry);
+        if (unexpired.length === count) return unexpired;
         after = entry.seq;
       }
-      if (entries.length < count) return living;
+      if (entries.length < count) return unexpired;
     }
   }
 
@@ -144,7 +144,7 @@ export class StoreState {
     return this.catalog.size - expired.length;
   }
 
-  living(entries: readonly Entry[]): readonly Entry[] {
+  unexpired(entries: readonly Entry[]): readonly Entry[] {
     const nowMs = this.now();
     return entries.filter((entry) => !this.isExpired(entry, nowMs));
   }

@@ -31,7 +31,7 @@ export interface VariableInfo {
   readonly count: number;
   /** Size as JSON in UTF-8; for a string, size of the text itself. */
   readonly bytes: number;
-  /** Characters of the same text: what the value would cost in a prompt. */
+  /** Characters of the same text: the value's cost in a prompt. */
   readonly chars: number;
   /** For a secret, only its type. */
   readonly shape: string;

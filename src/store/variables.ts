@@ -9,7 +9,7 @@ import type { Entry, Rows, Stored } from "./rows/rows.ts";
 import { Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { changedInfo } from "./metadata.ts";
-import { asksForPart, readPart, readWhole, type Source } from "./bytes/read-part.ts";
+import { selectsPart, readPart, readWhole, type Source } from "./bytes/read-part.ts";
 import { receive } from "./bytes/receive.ts";
 import { StoreState } from "./store-state.ts";
 import { StoreTransfer } from "./store-transfer.ts";
@@ -248,7 +248,7 @@ export class Variables implements VariableStore {
   /** Returns the entries that have not expired, oldest first. */
   #named(names: readonly string[]): readonly Entry[] {
     const entries = this.#state.catalog.named(new Set(names));
-    return this.#state.living(entries).toSorted((one, other) => one.seq - other.seq);
+    return this.#state.unexpired(entries).toSorted((one, other) => one.seq - other.seq);
   }
 
   async #readPath(entry: Entry, path: Path, work = new Work()): Promise<Reading | undefined> {
@@ -256,7 +256,7 @@ export class Variables implements VariableStore {
     if (cached !== undefined) return readPath(cached, path, work);
     const stored = this.#state.rows.stored(entry.name);
     if (stored === undefined) return undefined;
-    if (asksForPart(stored, path)) {
+    if (selectsPart(stored, path)) {
       return this.#holding({ stored, work }, (source) => readPart(source, path));
     }
     return readPath(await this.#load(entry, stored, work), path, work);

@@ -1,4 +1,4 @@
-/** What newer engines do themselves, many times as fast. */
+/** Native methods of newer engines, many times as fast. */
 interface Base64Bytes extends Uint8Array {
   toBase64?(): string;
 }
@@ -7,25 +7,25 @@ interface Base64Reader {
   fromBase64?(text: string): Uint8Array;
 }
 
-/** With padding, and `+` and `/` (RFC 4648, section 4). */
+/** Encodes base64 with padding, `+` and `/` (RFC 4648, section 4). */
 export function toBase64(bytes: Base64Bytes): string {
   return bytes.toBase64?.() ?? encodedBase64(bytes);
 }
 
-/** In steps: a call takes only so many arguments. */
+/** In steps, because a call accepts a limited number of arguments. */
 function encodedBase64(bytes: Uint8Array): string {
   let text = "";
   for (let from = 0; from < bytes.length; from += BASE64_STEP) {
     const units = bytes.subarray(from, from + BASE64_STEP);
-    // Bytes are numbers, one after the other; spread, each would cost an iteration.
+    // `Reflect.apply` takes the bytes as they are. Spreading them would cost an iteration for each.
     text += Reflect.apply(String.fromCharCode, undefined, units as ArrayLike<number>);
   }
   return btoa(text);
 }
 
-/** Throws for what is no base64. */
+/** Decodes base64. Throws for other text. */
 export function fromBase64(text: string): Uint8Array {
-  // Either it is there, or it is not: the interface says no more.
+  // The method exists in newer engines only.
   const { fromBase64: native } = Uint8Array as Base64Reader;
   return native === undefined ? decodedBase64(text) : Reflect.apply(native, Uint8Array, [text]);
 }

@@ -2,7 +2,7 @@ const BLOCK_BYTES = 262_144;
 
 /**
  * Collects bytes in blocks, so that small pieces take no more memory than large ones and no byte is copied
- * again. A piece that exceeds the room, and all after it, are counted and dropped.
+ * twice. A piece that exceeds the limit, and every later piece, is counted and dropped.
  */
 export class ByteBuffer {
   readonly #maxBytes: number;

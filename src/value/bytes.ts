@@ -1,4 +1,4 @@
-/** The parts one after another: the only one that is not empty as it is, or a copy of all. */
+/** Joins the parts. Returns a single non-empty part as it is, and a copy otherwise. */
 export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   const full = parts.filter(({ length }) => length > 0);
   const [first] = full;
@@ -12,7 +12,7 @@ export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
   return whole;
 }
 
-/** Views of the bytes, each of `length` bytes but the last. */
+/** Yields views of the bytes, each of `length` bytes except the last. */
 export function* piecesOf(bytes: Uint8Array, length: number): Generator<Uint8Array> {
   for (let start = 0; start < bytes.length; start += length) {
     yield bytes.subarray(start, start + length);
@@ -20,8 +20,8 @@ export function* piecesOf(bytes: Uint8Array, length: number): Generator<Uint8Arr
 }
 
 /**
- * The same bytes in a buffer of their own, which nobody else can change: `slice` of a Buffer is a view.
- * Throws a TypeError for what is no bytes, which streams of others may hand out.
+ * Copies the bytes into a new buffer that nothing else can change: `slice` of a Buffer returns a view.
+ * Throws a TypeError for other values, which foreign streams may produce.
  */
 export function copyOf(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   if (!(bytes instanceof Uint8Array)) throw new TypeError("These are no bytes.");

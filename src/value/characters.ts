@@ -1,4 +1,4 @@
-/** Code points in a text; a lone surrogate counts as one. Cost: linear. */
+/** Counts the code points of a text; a lone surrogate counts as one. Cost: linear. */
 export function codePointCount(text: string): number {
   let count = text.length;
   for (let index = 1; index < text.length; index++) {
@@ -9,7 +9,7 @@ export function codePointCount(text: string): number {
   return count;
 }
 
-/** A slice by code points. Cost: linear in the code points that are counted, from either end; no copy. */
+/** Slices by code points. Cost: linear in the code points counted, from either end. Copies nothing. */
 export function sliceCodePoints(text: string, range: { from?: number; to?: number }): string {
   const { from = 0, to } = range;
   const start = from < 0 ? offsetFromEnd(text, -from) : offsetOfCodePoint(text, 0, from);
@@ -36,14 +36,14 @@ function offsetOfCodePoint(text: string, start: number, count: number): number {
   return offset;
 }
 
-/** At most `chars` UTF-16 units of the text's start, never half of a surrogate pair. */
+/** Returns at most the first `chars` UTF-16 units, without splitting a surrogate pair. */
 export function clip(text: string, chars: number): string {
   if (text.length <= chars) return text;
   const end = chars > 0 && isHighSurrogate(text.charCodeAt(chars - 1)) ? chars - 1 : chars;
   return text.slice(0, end);
 }
 
-/** The text in pieces of at most `chars` UTF-16 units, none of which cuts a surrogate pair. */
+/** Yields pieces of at most `chars` UTF-16 units, without splitting surrogate pairs. */
 export function* slicesOf(text: string, chars: number): Generator<string> {
   for (let start = 0; start < text.length;) {
     const end = Math.min(start + chars, text.length);
@@ -53,7 +53,7 @@ export function* slicesOf(text: string, chars: number): Generator<string> {
   }
 }
 
-/** Would the text be cut in the middle of a surrogate pair there? */
+/** True if cutting the text there would split a surrogate pair. */
 export function cutsPair(text: string, at: number): boolean {
   return isHighSurrogate(text.charCodeAt(at - 1)) && isLowSurrogate(text.charCodeAt(at));
 }

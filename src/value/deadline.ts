@@ -1,13 +1,13 @@
 export interface DeadlineOptions {
-  /** The error when the time is over. */
+  /** Creates the error for an expired deadline. */
   readonly error: () => unknown;
-  /** Ends the time early, with its own reason. */
+  /** Ends the deadline early, with its own reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A time limit for one piece of work. Its timer runs until `end`. */
+/** A time limit for one operation. Its timer runs until `end`. */
 export class Deadline {
-  /** Aborted when the time is over, or with the caller's signal. */
+  /** Aborts when the time is over, or with the caller's signal. */
   readonly signal: AbortSignal;
   readonly #passed: Promise<never>;
   #end: () => void = () => undefined;
@@ -15,11 +15,11 @@ export class Deadline {
   constructor(ms: number, { error, signal }: DeadlineOptions) {
     const timeout = new AbortController();
     this.signal = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
-    // Not `Promise.withResolvers`: Node 20 has none.
+    // Not `Promise.withResolvers`, which Node 20 lacks.
     this.#passed = new Promise((_, reject) => {
       const pass = () => {
         const reason = error();
-        // First, so that `race` does not reject with what the work makes of the abort.
+        // First, so that `race` rejects with this reason and not with the work's reaction to the abort.
         reject(reason);
         timeout.abort(reason);
       };
@@ -35,7 +35,10 @@ export class Deadline {
     this.#passed.catch(() => undefined);
   }
 
-  /** The work's result; rejects without waiting for it when the time is over or the signal aborts. Ends the deadline. */
+  /**
+   * Returns the work's result. Rejects without waiting for the work when the time is over or the signal
+   * aborts. Ends the deadline.
+   */
   race<Result>(work: Promise<Result>): Promise<Result> {
     return Promise.race([work, this.#passed]).finally(() => this.end());
   }
@@ -46,7 +49,7 @@ export class Deadline {
   }
 }
 
-/** The result of work that must settle in time. `signal` ends the time early. */
+/** Returns the result of work that must settle in time. `signal` ends the time early. */
 export function withTimeLimit<Result>(
   ms: number,
   work: (signal: AbortSignal) => Promise<Result>,
@@ -57,7 +60,7 @@ export function withTimeLimit<Result>(
   return limit.race(work(limit.signal));
 }
 
-/** The same result, not waited for once the signal aborts: then it rejects with the signal's reason. */
+/** Returns the same result. Rejects with the signal's reason, without waiting, once the signal aborts. */
 export function unlessAborted<Result>(
   result: Promise<Result>,
   signal: AbortSignal,

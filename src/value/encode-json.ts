@@ -2,21 +2,21 @@ import * as limits from "../limits.ts";
 import type { Json } from "./json.ts";
 import { type Mark, MarkList } from "./marks.ts";
 
-/** The array as JSON in UTF-8, and in `chars` UTF-16 units. */
+/** An array as JSON in UTF-8; `chars` is its length in UTF-16 units. */
 export interface EncodedArray {
   readonly bytes: Uint8Array;
   readonly chars: number;
   readonly marks: readonly Mark[];
 }
 
-/** What is written at once, if elements are that small: short enough for a mark to come in time. */
+/** Text of one batch of small elements: short enough for marks to be in time. */
 const BATCH_CHARS = limits.markBytes / 4;
 const FIRST_BATCH = 16;
 
 /**
- * Exactly `JSON.stringify(values)`, and where its elements begin. Cost: linear, about that of
- * `JSON.stringify`; at worst, where small and large elements alternate, twice that. Memory: twice its
- * bytes; as one text, a single character beyond Latin-1 would make it more.
+ * Encodes `JSON.stringify(values)` exactly, and marks where elements begin. Cost: linear, about that of
+ * `JSON.stringify`; at most twice that if small and large elements alternate. Memory: twice its bytes. One
+ * string would need more as soon as it had a character beyond Latin-1.
  */
 export function encodeArray(values: readonly Json[]): EncodedArray {
   const encoder = new ArrayEncoder();
@@ -36,11 +36,11 @@ class ArrayEncoder {
   readonly #marks = new MarkList();
   readonly #utf8 = new TextEncoder();
   #count = 0;
-  /** With the opening bracket, and behind each element a comma or the closing bracket. */
+  /** Includes the opening bracket, and a comma or closing bracket after each element. */
   #bytes = 1;
   #chars = 1;
 
-  /** The characters that the batch takes. Each element is written twice at most. */
+  /** Adds a batch and returns its length in characters. Serializes each element twice at most. */
   add(batch: readonly Json[]): number {
     const text = JSON.stringify(batch).slice(1, -1);
     const bytes = this.#utf8.encode(text);
@@ -75,19 +75,19 @@ const COMMA = 0x2c;
 const CLOSING_BRACKET = 0x5d;
 
 /**
- * The elements in a span of a JSON array that was cut at marks: behind the last one stands a comma, or
- * the bracket that ends the array. No elements for no text.
+ * Parses a span of a JSON array that was cut at marks. Its last element is followed by a comma or by the
+ * closing bracket. An empty text has no elements.
  */
 export function parseElements(text: string): Json[] {
   return parseArray(`[${text.slice(0, -1)}]`);
 }
 
-/** The records in a span of NDJSON as it is stored: each with one line feed behind it, and none inside. */
+/** Parses a span of stored NDJSON: each record ends with one line feed and contains none. */
 export function parseRecords(text: string): Json[] {
   return parseArray(`[${text.slice(0, -1).replaceAll("\n", ",")}]`);
 }
 
 function parseArray(text: string): Json[] {
-  // What JSON.parse makes of a text in brackets is an array of Json.
+  // JSON.parse returns an array of Json for a text in brackets.
   return JSON.parse(text) as Json[];
 }

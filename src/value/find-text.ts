@@ -1,7 +1,10 @@
-/** A search of the platform's own takes up to a piece's length for each character; of these it is quick. */
+/** Length up to which the platform's search is fast. It may take up to a piece's length for each character. */
 const SHORT_CHARS = 200;
 
-/** Is the piece in a text? Prepared once for many texts. Cost: linear in the text, whatever the piece is. */
+/**
+ * Returns a function that tests whether a text contains the piece; reuse it for many texts. Cost: linear in
+ * the text, for any piece.
+ */
 export function finderOf(piece: string): (text: string) => boolean {
   if (piece.length <= SHORT_CHARS) return (text) => text.includes(piece);
   const borders = bordersOf(piece);
@@ -14,7 +17,7 @@ export function finderOf(piece: string): (text: string) => boolean {
   };
 }
 
-/** Of each start of the piece, how much of its end is a start of the piece too (Knuth, Morris, Pratt). */
+/** For each prefix of the piece, the length of its longest suffix that is also a prefix (Knuth, Morris, Pratt). */
 function bordersOf(piece: string): Int32Array {
   const borders = new Int32Array(piece.length + 1);
   for (let at = 1; at < piece.length; at++) {

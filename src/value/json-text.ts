@@ -1,17 +1,17 @@
 import { isJsonArray, isScalar, type Json, type JsonArray, type JsonObject } from "./json.ts";
 
 /**
- * Characters of a text, or of any other value as JSON; counting ends once there are more than `most`.
- * Nothing is written out. Cost: linear.
+ * Counts the characters of a text, or of another value as JSON, without serializing it. Stops once there
+ * are more than `most`. Cost: linear.
  */
 export function charsOf(value: Json, most: number): number {
   return typeof value === "string" ? value.length : jsonChars(value, most);
 }
 
 function jsonChars(value: Json, most: number): number {
-  // Without the brackets of the list that it is put into.
+  // Subtracts the brackets of the list around the value.
   let chars = -2;
-  // An application's values may be nested too deep for recursion.
+  // Not recursive, because an application's values may be nested too deep.
   const open: (JsonArray | JsonObject)[] = [[value]];
   for (let next = open.pop(); next !== undefined && chars <= most; next = open.pop()) {
     const keys = isJsonArray(next) ? [] : Object.keys(next);
@@ -29,7 +29,7 @@ function jsonChars(value: Json, most: number): number {
   return chars;
 }
 
-/** In quotes, with escapes; a text that is too long anyway is not looked at. */
+/** Counts a string in quotes, with escapes. A string that exceeds `most` anyway is not scanned. */
 function textChars(text: string, most: number): number {
   if (text.length > most) return text.length + 2;
   return ESCAPED.test(text) ? JSON.stringify(text).length : text.length + 2;

@@ -1,6 +1,6 @@
 import { codePointCount } from "./characters.ts";
 
-/** A value that JSON can hold, read-only all the way down. */
+/** A value that JSON can represent, deeply read-only. */
 export type Json = string | number | boolean | null | JsonArray | JsonObject;
 export type JsonArray = readonly Json[];
 export type JsonObject = { readonly [key: string]: Json };
@@ -18,7 +18,7 @@ export function isJsonArray(value: Json): value is JsonArray {
   return Array.isArray(value);
 }
 
-/** True for what holds nothing else: a text, a number, true, false, null. */
+/** True for a string, number, boolean or null. */
 export function isScalar(value: Json): value is string | number | boolean | null {
   return typeof value !== "object" || value === null;
 }
@@ -29,11 +29,11 @@ export type JsonType = "string" | "number" | "boolean" | "null" | "array" | "obj
 export function typeOfJson(value: Json): JsonType {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
-  // What is left of a Json after null and arrays are gone has one of these four types.
+  // A Json that is neither null nor an array has one of these four types.
   return typeof value as "string" | "number" | "boolean" | "object";
 }
 
-/** Elements, keys or characters (code points); 1 for the rest. */
+/** Counts elements, keys or characters (code points); 1 for other types. */
 export function countOf(value: Json): number {
   if (typeof value === "string") return codePointCount(value);
   if (isJsonArray(value)) return value.length;
@@ -41,7 +41,7 @@ export function countOf(value: Json): number {
   return 1;
 }
 
-/** What the text says as JSON; undefined if it is none. */
+/** Parses JSON; undefined if the text is not JSON. */
 export function jsonIn(text: string): Json | undefined {
   try {
     return parsedJson(text);
@@ -50,13 +50,13 @@ export function jsonIn(text: string): Json | undefined {
   }
 }
 
-/** What the text says as JSON. Throws a SyntaxError if it is none. */
+/** Parses JSON. Throws a SyntaxError if the text is not JSON. */
 export function parsedJson(text: string): Json {
-  // What JSON.parse returns is Json by definition.
+  // JSON.parse returns Json by definition.
   return JSON.parse(text) as Json;
 }
 
-/** JSON that is the same text for objects that differ in the order of their keys only. */
+/** Serializes a value so that objects with the same entries in another order give the same text. */
 export function canonicalJson(value: Json): string {
   return JSON.stringify(value, (_key, inner: Json) =>
     isJsonObject(inner)
@@ -65,7 +65,7 @@ export function canonicalJson(value: Json): string {
   );
 }
 
-/** The fields without those that are undefined. */
+/** The fields without undefined ones. */
 type Compact<Fields> = {
   [Key in keyof Fields as undefined extends Fields[Key] ? never : Key]: Fields[Key];
 } & {
@@ -75,14 +75,14 @@ type Compact<Fields> = {
   >;
 };
 
-/** The fields that are set. */
+/** Returns the fields that are not undefined. */
 export function compact<Fields extends object>(fields: Fields): Compact<Fields> {
   const set = Object.entries(fields).filter(([, value]) => value !== undefined);
-  // The same keys with the same values, where there are any.
+  // The result has the same keys and values, without undefined ones.
   return Object.fromEntries(set) as Compact<Fields>;
 }
 
-/** The same value, frozen all the way down, so that one copy can be handed to every reader. */
+/** Freezes a value deeply, so that all readers can share one copy. */
 export function deepFreeze<Value extends Json>(value: Value): Value {
   const open: Json[] = [value];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

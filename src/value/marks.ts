@@ -1,13 +1,16 @@
 import * as limits from "../limits.ts";
 
 /**
- * A place in a stored value: before byte `byte` lie exactly `count` elements (of an array) or code points
- * (of a text), and in an array an element begins there. Marks ascend, the first is at the first element
- * or character, none is at the very end.
+ * A position in a stored value: exactly `count` elements (of an array) or code points (of a text) precede
+ * byte `byte`. In an array, an element begins there. Marks ascend; the first is at the first element or
+ * character, and none is at the end.
  */
 export type Mark = readonly [byte: number, count: number];
 
-/** The stored bytes `fromByte` to before `toByte`, before which `firstCount` elements or code points lie. */
+/**
+ * The stored bytes from `fromByte` up to, but not including, `toByte`, preceded by `firstCount` elements or
+ * code points.
+ */
 export interface Span {
   readonly fromByte: number;
   readonly toByte: number;
@@ -15,8 +18,9 @@ export interface Span {
 }
 
 /**
- * The smallest span, by marks, that holds elements or code points `from` to before `to`; empty if they are
- * none. `from` and `to` must be normalised: 0 ≤ `from` ≤ `to` ≤ `total.count`. Cost: logarithmic.
+ * Returns the smallest span between marks that contains the elements or code points from `from` up to, but
+ * not including, `to`; empty if there are none. Bounds must be normalised: 0 ≤ `from` ≤ `to` ≤
+ * `total.count`. Cost: logarithmic.
  */
 export function spanOf(
   marks: readonly Mark[],
@@ -29,7 +33,7 @@ export function spanOf(
   return { fromByte, toByte: end?.[0] ?? total.bytes, firstCount };
 }
 
-/** How many marks have at most `count` before them. */
+/** Counts the marks that are preceded by at most `count`. */
 function marksUpTo(marks: readonly Mark[], count: number): number {
   let low = 0;
   let high = marks.length;
@@ -41,12 +45,12 @@ function marksUpTo(marks: readonly Mark[], count: number): number {
   return low;
 }
 
-/** Marks in the making: of the places that it is offered, one for each `markBytes` bytes. */
+/** Collects marks: one of the offered positions for each `markBytes` bytes. */
 export class MarkList {
   readonly #marks: Mark[] = [];
   #dueByte = 0;
 
-  /** Places before this byte would not be taken. */
+  /** Positions before this byte are not taken. */
   get dueByte(): number {
     return this.#dueByte;
   }
@@ -55,7 +59,7 @@ export class MarkList {
     return this.#marks;
   }
 
-  /** Places must ascend. */
+  /** Offers a position. Positions must ascend. */
   offer(byte: number, count: number): void {
     if (byte < this.#dueByte) return;
     this.#marks.push([byte, count]);

@@ -3,17 +3,17 @@ const QUOTED = String.raw`"(?:[\t\x20!\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7
 const PARAMETER = `[ \\t]*(${TOKEN})=(${TOKEN}|${QUOTED})`;
 const MEDIA_TYPE = new RegExp(`^(${TOKEN}/${TOKEN})((?:[ \\t]*;(?:${PARAMETER})?)*)$`);
 
-/** A media type of RFC 9110, section 8.3.1, or a media range. */
+/** A media type (RFC 9110, section 8.3.1) or media range. */
 export interface MediaType {
   /** Type and subtype in lower case. */
   readonly essence: string;
-  /** As it was written, parameters included: safe in a header. */
+  /** The text as written, with parameters. Safe in a header. */
   readonly text: string;
-  /** By name in lower case. */
+  /** Values by lower-case name. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** Undefined for a text that is not exactly one media type. Linear in its length. */
+/** Parses a media type; undefined if the text is not exactly one. Cost: linear. */
 export function parseMediaType(written: string): MediaType | undefined {
   const text = written.trim();
   const [, essence, rest = ""] = MEDIA_TYPE.exec(text) ?? [];

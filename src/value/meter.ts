@@ -2,38 +2,38 @@ import * as limits from "../limits.ts";
 import type { Mark } from "./marks.ts";
 import { previewOf } from "./preview.ts";
 
-/** What went through a meter. */
+/** The result of a meter. */
 export interface Metered {
   readonly about: {
     readonly type: "string" | "array" | "bytes";
     /** Code points, records or bytes. */
     readonly count: number;
-    /** As stored. */
+    /** Size as stored. */
     readonly bytes: number;
-    /** UTF-16 units of the value's text: of records as a JSON array; of bytes their number. */
+    /** UTF-16 units of the value's text: for records, of their JSON array; for bytes, their number. */
     readonly chars: number;
     readonly shape: string;
     readonly preview: string;
   };
-  /** None for bytes: any of them can be found without. */
+  /** Empty for bytes, which can be located without marks. */
   readonly marks: readonly Mark[];
 }
 
 /**
- * Says what is in a stream of bytes as it passes. What it says does not depend on where the stream is cut,
- * and it holds no more than the start of one record (`maxJsonBytes`). Of no use after it threw or ended.
+ * Measures a stream of bytes as it passes. The result does not depend on the sizes of the chunks. Holds no
+ * more than the start of one record (`maxJsonBytes`). Unusable after it threw or ended.
  */
 export interface Meter {
-  /** What is to be stored for these bytes and held ones; may be a view of them. Throws ByrefError. */
+  /** Returns the bytes to store for these and for held bytes; may be a view of them. Throws ByrefError. */
   write(bytes: Uint8Array): Uint8Array;
-  /** The last bytes to be stored, and what all of it is. Throws ByrefError. */
+  /** Returns the last bytes to store, and the result. Throws ByrefError. */
   end(): { readonly rest: Uint8Array; readonly metered: Metered };
 }
 
-/** So many bytes become text at a time: few enough for one mark, and for one record, to suffice. */
+/** Bytes that are decoded at a time: few enough for one mark and one record to be sufficient. */
 export const PIECE_BYTES = limits.markBytes / 4;
 
-/** Passes bytes through as they are. */
+/** Passes bytes through unchanged. */
 export class BytesMeter implements Meter {
   readonly #mediaType: string;
   #bytes = 0;

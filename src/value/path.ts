@@ -2,31 +2,31 @@ import { isDigit, isWordCode, sliceCodePoints } from "./characters.ts";
 import { countOf, isJsonArray, isJsonObject, type Json } from "./json.ts";
 import { Work } from "./work.ts";
 
-/** One step into a value. `from` and `to` are a slice as RFC 9535 defines it, step 1. */
+/** One step into a value. `from` and `to` are a slice as defined by RFC 9535, with step 1. */
 export type Segment =
   | { readonly key: string }
   | { readonly index: number }
   | { readonly each: true }
   | { readonly from?: number; readonly to?: number };
 
-/** From a value to a place inside of it, outermost step first; of no steps, the value itself. */
+/** The steps from a value to a place inside it, outermost first. Without steps, the value itself. */
 export type Path = readonly Segment[];
 
-/** What a path led to, or how far it led and what is there. */
+/** The value at a path, or the part of the path that exists and what is there. */
 export type Reading = { readonly found: true; readonly value: Json } | Missing;
 
 interface Missing {
   readonly found: false;
-  /** The longest start of the path that exists. */
+  /** The longest existing prefix of the path. */
   readonly nearest: Path;
-  /** The first keys there, if it is an object. */
+  /** The first keys at `nearest`, if it is an object. */
   readonly keys?: readonly string[];
-  /** The elements or characters there, if it is an array or a string. */
+  /** The length of `nearest`, if it is an array or a string. */
   readonly length?: number;
 }
 
 /**
- * The value at the end of the path; own properties only. Nothing is copied but slices and projections.
+ * Reads the value at a path, through own properties only. Copies nothing except slices and projections.
  * Throws `limit_exceeded` when `work` is used up.
  */
 export function readPath(root: Json, path: Path, work = new Work()): Reading {
@@ -49,7 +49,7 @@ export function readPath(root: Json, path: Path, work = new Work()): Reading {
   return { found: true, value };
 }
 
-/** What `[*]` and the rest of the path find in elements that come one after the other. */
+/** Applies the path after `[*]` to elements, one at a time. */
 export class EachReading {
   readonly #rest: Path;
   readonly #values: Json[] = [];
@@ -61,7 +61,7 @@ export class EachReading {
     this.#work = work;
   }
 
-  /** What was found in the element, if it has the rest of the path. */
+  /** Returns the value in the element; undefined if the path does not exist there. */
   add(element: Json): Json | undefined {
     this.#work.spend(VISIT);
     const reading = readPath(element, this.#rest, this.#work);
@@ -73,7 +73,7 @@ export class EachReading {
     return reading.value;
   }
 
-  /** Elements that lack the rest are left out; if all of them lack it, the path leads nowhere. */
+  /** Elements without the path are omitted. If all of them lack it, the reading is a miss. */
   reading(): Reading {
     const isFound = this.#values.length > 0 || this.#missed.length === 0;
     if (isFound) return { found: true, value: this.#values };
@@ -81,23 +81,23 @@ export class EachReading {
   }
 }
 
-/** A step to an element takes about as long as reading so many characters. */
+/** Cost of a step to an element, in characters read. */
 const VISIT = 20;
 
-/** The first ones say enough about what is there. */
+/** The first misses are enough to explain what exists. */
 const MAX_MISSED = 20;
 
-/** The miss that came furthest, unless it is of a value of which nothing can be told. */
+/** Returns the miss with the longest existing prefix, preferring one that has details. */
 function furthestOf(missed: readonly Missing[]): Missing {
   let furthest: Missing = { found: false, nearest: [] };
   for (const reading of missed) {
-    const tellsNothing = furthest.keys === undefined && furthest.length === undefined;
-    if (tellsNothing || reading.nearest.length > furthest.nearest.length) furthest = reading;
+    const hasNoDetails = furthest.keys === undefined && furthest.length === undefined;
+    if (hasNoDetails || reading.nearest.length > furthest.nearest.length) furthest = reading;
   }
   return furthest;
 }
 
-/** A reading inside of what lies at `prefix`, as seen from the whole. */
+/** Converts a reading below `prefix` to one of the whole value. */
 export function below(reading: Reading, prefix: Path): Reading {
   return reading.found ? reading : { ...reading, nearest: [...prefix, ...reading.nearest] };
 }
@@ -105,7 +105,7 @@ export function below(reading: Reading, prefix: Path): Reading {
 function missing(value: Json, nearest: Path, work: Work): Reading {
   if (isJsonObject(value)) return { found: false, nearest, keys: work.keysOf(value) };
   if (!isJsonArray(value) && typeof value !== "string") return { found: false, nearest };
-  // The characters of a text have to be counted.
+  // Counting the characters of a text costs its length.
   if (typeof value === "string") work.spend(value.length);
   return { found: false, nearest, length: countOf(value) };
 }
@@ -132,7 +132,7 @@ function step(
   if ("index" in segment) return isJsonArray(value) ? value.at(segment.index) : undefined;
   if (!isJsonArray(value) && typeof value !== "string") return undefined;
   const { from, to } = sliceBounds(segment, value.length);
-  // In a text, characters are counted from one of its ends.
+  // In a text, characters are counted from either end.
   const counted = (bound = 0) => Math.min(Math.abs(bound), value.length);
   const isText = typeof value === "string";
   work.spend(VISIT);
@@ -140,13 +140,13 @@ function step(
   return isText ? sliceCodePoints(value, segment) : value.slice(from, to);
 }
 
-/** Elements or characters `from` to before `to`, counted from the start: 0 ≤ `from` ≤ `to`. */
+/** The elements or characters from `from` up to, but not including, `to`: 0 ≤ `from` ≤ `to`. */
 export interface Bounds {
   readonly from: number;
   readonly to: number;
 }
 
-/** A slice's bounds as RFC 9535 has them, in a value of so many elements or characters. */
+/** Returns a slice's bounds (RFC 9535) in a value of `count` elements or characters. */
 export function sliceBounds(
   { from = 0, to }: { readonly from?: number; readonly to?: number },
   count: number,
@@ -157,7 +157,7 @@ export function sliceBounds(
   return { from: start, to: Math.max(to === undefined ? count : bounded(to), start) };
 }
 
-/** The path as it is written after a name. `parsePath(formatPath(path))` is the path. */
+/** Formats a path as written after a name. `parsePath(formatPath(path))` returns the same path. */
 export function formatPath(path: Path): string {
   return path.map(formatSegment).join("");
 }
@@ -170,7 +170,7 @@ function formatSegment(segment: Segment): string {
   return `[${segment.from ?? ""}:${segment.to ?? ""}]`;
 }
 
-/** True for a key that may stand after a full stop without quotes. */
+/** True for a key that can follow a full stop without quotes. */
 export function isPlainKey(key: string): boolean {
   if (key === "" || isDigit(key.charCodeAt(0))) return false;
   for (let index = 0; index < key.length; index++)

@@ -14,9 +14,9 @@ const MAX_NESTED_STRING_CHARS = 60;
 const MIN_NESTED_STRING_CHARS = 6;
 
 /**
- * The start of a value in at most `chars` characters: keys are kept, what is nested is shortened, and
- * what is left out is counted (`… (+490 more)`). Valid text: no half surrogate pair, no control
- * character. Cost: depends on `chars`, not on the value's size.
+ * Returns the start of a value in at most `chars` characters: keys are kept, nested values are shortened,
+ * and omitted parts are counted (`… (+490 more)`). Valid text, without lone surrogates or control
+ * characters. Cost: depends on `chars`, not on the value's size.
  */
 export function previewOf(value: Json, chars: number = limits.maxPreviewChars): string {
   if (typeof value !== "string") return finish(write(value, chars, 0), chars);
@@ -24,15 +24,15 @@ export function previewOf(value: Json, chars: number = limits.maxPreviewChars): 
 }
 
 /**
- * As `previewOf` a text of `total` characters (code points) of which only the start is at hand: all of
- * it, or more than `maxPreviewChars` UTF-16 units.
+ * Like `previewOf` for a text of `total` characters (code points) of which only the start is available: all
+ * of it, or more than `maxPreviewChars` UTF-16 units.
  */
 export function previewOfText(start: string, total: number): string {
   const chars = limits.maxPreviewChars;
   return start.length <= chars ? finish(start, chars) : cutText(start, total, chars);
 }
 
-/** As `previewOf` an array whose elements come one after another; holds at most what the preview shows. */
+/** Like `previewOf` for an array whose elements arrive one at a time. Holds at most the preview. */
 export class ArrayPreview {
   readonly #written: string[] = [];
   readonly #depth: number;
@@ -44,7 +44,7 @@ export class ArrayPreview {
     this.#depth = depth;
   }
 
-  /** False once no further element would be shown. */
+  /** Adds an element. False if no further element would be shown. */
   add(element: Json): boolean {
     if (this.#isFull) return false;
     const text = write(element, this.#left, this.#depth + 1);
@@ -57,19 +57,19 @@ export class ArrayPreview {
     return !this.#isFull;
   }
 
-  /** At most `maxPreviewChars` that say how many of the `total` elements are left out. */
+  /** Returns at most `maxPreviewChars`, including the number of omitted elements. */
   preview(total: number): string {
     return finish(this.write(total), limits.maxPreviewChars);
   }
 
-  /** The same before it is cleaned and cut. */
+  /** The same before it is cleaned and clipped. */
   write(total: number): string {
     return `[${withRest(this.#written, total)}]`;
   }
 }
 
 function finish(text: string, chars: number): string {
-  // Cleaning leaves the length as it is; a long key should not be cleaned to its end.
+  // Cleaning does not change the length, so only the start of a long key is cleaned.
   const clean = withoutControls(text.slice(0, chars + 1));
   return clean.length <= chars ? clean : `${clip(clean, chars - 1)}…`;
 }
@@ -107,7 +107,7 @@ function writeObject(value: JsonObject, budget: number, depth: number): string {
   let left = budget - 20;
   for (const key of keys) {
     const name = JSON.stringify(key);
-    // Each key that is still to come gets its share of what is left.
+    // Each remaining key gets an equal share of the remaining budget.
     const share = Math.max(Math.floor(left / (keys.length - written.length)), 24);
     const inner = value[key] ?? null;
     const text = `${name}:${write(inner, share - name.length, depth + 1)}`;
@@ -124,7 +124,7 @@ function withRest(written: readonly string[], total: number): string {
   return rest === 0 ? written.join(",") : `${written.join(",")},… (+${rest} more)`;
 }
 
-/** Control characters, and surrogates that stand alone, would not survive on their way: they become spaces. */
+/** Replaces control characters and lone surrogates, which would not survive transport, by spaces. */
 function withoutControls(text: string): string {
   let clean = "";
   for (const character of text.toWellFormed()) {

@@ -16,9 +16,9 @@ const LINE_FEED = 10;
 const BYTE_ORDER_MARK = "\uFEFF";
 
 /**
- * Makes NDJSON regular: no blank lines, nothing around a record, one line feed behind each, no byte order
- * mark at the start. Throws `bad_json` for a record that is not JSON, `limit_exceeded` for one of more
- * than `maxJsonBytes`, as soon as so much of it has come, and what `requireJson` throws.
+ * Normalises NDJSON: no blank lines, no white space around a record, one line feed after each, no byte
+ * order mark. Throws `bad_json` for a record that is not JSON, `limit_exceeded` for a record of more than
+ * `maxJsonBytes` as soon as that much has arrived, and the errors of `requireJson`.
  */
 export class RecordsMeter implements Meter {
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -29,7 +29,7 @@ export class RecordsMeter implements Meter {
   #lines = 0;
   #count = 0;
   #bytes = 0;
-  /** Of the records alone. */
+  /** Characters of the records, without separators. */
   #chars = 0;
 
   write(bytes: Uint8Array): Uint8Array {
@@ -42,12 +42,12 @@ export class RecordsMeter implements Meter {
     const rest = this.#held.isEmpty ? EMPTY : this.#take(Uint8Array.of(LINE_FEED));
     const count = this.#count;
     const chars = this.#chars + Math.max(count - 1, 0) + 2;
-    const said = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
-    const about = { type: "array", count, bytes: this.#bytes, chars, ...said } as const;
+    const summary = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
+    const about = { type: "array", count, bytes: this.#bytes, chars, ...summary } as const;
     return { rest, metered: { about, marks: this.#marks.marks } };
   }
 
-  /** Whole lines are read at once, what follows the last of them is held. */
+  /** Reads complete lines at once and holds the rest. */
   #take(piece: Uint8Array): Uint8Array {
     const end = piece.lastIndexOf(LINE_FEED) + 1;
     const stored = end === 0 ? EMPTY : this.#store(this.#completed(piece.subarray(0, end)));
@@ -71,7 +71,7 @@ export class RecordsMeter implements Meter {
       const text = this.#lines === 1 ? withoutByteOrderMark(trimmed(line)) : trimmed(line);
       isRegular &&= text !== "" && text.length === line.length;
       if (text === "") continue;
-      this.#look(text);
+      this.#inspect(text);
       records.push(`${text}\n`);
     }
     const stored = isRegular ? lines : new TextEncoder().encode(records.join(""));
@@ -80,7 +80,7 @@ export class RecordsMeter implements Meter {
     return stored;
   }
 
-  #look(text: string): void {
+  #inspect(text: string): void {
     const value = this.#parse(text);
     requireJson(value);
     if (this.#count < MAX_OBSERVED_RECORDS && this.#chars < MAX_OBSERVED_CHARS) {
@@ -99,7 +99,7 @@ export class RecordsMeter implements Meter {
     }
   }
 
-  /** The lines without their ends. */
+  /** Decodes lines, without their ends. */
   #decode(lines: Uint8Array): Iterable<string> {
     try {
       return this.#utf8.decode(lines.subarray(0, -1)).split("\n");
@@ -108,7 +108,7 @@ export class RecordsMeter implements Meter {
     }
   }
 
-  /** One after another, so that the first fault is found, whatever it is. */
+  /** One line at a time, so that the first error of any kind is reported. */
   *#decodeEach(lines: Uint8Array): Generator<string> {
     let start = 0;
     for (let end = lines.indexOf(LINE_FEED); end >= 0; end = lines.indexOf(LINE_FEED, start)) {
@@ -132,10 +132,10 @@ export class RecordsMeter implements Meter {
   }
 }
 
-/** The start of a line whose end has not come yet. */
+/** The start of an incomplete line. */
 class HeldLine {
   #bytes = EMPTY;
-  /** Blanks beyond `maxJsonBytes` are counted, not kept: nothing but the line's end may follow them. */
+  /** Blanks beyond `maxJsonBytes` are counted but not stored: only the end of the line may follow them. */
   #length = 0;
 
   get isEmpty(): boolean {
@@ -153,11 +153,11 @@ class HeldLine {
     this.#length += bytes.length;
   }
 
-  /** A view that is good until the next `append`. */
+  /** Returns a view that is valid until the next `append`. */
   take(): Uint8Array {
     const taken = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
-    // A long line should not stay in memory for the short ones that follow.
+    // Releases the memory of a long line before short ones follow.
     if (this.#bytes.length > PIECE_BYTES) this.#bytes = EMPTY;
     return taken;
   }
@@ -181,7 +181,7 @@ function recordTooLong(actual: number): ByrefError {
   return limitExceeded("maxJsonBytes", { maximum: limits.maxJsonBytes, actual, advice });
 }
 
-/** Space, tab or carriage return, which may stand around a record. */
+/** True for a space, tab or carriage return, which may surround a record. */
 function isBlank(code: number): boolean {
   return code === 32 || code === 9 || code === 13;
 }

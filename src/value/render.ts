@@ -10,12 +10,12 @@ import {
   type JsonObject,
 } from "./json.ts";
 
-/** A value as text inside a tool's string: strings as they are, everything else as compact JSON. */
+/** Renders a value inside a string of a tool input: strings as they are, everything else as compact JSON. */
 export function renderText(value: Json): string {
   return typeof value === "string" ? value : write(value);
 }
 
-/** Values of one's own may be deeper than what a store keeps: too deep to be written. */
+/** Serializes a value. A caller's own value may be nested deeper than a stored one, and too deep for JSON. */
 function write(value: Json, indent?: number): string {
   try {
     return JSON.stringify(value, null, indent);
@@ -26,7 +26,7 @@ function write(value: Json, indent?: number): string {
   }
 }
 
-/** A value inside a line of an answer: as `renderText`, but long JSON is cut and says what is missing. */
+/** Renders a value inside a line of a response. Like `renderText`, but long JSON is cut and reports what is missing. */
 export function renderInline(value: Json): string {
   if (isScalar(value)) return renderText(value);
   return isJsonArray(value) ? inlineArray(value) : inlineObject(value);
@@ -49,17 +49,17 @@ function inlineObject(value: JsonObject): string {
 
 function joinWithRest({ written, isCut }: Taken, total: number): string {
   const rest = total - written.length;
-  const said = rest > 0 ? [`… (+${rest} more)`] : [];
-  return `${written.join(",")}${isCut ? "… (cut)" : ""}${said.length > 0 ? "," : ""}${said.join("")}`;
+  const suffix = rest > 0 ? [`… (+${rest} more)`] : [];
+  return `${written.join(",")}${isCut ? "… (cut)" : ""}${suffix.length > 0 ? "," : ""}${suffix.join("")}`;
 }
 
 interface Taken {
   readonly written: readonly string[];
-  /** The first item was too long by itself. */
+  /** True if the first item alone was too long. */
   readonly isCut: boolean;
 }
 
-/** As many items, written out, as fit into `chars` together. */
+/** Writes as many items as fit into `chars` together. */
 function takeWithin<Item>(
   chars: number,
   items: readonly Item[],
@@ -80,14 +80,15 @@ function takeWithin<Item>(
 }
 
 /**
- * An array or object as a Markdown block: a table for an array of flat objects, fenced JSON for the
- * rest. What is left out is said in a line below, which names `source`. No line breaks at its ends.
+ * Renders an array or object as a Markdown block: a table for an array of flat objects, fenced JSON
+ * otherwise. Omitted parts are reported in a line below that names `source`. Has no line breaks at its
+ * ends.
  */
 export function renderBlock(value: JsonArray | JsonObject, source: string): string {
   return isTable(value) ? renderTable(value, source) : renderFence(value, source);
 }
 
-/** True for one or more flat objects (every value a scalar) with at least one column. Cost: linear. */
+/** True for one or more flat objects (all values scalar) with at least one column. Cost: linear. */
 export function isTable(value: JsonArray | JsonObject): value is readonly JsonObject[] {
   if (!isJsonArray(value) || value.length === 0) return false;
   let hasColumn = false;
@@ -117,17 +118,17 @@ function renderTable(rows: readonly JsonObject[], source: string): string {
   return lines.join("\n") + (left === "" ? "" : `\n\n… ${left} in ${source}`);
 }
 
-/** The keys of all rows, in the order in which they first come. */
+/** Returns the keys of all rows, in order of first occurrence. */
 export function columnsOf(rows: readonly JsonObject[]): readonly string[] {
   return [...new Set(rows.flatMap((row) => Object.keys(row)))];
 }
 
-/** A row as texts; empty for what is missing or null. */
+/** Returns a row's cells as texts; empty if missing or null. */
 export function cellsOf(row: JsonObject, columns: readonly string[]): readonly string[] {
   return columns.map((key) => renderText((Object.hasOwn(row, key) ? row[key] : null) ?? ""));
 }
 
-/** A line of a Markdown table, without a line break at its end. */
+/** Renders a line of a Markdown table, without a line break. */
 export function tableLine(cells: readonly string[]): string {
   const texts = cells.map((text) => text.replaceAll("|", "\\|").replaceAll(/\r\n|\r|\n/g, " "));
   return `| ${texts.join(" | ")} |`;
@@ -146,7 +147,7 @@ function renderFence(value: JsonArray | JsonObject, source: string): string {
   return left === "" ? block : `${block}\n\n… ${left} in ${source}`;
 }
 
-/** A Markdown code block, whatever is in the text. No line break at its end. */
+/** Renders any text as a Markdown code block, without a line break at its end. */
 export function fencedJson(text: string): string {
   const fence = "`".repeat(Math.max(3, longestBacktickRun(text) + 1));
   return `${fence}json\n${text}\n${fence}`;

@@ -3,10 +3,10 @@ import * as limits from "../limits.ts";
 import { isScalar, type Json } from "./json.ts";
 
 /**
- * Throws `limit_exceeded` for a value of more than `maxDepth` levels, which could not be written or read
- * without running out of stack, or of more than `maxContainers` arrays and objects, and `bad_value` for a
- * number that is not finite (1e400), which JSON would turn into null. `around`: levels of what a value is wrapped
- * in, which do not count. Not recursive. Cost: linear.
+ * Validates a value. Throws `limit_exceeded` for more than `maxDepth` levels, which would overflow the
+ * stack when written or read, or for more than `maxContainers` arrays and objects; `bad_value` for a number
+ * that is not finite (1e400), which JSON would turn into null. `around`: levels of a wrapper, which do not
+ * count. Not recursive. Cost: linear.
  */
 export function requireJson(value: Json, around = 0): void {
   let level: readonly Json[] = [value];

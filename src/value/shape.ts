@@ -7,21 +7,21 @@ const MAX_DEPTH = 6;
 const MAX_KEYS = 64;
 const MAX_ELEMENTS = 10_000;
 
-/** What was seen at one place of a value. */
+/** The types observed at one place of a value. */
 interface Seen {
   readonly scalars: Set<string>;
   elements?: Seen;
   objects: number;
   readonly keys: Map<string, Seen & { times: number }>;
-  leftOutKeys: boolean;
-  /** There is more than was looked at. */
+  hasMoreKeys: boolean;
+  /** True if deeper levels were not inspected. */
   isDeeper: boolean;
 }
 
 /**
- * A value's type in one line, e.g. `{id: number, note?: string}[]`: unions where elements differ, `?` for
- * keys that some lack; at most 300 characters, deep parts give way first. Looks at the first 10,000
- * elements of an array.
+ * Returns a value's type in one line, for example `{id: number, note?: string}[]`: unions where elements
+ * differ, `?` for keys that some elements lack. At most 300 characters; deep parts are dropped first.
+ * Inspects the first 10,000 elements of an array.
  */
 export function shapeOf(value: Json): string {
   const seen = emptySeen();
@@ -29,7 +29,7 @@ export function shapeOf(value: Json): string {
   return writeWithin(seen);
 }
 
-/** As `shapeOf` an array whose elements come one after another; holds none of them. */
+/** Like `shapeOf` for an array whose elements arrive one at a time. Holds none of them. */
 export class ArrayShape {
   readonly #elements = emptySeen();
 
@@ -42,9 +42,9 @@ export class ArrayShape {
   }
 }
 
-/** At most `maxShapeChars`. */
+/** Writes a shape of at most `maxShapeChars`. */
 function writeWithin(seen: Seen): string {
-  // The elements of a list are what it is about.
+  // A list's shape is mostly that of its elements, so they keep one more level.
   const least = seen.elements === undefined ? 1 : 2;
   for (let depth = MAX_DEPTH; depth >= least; depth--) {
     const text = write(seen, depth, Infinity);
@@ -58,7 +58,7 @@ function writeWithin(seen: Seen): string {
 }
 
 function emptySeen(): Seen {
-  return { scalars: new Set(), objects: 0, keys: new Map(), leftOutKeys: false, isDeeper: false };
+  return { scalars: new Set(), objects: 0, keys: new Map(), hasMoreKeys: false, isDeeper: false };
 }
 
 function observe(seen: Seen, value: Json, depth: number): void {
@@ -71,7 +71,7 @@ function observe(seen: Seen, value: Json, depth: number): void {
   } else if (isJsonObject(value)) {
     seen.objects++;
     if (depth < MAX_DEPTH) observeKeys(seen, value, depth);
-    else seen.leftOutKeys = true;
+    else seen.hasMoreKeys = true;
   } else {
     seen.scalars.add(typeOfJson(value));
   }
@@ -82,7 +82,7 @@ function observeKeys(seen: Seen, value: Readonly<Record<string, Json>>, depth: n
     let at = seen.keys.get(key);
     if (at === undefined) {
       if (seen.keys.size >= MAX_KEYS) {
-        seen.leftOutKeys = true;
+        seen.hasMoreKeys = true;
         continue;
       }
       at = { ...emptySeen(), times: 0 };
@@ -116,6 +116,6 @@ function writeObject(seen: Seen, depth: number, maxKeys: number): string {
     const optional = at.times < seen.objects ? "?" : "";
     return `${isPlainKey(key) ? key : JSON.stringify(key)}${optional}: ${write(at, depth - 1, maxKeys)}`;
   });
-  if (seen.leftOutKeys || seen.keys.size > maxKeys) entries.push("…");
+  if (seen.hasMoreKeys || seen.keys.size > maxKeys) entries.push("…");
   return `{${entries.join(", ")}}`;
 }

@@ -5,7 +5,7 @@ import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
 import { previewOfText } from "./preview.ts";
 
-/** Passes text through as it is, a byte order mark too. Throws `bad_value` for what is not UTF-8. */
+/** Passes text through unchanged, including a byte order mark. Throws `bad_value` for text that is not UTF-8. */
 export class TextMeter implements Meter {
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   readonly #marks = new MarkList();
@@ -15,7 +15,7 @@ export class TextMeter implements Meter {
   #start = "";
 
   write(bytes: Uint8Array): Uint8Array {
-    for (const piece of piecesOf(bytes, PIECE_BYTES)) this.#look(piece);
+    for (const piece of piecesOf(bytes, PIECE_BYTES)) this.#inspect(piece);
     return bytes;
   }
 
@@ -27,9 +27,9 @@ export class TextMeter implements Meter {
     return { rest: new Uint8Array(), metered: { about, marks: this.#marks.marks } };
   }
 
-  #look(piece: Uint8Array): void {
+  #inspect(piece: Uint8Array): void {
     const text = this.#decode(piece);
-    // Other characters have fewer units than bytes, unless some of their bytes came with the last piece.
+    // Other characters have fewer units than bytes, unless some of their bytes were in the previous piece.
     const isAscii = text.length === piece.length && !isContinuation(piece[0]);
     const place = firstCharacter(piece, Math.max(this.#marks.dueByte - this.#bytes, 0));
     if (place < piece.length) {
@@ -52,20 +52,20 @@ export class TextMeter implements Meter {
   }
 }
 
-/** True for any byte of a character but its first. */
+/** True for any byte of a character except its first. */
 function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 
-/** How many characters begin here. */
+/** Counts the characters that begin in these bytes. */
 function charactersIn(bytes: Uint8Array): number {
   let count = 0;
-  // By index: six times as fast as an iterator, and this sees every byte of a long text.
+  // By index: six times as fast as an iterator, and this reads every byte of a long text.
   for (let index = 0; index < bytes.length; index++) if (!isContinuation(bytes[index])) count++;
   return count;
 }
 
-/** Where the first character at or after `from` begins, or the end. */
+/** Returns where the first character at or after `from` begins, or the end. */
 function firstCharacter(bytes: Uint8Array, from: number): number {
   let place = from;
   while (isContinuation(bytes[place])) place++;

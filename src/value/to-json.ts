@@ -2,19 +2,19 @@ import { type Bound, ByrefError, codeOf, limitExceeded, messageOf } from "../err
 import * as limits from "../limits.ts";
 import type { Json } from "./json.ts";
 
-/** A copy that JSON can hold, and what had to be converted for it. */
+/** A copy that JSON can represent, and the conversions that it needed. */
 export interface Converted {
   readonly value: Json;
-  /** One short sentence for each kind of conversion that happened. */
+  /** One short sentence for each kind of conversion. */
   readonly notes: readonly string[];
 }
 
 /**
- * A copy of anything that a tool returned. Dates become ISO strings, Maps objects, Sets arrays, BigInts
- * strings, errors their name and message, objects of classes plain objects; functions and symbols are
- * left out; each of these is noted. What `toJSON` says is taken. Throws `bad_value` for a cycle, a
- * promise, bytes, a function alone or an accessor that throws, and `limit_exceeded` for what is too deep
- * or too large. Cost: linear.
+ * Copies anything that a tool returned. Dates become ISO strings, Maps objects, Sets arrays, BigInts
+ * strings, errors their name and message, class instances plain objects; functions and symbols are omitted;
+ * each conversion is noted. Results of `toJSON` are used. Throws `bad_value` for a cycle, a promise, bytes,
+ * a bare function or an accessor that throws, and `limit_exceeded` for a value that is too deep or too
+ * large. Cost: linear.
  */
 export function toJson(value: unknown): Converted {
   const converter = new Converter();
@@ -33,7 +33,7 @@ class Converter {
   #chars = 0;
   #containers = 0;
 
-  /** `undefined` for what JSON leaves out. */
+  /** Returns `undefined` for a value that JSON omits. */
   convert(value: unknown, depth: number): Json | undefined {
     switch (typeof value) {
       case "string":
@@ -75,8 +75,10 @@ class Converter {
     try {
       return this.#copy(value, depth + 1);
     } catch (error) {
-      // Reading an object may run a tool's code, and that may throw anything.
-      throw isOurs(error) ? error : refused(`An object that cannot be read (${messageOf(error)})`);
+      // Reading an object may run a tool's code, which can throw anything.
+      throw isConversionError(error)
+        ? error
+        : refused(`An object that cannot be read (${messageOf(error)})`);
     } finally {
       this.#open.delete(value);
     }
@@ -93,7 +95,7 @@ class Converter {
     return this.#entries(Object.entries(value), depth);
   }
 
-  /** What has a meaning of its own beyond its properties. */
+  /** Converts objects whose meaning is not in their properties. */
   #special(value: object, depth: number): Json | undefined | typeof NOTHING_SPECIAL {
     if (value instanceof Date) return this.#date(value);
     if (value instanceof Map) return this.#map(value, depth);
@@ -110,14 +112,14 @@ class Converter {
       return this.#text("Regular expressions became strings.", String(value));
     if (isBoxed(value)) return this.convert(value.valueOf(), depth);
     if (value instanceof Promise) {
-      // Nobody waits for it: that it fails must not end a process.
+      // The promise is not awaited, so its rejection must not end the process.
       value.catch(() => undefined);
       throw refused("A promise");
     }
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) throw refused("Bytes");
     if (!("toJSON" in value) || typeof value.toJSON !== "function") return NOTHING_SPECIAL;
-    const said: unknown = value.toJSON();
-    return said === value ? NOTHING_SPECIAL : this.convert(said, depth);
+    const json: unknown = value.toJSON();
+    return json === value ? NOTHING_SPECIAL : this.convert(json, depth);
   }
 
   #map(map: ReadonlyMap<unknown, unknown>, depth: number): Json {
@@ -160,7 +162,7 @@ class Converter {
     return this.#count(null, 4);
   }
 
-  /** In memory an empty array takes far more than the two characters that it is as JSON. */
+  /** Counts an array or object. In memory, an empty one takes far more than its two characters of JSON. */
   #countContainer(): void {
     this.#containers++;
     this.#count(null, 1);
@@ -173,7 +175,7 @@ class Converter {
     }
   }
 
-  /** A value that shares parts of itself can be far larger as JSON than in memory. */
+  /** Counts characters. A value with shared parts can be far larger as JSON than in memory. */
   #count<Result>(result: Result, chars: number): Result {
     this.#chars += chars + 1;
     if (this.#chars > limits.maxJsonBytes) {
@@ -187,7 +189,7 @@ class Converter {
   }
 }
 
-/** `new Number(5)` and its like, as JSON knows them. */
+/** True for boxed primitives such as `new Number(5)`, which JSON unboxes. */
 function isBoxed(value: object): boolean {
   const tag = Object.prototype.toString.call(value);
   return tag === "[object Number]" || tag === "[object String]" || tag === "[object Boolean]";
@@ -195,7 +197,7 @@ function isBoxed(value: object): boolean {
 
 const NOTHING_SPECIAL = Symbol("nothing special");
 
-function isOurs(error: unknown): boolean {
+function isConversionError(error: unknown): boolean {
   return codeOf(error) === "bad_value" || codeOf(error) === "limit_exceeded";
 }
 

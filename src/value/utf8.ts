@@ -1,6 +1,6 @@
 import { isHighSurrogate, isLowSurrogate } from "./characters.ts";
 
-/** Length in UTF-8. Cost: linear, no copy. */
+/** Returns the length in UTF-8. Cost: linear. Copies nothing. */
 export function byteLength(text: string): number {
   let bytes = text.length;
   for (let index = 0; index < text.length; index++) {
@@ -15,7 +15,7 @@ export function byteLength(text: string): number {
   return bytes;
 }
 
-/** The text that UTF-8 stands for, a byte order mark included; what is no UTF-8 becomes U+FFFD. */
+/** Decodes UTF-8, including a byte order mark. Invalid bytes become U+FFFD. */
 export function decodeUtf8(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
 }

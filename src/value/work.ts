@@ -4,27 +4,27 @@ import * as limits from "../limits.ts";
 export interface WorkOptions {
   /** Default: `maxReadWork`, or a share of it. */
   readonly bound?: Bound;
-  /** What this work is a part of: it counts there too. */
+  /** The total that this work also counts toward. */
   readonly whole?: Work;
 }
 
-/** The work of all reads of one run, of code or of a plan; its calls have a bound of their own each. */
+/** Creates the total work of one code or plan run. Each of its calls also has its own limit. */
 export function workOfRun(): Work {
   return new Work(1, { bound: ["maxRunReadWork", limits.maxRunReadWork] });
 }
 
 /**
- * Counts the work of reading values: characters read from storage, and the elements, keys and characters
- * that paths visit. Each tool input, answer and interpolation has its own; a read without one is counted
- * by itself.
+ * Counts the work of reading values: characters read from storage, and elements, keys and characters that
+ * paths visit. Each tool input, response and interpolation has its own; a read without one is counted
+ * separately.
  */
 export class Work {
-  /** The number of inputs that share the bound equally. */
+  /** The number of inputs that share the limit equally. */
   readonly share: number;
   readonly #bound: Bound;
   readonly #whole: Work | undefined;
   #done = 0;
-  /** Of large objects only, since listing their keys takes milliseconds. */
+  /** Keys of large objects, because listing them takes milliseconds. */
   readonly #keys = new WeakMap<object, readonly string[]>();
 
   constructor(share = 1, { bound, whole }: WorkOptions = {}) {
@@ -33,14 +33,14 @@ export class Work {
     this.#whole = whole;
   }
 
-  /** Throws `limit_exceeded` when the total passes its bound, and on every later call. */
+  /** Adds work. Throws `limit_exceeded` when the total exceeds its limit, and on every later call. */
   spend(amount: number): void {
     this.#done += amount;
     requireAtMost(this.#bound, this.#done, ADVICE);
     this.#whole?.spend(amount);
   }
 
-  /** The first `maxMissKeys` keys of an object. The keys of a large object are listed once. */
+  /** Returns the first `maxMissKeys` keys of an object. The keys of a large object are listed once. */
   keysOf(value: object): readonly string[] {
     const known = this.#keys.get(value);
     if (known !== undefined) return known;
@@ -53,6 +53,6 @@ export class Work {
   }
 }
 
-/** Listing a key takes about as long as reading so many characters. */
+/** Cost of listing a key, in characters read. */
 const KEY = 10;
 const ADVICE = "Refer to smaller parts, or to fewer variables.";

@@ -27,7 +27,7 @@ export interface Source {
 }
 
 /** True if the path selects a part of a marked array or text, which can be read without the rest. */
-export function asksForPart({ marks }: Stored, path: Path): boolean {
+export function selectsPart({ marks }: Stored, path: Path): boolean {
   return marks.length > 0 && path.length > 0;
 }
 

@@ -33,7 +33,7 @@ export class Catalog {
   #untilMs = -Infinity;
   /** Entries requested to establish `#untilMs`. */
   #soonest = MIN_LOOKUP / 2;
-  #knowsRuns = false;
+  #hasAllRuns = false;
   #sums: Sums | undefined;
   #newestSeq: number;
 
@@ -120,8 +120,8 @@ export class Catalog {
   /** Returns the entries of runs, oldest first. */
   ofRuns(): readonly Entry[] {
     if (this.#totals.ofRuns === 0) return [];
-    if (!this.#knowsRuns) this.#adopt(this.#lookups?.ofRuns() ?? []);
-    this.#knowsRuns = true;
+    if (!this.#hasAllRuns) this.#adopt(this.#lookups?.ofRuns() ?? []);
+    this.#hasAllRuns = true;
     return this.#all.filter(({ run }) => run !== undefined);
   }
 
@@ -145,7 +145,7 @@ export class Catalog {
   /** Adds an entry, or replaces one and makes it the newest. */
   put(entry: Entry): void {
     this.delete(entry.name);
-    this.#know(entry);
+    this.#setKnown(entry);
     this.#count(entry, 1);
   }
 
@@ -154,7 +154,7 @@ export class Catalog {
     const entry = this.get(name);
     if (entry === undefined) return;
     const changed = { ...entry, ...changes };
-    this.#know(changed);
+    this.#setKnown(changed);
     this.#noteTimes(changed);
   }
 
@@ -193,7 +193,7 @@ export class Catalog {
 
   get #totals(): Sums {
     if (this.#sums !== undefined) return this.#sums;
-    // Few entries are then all known.
+    // Loads all entries if there are few.
     this.newest(1);
     const none = { count: 0, bytes: 0, ofRuns: 0, lastAccessMs: 0, dueMs: Infinity };
     const { idleMs, read } = this.#options;
@@ -216,12 +216,12 @@ export class Catalog {
       if (this.#known.has(entry.name)) continue;
       const read = this.#options.read.get(entry.name);
       const { accessedAtMs } = read?.seq === entry.seq ? read : entry;
-      this.#know({ ...entry, accessedAtMs });
+      this.#setKnown({ ...entry, accessedAtMs });
       this.#newestSeq = Math.max(this.#newestSeq, entry.seq);
     }
   }
 
-  #know(entry: Entry): void {
+  #setKnown(entry: Entry): void {
     this.#known.set(entry.name, entry);
     this.#ordered = undefined;
   }
