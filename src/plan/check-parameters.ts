@@ -6,7 +6,7 @@ import { type Definition, schemaAt, typesIn } from "../tool/json-schema.ts";
 import { issuesOf, jsonSchemaOf } from "../tool/tool-input.ts";
 import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
 
-/** What cannot fit the tool's schema, whatever the references stand for. */
+/** Finds parameters that cannot fit the tool's schema, whatever their references resolve to. */
 export async function parameterFindings(
   { parameters, tool: name }: PlanCall,
   tool: Pick<ToolSet[string], "inputSchema">,
@@ -22,7 +22,7 @@ export async function parameterFindings(
   const { validate } = asSchema(tool.inputSchema);
   const result = await validate?.(parameters);
   if (result === undefined || result.success) return findings;
-  // What a reference stands for is known when it is resolved.
+  // The value of a reference is unknown until it is resolved.
   const places = new Set(open.map(({ path }) => path.join(".")));
   for (const { path, message } of issuesOf(result.error)) {
     const isOpen = path.some((_, depth) => places.has(path.slice(0, depth + 1).join(".")));
@@ -31,23 +31,23 @@ export async function parameterFindings(
   return findings;
 }
 
-/** False only where the schema asks plainly for something else. */
+/** False only if the schema clearly requires another type. */
 function takesText(schema: JSONSchema7, path: ParameterText["path"]): boolean {
   let at: Definition = schema;
   for (const key of path) at = schemaAt(key, at, schema);
   return typesIn(at, schema).has("string");
 }
 
-/** A string somewhere in a call's parameters. */
+/** A string in a call's parameters. */
 export interface ParameterText {
-  /** Keys and indices that lead to it. */
+  /** The keys and indices of its location. */
   readonly path: readonly (string | number)[];
   readonly text: string;
-  /** What is referred to in it. */
+  /** The references in the string. */
   readonly needs: readonly Need[];
 }
 
-/** All strings of a value, in the order in which they are written. */
+/** All strings of a value, in the written order. */
 export function parameterTexts(
   value: Json,
   syntaxes: readonly SyntaxName[],
@@ -66,14 +66,14 @@ export function parameterTexts(
       const entries = (isJsonArray(inner) ? [...inner.entries()] : Object.entries(inner)).map(
         ([key, child]) => ({ inner: child, path: [...path, key] }),
       );
-      // The last is looked at first.
+      // A stack: the last entry is read first, so entries are reversed.
       open.push(...entries.reverse());
     }
   }
   return texts;
 }
 
-/** Are there references with text around them? Then it is a text, whatever they stand for. */
+/** True if there is text around references. The result is then text, whatever the references resolve to. */
 function isFilledText({ text, needs }: ParameterText): boolean {
   return needs.length > 0 && needs.every(({ source }) => source !== text);
 }

@@ -13,26 +13,28 @@ import { type SaveTarget, saveTargetIn } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";
 import { formatPath } from "../value/path.ts";
 
-/** What a plan is checked against. */
+/** The environment that a plan is checked against. */
 export interface PlanContext {
   readonly tools: ToolSet;
-  /** Is there a variable of this name in the conversation? */
+  /** True if the conversation has a variable of this name. */
   readonly isKnown: (name: string) => boolean;
 }
 
-/** A call with what ties it to the others. */
+/** A call with its dependencies. */
 export interface CheckedCall {
   readonly call: PlanCall;
   readonly target?: SaveTarget;
   readonly needs: readonly CheckedNeed[];
-  /** Gates that have to be opened before it starts. */
+  /** Gates that have to be opened before the call starts. */
   readonly gates: readonly string[];
   /** Indices of the calls that come before it. */
   readonly dependsOn: ReadonlySet<number>;
 }
 
 export interface CheckedNeed extends Need {
-  /** Of each reference, who writes it in this plan; undefined for what the conversation has. */
+  /**
+   * For each reference, the calls of this plan that write it. Undefined for a variable of the conversation.
+   */
   readonly writers: readonly (Writers | undefined)[];
 }
 
@@ -43,13 +45,13 @@ export interface CheckedPlan {
 
 interface PlanCheck {
   readonly findings: Findings;
-  /** Without findings. */
+  /** Absent if there are findings. */
   readonly checked?: CheckedPlan;
 }
 
 /**
- * What is wrong with a plan, or else the plan ready to run. Nothing runs here. Cost: linear in the calls,
- * their parameters and what ties them together.
+ * Checks a plan. Returns its findings, or the plan ready to run. Runs nothing. Cost: linear in the calls,
+ * their parameters and their dependencies.
  */
 export async function checkPlan(plan: Plan, context: PlanContext): Promise<PlanCheck> {
   const findings = new Findings();
@@ -76,7 +78,7 @@ class Check {
 
   async run(): Promise<readonly CheckedCall[]> {
     const { calls, syntaxes } = this.#plan;
-    // Who writes what has to be known before anybody's references are looked at.
+    // All writers must be known before references are checked.
     const late = calls.map((call, index) => this.#addTarget(call, index));
     const ids = new Set<string>();
     const checked: CheckedCall[] = [];
@@ -97,7 +99,10 @@ class Check {
     return checked;
   }
 
-  /** What is wrong with the output path, to be told in the order in which a call is written. */
+  /**
+   * Checks the output path. Returns its findings, so that they are reported in the order in which a call is
+   * written.
+   */
   #addTarget(call: PlanCall, index: number): Pick<Finding, "code" | "message">[] {
     const key = keyOf(call, this.#plan);
     if (key !== undefined) this.#index.add({ name: key, path: [] }, { call: index });
@@ -110,7 +115,7 @@ class Check {
       this.#targets[index] = target;
       return target.places.flatMap((place) => {
         const others = this.#index.add(place, { call: index, source: place.source });
-        // In the written order the later one replaces what the earlier one wrote.
+        // In written order, a later write replaces an earlier one.
         if (others.length === 0 || this.#plan.order === "written") return [];
         const ids = others.map((other) => this.#plan.calls[other.call]?.id ?? "").join(", ");
         const message = `${shown(place.source)} is written by ${ids} too; give each its own place.`;
@@ -158,7 +163,7 @@ class Check {
       const writers = need.references.map((reference) => {
         const found = this.#index.find(reference);
         for (const writer of found.whole) dependsOn.add(writer.call);
-        // Many may refer to the same.
+        // Many references may share the same parts.
         for (const writer of seen.has(found.parts) ? [] : found.parts) dependsOn.add(writer.call);
         seen.add(found.parts);
         return found.whole.length + found.parts.length > 0 ? found : undefined;
@@ -173,8 +178,8 @@ class Check {
   }
 
   /**
-   * One after the other: what nobody wrote before stays in the text as it is, and waits for nothing. What
-   * somebody should have written is needed.
+   * Dependencies for plans in written order. A reference without an earlier writer stays text and waits for
+   * nothing. A reference with a writer needs its result.
    */
   #earlier(needs: readonly Need[], index: number): readonly CheckedNeed[] {
     return needs.map((need) => ({
@@ -194,7 +199,7 @@ class Check {
     return operator === "first" ? isMissing.every(Boolean) : isMissing.some(Boolean);
   }
 
-  /** Elsewhere a model writes them so; here they would stay text. */
+  /** Models write dollar references elsewhere. In a plan they would stay text. */
   #checkDollars(call: PlanCall): void {
     if (this.#plan.format !== "json") return;
     for (const { at, source, references } of referencesIn(call.parameters, ["dollar"])) {
@@ -208,11 +213,14 @@ class Check {
     }
   }
 
-  /** A run has its own input; `state` begins empty, so only what a call writes is in it. */
+  /**
+   * True if a variable exists without the plan. A run has its own input. `state` begins empty, so only values
+   * that a call writes are in it.
+   */
   #isThere(name: string): boolean {
     if (name === "input" || name === GATES) return true;
     const isOwn = name === "state" || this.#plan.runNames.includes(name) || this.#index.has(name);
-    // A text with an unknown name in it is a text: only the dagger makes a reference of it.
+    // A text with an unknown name stays text. Only the dagger marks it as a reference.
     return !isOwn && (this.#context.isKnown(name) || !this.#plan.syntaxes.includes("dagger"));
   }
 
@@ -236,7 +244,7 @@ function shown(source: string): string {
   return clip(source, MAX_SOURCE_CHARS);
 }
 
-/** What a capability workflow saves under a key, beside what a call's output path names. */
+/** The name that a capability workflow writes by key, in addition to a call's output path. */
 function keyOf({ tool, parameters }: PlanCall, { format }: Plan): string | undefined {
   const { key } = parameters;
   const isSet = format === "capability-xml" && tool === "variable_set";
@@ -258,15 +266,15 @@ function faultIn({ places }: SaveTarget): string | undefined {
 }
 
 /**
- * A cycle among the calls, as the indices along it, the first one again at its end; undefined if there is
- * none. `dependsOn`: of each call, those that come before it. Cost: linear in calls and edges.
+ * Finds a cycle among the calls. Returns the indices along it, with the first one repeated at the end, or
+ * undefined. `dependsOn` lists the calls before each call. Cost: linear in calls and edges.
  */
 function findCycle(dependsOn: readonly ReadonlySet<number>[]): readonly number[] | undefined {
   const state = new Uint8Array(dependsOn.length);
   const path: number[] = [];
   for (let start = 0; start < dependsOn.length; start++) {
     if (state[start] !== NEW) continue;
-    // Each entry: a call, and what of its dependencies is still to be looked at. No recursion: a plan is deep.
+    // Each entry is a call and its unvisited dependencies. Iterative, because a plan can be deep.
     const open = [{ call: start, rest: [...(dependsOn[start] ?? [])] }];
     state[start] = OPEN;
     path.push(start);
@@ -277,7 +285,7 @@ function findCycle(dependsOn: readonly ReadonlySet<number>[]): readonly number[]
         open.pop();
         path.pop();
       } else if (state[next] === OPEN) {
-        // Whoever reads it follows what is written: from a producer to its readers.
+        // Reversed into the order of the data flow: from a producer to its readers.
         return [...path.slice(path.indexOf(next)), next].reverse();
       } else if (state[next] === NEW) {
         state[next] = OPEN;

@@ -2,10 +2,10 @@ import * as limits from "../limits.ts";
 import { clip } from "../value/characters.ts";
 import type { Finding } from "./plan.ts";
 
-/** What keeps a plan from running: the first `maxPlanFindings`, and how many more there are. */
+/** The first `maxPlanFindings` findings of a plan, and the number of further ones. */
 export class Findings {
   readonly #told: Finding[] = [];
-  /** How many are left out. */
+  /** Number of findings left out. */
   #more = 0;
 
   constructor(findings: readonly Finding[] = []) {
@@ -20,13 +20,13 @@ export class Findings {
     this.#addEach(findings);
   }
 
-  /** There may be more than a call takes arguments. */
+  /** A loop, because there may be more findings than a call accepts arguments. */
   #addEach(findings: readonly Finding[]): void {
     for (const { at, message, ...about } of findings) {
       if (this.#told.length === limits.maxPlanFindings) this.#more++;
       else {
         const place = at === undefined ? {} : { at: clip(at, limits.maxFindingPlaceChars) };
-        // There is one cycle at most, and all of it is to be seen.
+        // There is at most one cycle, and it is shown in full.
         const said = about.code === "cycle" ? message : clip(message, limits.maxFindingChars);
         this.#told.push({ ...about, ...place, message: said });
       }
@@ -38,7 +38,7 @@ export class Findings {
     this.#more += others.#more;
   }
 
-  /** The last one says that there are more. */
+  /** Returns the findings. If some were left out, the last one gives their number. */
   list(): readonly Finding[] {
     if (this.#more === 0) return this.#told;
     return [...this.#told, { code: "bad_plan", message: `There are ${this.#more} findings more.` }];

@@ -4,7 +4,7 @@ import type { Plan, PlanCall, Finding } from "./plan.ts";
 import { GATES } from "./run-names.ts";
 import { referencesIn } from "../reference/references-in.ts";
 
-/** The gates that a call reads, and which have to be opened before it starts. */
+/** The gates that a call reads. They have to be opened before it starts. */
 export function gatesIn({ parameters }: PlanCall, { syntaxes }: Plan): readonly string[] {
   return referencesIn(parameters, syntaxes).flatMap(({ references }) =>
     references.flatMap(({ name, path: [first] }) =>
@@ -13,7 +13,7 @@ export function gatesIn({ parameters }: PlanCall, { syntaxes }: Plan): readonly 
   );
 }
 
-/** The gates that calls of the run wait for, and that nobody has decided on. */
+/** The undecided gates that calls of the run wait for. */
 export function openGates(plan: Plan, record: RunRecord): ReadonlySet<string> {
   const gates = plan.calls.flatMap((call) => {
     const { status, gate } = stateIn(record, call.id);
@@ -23,18 +23,18 @@ export function openGates(plan: Plan, record: RunRecord): ReadonlySet<string> {
   return new Set(gates.filter((gate) => !Object.hasOwn(record.gates, gate)));
 }
 
-/** Is there a call left that waits for this gate, and has nobody decided on it? */
+/** True if a call waits for this gate, which has no decision yet. */
 export function waitsFor(plan: Plan, record: RunRecord, gate: string): boolean {
   return openGates(plan, record).has(gate);
 }
 
-/** What somebody means as a gate, whether it is written rightly or not. */
+/** Matches text that looks like a gate, well-formed or not. */
 const MENTION = /(?<!\\)†\s*approvals(?!\w)/gu;
-/** One that is written rightly; no word goes on behind it. */
+/** Matches a well-formed gate. No word may follow it directly. */
 const GATE =
   /†approvals(?:\.\w+|\["[^"\\]*"\]|\['[^'\\]*'\])(?![^\s,;:!?)\]}"'†|&]*[\p{L}\p{N}_*[])/uy;
 
-/** Gates in a text that would stand open, because they are none: told of, so that none is relied on. */
+/** Reports malformed gates. They would not block the call, although the plan's author relies on them. */
 export function gateFindings(
   { text, path, needs }: ParameterText,
   { format }: Plan,
@@ -50,7 +50,7 @@ export function gateFindings(
   return [{ code: "bad_reference", at: path.join("."), message }];
 }
 
-/** Is each place that looks like one a gate, and read as a reference? */
+/** True if every piece of text that looks like a gate is one, and is read as a reference. */
 function areGates(text: string, count: number): boolean {
   const mentions = Array.from(text.matchAll(MENTION), ({ index }) => index);
   return mentions.length <= count && mentions.every((index) => isGateAt(text, index));

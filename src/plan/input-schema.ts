@@ -10,7 +10,7 @@ import {
   typeOfJson,
 } from "../value/json.ts";
 
-/** Something in a value that is not as its schema has it; `at`: e.g. `input.items.0`. */
+/** A value that does not fit its schema. `at` is its path, e.g. `input.items.0`. */
 export interface Issue {
   readonly at: string;
   readonly message: string;
@@ -25,7 +25,7 @@ interface Given {
   readonly run: Checking;
 }
 
-/** What a keyword asks of a value; one of another type than it speaks of is as it should be. */
+/** The checks by keyword. A value of a type that the keyword does not apply to passes. */
 const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["type", checkType],
   ["enum", checkEnum],
@@ -51,12 +51,12 @@ const checks: ReadonlyMap<string, Check> = new Map<string, Check>([
   ["maxItems", count("array", "at most", (length, limit) => length <= limit)],
 ]);
 
-/** What is checked. */
+/** The keywords that are checked. */
 export const KEYWORDS: ReadonlySet<string> = new Set(checks.keys());
 
 /**
- * What is wrong with a value, the first `maxInputIssues`. The schema is one without faults. Throws
- * `limit_exceeded` if it takes more than `maxInputChecks`.
+ * Returns the first `maxInputIssues` issues of a value. The schema must be valid. Throws `limit_exceeded` if
+ * checking takes more than `maxInputChecks` steps.
  */
 export function issuesIn(schema: Json, value: Json): readonly Issue[] {
   const run = new Checking(limits.maxInputIssues, {
@@ -68,12 +68,12 @@ export function issuesIn(schema: Json, value: Json): readonly Issue[] {
   return run.issues;
 }
 
-/** What the checks of one value have in common. */
+/** State shared by all checks of one value. */
 interface Shared {
   work: number;
-  /** Arrays and objects as text, with their keys in order. */
+  /** Arrays and objects as text with sorted keys. */
   readonly written: Map<Json, string>;
-  /** By the array of an `enum`. */
+  /** The options of each `enum` array. */
   readonly options: Map<Json, ReadonlySet<Json>>;
 }
 
@@ -116,7 +116,7 @@ class Checking {
     throw limitExceeded("maxInputChecks", { maximum, actual: this.#shared.work, advice });
   }
 
-  /** Equal values have the same key, whatever the order of theirs. */
+  /** A key that is the same for equal values, whatever the order of their keys. */
   keyOf(value: Json): Json {
     if (isScalar(value)) return typeof value === "string" ? `"${value}` : value;
     const known = this.#shared.written.get(value);
@@ -144,7 +144,7 @@ class Checking {
   }
 }
 
-/** A step of the work looks at some characters. */
+/** Number of characters that count as one step. */
 const STEP_CHARS = 64;
 
 function stepsFor(text: string): number {
@@ -244,6 +244,6 @@ function count(
 function lengthOf(value: Json, run: Checking): number {
   if (typeof value !== "string") return listIn(value).length;
   run.spend(stepsFor(value));
-  // Characters are code points, as everywhere.
+  // Characters are code points, as in all limits.
   return codePointCount(value);
 }

@@ -13,14 +13,14 @@ const jsonCall = z
   .object({ _tool: name, _outputPath: z.string().optional(), _id: name.optional() })
   .catchall(anyJson);
 
-/** A plan as a model or a program writes it: calls with their parameters beside `_tool`. */
+/** A JSON plan from a model or a program: calls, with their parameters beside `_tool`. */
 export const jsonPlan = z.strictObject({
   name: z.string().max(200).optional(),
   input: z.record(z.string(), anyJson).optional(),
   calls: z.array(jsonCall).min(1, "must hold a call"),
 });
 
-/** Plans as JSON. */
+/** The plan format of JSON plans. */
 export const jsonPlans: PlanFormat = {
   format: "json",
   mediaTypes: ["application/json"],
@@ -33,10 +33,10 @@ export const jsonPlans: PlanFormat = {
   },
 };
 
-/** References in it are written with a dagger: `†state.user`. */
+/** Reads a JSON plan. Its references use the dagger: `†state.user`. */
 export function readJsonPlan(given: unknown): ReadPlan {
   const count = callsIn(given);
-  // What is wrong with each of too many is not looked at.
+  // With too many calls, the calls themselves are not checked.
   if (count > limits.maxPlanCalls) return { findings: [tooManyCalls(count)] };
   const read = jsonPlan.safeParse(given);
   if (!read.success) return { findings: read.error.issues.map(findingOf) };

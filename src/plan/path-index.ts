@@ -1,36 +1,39 @@
 import type { Reference } from "../reference/reference.ts";
 import type { Segment } from "../value/path.ts";
 
-/** Which calls write where, by name and path. */
+/** The calls that write to a place, by name and path. */
 interface Node {
   readonly children: Map<string, Node>;
   /** Writers of exactly this place. */
   readonly writers: Writer[];
 }
 
-/** A place that a call writes, or may write. */
+/** A place that a call writes or may write. */
 export interface Writer {
   readonly call: number;
-  /** As the call's output path has it; without: whenever it is done, it has written it. */
+  /** The call's output path as written. Absent if the call always writes the place when it is done. */
   readonly source?: string;
 }
 
-/** Of those that a place overlaps with, so many are enough to tell. */
+/** Maximum overlapping writers returned. Enough for an error message. */
 const MAX_OVERLAPS = 3;
 
-/** What a reference will find: writers of it or of what it is a part of, and of parts of it. */
+/**
+ * The calls that write a reference's value: writers of it or of a value that contains it, and writers of its
+ * parts.
+ */
 export interface Writers {
   readonly whole: readonly Writer[];
   readonly parts: readonly Writer[];
 }
 
-/** The places that a plan's calls write. Cost of a look-up: the path's length, and what is found. */
+/** The places that a plan's calls write. Cost of a lookup: the path's length plus the writers found. */
 export class PathIndex {
   readonly #names = new Map<string, Node>();
-  /** What was found below a place, until something is added: many may ask for the same. */
+  /** Cache of the writers below a place, until a writer is added. Many references may share a place. */
   readonly #below = new Map<Node, readonly Writer[]>();
 
-  /** Other calls whose places the place overlaps with: the first few. */
+  /** Adds a writer. Returns the first few other calls whose places overlap. */
   add({ name, path }: Reference, writer: Writer): readonly Writer[] {
     let node = this.#nodeOf(name);
     const above: Writer[] = [...node.writers];
@@ -54,7 +57,7 @@ export class PathIndex {
     let node: Node | undefined = root;
     for (const segment of path) {
       const key = keyOf(segment);
-      // All of the elements, or some that nobody can tell beforehand.
+      // The key stands for all elements, or for one that is unknown before the run.
       if (key === undefined) break;
       node = node.children.get(key);
       if (node === undefined) return { whole, parts: [] };
@@ -95,7 +98,7 @@ function others({ call }: Writer, found: readonly Iterable<Writer>[]): readonly 
   return [...some.values()];
 }
 
-/** Undefined for what stands for several elements, or for one that is counted from the end. */
+/** Undefined for a segment that stands for several elements, or that counts from the end. */
 function keyOf(segment: Segment): string | undefined {
   if ("key" in segment) return `.${segment.key}`;
   return "index" in segment && segment.index >= 0 ? `#${segment.index}` : undefined;

@@ -8,64 +8,67 @@ import type { SaveTarget } from "../tool/save-target.ts";
 import type { Effects, CallOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
 
-/** What a format's own tools work with, in one run. */
+/** The resources of a format's own tools in one run. */
 export interface RunResources {
-  /** The conversation's variables, under their own names; a run's own are among them. */
+  /** The conversation's variables under their own names, including the run's own. */
   readonly store: VariableStore;
-  /** Without it files cannot be named. */
+  /** Without it, plans cannot use files. */
   readonly files?: Files | undefined;
-  /** As `{today}` prints it. */
+  /** The day that `{today}` prints. */
   readonly today: string;
   readonly ask: AskModel;
 }
 
-/** What a front end is given of where its plans run. */
+/** The environment in which a format's plans run. */
 interface PlanFormatContext {
-  /** Names of the tools that the agent and the runtime have. */
+  /** Names of the agent's and the runtime's tools. */
   readonly toolNames: Iterable<string>;
   readonly hasFiles: boolean;
 }
 
-/** A way of writing plans: turns a text into the one compiled form, and brings what only its plans call. */
+/**
+ * A text format for plans. Parses a text into the one compiled form, and provides tools that only its plans
+ * call.
+ */
 export interface PlanFormat {
   readonly format: PlanFormatName;
   /** The content types of its texts. */
   readonly mediaTypes: readonly string[];
   read(text: string): ReadPlan;
-  /** The same plan with the tools that there are in it. Default: as it was read. */
+  /** Adapts the plan to the existing tools. Default: unchanged. */
   fit?(plan: Plan, tools: ToolSet): Promise<Plan>;
-  /** Tools beside those of the agent; `isAlone`: in the place of those. */
+  /** Tools in addition to the agent's. With `isAlone`, they replace the agent's tools. */
   readonly own?: {
-    /** To check against. */
+    /** The unwrapped tools. Plans are checked against them. */
     readonly plain: ToolSet;
     readonly isAlone?: boolean;
     tools(resources: RunResources): readonly RuntimeTool[];
   };
-  /** What else keeps a plan from running. */
+  /** Further findings that keep a plan from running. */
   findings?(plan: Plan, context: PlanFormatContext): readonly Finding[];
-  /** What calling its own tool again would do. Default: what the tool says. */
+  /** Effects of calling the format's own tool again. Default: the tool's effects. */
   effectsOf?(call: PlanCall, effectsOf: (tool: string) => Effects): Effects;
-  /** The conversation's variables that its calls read, beside those that they refer to. */
+  /** The conversation's variables that its calls read, in addition to those that they reference. */
   reads?(plan: Plan): readonly string[];
 }
 
-/** A question to a model that knows nothing of the conversation but its variables. */
+/** A question to a model that sees the conversation's variables and nothing else of it. */
 export interface ModelQuestion {
   readonly prompt: string;
-  /** The agent's tools that the model is given, by name, and where what each gives is saved. */
+  /** The agent's tools that the model receives, by name, and where each result is saved. */
   readonly tools: ReadonlyMap<string, SaveTarget | undefined>;
-  /** Texts that the prompt shows and that are no variables: files. */
+  /** Texts in the prompt that are not variables: files. */
   readonly texts?: readonly string[];
-  /** The call in which it is asked. */
+  /** The call that asks the question. */
   readonly call: CallOptions;
 }
 
 export interface ModelAnswer {
-  /** The answer's text with the values in it; of an answer that is one reference, the value. */
+  /** The answer's text with references resolved. If the answer is exactly one reference, its value. */
   readonly value: Json;
-  /** Inherited from what the model was shown and what it referred to. */
+  /** Inherited from the values that the model saw and the values that it referenced. */
   readonly labels: ValueLabels;
 }
 
-/** Rejects with ByrefErrors: `model_failed`, `spend_exceeded` and their like. */
+/** Asks a question. Rejects with a ByrefError such as `model_failed` or `spend_exceeded`. */
 export type AskModel = (question: ModelQuestion) => Promise<ModelAnswer>;

@@ -6,7 +6,7 @@ import { subschemasIn } from "../tool/json-schema.ts";
 import { type Json, isJsonArray, isJsonObject } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 
-/** What is wrong with the schema of a plan's input. */
+/** Returns the errors in the schema of a plan's input. */
 export function inputFindings({ input }: Plan): readonly Finding[] {
   if (input === undefined) return [];
   return schemaFaults(schemaOf(input)).map(({ at, message }) => ({
@@ -17,8 +17,8 @@ export function inputFindings({ input }: Plan): readonly Finding[] {
 }
 
 /**
- * Throws `body_too_large` for more than `maxPlanBytes`, `invalid_plan_input` unless the input is as the plan's
- * schema has it, `limit_exceeded` if it takes too long to tell.
+ * Checks the input of a run. Throws `body_too_large` for more than `maxPlanBytes`, `invalid_plan_input` if
+ * the input does not fit the plan's schema, and `limit_exceeded` if the check takes too long.
  */
 export function requireInput({ input: schema }: Plan, input: Json): void {
   requireSmall(input);
@@ -39,11 +39,11 @@ function requireSmall(input: Json): void {
 }
 
 function schemaOf(input: NonNullable<Plan["input"]>): Json {
-  // JSON Schema is JSON; a plan's was read from it.
+  // JSON Schema is JSON, and a plan's schema was parsed from it.
   return input as unknown as Json;
 }
 
-/** Keywords that ask nothing of a value. */
+/** Keywords that do not constrain a value. */
 const ANNOTATIONS = new Set(
   "$schema $id title description default examples format deprecated readOnly writeOnly $comment".split(
     " ",
@@ -57,7 +57,7 @@ type IsArgument = (argument: Json) => boolean;
 const isSchema: IsArgument = (argument) => typeof argument === "boolean" || isJsonObject(argument);
 const areSchemas: IsArgument = (argument) => isJsonArray(argument) && argument.length > 0;
 
-/** What may be a keyword's argument; of those that are not here a count or a number. */
+/** Valid arguments by keyword. Other keywords have a count or a number. */
 const ARGUMENTS: ReadonlyMap<string, IsArgument> = new Map<string, IsArgument>([
   ["type", (argument) => [argument].flat().every((type) => TYPES.has(type))],
   ["enum", isJsonArray],
@@ -73,8 +73,8 @@ const isNumber: IsArgument = (argument) => typeof argument === "number";
 const isCount: IsArgument = (argument) => Number.isInteger(argument) && Number(argument) >= 0;
 
 /**
- * What a JSON Schema asks that is not checked here, or is written wrongly, by the paths of its keywords: for
- * one references, conditions, and regular expressions, of which one can take for ever.
+ * Finds the parts of a JSON Schema that are unsupported or malformed, by keyword path. References, conditions
+ * and regular expressions are unsupported. A regular expression can run without end.
  */
 export function schemaFaults(schema: Json, at = "input", depth = 0): readonly Issue[] {
   if (!isSchema(schema) || depth > limits.maxDepth) return [{ at, message: WRONG }];

@@ -3,88 +3,88 @@ import type { Json } from "../value/json.ts";
 
 export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";
 
-/** A plan as a conversation keeps it; its runs are kept beside it. */
+/** A plan as stored in a conversation. Its runs are stored separately. */
 export interface PlanRecord {
   readonly id: string;
   readonly status: PlanStatus;
   readonly plan: Plan;
-  /** Whose tools it calls. */
+  /** The agent whose tools the plan calls. */
   readonly agent: string;
-  /** The model that wrote it had been shown what is not trusted. */
+  /** True if the model that wrote the plan had seen untrusted content. */
   readonly tainted?: boolean;
-  /** By the id of a call: those that come before it. */
+  /** For each call id: the calls that come before it. */
   readonly after: Readonly<Record<string, readonly string[]>>;
   /** ISO 8601. */
   readonly createdAt: string;
 }
 
-/** A plan as lists show it. Its size does not depend on the inputs of its calls. */
+/** A plan as shown in lists. Its size does not depend on the inputs of its calls. */
 export interface ListedPlanRecord extends Omit<PlanRecord, "plan"> {
   readonly name?: string;
   readonly format: PlanFormatName;
   readonly calls: readonly Omit<PlanCall, "parameters">[];
   /** The newest run. */
   readonly newest?: RunRecord;
-  /** Set if the calls and their outcomes are left out, because they are too long. */
+  /** Set if the calls and their outcomes are left out because they are too long. */
   readonly omitted?: true;
 }
 
-/** A run with what it was given, and what it came to. */
+/** A run with its input and its result. */
 export interface StoredRun {
   readonly record: RunRecord;
   readonly input: Json;
-  /** Undefined until it has ended. */
+  /** Undefined until the run has ended. */
   readonly state: Json | undefined;
 }
 
-/** A run, with its values or without. */
+/** A run, with or without its values. */
 export type ShownRun = Pick<StoredRun, "record"> & Partial<StoredRun>;
 
-/** What became of a call in a run. */
+/** The state of a call in a run. */
 export interface CallState {
   readonly status: "waiting" | "running" | "done" | "failed" | "skipped";
-  /** Why it waits for a person, failed, or was skipped. */
+  /** Why the call waits for a person, failed, or was skipped. */
   readonly reason?: string;
-  /** What a person has to open before it goes on. */
+  /** The gate that a person has to open before the call continues. */
   readonly gate?: string;
-  /** With what it would run, if the policy wants a person to see that: as text, shortened. */
+  /** The input that would run, as shortened text. Set if the policy requires a person's review. */
   readonly asked?: string;
-  /** Where its result went, as its output path has it. */
+  /** The places that the result was written to, as in the output path. */
   readonly places?: readonly string[];
-  /** A digest of what it was started with. */
+  /** A digest of the input with which the call was started. */
   readonly pin?: string;
 }
 
-/** `waiting`: nothing is left to do before a gate is opened. */
+/** `waiting`: all remaining calls wait for a gate. */
 export type RunStatus = "running" | "waiting" | "done" | "failed" | "cancelled";
 
-/** What a person has decided of a gate. */
+/** A person's decision on a gate. */
 export interface GateDecision {
   readonly approved: boolean;
   readonly reason?: string | undefined;
 }
 
-/** One run of a plan, as it is written down again and again while it goes on. */
+/** One run of a plan. Written again with every change. */
 export interface RunRecord {
   readonly id: string;
   readonly plan: string;
   readonly status: RunStatus;
   readonly calls: Readonly<Record<string, CallState>>;
-  /** By name. */
+  /** Decisions by gate name. */
   readonly gates: Readonly<Record<string, GateDecision>>;
-  /** Does the conversation get the state when the run is done? */
+  /** True if the conversation receives the state when the run is done. */
   readonly keep: boolean;
-  /** Variables of the conversation that it reads. */
+  /** Variables of the conversation that the run reads. */
   readonly needs: readonly string[];
   /** ISO 8601. */
   readonly createdAt: string;
-  /** Why none of its calls could go on. */
+  /** Why none of its calls could continue. */
   readonly error?: string;
 }
 
 const WAITING: CallState = { status: "waiting" };
 
-/** What has become of a call; an id may be any text, `constructor` included. */
+/** The state of a call. An id may be any text, including `constructor`. */
 export function stateIn({ calls }: Pick<RunRecord, "calls">, id: string): CallState {
   return (Object.hasOwn(calls, id) ? calls[id] : undefined) ?? WAITING;
 }
@@ -93,13 +93,16 @@ export function isOpenRun({ status }: Pick<RunRecord, "status">): boolean {
   return status === "running" || status === "waiting";
 }
 
-/** Of a call that had begun when a crash cut it off. */
+/** The outcome of a call that had begun when a crash cut it off. */
 export const OUTCOME_UNKNOWN = {
   code: "outcome_unknown",
   message: "This call was cut off: it may have done its work or not.",
 } as const;
 
-/** The calls of a run of which nothing will go on: what waits is skipped, what had begun nobody knows of. */
+/**
+ * The calls of a run that does not continue. Waiting calls are skipped; calls that had begun have an unknown
+ * outcome.
+ */
 export function closedCalls(
   { calls }: Plan,
   record: RunRecord,

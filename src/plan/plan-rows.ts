@@ -10,7 +10,7 @@ import { firstRow, optionalTextIn, type Sql, type SqlRow, textIn } from "../stor
 import { clip } from "../value/characters.ts";
 import { parsedJson } from "../value/json.ts";
 
-/** What lists show; without the calls if they are too long for every list. */
+/** The text of a plan in lists. Leaves out the calls if they are too long for a list. */
 export function listedText({ plan, status: _status, ...record }: PlanRecord): string {
   const { name, format } = plan;
   const calls = plan.calls.map(({ parameters: _parameters, ...call }) => call);
@@ -50,7 +50,7 @@ export function runIn(row: SqlRow): StoredRun {
   };
 }
 
-/** A run without what became of its calls, of which nothing is loaded. */
+/** A run without the states of its calls, which are not loaded. */
 export function shortRecordIn(sql: Sql, id: string): RunRecord {
   const columns = ["status", "createdAt"].map((key) => `json_extract(data, '$.${key}') AS ${key}`);
   const row =

@@ -25,38 +25,38 @@ import { workOfRun } from "../value/work.ts";
 
 export interface PlanRunOptions {
   readonly checked: CheckedPlan;
-  /** As it was written down last: a new one, or one that goes on. */
+  /** The last written record, of a new run or of one that continues. */
   readonly record: RunRecord;
   readonly store: VariableStore;
-  /** By the names that the plan calls them by. */
+  /** Tools by the names that the plan uses. */
   readonly tools: Pick<ReadonlyMap<string, WrappedTool>, "get">;
   readonly effectsOf: (call: PlanCall) => Effects;
   /** The prefix of tools' idempotency keys. */
   readonly keyPrefix: string;
   /** Ends the run: no further call starts. */
   readonly signal: AbortSignal;
-  /** What `work` does, and the record that it returns, in one commit. */
+  /** Runs `work` and stores the record that it returns, in one commit. */
   readonly commit: (work: () => RunRecord) => void;
-  /** Told of each change of a call, inside of its commit. */
+  /** Called for each change of a call, within its commit. */
   readonly onCall?: (id: string, state: CallState) => void;
-  /** Called before a tool is, which waits for it; what it throws fails the call. */
+  /** Called and awaited before a tool is called. If it throws, the call fails. */
   readonly onStart?: () => Promise<void>;
-  /** Told of the calls of tools. */
+  /** Observes tool calls. */
   readonly observer?: Observer | undefined;
 }
 
-/** One attempt at a run of a plan. */
+/** One attempt at a plan run. */
 export class PlanRun {
-  /** As it was written down last. */
+  /** The last written record. */
   record: RunRecord;
   readonly #options: PlanRunOptions;
   readonly #running = new Map<number, Promise<void>>();
   readonly #progress: Progress;
-  /** Of all calls. */
+  /** The work that all calls share. */
   readonly #reads = workOfRun();
-  /** A gate was decided on while calls ran. */
+  /** Continues the loop after a decision on a gate while calls run. */
   #wake: () => void = () => undefined;
-  /** Nothing goes on any more: what still comes of calls is not this attempt's to write. */
+  /** True when the attempt is over. Later results of calls are not written. */
   #hasEnded = false;
   readonly #broken = new AbortController();
   readonly #signal: AbortSignal;
@@ -73,16 +73,18 @@ export class PlanRun {
     };
   }
 
-  /** Opens a gate, or says that it stays closed; false if no call that is left waits for it here. */
+  /**
+   * Records a decision on a gate: open or closed. Returns false if no remaining call waits for the gate here.
+   */
   async decide(gate: string, decision: GateDecision): Promise<boolean> {
     if (!this.#waitsFor(gate)) return false;
     const { id } = this.record;
     const name = nameInRun(id, GATES, []);
-    // What reads it may read it as a value, too.
+    // A call may also read the gate as a value.
     const path = [{ key: gate }];
     const value = decision.approved;
     const write = await this.#options.store.prepare({ name, path, value, run: id });
-    // Meanwhile somebody else may have decided.
+    // Another decision may have arrived meanwhile.
     if (!this.#waitsFor(gate)) {
       write.discard();
       return false;
@@ -93,10 +95,10 @@ export class PlanRun {
   }
 
   /**
-   * Runs what can run, `maxParallelCalls` at once, each as soon as what it reads is there, until all calls are
-   * done, failed or skipped, or wait for a person. A call that had begun when a crash cut it off is called
-   * again with the same key if its tool says that this does no harm. Resolves with the record as it was
-   * written down last; rejects only if the storage fails.
+   * Runs all calls that can run, at most `maxParallelCalls` at once. Each call starts as soon as the values
+   * that it reads exist. Ends when all calls are done, failed or skipped, or wait for a person. A call that
+   * had begun before a crash is called again with the same key, if its effects allow it. Resolves with the
+   * last written record. Rejects only if the storage fails.
    */
   async run(): Promise<RunRecord> {
     try {
@@ -125,7 +127,7 @@ export class PlanRun {
     this.#set({ status: this.#statusAtEnd() });
   }
 
-  /** Starts what may start; skips what never will, which may make further calls ready. */
+  /** Starts calls that may start. Skips calls that never will, which may make further calls ready. */
   #startReady(): void {
     const { checked } = this.#options;
     for (let hasChanged = true; hasChanged;) {
@@ -147,7 +149,7 @@ export class PlanRun {
     }
   }
 
-  /** In the written order: when all before it have an end. */
+  /** In written order: true when all earlier calls have ended. */
   #isNext(index: number): boolean {
     const states = this.#options.checked.calls.slice(0, index).map((_, at) => this.#stateOf(at));
     return states.every(({ status }) => status !== "waiting" && status !== "running");
@@ -167,10 +169,10 @@ export class PlanRun {
       if (ready === undefined) throw new ByrefError("unknown_tool", `${call.tool} is gone.`);
       if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
       if (this.#needsApproval(checked, ready)) return;
-      // The key stands for an input: with another one nobody knows what it did.
+      // The key belongs to one input. With another input, the effect of the first call is unknown.
       const wasSame = begun.status !== "running" || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
-      // A run that is cancelled does not wait for it.
+      // A cancelled run does not wait for it.
       await this.#options.onStart?.().catch((error: unknown) => this.#unlessStopped(error));
       if (this.#signal.aborted) return;
       const { gate } = stateIn(this.record, call.id);
@@ -178,7 +180,7 @@ export class PlanRun {
       this.#setCall(checked, { status: "running", pin: ready.pin, ...asked });
       const run = await ready.run();
       if (run.kind === "failed") throw new ByrefError(run.code, run.message);
-      // No event comes in between a save that has been waited for and what follows it.
+      // No event interleaves between the awaited save and the following lines.
       const { info, places } = await saved(run.prepare);
       const isKept = info !== undefined || places !== undefined;
       if (!isKept && checked.target !== undefined) throw tooLarge(call.tool);
@@ -222,7 +224,7 @@ export class PlanRun {
     return nameInRun(this.record.id, name, this.#options.checked.plan.runNames);
   }
 
-  /** A call that had begun when a crash cut it off. */
+  /** Restarts or fails a call that had begun when a crash cut it off. */
   #recover(call: CheckedCall, index: number): void {
     if (this.#stateOf(index).status !== "running") return;
     const isRepeatable = this.#options.effectsOf(call.call) !== "once";
@@ -249,16 +251,16 @@ export class PlanRun {
     this.#setCall(call, { status: "waiting", ...about });
   }
 
-  /** Does it wait for a person, who has not answered yet? */
+  /** True if the call waits for a person's decision. */
   #awaitsApproval(index: number): boolean {
     const { gate } = this.#stateOf(index);
     return gate !== undefined && this.#progress.decisionOn(gate) === undefined;
   }
 
   /**
-   * What a person approved was the plan, and what its gates stand for. A call that the policy asks a person
-   * about has a gate of its own beside them, which names the run, the call and the input: what is approved
-   * there, with the input in view, is what runs.
+   * Checks whether a call needs its own approval, and makes it wait or skips it. Approving the plan covers
+   * the plan and its gates. A call that the policy asks about has an additional gate, which names the run,
+   * the call and the input. The input that the person sees and approves is the input that runs.
    */
   #needsApproval(checked: CheckedCall, { approval, pin }: Ready): boolean {
     if (approval === undefined) return false;
@@ -291,7 +293,7 @@ export class PlanRun {
   }
 
   #setCall({ call }: CheckedCall, { reason, ...others }: CallState): void {
-    // All of them together are one row.
+    // All states of a run together are one row, so reasons are shortened.
     const withReason =
       reason === undefined ? {} : { reason: clip(reason, limits.maxCallReasonChars) };
     const state = { ...others, ...withReason };
@@ -310,10 +312,10 @@ export class PlanRun {
   }
 }
 
-/** Enough to tell one input of a call from another. */
+/** Enough digits to tell the inputs of a call apart. */
 const PIN_CHARS = 12;
 
-/** A step that lacks what it needs is not to blame. */
+/** A step without a required input is skipped, not failed. */
 function failedWith(error: unknown): CallState {
   const code = codeOf(error);
   if (code === "input_missing") return { status: "skipped", reason: messageOf(error) };

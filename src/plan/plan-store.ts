@@ -21,7 +21,7 @@ import { firstRow, hasTable, numberIn, type Sql, textIn } from "../store/rows/sq
 import type { Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 
-/** The plans of a conversation, and their runs. The tables are made when the first plan comes. */
+/** The plans of a conversation and their runs. Creates its tables for the first plan. */
 export class PlanStore {
   readonly #sql: Sql;
 
@@ -37,7 +37,7 @@ export class PlanStore {
     return true;
   }
 
-  /** Throws `limit_exceeded`. Of many plans the oldest goes that is over. */
+  /** Adds a plan. Throws `limit_exceeded`. At the limit, deletes the oldest finished plan. */
   add(record: PlanRecord): void {
     const data = JSON.stringify(record);
     requireSmall(data);
@@ -47,13 +47,13 @@ export class PlanStore {
     this.#addHead(record);
   }
 
-  /** Writes nothing but the status. Throws `plan_not_found`. */
+  /** Writes only the status. Throws `plan_not_found`. */
   setStatus(id: string, status: PlanStatus): void {
     this.statusOf(id);
     this.#sql.run(`UPDATE plan_head SET status = ? WHERE id = ?`, status, id);
   }
 
-  /** Does not read the plan. Throws `plan_not_found`. */
+  /** Reads the status without the plan. Throws `plan_not_found`. */
   statusOf(id: string): PlanStatus {
     const row = this.isUsed
       ? firstRow(this.#sql, `SELECT status FROM plan_head WHERE id = ?`, id)
@@ -69,20 +69,20 @@ export class PlanStore {
     return row === undefined ? undefined : { ...planIn(row), status: statusIn(row) };
   }
 
-  /** Throws `plan_not_found`. */
+  /** Reads a plan. Throws `plan_not_found`. */
   required(id: string): PlanRecord {
     const record = this.get(id);
     if (record !== undefined) return record;
     throw planNotFound(id);
   }
 
-  /** Oldest first. */
+  /** Plan ids, oldest first. */
   ids(): readonly string[] {
     if (!this.isUsed) return [];
     return this.#sql.all(`SELECT id FROM plan_head ORDER BY seq`).map((row) => textIn(row, "id"));
   }
 
-  /** Oldest first. Beyond so many characters, counted from the newest, plans come without their calls. */
+  /** Plans, oldest first. Plans beyond `maxChars`, counted from the newest, come without their calls. */
   list(maxChars: number): readonly ListedPlanRecord[] {
     if (!this.isUsed) return [];
     const rows = this.#sql.all(
@@ -108,7 +108,7 @@ export class PlanStore {
     return { ...(JSON.parse(textIn(row ?? {}, "listed")) as ListedPlanRecord), status };
   }
 
-  /** Of many runs of a plan the oldest goes that is over. */
+  /** Adds a run. At the limit, deletes the plan's oldest finished run. */
   addRun(record: RunRecord, input: Json): void {
     const given = JSON.stringify(input);
     this.#sql.run(
@@ -138,7 +138,7 @@ export class PlanStore {
     );
   }
 
-  /** What the run came to. */
+  /** Stores the result of a run. */
   saveState(run: string, state: Json): void {
     this.#sql.run(`UPDATE plan_run SET state = ? WHERE id = ?`, JSON.stringify(state), run);
   }
@@ -149,7 +149,7 @@ export class PlanStore {
     return row === undefined ? undefined : runIn(row);
   }
 
-  /** Of the newest run. */
+  /** The newest run of a plan. */
   newestRun(plan: string): RunRecord | undefined {
     if (!this.isUsed) return undefined;
     const newest = `SELECT data FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1`;
@@ -158,8 +158,8 @@ export class PlanStore {
   }
 
   /**
-   * Oldest first; what is over so many characters, counted from the newest, comes without values, and without
-   * what became of its calls.
+   * Runs of a plan, oldest first. Runs beyond `maxChars`, counted from the newest, come without values and
+   * without the states of their calls.
    */
   runsOf(plan: string, maxChars: number): readonly ShownRun[] {
     if (!this.isUsed) return [];
@@ -178,7 +178,10 @@ export class PlanStore {
     return shown.toReversed();
   }
 
-  /** Those that go on, or wait for a person, of one plan or of all; oldest first, one in memory at a time. */
+  /**
+   * Runs that continue or wait for a person, of one plan or of all, oldest first. Holds one in memory at a
+   * time.
+   */
   *openRuns(plan?: string): Generator<RunRecord> {
     if (!this.isUsed) return;
     const wanted = plan === undefined ? "" : " AND plan = ?";
@@ -192,7 +195,7 @@ export class PlanStore {
     }
   }
 
-  /** Of those that `openRuns` gives, in their order. */
+  /** The plans of the runs that `openRuns` returns, in the same order. */
   plansOfOpenRuns(): readonly string[] {
     if (!this.isUsed) return [];
     return this.#sql
@@ -205,7 +208,7 @@ export class PlanStore {
     return row === undefined ? undefined : recordIn(row);
   }
 
-  /** Those that go on: one at most, unless something was cut off. */
+  /** Runs in progress: at most one, unless a crash cut one off. */
   runningRuns(): readonly RunRecord[] {
     return this.#sql.all(`SELECT data FROM plan_run WHERE open = 1`).map(recordIn);
   }
@@ -215,14 +218,14 @@ export class PlanStore {
     return this.isUsed && this.#sql.all(`SELECT 1 FROM plan_run WHERE open = 2 LIMIT 1`).length > 0;
   }
 
-  /** How many runs of the plan go on, or wait for a person, `but` that one. */
+  /** Counts the plan's runs that continue or wait for a person. `but` is excluded. */
   countOpen(plan: string, but = ""): number {
     if (!this.isUsed) return 0;
     const counted = `SELECT count(*) AS runs FROM plan_run WHERE plan = ? AND id <> ? AND open > 0`;
     return numberIn(firstRow(this.#sql, counted, plan, but) ?? {}, "runs");
   }
 
-  /** Throws `limit_exceeded` if as many runs of the plan, or of all plans, go on or wait as may. */
+  /** Throws `limit_exceeded` if the plan, or all plans together, have the maximum of open runs. */
   requireRoom(plan: string): void {
     const advice = "Decide on what waits, or cancel it.";
     const all = `SELECT count(*) AS runs FROM plan_run WHERE open > 0`;
@@ -254,24 +257,25 @@ export class PlanStore {
       `CREATE TABLE IF NOT EXISTS plan
        (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,
     );
-    // `open`: 1 for a run that goes on, 2 for one that waits for a person.
+    // `open`: 1 for a run in progress, 2 for a run that waits for a person.
     this.#sql.run(
       `CREATE TABLE IF NOT EXISTS plan_run
        (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, plan TEXT NOT NULL, open INTEGER NOT NULL,
         input TEXT NOT NULL, data TEXT NOT NULL, state TEXT)`,
     );
-    // What changes, and what lists show. The status in a plan's data is the one that it was added with.
+    // The fields that change, and those that lists show. The status in a plan's data is its first status
+    // only.
     this.#sql.run(
       `CREATE TABLE IF NOT EXISTS plan_head
        (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, status TEXT NOT NULL, listed TEXT NOT NULL)`,
     );
   }
 
-  /** Migrates the tables of versions that kept the status in the plan. */
+  /** Migrates the tables of versions that stored the status in the plan. */
   #addHeads(): void {
     this.#makeTables();
     for (const { id } of this.#sql.all(`SELECT id FROM plan ORDER BY seq`)) {
-      // One at a time: all of them would not fit into memory.
+      // One at a time, because all plans together would not fit into memory.
       const row = firstRow(this.#sql, `SELECT data FROM plan WHERE id = ?`, String(id));
       if (row !== undefined) this.#addHead(planIn(row));
     }

@@ -3,51 +3,51 @@ import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { WriteMode } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 
-/** Work written down before it runs: calls of tools, tied together by what they write and read. */
+/** A plan: tool calls written before they run, connected by the values that they write and read. */
 export interface Plan {
   readonly name?: string;
-  /** What it was read from; with it come tools of its own. */
+  /** The format of its source text. The format adds tools of its own. */
   readonly format: PlanFormatName;
-  /** What a run is given, as JSON Schema. Default: anything. */
+  /** JSON Schema of a run's input. Default: any value. */
   readonly input?: JSONSchema7;
   readonly calls: readonly PlanCall[];
-  /** How references in the parameters are written. */
+  /** The syntaxes of references in the parameters. */
   readonly syntaxes: readonly SyntaxName[];
-  /** Names that live in one run only, beside `input` and `state`. */
+  /** Names that exist only within a run, in addition to `input` and `state`. */
   readonly runNames: readonly string[];
-  /** What a run hands on to the conversation when it is done, beside `state`. */
+  /** Values that a finished run passes on to the conversation, in addition to `state`. */
   readonly outputs: readonly PlanOutput[];
-  /** `data`: a call starts when what it reads is there. `written`: one after the other. */
+  /** `data`: a call starts when the values that it reads exist. `written`: calls run one after another. */
   readonly order: "data" | "written";
 }
 
 export type PlanFormatName = "json" | "capability-xml" | "template";
 
-/** A name of the run's, and how the conversation's variable of this name is written. */
+/** A name in the run, and how the conversation's variable of this name is written. */
 export interface PlanOutput {
   readonly name: string;
   readonly mode: WriteMode;
 }
 
-/** One call of a tool. */
+/** A call of a tool. */
 export interface PlanCall {
   readonly id: string;
   readonly tool: string;
-  /** References in them are resolved when the call starts. */
+  /** References in the parameters are resolved when the call starts. */
   readonly parameters: Readonly<Record<string, Json>>;
-  /** Where the result goes, e.g. `†state.user`; `a || b` one of them, `a && b` all of them. */
+  /** Where the result is written, e.g. `†state.user`. `a || b` is one of them, `a && b` all of them. */
   readonly outputPath?: string;
 }
 
-/** Something that keeps a plan from running; all of them are told at once. */
+/** A fault that keeps a plan from running. All faults are reported at once. */
 export interface Finding {
   readonly code: FindingCode;
-  /** The id of the call that it is about; absent for what is about none. */
+  /** The id of the call. Absent for a fault of the whole plan. */
   readonly call?: string;
-  /** Where in the call: a parameter's path, `_outputPath`, `_tool`. */
+  /** The location in the call: a parameter's path, `_outputPath` or `_tool`. */
   readonly at?: string;
   readonly message: string;
-  /** Of a text that could not be read: from 1. */
+  /** The line in an unreadable text, from 1. */
   readonly line?: number;
   readonly column?: number;
 }
@@ -67,7 +67,7 @@ export type FindingCode =
   | "cycle"
   | "too_many_calls";
 
-/** What a front end makes of a text: a plan, or why there is none. */
+/** The result of reading a text: a plan, or the reasons why it cannot be read. */
 export type ReadPlan =
   | { readonly plan: Plan; readonly findings: readonly [] }
   | { readonly plan?: undefined; readonly findings: readonly Finding[] };

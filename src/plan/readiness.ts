@@ -3,7 +3,7 @@ import type { CheckedCall, CheckedNeed } from "./check-plan.ts";
 import type { Writer, Writers } from "./path-index.ts";
 import type { CallState, GateDecision } from "./plan-record.ts";
 
-/** Whether a call may start now, has to wait, or never will. */
+/** Whether a call may start now, has to wait, or can never start. */
 type Readiness =
   | { readonly kind: "ready" }
   | { readonly kind: "waiting"; readonly gate?: string }
@@ -15,7 +15,7 @@ export interface Progress {
   readonly decisionOn: (gate: string) => GateDecision | undefined;
 }
 
-/** What a call's needs come to, by what has become of the calls that it depends on. */
+/** Determines a call's readiness from the states of the calls that it depends on. */
 export function readinessOf(call: CheckedCall, progress: Progress): Readiness {
   for (const before of call.dependsOn) {
     const { status } = progress.stateOf(before);
@@ -33,16 +33,16 @@ export function readinessOf(call: CheckedCall, progress: Progress): Readiness {
   return { kind: "ready" };
 }
 
-/** Why a call is skipped that a person did not allow. */
+/** The reason for skipping a call that a person denied. */
 export function deniedReason(gate: string, { reason }: GateDecision): string {
   return `approvals.${gate} was denied${reason === undefined ? "." : `: ${reason}`}`;
 }
 
-/** Writers that are named, and of what is missing so much. */
+/** Maximum number of writers named in a reason. The missing paths are limited too. */
 const MAX_NAMED = 3;
 const MAX_SOURCE_CHARS = 200;
 
-/** Why the need is not met; undefined if it is. */
+/** Why the need is not met. Undefined if it is met. */
 function missingIn({ operator, writers, source }: CheckedNeed, progress: Progress) {
   const reasons = new Set<string>();
   for (const found of writers) {

@@ -2,32 +2,32 @@ import * as limits from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Plan } from "./plan.ts";
 
-/** The name whose references are gates that people open: `†approvals.<name>`. */
+/** The name of the gates that people open: `†approvals.<name>`. */
 export const GATES = "approvals";
 
-/** What every run has for itself, and no call names as it likes. */
+/** Names that every run reserves. Calls cannot use them freely. */
 export const RESERVED_NAMES: readonly string[] = ["input", "state", GATES];
 
-/** What the name stands for in this run: its own input and state, and what else lives in it alone. */
+/** The variable behind a name in a run. The run has its own input, state and further names. */
 export function nameInRun(run: string, name: string, runNames: readonly string[]): string {
   if (!RESERVED_NAMES.includes(name) && !runNames.includes(name)) return name;
   const own = `${name}_${run}`;
   return own.length <= limits.maxNameChars ? own : `${shortName(name, runNames)}_${run}`;
 }
 
-/** For one that leaves no room for the run's id. No name that is found for a result begins like it. */
+/** For a name that is too long to add the run's id. Generated result names never begin like it. */
 function shortName(name: string, runNames: readonly string[]): string {
   let short = `_${runNames.indexOf(name)}`;
   while (runNames.includes(short)) short = `_${short}`;
   return short;
 }
 
-/** The names of a run, for its calls. */
+/** The scope of a run's names, for its calls. */
 export function scopeOfRun(run: string, { runNames, order }: Pick<Plan, "runNames" | "order">) {
   return {
     run,
     names: runNames,
-    // What nobody reads by a name that was written down is of no use to anybody else.
+    // No later call can refer to such a result by a written name, so it is visible to the run alone.
     ownsResults: order === "written",
     nameOf: (name) => nameInRun(run, name, runNames),
   } satisfies RunScope;

@@ -7,72 +7,83 @@ import type { Policy, ToolPolicy } from "../tool/policy.ts";
 import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact } from "../value/json.ts";
 
-/** Who answers: instructions and tools, with the model and the variables supplied by the runtime. */
+/** An agent: instructions and tools. The runtime supplies the model and the variables. */
 export interface Agent {
-  /** What `agent` in a request, and `delegate`, call it. */
+  /** The name used in `agent` of a request and in `delegate`. */
   readonly name: string;
-  /** For `GET /agents`, and for agents that may ask this one. */
+  /** Shown by `GET /agents`, and to agents that may delegate to this one. */
   readonly description: string;
-  /** In front of the prompt; the guide to references is added. */
+  /** Instructions at the start of the prompt. The runtime adds the guide to references. */
   readonly instructions: string;
-  /** As the AI SDK has them; they are given values, never references. */
+  /** Tools in the AI SDK's form. They receive values, never references. */
   readonly tools: ToolSet;
-  /** By tool: what running it again after a crash would do. `once` for those that are not named. */
+  /** Effects by tool: what running it again after a crash would do. Default: `once`. */
   readonly effects?: Readonly<Record<string, Effects>>;
-  /** How this agent's model writes references, and where they count. Default: dollar, by the law. */
+  /**
+   * How this agent's model writes references, and where they are resolved. Default: dollar syntax, as
+   * specified.
+   */
   readonly references?: {
     readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-    /** An unknown name in a tool input: text that stays and is noted (default), or an error. */
+    /** Handling of an unknown name in a tool input: kept as text and reported (default), or an error. */
     readonly unknown?: "keep" | "error";
-    /** In answers, resolve inside code too. */
+    /** Resolves references inside code in answers. */
     readonly inCode?: boolean;
-    /** In answers, resolve inside URLs too: a model can then be made to leak data. */
+    /** Resolves references inside URLs in answers. An attacker can then make a model leak data. */
     readonly inUrls?: boolean;
   };
-  /** By tool: which secrets it is given, and what its results are. Default: none, shown and trusted. */
+  /**
+   * Policies by tool: the secrets it receives, and the labels of its results. Default: no secrets, results
+   * shown and trusted.
+   */
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
-  /** Decides of each call before it runs. Default: all may. */
+  /** Decides on each call before it runs. Default: all calls may run. */
   readonly policy?: Policy;
-  /** What is not trusted: shown and marked as such (default), or hidden until the model asks to read it. */
+  /**
+   * Handling of untrusted values: shown and marked (default), or hidden until the model asks to read them.
+   */
   readonly untrusted?: "show" | "hide";
   /**
    * How the model calls tools: natively (default), or with `<capability name="…" />` tags in its text
-   * (`capabilityTags`), for models without tool calls. The tags are not shown to the user, and results come
-   * back as a message. The calls of such an agent may hold `{{name}}`, and say with `output_var` where results
-   * are saved, unless `references` and `outputPath` say otherwise.
+   * (`capabilityTags`), for models without tool calls. Users do not see the tags; results come back as a
+   * message. By default, calls of such an agent may contain `{{name}}`, and `output_var` says where results
+   * are saved. `references` and `outputPath` override this.
    */
   readonly toolCalls?: "native" | CapabilityTags;
-  /** The model may say where a result is saved (true), or the caller does, by tool. Default: neither. */
+  /** Who may choose where a result is saved: the model (true), or the caller, by tool. Default: neither. */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
   /**
-   * The runtime's own tools that the model is given when there are variables: `read_variable` and its
-   * like. Default: all.
+   * The runtime's own tools, such as `read_variable`, that the model receives when there are variables.
+   * Default: all.
    */
   readonly variableTools?: boolean | readonly string[];
   /**
-   * Agents that this one may ask, by name, with the tool `delegate`: they share the conversation's
-   * variables, and nothing else. Default: none, and there is no such tool.
+   * Names of the agents that this one may call with the tool `delegate`. They share the conversation's
+   * variables and nothing else. Default: none, and no such tool.
    */
   readonly delegates?: readonly string[];
-  /** True for plans that may run without a person's approval. Default: none may. If it throws, none may. */
+  /**
+   * Returns true for plans that may run without a person's approval. Default: none. An exception counts as
+   * false.
+   */
   readonly approvesPlan?: (plan: Plan) => boolean | Promise<boolean>;
-  /** Tools that promise not to change their input: they get the stored value without a copy. */
+  /** Tools that do not change their input. They receive the stored value without a copy. */
   readonly readonlyTools?: readonly string[];
   /**
-   * What becomes of a message that comes while a turn runs: it waits (default), is refused with
-   * `turn_running`, or stops that turn.
+   * Handling of a message that arrives while a turn runs: it waits (default), is refused with `turn_running`,
+   * or stops that turn.
    */
   readonly whenBusy?: "wait" | "reject" | "interrupt";
-  /** Names the variables that results are saved as. Default: tool and most telling argument. */
+  /** Names the variables in which results are saved. Default: the tool and its most descriptive argument. */
   readonly naming?: Naming;
 }
 
-/** Is the model given this one of the runtime's own tools? */
+/** True if the model receives this one of the runtime's own tools. */
 export function isOffered(name: string, { variableTools = true }: Agent): boolean {
   return typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
 }
 
-/** How an agent has its tools wrapped. */
+/** Options for wrapping an agent's tools. */
 export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   const { naming, readonlyTools, policies, policy, untrusted } = agent;
   const { outputPath, references: { syntaxes, unknown } = {} } = taggedAgent(agent);
@@ -80,12 +91,12 @@ export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   return compact({ ...saving, policies, policy, untrusted, syntaxes, unknown });
 }
 
-/** How the agent calls tools if not natively. */
+/** The tags with which the agent calls tools. Undefined for native calls. */
 export function tagsOf({ toolCalls = "native" }: Agent): CapabilityTags | undefined {
   return toolCalls === "native" ? undefined : toolCalls;
 }
 
-/** Defaults of an agent that calls tools with tags: a tag says where results are saved. */
+/** Applies the defaults of an agent that calls tools with tags: a tag says where its result is saved. */
 function taggedAgent(agent: Agent): Agent {
   const tags = tagsOf(agent);
   if (tags === undefined) return agent;

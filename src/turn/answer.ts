@@ -10,16 +10,16 @@ import type { TurnContext } from "./turn-context.ts";
 
 interface AnswerOptions {
   readonly state: TurnState;
-  /** The run whose names the answer uses; without: the conversation's. */
+  /** The run whose names the answer uses. Default: the conversation's names. */
   readonly scope?: RunScope | undefined;
   /** Called for each variable that the answer refers to. */
   readonly onUsed?: ((name: string) => void) | undefined;
 }
 
 /**
- * The chunks of an answer on their way out: references in texts are expanded, all else passes. What is
- * held is let go at a text's end and before any other part. Nothing that is expanded here goes back
- * into the history or a prompt.
+ * Writes the chunks of an answer. Expands references in texts and passes all other chunks through. Held text
+ * is emitted at the end of its text and before any other part. Expanded text never enters the history or a
+ * prompt.
  */
 export class Answer {
   readonly #emit: TurnContext["emit"];
@@ -47,7 +47,7 @@ export class Answer {
     });
   }
 
-  /** Await what is returned, if anything, before the next call. */
+  /** Writes a chunk. Await the returned promise, if any, before the next call. */
   write(chunk: UIMessageChunk): void | Promise<void> {
     if (chunk.type === "text-delta") return this.#writeText(chunk);
     if (chunk.type === "text-start") this.#texts.start(chunk.id);
@@ -55,18 +55,18 @@ export class Answer {
     return this.#writeOther(chunk);
   }
 
-  /** Emits what is held: at the end, at an error, when stopped. */
+  /** Emits held text. Called at the end, after an error, and when the turn is stopped. */
   flush(): Promise<void> {
     return this.#texts.flush();
   }
 
-  /** Ends a step: a text that was left open does not continue in the next. */
+  /** Ends a step. A text that is still open does not continue in the next step. */
   async endStep(): Promise<void> {
     await this.#texts.flush();
     this.#texts.endAll();
   }
 
-  /** Continues after these texts, which were shown; what is held is dropped. */
+  /** Continues after texts that were already shown. Drops held text. */
   restart(shown: readonly string[]): void {
     this.#texts.restart(shown);
   }
@@ -84,7 +84,7 @@ export class Answer {
   }
 }
 
-/** Where an answer's references are looked up. What it refers to is held until its turn ends. */
+/** Looks up an answer's references. Each variable that the answer refers to is held until the turn ends. */
 export function lookupOf(store: VariableStore, { state, scope, onUsed }: AnswerOptions): Lookup {
   return lookupFor(scope, store, {
     failures: "show",

@@ -9,17 +9,17 @@ import { Lease, leaseKeyOf, leaseOf } from "./spend/lease.ts";
 import { Account, Spend, spentBefore } from "./spend/spend.ts";
 import type { TurnContext, TurnEnd, TurnOptions } from "./turn-context.ts";
 
-/** What an attempt has come to. */
+/** The outcome of an attempt. */
 export interface AttemptEnd extends Pick<TurnEnd, "status" | "code" | "finishReason"> {
-  /** Default: as it is once the end is committed. */
+  /** Default: the cost once the end is committed. */
   readonly cost?: TurnEnd["cost"];
-  /** Set if it waits for a person: what its head keeps until then. */
+  /** Set if the attempt waits for a person: the fields that its head keeps until then. */
   readonly waits?: Partial<TurnHead> | undefined;
 }
 
 /**
- * The life of one attempt at a turn or a plan run, between two crashes: its first commit, its log, its time
- * limit, what it spends, its last commit. What runs in it is the caller's.
+ * The life cycle of one attempt at a turn or a plan run, between two crashes: its first commit, log, time
+ * limit, spending and last commit. The caller supplies the work.
  */
 export class Attempt {
   readonly head: TurnHead;
@@ -44,39 +44,39 @@ export class Attempt {
     };
   }
 
-  /** The next attempt at what a crash cut off. */
+  /** Creates the next attempt after a crash. */
   static next(options: TurnOptions): Attempt {
     const last = options.journal.head();
     if (last === undefined) throw new ByrefError("internal", "There is no turn to go on with.");
     return new Attempt(options, nextAttempt(last));
   }
 
-  /** The error that ended it if it took too long, else undefined. */
+  /** The time-out error that ended the attempt, or undefined. */
   get overtime(): unknown {
     return this.#timeout.signal.reason;
   }
 
-  /** The first commit, with `work`. If it fails, nothing of it is kept. */
+  /** Runs `work` in the first commit. If the commit fails, nothing is kept. */
   begin<Result>(work: () => Result): Result {
     const { log, journal } = this.#options;
     return this.#committed((both) => log.begin(journal, this.head, both), work);
   }
 
-  /** The same for what has waited for a person. */
+  /** Runs `work` in the first commit after a wait for a person. */
   resume<Result>(work: () => Result): Result {
     const { log, journal } = this.#options;
-    // Another turn or run may have taken its place in the journal meanwhile.
+    // Another turn or run may have replaced it in the journal meanwhile.
     if (journal.head()?.id !== this.head.id) return this.begin(work);
     return this.#committed((both) => log.resume(journal, this.head, both), work);
   }
 
-  /** The same for what a crash cut off. */
+  /** Runs `work` in the first commit after a crash. */
   retry(work: () => void): void {
     const { log, journal } = this.#options;
     this.#committed((both) => log.retry(journal, this.head, both), work);
   }
 
-  /** Does the work within its time. The stream receives the store's changes, `maxTurnChanges` at most. */
+  /** Runs the work within the time limit. Streams the store's changes, at most `maxTurnChanges`. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     const { store, emit } = this.context;
     const [kind, ms] =
@@ -98,8 +98,8 @@ export class Attempt {
   }
 
   /**
-   * The last commit, with `work`: the attempt is over, or waits for a person. Returns `result`. If it fails,
-   * nothing of it is kept.
+   * Runs `work` in the last commit, which ends the attempt or lets it wait for a person. Returns `result`. If
+   * the commit fails, nothing is kept.
    */
   end<Result>(work: () => { readonly end: AttemptEnd; readonly result: Result }): Result {
     const { log, store, onEnd, cost } = this.#options;
@@ -128,7 +128,9 @@ export class Attempt {
     };
   }
 
-  /** What `work` returns. If `commit` fails, nothing is kept, and what is in memory is read again. */
+  /**
+   * Returns the result of `work`. If `commit` fails, nothing is kept, and the in-memory state is read again.
+   */
   #committed<Result>(commit: (work: () => Result) => void, work: () => Result): Result {
     const { history, store } = this.#options;
     const results: Result[] = [];
@@ -148,7 +150,7 @@ export class Attempt {
   }
 }
 
-/** The head of an attempt that is no retry. */
+/** Creates the head of an attempt that is not a retry. */
 export function headFor(options: TurnOptions, id: string): TurnHead {
   const { journal, agent, conversation, trace } = options;
   const last = journal.head();
@@ -158,7 +160,7 @@ export function headFor(options: TurnOptions, id: string): TurnHead {
     isOpen: true,
     agent: agent.name,
     conversation,
-    // What it spent before it waited counts when it ends.
+    // The amount spent before the wait counts when the turn ends.
     spent: last?.id === id ? last.spent : spentBefore(last),
     trace,
   });
@@ -168,7 +170,7 @@ function tooLong(kind: "turn" | "run", ms: number): ByrefError {
   return new ByrefError(`${kind}_timeout`, `The ${kind} did not finish within ${ms} ms.`);
 }
 
-/** Undefined for a deletion. */
+/** Converts a store change to a chunk. Undefined for a deletion. */
 function chunkOf(change: Change): UIMessageChunk | undefined {
   if (change.kind === "deleted") return undefined;
   const { info } = change;

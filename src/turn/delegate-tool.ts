@@ -16,31 +16,31 @@ import type { Agent } from "./agent.ts";
 
 export const DELEGATE = "delegate";
 
-/** An agent that can be asked in the middle of a turn. */
+/** An agent that can be called during a turn. */
 export interface CalledAgent {
   readonly agent: Agent;
   readonly model: LanguageModel;
-  /** The agent with tools that it has for one question. Default: it has none but its own. */
+  /** Adds tools to the agent for one question. Default: the agent has only its own tools. */
   readonly equip?: (
     signal: AbortSignal,
   ) => Promise<{ readonly agent: Agent; close(): Promise<void> }>;
-  /** Takes out what nobody may be told, such as the model's key. */
+  /** Removes secrets, such as the model's key, from error texts. */
   readonly redact?: (text: string) => string;
-  /** Receives what happens to the calls of its tools; its texts are nobody's but the asker's. */
+  /** Receives chunks about the agent's tool calls. Only the calling agent receives its texts. */
   readonly onChunk?: (chunk: UIMessageChunk) => void;
 }
 
-/** The agent of that name. Throws `unknown_agent`. */
+/** Finds an agent by name. Throws `unknown_agent`. */
 export type FindAgent = (name: string) => CalledAgent;
 
-/** Puts a question to an agent, and answers with what it says. */
+/** Sends a question to an agent and returns its answer. */
 export type AskAgent = (
   calledAgent: CalledAgent,
   question: { readonly prompt: string; readonly call: CallOptions },
 ) => Promise<ModelAnswer>;
 
 interface DelegateOptions {
-  /** Those that may be asked, one at least. */
+  /** The agents that may be called: at least one. */
   readonly calledAgents: readonly CalledAgent[];
   readonly ask: AskAgent;
   readonly wrap: WrapOptions;
@@ -49,7 +49,9 @@ interface DelegateOptions {
 const DESCRIPTION = `Gives a task to another agent and keeps what it finds as a variable. The agent sees the variables and nothing else of this conversation: the task has to say all that it needs. A reference in the task stays a reference, which the agent reads for itself.
 Agents:`;
 
-/** The tool with which an agent asks another; what is found is a variable, as any tool's result. */
+/**
+ * Creates the tool with which an agent calls another. The answer becomes a variable, like any tool result.
+ */
 export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): RuntimeTool {
   const known = new Map(calledAgents.map((calledAgent) => [calledAgent.agent.name, calledAgent]));
   const described = calledAgents.map(({ agent }) => `${agent.name}: ${agent.description}`);
@@ -58,7 +60,7 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
     name: DELEGATE,
     description: [DESCRIPTION, ...described].join("\n"),
     inputSchema,
-    // What the other agent's tools would do a second time nobody knows.
+    // It is unknown what the other agent's tools would do a second time.
     effects: "once",
     timeMs: limits.turnMs,
     async execute(input, { call, labels }) {
@@ -66,7 +68,7 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
       if (calledAgent === undefined) {
         throw new ByrefError("unknown_agent", `There is no agent ${input.agent}.`);
       }
-      // In a tainted turn the task is words that nobody need trust.
+      // In a tainted turn the task itself is untrusted.
       const asked = { prompt: input.task, call: { ...call, madeOf: labels } };
       const [answer, inputDigest] = await Promise.all([ask(calledAgent, asked), digestOf(input)]);
       const write: Write = {
@@ -84,7 +86,7 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
   });
 }
 
-/** What the asking agent says of such results beside what they are. */
+/** Applies the calling agent's policy for `delegate` to the labels of an answer. */
 function withPolicy(
   { visibility, sources, trusted, flags }: ModelAnswer["labels"],
   { sealed, declassifies, source, trusted: isTrusted = true }: ToolPolicy = {},

@@ -23,20 +23,20 @@ import type { DecidedCall } from "./waiting-calls.ts";
 
 interface StepsOptions {
   readonly state: TurnState;
-  /** The messages of the past, as far as they fit into the prompt. */
+  /** The past messages that fit into the prompt. */
   readonly window: readonly StoredMessage[];
-  /** Tells the texts of an attempt from those of the one before; empty for the first. */
+  /** Distinguishes the text ids of an attempt from those of the previous one. Empty for the first attempt. */
   readonly idSuffix: string;
   readonly toolbox: ToolboxOptions;
-  /** The run whose names the answer uses; without: the conversation's. */
+  /** The run whose names the answer uses. Default: the conversation's names. */
   readonly scope?: RunScope | undefined;
   /** Called for each variable that the answer refers to. */
   readonly onUsed?: (name: string) => void;
 }
 
 /**
- * The steps of a turn: the model is called, what it asks for is written down, its tools run, what came of
- * them is written down, the model is called again.
+ * Runs the steps of a turn: calls the model, writes its tool calls to the journal, runs the tools, writes
+ * their outcomes, and calls the model again.
  */
 export class Steps {
   readonly #context: TurnContext;
@@ -44,13 +44,13 @@ export class Steps {
   readonly #state: TurnState;
   readonly #answer: Answer;
   #opened: Opened | undefined;
-  /** Chunks about calls that no entry of the journal has yet. */
+  /** Chunks about calls that are not in the journal yet. */
   #unrecorded: UIMessageChunk[] = [];
-  /** Calls that have begun, and of which nothing came yet. */
+  /** Calls that have begun and have no outcome yet. */
   readonly #begun = new Map<string, JournalCall>();
-  /** Is the model called, or going to be, for the newest step? */
+  /** True while the newest step has no complete model answer. */
   #isOpen = false;
-  /** Is there a step that ends when its calls do? There is none where a person was waited for. */
+  /** True if the current step ends with its calls. False after a wait for a person. */
   #hasStep = false;
 
   constructor(context: TurnContext, options: StepsOptions) {
@@ -59,11 +59,11 @@ export class Steps {
     this.#options = options;
     this.#state = state;
     this.#answer = new Answer(context, options);
-    // What was said before a person was waited for may have left a URL open.
+    // The text before the wait may have left a URL open.
     this.#answer.restart(state.parts.display);
   }
 
-  /** Prepares what the steps need: the tools, and the messages of the past. */
+  /** Prepares the tools and the past messages. */
   async open(): Promise<void> {
     const { agent, store, services, account } = this.#context;
     const { window, toolbox } = this.#options;
@@ -80,13 +80,13 @@ export class Steps {
     this.#opened = { tools, past, calls };
   }
 
-  /** Calls the model until it asks for no more tools. */
+  /** Calls the model until it requests no more tools. */
   async run(): Promise<FinishReason> {
     for (;;) {
       this.#context.signal.throwIfAborted();
       const messages = await this.#messages();
       const result = await this.#callModel(messages);
-      // An answer that was cut off or filtered may hold half a call: as in the SDK, nothing runs.
+      // An answer that was cut off or filtered may contain a partial call. As in the SDK, no call runs then.
       const isComplete = result.finishReason === "stop" || result.finishReason === "tool-calls";
       const hasCalls = result.calls.length + result.invalidCalls > 0;
       await this.#answer.endStep();
@@ -95,7 +95,7 @@ export class Steps {
         return result.finishReason;
       }
       this.#isOpen = false;
-      // Of calls that share an id, the message has the last.
+      // The message keeps the last of the calls that share an id.
       const calls = new Map(result.calls.map((call) => [call.toolCallId, call])).values();
       const planned = await this.#required.calls.plan([...calls], messages);
       const reason = await this.#runCalls(planned, () => ({ step: this.#state.parts.step() }));
@@ -103,14 +103,14 @@ export class Steps {
     }
   }
 
-  /** Does what a person has decided of calls that waited; returns a reason if the turn ends there. */
+  /** Applies a person's decisions on waiting calls. Returns a reason if the turn ends there. */
   async decide(decided: readonly DecidedCall[]): Promise<FinishReason | undefined> {
     for (const { approval } of decided) delete this.#state.waiting[approval.approvalId];
     const planned = await this.#required.calls.decide(decided, await this.#messages());
     return this.#runCalls(planned, () => ({ chunks: this.#unrecorded }));
   }
 
-  /** Sees to the calls that a crash cut off; returns a reason if the turn ends there. */
+  /** Handles the calls that a crash cut off. Returns a reason if the turn ends there. */
   async recoverCalls(begun: readonly JournalCall[]): Promise<FinishReason | undefined> {
     if (begun.length === 0) return this.#afterCalls();
     const { calls } = this.#required;
@@ -125,14 +125,14 @@ export class Steps {
     void this.#write({ type: "start-step" });
   }
 
-  /** What the model said in this step is taken back: it is called again. */
+  /** Removes the model's output of this step before the model is called again. */
   resetStep(): void {
     this.#state.parts.add({ type: "reset-step" });
     this.#answer.restart(this.#state.parts.display);
     this.#context.emit({ type: "reset-step" });
   }
 
-  /** Goes on with what is in the state; `isOpen`: in the middle of a step that is not. */
+  /** Continues from the state. `isOpen`: the model had not finished the newest step. */
   restore({ entries, calls }: RecoveredLog, isOpen: boolean): void {
     this.#isOpen = isOpen;
     this.#hasStep = isOpen || entries.some(({ step }) => step !== undefined);
@@ -142,8 +142,8 @@ export class Steps {
   }
 
   /**
-   * At the end of a turn that was stopped, or failed: whatever has no outcome gets one, for the model will
-   * read of it. Of a call that had begun and must not run twice nobody knows what it did.
+   * Gives every open call an outcome when a turn was stopped or has failed, because the model reads the
+   * history. A call that had begun and must not run twice gets an unknown outcome.
    */
   closeCalls(): void {
     for (const part of this.#state.parts.openCalls(this.#isOpen)) {
@@ -158,7 +158,7 @@ export class Steps {
     for (const approval of Object.keys(waiting)) delete waiting[approval];
   }
 
-  /** Lets go of what is held, at the turn's end. */
+  /** Emits held text at the turn's end. */
   async flush(): Promise<void> {
     await this.#answer.flush().catch(() => undefined);
   }
@@ -181,7 +181,7 @@ export class Steps {
     });
   }
 
-  /** Writes down what is going to happen, and then what came of it. */
+  /** Writes the calls to the journal, runs them, and writes their outcomes. */
   async #runCalls(
     planned: readonly Planned[],
     progress: () => Pick<JournalEntry, "step" | "chunks">,
@@ -226,14 +226,14 @@ export class Steps {
     this.#unrecorded = [];
   }
 
-  /** In the commit of what was the last to happen in it, and with the beginning of the next. */
+  /** Ends the step, in the commit of its last outcome, and begins the next. */
   #closeStep(): void {
     if (this.#hasStep) void this.#write({ type: "finish-step" });
     const { parts, hasWaiting } = this.#state;
     if (!hasWaiting && parts.steps < limits.maxSteps) this.startStep();
   }
 
-  /** Of the past, and what this turn has said and done so far, for the model. */
+  /** The past messages, followed by those of the current turn. */
   async #messages(): Promise<readonly ModelMessage[]> {
     const { tools, past } = this.#required;
     const { parts } = this.#state.parts;
@@ -241,14 +241,14 @@ export class Steps {
     return [...past, ...(await toTurnMessages(this.#state.message(parts, 0), tools.all))];
   }
 
-  /** As the model wrote it into the message; expanded on its way out. */
+  /** Stores the chunk as the model wrote it, and emits it with references expanded. */
   #write(chunk: UIMessageChunk): void | Promise<void> {
     if (this.#isUntrusted(chunk)) this.#state.taint.add();
     this.#state.parts.add(chunk);
     return this.#answer.write(chunk);
   }
 
-  /** What a provider's own tool found, say on the web, the model reads whole. */
+  /** True for results of a provider's own tools, for example from the web. The model reads them in full. */
   #isUntrusted(chunk: UIMessageChunk): boolean {
     if (chunk.type === "source-url" || chunk.type === "source-document") return true;
     if (chunk.type !== "tool-output-available" && chunk.type !== "tool-output-error") return false;
@@ -268,7 +268,7 @@ const NOT_CALLED = {
   message: "The turn ended before this call had a result.",
 } as const;
 
-/** What the steps of an attempt work with. */
+/** The tools, past messages and calls of an attempt. */
 interface Opened {
   readonly tools: Toolbox;
   readonly past: readonly ModelMessage[];

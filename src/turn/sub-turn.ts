@@ -18,26 +18,26 @@ import { TurnState } from "./log/turn-state.ts";
 import { failed } from "../tool/policy.ts";
 import type { TurnContext } from "./turn-context.ts";
 
-/** Without `tools`: all that the agent has. */
+/** Without `tools`: all tools of the agent. */
 type Question = Pick<ModelQuestion, "prompt" | "call" | "texts"> &
   Partial<Pick<ModelQuestion, "tools">>;
 
-/** How an agent of this turn asks another one. */
+/** Returns the function with which an agent of this turn calls another. */
 export function askAgentFor(context: TurnContext): AskAgent {
   const depth = (context.depth ?? 0) + 1;
   return (calledAgent, question) => askAgent({ ...context, depth }, calledAgent, question);
 }
 
-/** How a step of a plan asks an agent's model. */
+/** Returns the function with which a step of a plan asks an agent's model. */
 export function askModelOf(context: TurnContext, calledAgent: CalledAgent): AskModel {
   return (question) => askAgent(context, calledAgent, question);
 }
 
 /**
- * One question to an agent, which knows nothing of the conversation but its variables: the same steps as a
- * turn's, without a past, of which nothing is written down and nobody is told but `onChunk`. A call that a
- * person has to approve is refused. Rejects with what ends such a turn: `model_failed`, `spend_exceeded`,
- * `limit_exceeded` and their like, or the reason of the call's signal.
+ * Asks an agent one question. The agent sees the conversation's variables and nothing else of it. The steps
+ * are those of a turn without a history. They are not written to the journal, and only `onChunk` receives
+ * their chunks. Calls that need a person's approval are refused. Rejects with errors that end a turn, such as
+ * `model_failed`, `spend_exceeded` and `limit_exceeded`, or the reason of the call's signal.
  */
 async function askAgent(
   context: TurnContext,
@@ -50,7 +50,7 @@ async function askAgent(
     const agent = withTools(equipped?.agent ?? calledAgent.agent, question.tools);
     return await new SubTurn(context, { ...calledAgent, agent }, question).run();
   } finally {
-    // Nobody waits for sessions to be ended.
+    // The answer does not wait until sessions are closed.
     void equipped?.close();
   }
 }
@@ -93,13 +93,13 @@ class SubTurn {
       toolbox: {
         ask: askAgentFor(asker),
         adapt: (tool) => unattended(tool, question),
-        // Those that are there were named; and what a run has of its own is in no list.
+        // The question named these tools, and a run's own variables are not in the list of variables.
         showsAll: question.tools !== undefined || call.scope?.ownsResults === true,
       },
     });
   }
 
-  /** How references in the answer are looked up. */
+  /** Options for looking up references in the answer. */
   get #answered() {
     const { scope } = this.#question.call;
     return { state: this.#state, scope, onUsed: (name: string) => this.#labels.add(name) };
@@ -131,7 +131,7 @@ class SubTurn {
     return { id, role: "user" as const, parts, createdAt };
   }
 
-  /** What was said last; what came before was on the way there. */
+  /** The value of the last text. Earlier texts are intermediate. */
   async #value(): Promise<Json> {
     const { parts, display } = this.#state.parts.step();
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
@@ -139,7 +139,7 @@ class SubTurn {
     return whole ?? display.join("");
   }
 
-  /** The value that the text stands for, if it is one reference and nothing else. */
+  /** The value, if the text is exactly one reference. */
   async #referred(text: string): Promise<Json | undefined> {
     if (text.length > limits.maxHeldChars) return undefined;
     const { syntaxes } = this.#context.agent.references ?? {};
@@ -150,12 +150,12 @@ class SubTurn {
       onResolved: (source, { value }) => {
         if (source === text) whole = value;
       },
-      // What cannot be handed over is what a person would see of it.
+      // If the value cannot be passed on, the text that a person would see is used instead.
     }).catch(() => undefined);
     return whole;
   }
 
-  /** The values that its URLs may come from; large ones are not read, and yield null. */
+  /** The values that the answer's URLs may come from. Large values are not read and yield null. */
   #sources(held: readonly string[]): UrlSources {
     const { store } = this.#context;
     const sources = new UrlSources();
@@ -170,7 +170,9 @@ class SubTurn {
     return sources;
   }
 
-  /** It is guarded by what it says, and comes from all that it was made with. */
+  /**
+   * The labels of the answer. The guard comes from its content, the sources from everything it was made of.
+   */
   async #resultLabels(value: Json): Promise<ModelAnswer["labels"]> {
     const { store } = this.#context;
     const { name } = this.#context.agent;
@@ -182,13 +184,13 @@ class SubTurn {
   }
 }
 
-/** A crash ends the call in which it is asked, and with it all of this. */
+/** Discards the log. A crash ends the outer call, and the question with it. */
 const NO_LOG = {
   commit: (work: () => void) => work(),
   note: () => undefined,
 };
 
-/** The agent with no more than these tools. Throws `unknown_tool`. */
+/** Limits the agent to these tools. Throws `unknown_tool`. */
 function withTools(agent: Agent, tools: ModelQuestion["tools"] | undefined): Agent {
   if (tools === undefined) return agent;
   const { delegates = [] } = agent;
@@ -204,7 +206,7 @@ function withTools(agent: Agent, tools: ModelQuestion["tools"] | undefined): Age
   };
 }
 
-/** The tool where nobody can be asked, and where the question says what becomes of its result. */
+/** Adapts a tool for a question that no person can approve, and sets where its result is saved. */
 function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): WrappedTool {
   const { name } = tool;
   const saveTo = tools?.get(name);
@@ -224,7 +226,7 @@ function requireDepth(depth: number): void {
   requireAtMost(["maxDelegateDepth", limits.maxDelegateDepth], depth, advice);
 }
 
-/** Half an answer is none: nobody is there who could see that it breaks off. */
+/** Rejects a partial answer, because no person sees that it is cut off. */
 function requireFinished(finishReason: FinishReason): void {
   if (finishReason === "stop" || finishReason === "tool-calls" || finishReason === "other") return;
   throw new ByrefError("model_failed", `The model's answer broke off: ${finishReason}.`);

@@ -15,7 +15,7 @@ import type { Failed } from "../tool/policy.ts";
 interface ToolCallsOptions {
   readonly tools: Toolbox;
   readonly state: TurnState;
-  /** Receives each chunk; what it changes is done at once. */
+  /** Receives each chunk. Its changes take effect at once. */
   readonly write: (chunk: UIMessageChunk) => void;
 }
 
@@ -26,8 +26,8 @@ export interface Planned {
 }
 
 /**
- * The tool calls of a turn's steps: planned, then run and saved. Between the two whoever runs the turn
- * writes down what is about to happen.
+ * The tool calls of a turn's steps. Calls are planned, then run and saved. In between, the caller writes them
+ * to the journal.
  */
 export class ToolCalls {
   readonly #context: TurnContext;
@@ -39,8 +39,8 @@ export class ToolCalls {
   }
 
   /**
-   * The calls that may run. All of a step are prepared before any runs, so that each sees the variables as
-   * they were. What fails here, and what has to wait for a person, is said at once.
+   * Returns the calls that may run. All calls of a step are prepared before any of them runs, so that each
+   * sees the variables as they were. Failures and approval requests are written at once.
    */
   async plan(
     calls: readonly ToolCall[],
@@ -55,8 +55,8 @@ export class ToolCalls {
   }
 
   /**
-   * The same for calls that a person has decided on. One whose input has changed since would do something
-   * else than what was approved: a person is asked again.
+   * Returns the calls that may run after a person's decisions. If an input has changed since, the call
+   * differs from the approved one, and approval is requested again.
    */
   async decide(
     decided: readonly DecidedCall[],
@@ -77,8 +77,8 @@ export class ToolCalls {
   }
 
   /**
-   * The same for calls that had begun when a crash cut them off. Only a tool of which it is known that this
-   * does no harm is called again, with the same key.
+   * Returns the calls to run again after a crash. A tool is called again, with the same key, only if its
+   * effects are declared harmless to repeat.
    */
   async recover(
     begun: readonly JournalCall[],
@@ -93,7 +93,7 @@ export class ToolCalls {
       const isSame = ready.pin === call.pin;
       const wasAllowed = isSame && call.isApproved === true;
       if (ready.approval !== undefined && !wasAllowed) return this.#requestApproval(call, ready);
-      // The key stands for an input: with another one nobody knows what it did.
+      // The key belongs to one input. With another input, the effect of the first call is unknown.
       const needsSame = tools.effectsOf(call.toolName) === "idempotent";
       if (needsSame && !isSame) return this.#refuse(call, OUTCOME_UNKNOWN);
       return { call, ready };
@@ -101,8 +101,8 @@ export class ToolCalls {
   }
 
   /**
-   * Runs all of them at the same time. Results are saved and shown in the order of the calls; those that
-   * are there together are one commit. Throws what `signal` was aborted with.
+   * Runs all calls in parallel. Saves and shows results in the order of the calls. Results that are ready
+   * together form one commit. Throws the reason of `signal` when it aborts.
    */
   async run(planned: readonly Planned[], commit: CommitResults): Promise<void> {
     const { signal } = this.#context;
@@ -114,7 +114,7 @@ export class ToolCalls {
       commit(() => {
         const chunks: UIMessageChunk[] = [];
         for (const result of prepared) {
-          // That a stop cut it off is not the call's outcome.
+          // An abort by the stop signal is not the call's outcome.
           const chunk = signal.aborted ? undefined : this.#save(result, tries < MAX_TRIES);
           if (chunk === undefined) break;
           chunks.push(chunk);
@@ -127,7 +127,10 @@ export class ToolCalls {
     }
   }
 
-  /** Saves the result; undefined if it has to be prepared again, because what it extends has changed. */
+  /**
+   * Saves the result. Undefined if it has to be prepared again, because the value that it extends has
+   * changed.
+   */
   #save({ call, ready, save }: Finished, canRetry: boolean): UIMessageChunk | undefined {
     const { toolCallId } = call;
     if (!("commit" in save)) return errorOf(toolCallId, save);
@@ -151,7 +154,8 @@ export class ToolCalls {
       calls.map(async (call, index) => {
         const { toolName, toolCallId, input } = call;
         const key = call.idempotencyKey ?? state.keyOf(toolCallId);
-        // Shares, not one pool: what one call reads of a sealed value must not show in another.
+        // Each call has its own share of work. With one pool, a call could observe how much of a sealed value
+        // another one reads.
         const work = new LookupWork(calls.length);
         const options = { toolCallId, messages, signal, idempotencyKey: key, observer, work };
         const isTooMany = index >= limits.maxStepCalls;
@@ -195,7 +199,7 @@ export class ToolCalls {
   }
 }
 
-/** Does what it is given at once, and writes down what came of it, as one commit. */
+/** Runs `save` at once and writes its chunks to the journal as one commit. */
 type CommitResults = (
   save: () => { readonly chunks: readonly UIMessageChunk[]; readonly isLast: boolean },
 ) => void;
@@ -215,12 +219,12 @@ class RunningCall {
   }
 }
 
-/** A call that has run, with its result ready to be saved, or why there is none. */
+/** A call that has run, with its result prepared for saving, or its failure. */
 interface Finished extends Planned {
   readonly save: PreparedWrite<Saved> | Failure;
 }
 
-/** The first of the calls, as far as they have run. */
+/** The leading calls that have finished, with their results prepared. */
 async function preparedOf(running: readonly RunningCall[]): Promise<readonly Finished[]> {
   const finished: Finished[] = [];
   for (const { call, ready, run } of running) {
@@ -240,7 +244,7 @@ function failureOf(error: unknown): Failure {
   return { code: codeOf(error), message: messageOf(error) };
 }
 
-/** Tries to save a result that others come before each time. */
+/** Maximum tries to save a result while other writes keep changing its variable. */
 const MAX_TRIES = 20;
 
 export const OUTCOME_UNKNOWN: Failure = {

@@ -15,42 +15,42 @@ import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegat
 import { hasListedVariables } from "./history/prompt.ts";
 import { resolvedModel } from "./model/prepare-model-call.ts";
 
-/** What the runtime's own tools need of where they run. */
+/** The platform's services for the runtime's own tools. */
 export interface PlatformServices {
-  /** Without it there is no `run_code`. */
+  /** Creates `run_code`. Without it, there is no such tool. */
   readonly code?: MakeCodeTool | undefined;
-  /** Without one there is no `export_variable`. */
+  /** The bucket of `export_variable`. Without it, there is no such tool. */
   readonly files?: Files;
-  /** Without it no model can propose a plan. */
+  /** Creates `propose_plan`. Without it, models cannot propose plans. */
   readonly planTool?: (agent: Agent) => RuntimeTool;
-  /** Front ends of plans that may run here. */
+  /** Formats of plans that may run here. */
   readonly planFormats?: readonly PlanFormat[];
-  /** Without it no agent can ask another. */
+  /** Finds an agent to call. Without it, agents cannot call one another. */
   readonly findAgent?: FindAgent;
 }
 
-/** What tools are in the steps in which they are called. */
+/** Options for the tools of a turn or a plan run. */
 export interface ToolboxOptions {
-  /** How an agent asks another. Default: it cannot, though its plans may speak of it. */
+  /** Calls another agent. Default: calls fail, although plans may name the tool. */
   readonly ask?: AskAgent;
-  /** What becomes of a tool here. Default: it is what it is anywhere. */
+  /** Changes a tool for this place. Default: unchanged. */
   readonly adapt?: (tool: WrappedTool) => WrappedTool;
-  /** Called before code calls a tool, which waits for it; what it throws fails the call. */
+  /** Called and awaited before code calls a tool. If it throws, the call fails. */
   readonly onCall?: () => Promise<void>;
-  /** The runtime's own are shown whether there are variables or not. */
+  /** Shows the runtime's own tools even if there are no variables. */
   readonly showsAll?: boolean;
 }
 
 /**
- * The tools of a turn: the agent's, the one with which it asks others, and the runtime's own for as long as
- * there is something for them.
+ * The tools of a turn: the agent's tools, the tool to call other agents, and the runtime's own tools while
+ * there are variables for them.
  */
 export class Toolbox {
-  /** As they were given, with the schemas that resolved inputs are checked against. */
+  /** The unwrapped tools, with the schemas that resolved inputs are checked against. */
   readonly plain: ToolSet;
   readonly #tools: Tools;
 
-  /** The agent's tool goes before one of the runtime's of the same name. */
+  /** Opens the tools. An agent's tool takes precedence over the runtime's tool of the same name. */
   static async open(
     agent: Agent,
     options: WrapOptions,
@@ -89,7 +89,7 @@ export class Toolbox {
     this.plain = tools.plain;
   }
 
-  /** What running the tool again after a crash would do; of one that is gone nobody knows. */
+  /** The effects of running the tool again after a crash. `once` for a tool that no longer exists. */
   effectsOf(name: string): Effects {
     return this.#tools.effects.get(name) ?? "once";
   }
@@ -99,19 +99,19 @@ export class Toolbox {
     return always.get(name) ?? withVariables.get(name);
   }
 
-  /** The model, which calls them natively or seems to; `newId` is for the ids of calls. */
+  /** Wraps the model if it calls tools with tags. `newId` makes the ids of calls. */
   modelFor(model: LanguageModel, newId: () => string): LanguageModel {
     const { tags, plain } = this.#tools;
     return tags === undefined ? model : tags.model(resolvedModel(model), { tools: plain, newId });
   }
 
-  /** As the model is shown them now. */
+  /** The tools that the model sees now. */
   get shown(): ToolSet {
     const { always, showsAll, store } = this.#tools;
     return showsAll || hasListedVariables(store) ? this.all : setOf(always);
   }
 
-  /** All that a message may speak of. */
+  /** All tools that a message may name. */
   get all(): ToolSet {
     const { always, withVariables } = this.#tools;
     return { ...setOf(always), ...setOf(withVariables) };
@@ -121,9 +121,9 @@ export class Toolbox {
 interface Tools {
   readonly plain: ToolSet;
   readonly store: VariableStore;
-  /** What the model is shown in each step. */
+  /** Tools shown in every step. */
   readonly always: ReadonlyMap<string, WrappedTool>;
-  /** What it is shown when there are variables. */
+  /** Tools shown while there are variables. */
   readonly withVariables: ReadonlyMap<string, WrappedTool>;
   readonly effects: ReadonlyMap<string, Effects>;
   readonly showsAll: boolean;
@@ -134,7 +134,7 @@ function effectsOf(name: string, { effects = {} }: Agent): Effects {
   return Object.hasOwn(effects, name) ? (effects[name] ?? "once") : "once";
 }
 
-/** As they are before they are wrapped. */
+/** The tools before they are wrapped. */
 function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
   return Object.fromEntries(tools.map(({ name, inputSchema }) => [name, { inputSchema }]));
 }
@@ -143,7 +143,7 @@ function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
   return Object.fromEntries(Array.from(tools, ([name, tool]) => [name, tool.shown]));
 }
 
-/** There is nothing to plan without tools. */
+/** The tool to propose plans. None without tools to plan with. */
 function proposingTools(agent: Agent, { planTool }: PlatformServices): readonly RuntimeTool[] {
   const tool = Object.keys(agent.tools).length === 0 ? undefined : planTool?.(agent);
   if (tool === undefined) return [];
@@ -162,11 +162,11 @@ function ownTools(
   if (code === undefined) return tools;
   const time = toolMs === undefined ? {} : { timeMs: toolMs };
   const runCode = code({ tools: () => callable, onCall, ...time });
-  // What has brought a process down would do so again in each attempt.
+  // Code that crashed the process would crash it again in each attempt.
   return [...tools, { ...runCode, effects: "once" }];
 }
 
-/** The tool with which the agent asks others; none where there is nobody to ask. */
+/** The tool with which the agent calls others. None if there is no agent to call. */
 function delegateTools(
   { delegates = [], tools }: Agent,
   wrap: WrapOptions,

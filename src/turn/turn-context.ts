@@ -13,65 +13,65 @@ import type { Account, Cost, SpendLimits, Usage } from "./spend/spend.ts";
 import type { PlatformServices } from "./toolbox.ts";
 
 /**
- * What an attempt at a turn or a plan run works with: its steps, their calls of the model and of tools. An
- * agent that is asked in the middle of it works with a context derived from this one.
+ * The context of an attempt at a turn or a plan run, used by its steps, model calls and tool calls. A called
+ * agent receives a context derived from this one.
  */
 export interface TurnContext {
   readonly agent: Agent;
   readonly model: LanguageModel;
   readonly store: VariableStore;
-  /** Counts what all of it costs. */
+  /** Counts the cost of the whole turn. */
   readonly account: Account;
   readonly log: Pick<TurnLog, "commit" | "note">;
   /** Receives each chunk as the client sees it. */
   readonly emit: (chunk: UIMessageChunk) => void;
-  /** Aborts when the turn is stopped or takes too long. What was said so far is kept. */
+  /** Aborts when the turn is stopped or takes too long. The answer so far is kept. */
   readonly signal: AbortSignal;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: () => string;
-  /** Removes secrets, such as the model's key, from an error's text. Default: changes nothing. */
+  /** Removes secrets, such as the model's key, from an error's text. Default: no change. */
   readonly redact?: ((text: string) => string) | undefined;
-  /** What the runtime's own tools work with. Default: those that need nothing more. */
+  /** Services for the runtime's own tools. Default: only tools that need none. */
   readonly services?: PlatformServices;
-  /** Waits before a model is called again; resolves early when the signal aborts. Default: a timer. */
+  /** Waits before a model is called again. Resolves early when the signal aborts. Default: a timer. */
   readonly sleep?: (delayMs: number, signal: AbortSignal) => Promise<void>;
-  /** Is notified of the calls of models and tools. */
+  /** Observes the calls of models and tools. */
   readonly observer?: Observer | undefined;
-  /** Agents that wait for this one. Default: 0. */
+  /** Number of agents that wait for this one. Default: 0. */
   readonly depth?: number;
 }
 
-/** What a turn or a plan run is started with. */
+/** Options for starting a turn or a plan run. */
 export interface TurnOptions extends Omit<TurnContext, "account" | "log" | "emit" | "depth"> {
   readonly history: History;
-  /** Records the turn while it runs, in the same SQLite as the history. */
+  /** Records the turn while it runs, in the same SQLite database as the history. */
   readonly journal: Journal;
-  /** Gets the chunks as the client sees them. */
+  /** Receives the chunks as the client sees them. */
   readonly log: TurnLog;
-  /** The conversation's id, as its routes have it. */
+  /** The conversation's id, as in its routes. */
   readonly conversation: string;
   /** The prefix of tools' idempotency keys, unique to the conversation across all tenants. */
   readonly keyPrefix: string;
   /** The trace that all attempts at the turn belong to. */
   readonly trace?: string | undefined;
-  /** The request that led to the turn, so that it is recognised when it is sent again. */
+  /** The request that started the turn. Recognises the request when it is sent again. */
   readonly post?: Post | undefined;
-  /** What the turn has cost so far. */
+  /** The cost of the turn so far. */
   readonly cost: () => Cost;
   readonly spendLimits?: Omit<SpendLimits, "tenant">;
-  /** What the tenant may spend. Default: no limit. */
+  /** The tenant's quota. Default: no limit. */
   readonly leases?: QuotaService | undefined;
-  /** Receives each chunk that the log gets, too. Must not throw. */
+  /** Receives each chunk that the log receives. Must not throw. */
   readonly emit?: (chunk: UIMessageChunk) => void;
-  /** Receives the end once it is committed. Must not throw. */
+  /** Called with the end once it is committed. Must not throw. */
   readonly onEnd?: (end: TurnEnd) => void;
 }
 
-/** How a turn or a plan run ended: codes and counts. */
+/** The end of a turn or a plan run: codes and counts. */
 export interface TurnEnd {
   readonly status: "done" | "failed" | "stopped" | "waiting";
-  /** Why it failed. */
+  /** Why the turn failed. */
   readonly code?: ErrorCode | undefined;
   readonly finishReason?: FinishReason | undefined;
   readonly usage: Usage;

@@ -15,17 +15,17 @@ import { askAgentFor } from "./sub-turn.ts";
 import type { TurnEnd, TurnOptions } from "./turn-context.ts";
 import { type ApprovalResponse, decidedIn } from "./waiting-calls.ts";
 
-/** What is asked, and what it stands in for. */
+/** The question of a turn, and what the answer replaces. */
 export interface Question {
-  /** Of the answer's message. Default: a new one. */
+  /** The id of the answer's message. Default: a new id. */
   readonly id?: string;
-  /** Absent if one that is in the history is answered again. */
+  /** Absent if a question in the history is answered again. */
   readonly message?: StoredMessage;
-  /** Removes from the history what the answer stands in for. */
+  /** Removes the messages that the answer replaces from the history. */
   readonly replace?: () => void;
 }
 
-/** What the last `message-metadata` of a turn carries. */
+/** The content of a turn's last `message-metadata` chunk. */
 export interface TurnMetadata {
   readonly usage: Usage;
   readonly savings: Savings;
@@ -41,9 +41,9 @@ export interface TurnResult {
 }
 
 /**
- * One user message, the model's steps and tool calls, one answer. The question is in the history before
- * the model is called; the answer is there before `finish` is sent. A failure is an error part, and the
- * turn's `error`; it rejects only if the storage fails before it has begun.
+ * Runs one turn: one user message, the model's steps and tool calls, one answer. The question is in the
+ * history before the model is called, and the answer before `finish` is sent. A failure becomes an error
+ * chunk and the result's `error`. Rejects only if the storage fails before the turn has begun.
  */
 export async function runTurn(
   options: TurnOptions,
@@ -54,7 +54,7 @@ export async function runTurn(
   const attempt = new Attempt(options, compact({ ...headFor(options, id), post }));
   const turn = attempt.begin(() => {
     replace?.();
-    // A turn that waited for a person cannot go on any more.
+    // A turn that waited for a person can no longer continue.
     const waited = last?.paused ?? last;
     if (waited?.needs !== undefined) store.holds.release(waited.id);
     if (message !== undefined) history.add(message);
@@ -67,8 +67,8 @@ export async function runTurn(
 }
 
 /**
- * Goes on with the newest message where its calls have waited for a person; rejects with
- * `approval_not_found` if none of them does. If some still wait, the model is not called yet.
+ * Continues the newest message, whose calls have waited for a person. Rejects with `approval_not_found` if
+ * none of them waits for these approvals. If some calls still wait, the model is not called yet.
  */
 export async function resumeTurn(
   options: TurnOptions,
@@ -83,7 +83,7 @@ export async function resumeTurn(
   const head = compact({
     ...headFor(options, id),
     approvals: decided.map(({ approval }) => approval),
-    // Other calls of it may still wait when this attempt ends.
+    // Other calls of the turn may still wait when this attempt ends.
     needs: waited?.needs,
     counts: waited?.counts,
     post: postOf(waited?.post, post),
@@ -95,8 +95,8 @@ export async function resumeTurn(
 }
 
 /**
- * Goes on with a turn that a crash cut off, from what `log` has recovered of it: the newest step is begun
- * anew if the model had not finished it, else its tools are. Rejects only if the storage fails.
+ * Continues a turn after a crash, from its recovered log. Restarts the newest step if the model had not
+ * finished it, else recovers its tool calls. Rejects only if the storage fails.
  */
 export async function recoverTurn(
   options: TurnOptions,
@@ -120,14 +120,14 @@ export async function recoverTurn(
   return turn.run((steps) => steps.recoverCalls(recoveredLog.calls));
 }
 
-/** What has led to a turn that goes on: the question, and how it goes on. */
+/** The request that led to a continued turn: the question's fields with the newest request's key. */
 function postOf(asked: Post | undefined, decided: Post | undefined): Post | undefined {
   const post = decided ?? asked;
   if (asked?.messageId === undefined) return post;
   return post && { ...post, messageId: asked.messageId, partsDigest: asked.partsDigest };
 }
 
-/** What is answered in one attempt at a turn. */
+/** One attempt at a turn. */
 class Turn {
   readonly #options: TurnOptions;
   readonly #attempt: Attempt;
@@ -147,7 +147,7 @@ class Turn {
       id,
       key: `${options.keyPrefix}/${id}`,
       resumed,
-      // The message that goes on may be too long for the window, and is in the prompt all the same.
+      // The message that continues may be too long for the window, but it is always in the prompt.
       isTainted: [resumed, ...window].some((message) => message?.tainted === true),
       counts,
     });
@@ -155,7 +155,7 @@ class Turn {
       state: this.#state,
       window,
       toolbox: { ask: askAgentFor(context) },
-      // Its frames are another attempt's; its texts are too.
+      // Frame ids differ between attempts, so text ids must differ too.
       idSuffix: head.sitting === undefined ? "" : `~${head.attempt}`,
     });
   }
@@ -172,7 +172,7 @@ class Turn {
     this.#steps.resetStep();
   }
 
-  /** True if the model had not finished the newest step. */
+  /** Restores the state. Returns true if the model had not finished the newest step. */
   restore(recoveredLog: RecoveredLog): boolean {
     const { entries, steps } = recoveredLog;
     this.#state.restore(entries);
@@ -181,7 +181,7 @@ class Turn {
     return isOpen;
   }
 
-  /** `first` is done before the model is called; what it returns, if anything, ends the turn. */
+  /** `first` runs before the model is called. If it returns a reason, the turn ends. */
   async run(first?: (steps: Steps) => Promise<FinishReason | undefined>): Promise<TurnResult> {
     let finishReason: FinishReason = "error";
     let error: TurnResult["error"];
@@ -198,12 +198,12 @@ class Turn {
     return this.#end(finishReason, error);
   }
 
-  /** After so many attempts that came to nothing. */
+  /** Ends the turn with an error after too many attempts without progress. */
   async giveUp(message: string): Promise<TurnResult> {
     return this.#end("error", { code: "turn_failed", message });
   }
 
-  /** The answer goes into the history, and the turn is closed, in one commit. */
+  /** Adds the answer to the history and closes the turn, in one commit. */
   #end(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
     const { history, signal, now } = this.#options;
     const { emit } = this.#attempt.context;
@@ -254,7 +254,7 @@ class Turn {
     return this.#state.hasWaiting ? "waiting" : "done";
   }
 
-  /** The rows in which the end is kept count in. */
+  /** Includes the rows that the end itself will write. */
   #metadata(kept: StoredMessage): TurnMetadata {
     const { history, log, cost } = this.#options;
     const { rowsRead, rowsWritten, alarms } = cost();

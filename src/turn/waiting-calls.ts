@@ -6,11 +6,11 @@ import type { ToolCall } from "./model/model-try.ts";
 
 /** A call that waits for a person. */
 export interface WaitingCall extends ToolCall {
-  /** Of the input that it waits with. */
+  /** The pin of the input to approve. */
   readonly pin: string;
 }
 
-/** The calls of a message that wait for a person, by approval. */
+/** The calls of a message that wait for a person, by approval id. */
 export function waitingCalls(
   message: Pick<StoredMessage, "parts" | "waiting"> | undefined,
 ): ReadonlyMap<string, WaitingCall> {
@@ -25,20 +25,23 @@ export function waitingCalls(
   return calls;
 }
 
-/** What a person has decided. */
+/** A person's decision. */
 export interface ApprovalResponse {
   readonly approvalId: string;
   readonly approved: boolean;
   readonly reason?: string | undefined;
 }
 
-/** A decision with the call that it is about. */
+/** A decision and its call. */
 export interface DecidedCall {
   readonly approval: ApprovalResponse;
   readonly call: WaitingCall;
 }
 
-/** The decisions on calls that wait; the rest is about calls that do not. Throws `approval_not_found`. */
+/**
+ * The decisions on calls that wait. Ignores decisions on other calls. Throws `approval_not_found` if none is
+ * left.
+ */
 export function decidedIn(
   message: StoredMessage | undefined,
   approvals: readonly ApprovalResponse[],

@@ -3,15 +3,15 @@ import { isValidName } from "../../store/names.ts";
 import { RESERVED_NAMES } from "../run-names.ts";
 import type { CapabilityTag } from "./xml-tag.ts";
 
-/** A capability tag as a call of a tool. */
+/** A capability tag, read as a tool call. */
 export interface CapabilityCall {
   readonly tool: string;
   readonly parameters: Readonly<Record<string, Json>>;
-  /** The variable that its result is saved as. */
+  /** The variable in which the result is saved. */
   readonly outputVariable?: string;
-  /** The variables that it writes: `output_var`, and the key of `variable set`. */
+  /** The variables that the call writes: `output_var`, and the key of `variable set`. */
   readonly writes: readonly string[];
-  /** Where they live: in one run, or in the conversation. */
+  /** Where these variables live: in one run, or in the conversation. */
   readonly scope: "run" | "conversation";
 }
 
@@ -22,14 +22,17 @@ type CallReading =
 const VARIABLE = "variable";
 const VARIABLE_ACTIONS = ["set", "get", "list", "interpolate", "clear", "clear_all"];
 
-/** `name_action`, or `name`; the other attributes and the body (`content`) are the call's parameters. */
+/**
+ * Reads a tag as a call of `name_action`, or of `name`. The other attributes and the body (`content`) are its
+ * parameters.
+ */
 export function callOf({ attributes, body }: CapabilityTag): CallReading {
   const { name, action, output_var: output, ...given } = Object.fromEntries(attributes);
   const isSet = name === VARIABLE && action === "set";
   const writes = [...(output === undefined ? [] : [output]), ...(isSet ? [given.key ?? ""] : [])];
   const fault = faultIn({ name, action }) ?? faultInNames(writes) ?? faultInBody(given, body);
   if (fault !== undefined) return { fault };
-  // A tool may have a `scope` of its own: ours is this word, and only where something is written.
+  // A tool may have its own `scope` parameter. Only the value "conversation" on a call that writes is ours.
   const isKept = given.scope === "conversation" && writes.length > 0;
   const { scope: _scope, ...others } = given;
   const parameters = isKept ? others : given;

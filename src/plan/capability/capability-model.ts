@@ -11,17 +11,20 @@ type Part = LanguageModelV4StreamPart;
 type TextPart<Type extends `text-${string}`> = Extract<Part, { type: Type }>;
 
 export interface CapabilityOptions {
-  /** As they were given: their schemas, which no reference fits, say what a text in a tag is to become. */
+  /**
+   * The unwrapped tools. Their schemas have no room for references, and tell the type of a parameter written
+   * as text.
+   */
   readonly tools: ToolSet;
-  /** For the ids of calls. */
+  /** Creates ids of calls. */
   readonly newId: () => string;
 }
 
 /**
- * A model that calls tools with capability tags in its text, as one that has native calls: it is told of
- * tools, calls and results in text, and of what it writes each whole tag outside of code is a call. What
- * it quotes outside of code would be one too: say with a policy what may run in a tainted turn. Only the
- * stream is made so; a turn asks for nothing else.
+ * Wraps a model that calls tools with capability tags in its text, so that it looks like a model with native
+ * calls. The model receives tools, calls and results as text. Each complete tag outside of code in its output
+ * becomes a call. That includes tags that it quotes outside of code, so use a policy to restrict what runs in
+ * a tainted turn. Only streaming is supported, because a turn uses nothing else.
  */
 export function capabilityModel(
   model: LanguageModelV4,
@@ -34,7 +37,7 @@ export function capabilityModel(
       wrapStream: async ({ params, model }) => {
         const { tools: given = [], toolChoice, prompt, ...rest } = params;
         const known = await capabilityTools(given, tools);
-        // The provider runs these itself.
+        // The provider runs these tools itself.
         const others = given.filter(({ type }) => type !== "function");
         const { stream, ...result } = await model.doStream({
           ...rest,
@@ -89,7 +92,7 @@ function tagsAsCalls(tools: CapabilityTools, newId: () => string): TransformStre
       for (const one of take(part)) controller.enqueue(one);
     },
   };
-  // Each part is asked for when it is wanted, as without it.
+  // Parts are pulled on demand, as without the wrapper.
   return new TransformStream(transformer, undefined, { highWaterMark: 0 });
 }
 
@@ -107,15 +110,15 @@ function callParts(
   ];
 }
 
-/** One text of the model's: what stands between its tags is a text of its own, if it is more than blanks. */
+/** One text of the model. Each stretch between its tags becomes a text of its own, unless it is blank. */
 class TaggedText {
   readonly #scanner = new CapabilityScanner();
   readonly #id: string;
   #start: TextPart<"text-start"> | undefined;
-  /** Of the text that has begun and not ended. */
+  /** The id of the text that has begun and not ended. */
   #open: string | undefined;
   #count = 0;
-  /** What it would begin with. */
+  /** Blanks at the start, held until other text follows. */
   #blanks = "";
 
   constructor(id: string, start: TextPart<"text-start"> | undefined) {
@@ -144,7 +147,7 @@ class TaggedText {
       this.#blanks += piece;
       if (!/\S/.test(piece)) return;
       const id = this.#count++ === 0 ? this.#id : `${this.#id}/${this.#count}`;
-      // What a provider says of a text it says once.
+      // Provider metadata of a text is sent once.
       yield { ...(this.#start ?? { type: "text-start" }), id };
       this.#start = undefined;
       this.#open = id;
@@ -163,20 +166,20 @@ class TaggedText {
   }
 }
 
-/** How agents call tools with tags in a model's text. */
+/** Tool calls as tags in a model's text. */
 export interface CapabilityTags {
-  /** The model as one that has native calls. */
+  /** Wraps the model so that it looks like one with native calls. */
   model(model: LanguageModelV4, options: CapabilityOptions): LanguageModelV4;
-  /** The capability `variable`: only agents that call with tags expect it. */
+  /** The capability `variable`, which only agents that call tools with tags receive. */
   readonly tools: readonly RuntimeTool[];
-  /** The default syntaxes of references in the calls of such an agent. */
+  /** The default reference syntaxes in the calls of such an agent. */
   readonly syntaxes: readonly SyntaxName[];
 }
 
-/** For an agent's `toolCalls`: tool calls as tags in a model's text. */
+/** The value for an agent's `toolCalls`: tool calls as tags in a model's text. */
 export const capabilityTags: CapabilityTags = {
   model: capabilityModel,
-  // Their results are saved where the call says.
+  // The call says where their results are saved.
   tools: variableCapability.map((tool) => ({ ...tool, takesOutputPath: true })),
   syntaxes: ["dollar", "mustache"],
 };

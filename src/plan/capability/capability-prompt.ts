@@ -17,8 +17,8 @@ type Assistant = Extract<LanguageModelV4Message, { role: "assistant" }>;
 type ToolMessage = Extract<LanguageModelV4Message, { role: "tool" }>;
 
 /**
- * A prompt for a model that knows nothing of tools: calls are the tags that stand for them, results are a
- * message of the user's, messages of one side that follow one another are one.
+ * Converts a prompt for a model without tool calls. Calls become tags, results become a user message, and
+ * consecutive messages of one side are joined.
  */
 export function taggedPrompt(
   prompt: LanguageModelV4Prompt,
@@ -26,7 +26,7 @@ export function taggedPrompt(
   guide: string | undefined,
 ): LanguageModelV4Prompt {
   const messages: LanguageModelV4Message[] = [];
-  // The place of each call among those of its answer: how a result says what it belongs to.
+  // The position of each call within its answer. A result refers to its call by it.
   const numbers = new Map<string, number>();
   for (const message of withGuide(prompt, guide)) {
     if (message.role === "assistant") messages.push(withTags(message, tools, numbers));
@@ -55,7 +55,7 @@ function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message
   messages[messages.length - 1] = { role: "user", content };
 }
 
-/** Texts that follow one another as one: many templates know no more than that. */
+/** Joins consecutive texts, because many chat templates support only one text per message. */
 function joined<Part extends Assistant["content"][number] | UserPart>(
   parts: readonly (Part | LanguageModelV4TextPart)[],
   between: (before: string, after: string) => string,
@@ -92,7 +92,7 @@ function withTags(
   return { ...message, content: joined(content, count === 0 ? () => "" : between) };
 }
 
-/** Results of tools that ran here, then whatever else a provider has to be told. */
+/** The results of tools that ran here, then all other parts that the provider needs. */
 function resultMessages(
   message: ToolMessage,
   numbers: ReadonlyMap<string, number>,
@@ -118,7 +118,8 @@ function resultParts(
   const { text, files, isError } = saidIn(output);
   const about = `call="${numbers.get(toolCallId)}" name="${attributeText(toolName)}"`;
   const start = `<capability-result ${about}${isError ? ' error="true"' : ""}>`;
-  // Nothing inside may end it. In JSON this is the same text.
+  // Escapes closing tags, so that the content cannot end the result's tag. In JSON, the escaped text is
+  // equivalent.
   const inside = text.replaceAll("</", "<\\/");
   return [{ type: "text", text: `${start}${inside}</capability-result>` }, ...files];
 }
@@ -149,7 +150,7 @@ function saidIn(output: LanguageModelV4ToolResultPart["output"]): Said {
   }
 }
 
-/** The tag that makes the same call. */
+/** Writes a call as a tag. */
 function tagFor(
   { toolName, input }: LanguageModelV4ToolCallPart,
   tool: CapabilityTool | undefined,
@@ -180,13 +181,13 @@ function bodyText(value: string): string {
   return value.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }
 
-/** How a model that has no calls of its own is told to call tools. */
+/** Explains tool calls with tags to a model without native calls. */
 const GUIDE = `You call tools with tags in your answer. The person does not see them. Then end your answer: the results come in the next message, as <capability-result>. Never write a result yourself.
 <capability name="tool" parameter="value" output_var="name">content</capability>
 Values and bodies are XML: write & as &amp;, < as &lt;, " as &quot;, or a body as <![CDATA[…]]>. Arrays and objects are JSON. output_var saves the result as that variable; it may be left out, as may all parameters with ?. $name or {{name}} hands a variable on. Inside code blocks tags call nothing.
 The tools:`;
 
-/** The tools in the system prompt; undefined if there are none. */
+/** The tools as text for the system prompt. Undefined if there are none. */
 export function capabilityGuide(tools: CapabilityTools): string | undefined {
   if (tools.size === 0) return undefined;
   return [GUIDE, ...Array.from(tools.values(), aboutTool)].join("\n\n");

@@ -10,7 +10,7 @@ const BANG = 33;
 const DASH = 45;
 const COMMENT = "<!--";
 
-/** A capability tag that a model wrote. */
+/** A capability tag written by a model. */
 export interface WrittenCall {
   readonly call: CapabilityCall;
   /** The tag as written. */
@@ -18,34 +18,34 @@ export interface WrittenCall {
 }
 
 /**
- * Cuts a model's text, which arrives in chunks, into text to show and calls to make. The pieces are the
- * same, joined, however the text is cut. Held back is only what may still become a call, `maxTagChars`
- * at most. A broken tag stays text to its end, and so do tags in Markdown code and in comments.
- * Cost: linear in the text's length.
+ * Splits a model's text, which arrives in chunks, into text to show and calls to make. The result does not
+ * depend on where chunks begin and end. Holds back only text that may still become a call, at most
+ * `maxTagChars`. A broken tag stays text to its end, and so do tags in Markdown code and in comments. Cost:
+ * linear in the text's length.
  */
 export class CapabilityScanner {
   readonly #code = new CodeTracker();
   /** `broken`: in a tag that stays text. */
   #place: "text" | "opening" | "tag" | "broken" | "comment" = "text";
   #bounds = new TagBounds();
-  /** The start of a tag that earlier chunks brought. */
+  /** The start of a tag from earlier chunks. */
   #held = "";
   #opening: typeof OPENING | typeof COMMENT = OPENING;
   #openingLength = 0;
-  /** Dashes in a row, in a comment. */
+  /** Number of consecutive dashes in a comment. */
   #dashes = 0;
 
   #chunk = "";
-  /** What lies before it in the chunk was handed out. */
+  /** Start of the part of the chunk that has not been emitted. */
   #from = 0;
   #pieces: (string | WrittenCall)[] = [];
 
-  /** Characters that are held back now. */
+  /** Number of characters held back. */
   get heldChars(): number {
     return this.#held.length;
   }
 
-  /** The pieces that are decided now, in their order. */
+  /** Adds a chunk. Returns the pieces that are complete now, in order. */
   feed(chunk: string): readonly (string | WrittenCall)[] {
     this.#chunk = chunk;
     this.#from = 0;
@@ -56,7 +56,7 @@ export class CapabilityScanner {
     return this.#pieces;
   }
 
-  /** The text is over: what is held is no tag. */
+  /** Ends the text. Held characters become text. */
   end(): readonly (string | WrittenCall)[] {
     this.#chunk = "";
     this.#pieces = [];
@@ -91,7 +91,7 @@ export class CapabilityScanner {
 
   #inOpening(code: number, at: number): void {
     const length = this.#openingLength++;
-    // The second character decides which of the two it may be.
+    // The second character tells a comment from a tag.
     if (length === 1) this.#opening = code === BANG ? COMMENT : OPENING;
     const isMore = length < this.#opening.length && code === this.#opening.charCodeAt(length);
     if (isMore && this.#opening === COMMENT && this.#openingLength === COMMENT.length) {
@@ -131,13 +131,13 @@ export class CapabilityScanner {
     if (step === "end" || this.#bounds.length >= limits.maxTagChars) this.#leave(at + 1);
   }
 
-  /** The tag is over: what is left of it is text. */
+  /** Leaves the tag. Its rest is text. */
   #leave(end: number): void {
     if (this.#place === "tag") this.#release(end);
     this.#place = "text";
   }
 
-  /** A tag that ends at `end` is a call, if its inside is right. */
+  /** Emits the tag that ends at `end` as a call, if it is valid. */
   #take(end: number): void {
     const source = this.#held + this.#chunk.slice(this.#from, end);
     const { tag } = readTag(source);
@@ -148,7 +148,7 @@ export class CapabilityScanner {
     this.#from = end;
   }
 
-  /** What is held, and the chunk up to `end`, is text after all. */
+  /** Emits held characters and the chunk up to `end` as text. */
   #release(end: number): void {
     const text = this.#held + this.#chunk.slice(this.#from, end);
     for (let at = 0; at < text.length; at++) this.#code.feed(text.charCodeAt(at));

@@ -7,24 +7,24 @@ import { jsonSchemaOf } from "../../tool/tool-input.ts";
 import { OUTPUT_PATH } from "../../tool/save-target.ts";
 import { isJsonObject, jsonIn, type JsonObject } from "../../value/json.ts";
 
-/** A tool as a tag calls it. */
+/** A tool in the form that tags call. */
 export interface CapabilityTool {
   readonly name: string;
   readonly description: string;
-  /** The tool's own, which no reference fits: it tells what a text in an attribute is to become. */
+  /** The tool's own schema, without references. It tells the type of a parameter written as text. */
   readonly schema: JSONSchema7;
   readonly parameters: readonly Parameter[];
-  /** What a body is: the parameter `content`, or a JSON object with parameters. */
+  /** The meaning of a body: the parameter `content`, or a JSON object with parameters. */
   readonly body: "content" | "json";
-  /** Some parameter cannot be an attribute: all are written in the body. */
+  /** True if a parameter cannot be an attribute. All parameters are then written in the body. */
   readonly needsBody: boolean;
-  /** Its result is saved where the call says. */
+  /** True if the call says where the result is saved. */
   readonly takesOutput: boolean;
 }
 
 export type CapabilityTools = ReadonlyMap<string, CapabilityTool>;
 
-/** What a tag has attributes of its own for, and what no attribute can be called. */
+/** Attributes with a meaning of their own. Parameters cannot have these names. */
 const RESERVED = new Set(["name", "output_var"]);
 const ATTRIBUTE = /^[A-Za-z_][\w.-]*$/;
 
@@ -32,7 +32,7 @@ export function isAttribute(name: string): boolean {
   return ATTRIBUTE.test(name) && !RESERVED.has(name);
 }
 
-/** Those of a call's tools that run here; `plain` are the same as they were given. */
+/** The tools of a model call that run here. `plain` has them unwrapped. */
 export async function capabilityTools(
   given: LanguageModelV4CallOptions["tools"] = [],
   plain: ToolSet,
@@ -64,7 +64,7 @@ interface ReadCall {
   readonly input: JsonObject;
 }
 
-/** A tag as the call of a tool; one that nobody knows is called as it is written. */
+/** Reads a tag as a tool call. The call of an unknown tool keeps its name as written. */
 export function callIn(written: WrittenCall, tools: CapabilityTools): ReadCall {
   const { call } = written;
   const { tool, parameters } = toolFor(written, tools);
@@ -76,7 +76,7 @@ export function callIn(written: WrittenCall, tools: CapabilityTools): ReadCall {
   return { toolName, input: { ...input, ...saved } };
 }
 
-/** `name_action`; or `name`, and the action is a parameter. */
+/** Finds the tool `name_action`, or the tool `name` with the action as a parameter. */
 function toolFor(
   { call, source }: WrittenCall,
   tools: CapabilityTools,
@@ -92,7 +92,7 @@ function toolFor(
     : { tool, parameters: { ...parameters, action } };
 }
 
-/** What a JSON body holds are parameters like those of the attributes. */
+/** Adds the parameters of a JSON body to those of the attributes. */
 function withBody(parameters: JsonObject, { body }: CapabilityTool): JsonObject {
   const { content, ...attributes } = parameters;
   if (body === "content" || typeof content !== "string") return parameters;

@@ -6,7 +6,7 @@ import type { PlanFormat } from "../plan-format.ts";
 import type { Plan, PlanCall } from "../plan.ts";
 import { jsonSchemaOf } from "../../tool/tool-input.ts";
 
-/** Capability workflows: XML tags, run in the written order. */
+/** The plan format of capability workflows: XML tags that run in the written order. */
 export const capabilityWorkflows: PlanFormat = {
   format: "capability-xml",
   mediaTypes: ["application/xml", "text/xml"],
@@ -21,9 +21,10 @@ export const capabilityWorkflows: PlanFormat = {
 };
 
 /**
- * A capability workflow with the tools that there are in place of its capabilities, and its attributes with
- * the types that they want. `web` with the action `generate` is the tool `web_generate`, or else `web`; that
- * is given the `action` if it takes one. What no tool is meant by stays, and so does a plan of another kind.
+ * Replaces a workflow's capabilities with existing tools, and converts attributes to the types of the tools'
+ * parameters. `web` with the action `generate` is the tool `web_generate`, or else `web`, which receives the
+ * `action` if it has such a parameter. Calls without a matching tool, and plans of other formats, are
+ * unchanged.
  */
 export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> {
   if (plan.format !== "capability-xml") return plan;
@@ -41,7 +42,10 @@ async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
   };
 }
 
-/** Names and actions may have underscores of their own: else the longest name of a tool counts. */
+/**
+ * Names and actions may contain underscores. If the exact name is unknown, the longest matching tool name
+ * counts.
+ */
 async function meantBy(
   call: PlanCall,
   { capability, tools }: { readonly capability: string | undefined; readonly tools: ToolSet },
@@ -59,7 +63,7 @@ async function meantBy(
   return call;
 }
 
-/** What stands behind the tool's name as its `action`; undefined if it takes none. */
+/** Passes the rest of the name as the tool's `action`. Undefined if the tool has no such parameter. */
 async function withAction(
   call: PlanCall,
   { name: taking, tools }: { readonly name: string; readonly tools: ToolSet },

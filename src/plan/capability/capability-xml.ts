@@ -10,13 +10,13 @@ const UNCLOSED = {
   message: "The tag is not closed: end it with /> or </capability>.",
 } as const satisfies XmlFault;
 
-/** A declaration says nothing that matters to text that has been decoded. */
+/** An XML declaration. It has no effect on decoded text. */
 const DECLARATION = /^<\?xml\s[^<>]*\?>/;
 
 /**
- * A capability workflow as a plan: its tags as calls, in the written order. Comments and blanks between
- * them are skipped, anything else is refused. All faults are told at once, one for each tag, with the
- * line and the column (in characters), both from 1.
+ * Reads a capability workflow as a plan. Its tags become calls, in the written order. Comments and blanks
+ * between tags are skipped; anything else is an error. Reports all errors at once, one per tag, with line and
+ * column (in characters), both from 1.
  */
 export function readCapabilities(source: string): ReadPlan {
   if (source.length > limits.maxWorkflowChars) {
@@ -32,13 +32,13 @@ export function readCapabilities(source: string): ReadPlan {
   return reader.end();
 }
 
-/** A call as a workflow has it: its tool is the capability's name, and its action if it has one. */
+/** A call in a workflow. Its tool is the capability's name, plus its action if it has one. */
 export interface NamedCall extends PlanCall {
-  /** The name alone, of one with an action. */
+  /** The name without the action. Set if there is an action. */
   readonly capability?: string;
 }
 
-/** A tag, or something that is none, and where it begins. */
+/** A tag or another piece of text, and its position. */
 interface Piece {
   readonly offset: number;
   readonly reading: TagReading;
@@ -48,7 +48,7 @@ class WorkflowReader {
   readonly #text: string;
   readonly #calls: PlanCall[] = [];
   readonly #findings: Finding[] = [];
-  /** Where each written name lives. */
+  /** The scope of each written name. */
   readonly #scopes = new Map<string, CapabilityCall["scope"]>();
   #isFull = false;
 
@@ -56,7 +56,7 @@ class WorkflowReader {
     this.#text = text;
   }
 
-  /** Nothing more is read. */
+  /** True if the limit of findings is reached and reading ends. */
   get isFull(): boolean {
     return this.#isFull || this.#findings.length >= limits.maxWorkflowFindings;
   }
@@ -126,7 +126,7 @@ class WorkflowReader {
   }
 }
 
-/** Cost: linear in the text in front of it; there are `maxWorkflowFindings` of them at most. */
+/** Line and column of an offset. Cost: linear in the text before it, at most `maxWorkflowFindings` times. */
 function placeOf(text: string, offset: number): { line: number; column: number } {
   let line = 1;
   let lineStart = 0;
@@ -186,7 +186,7 @@ function tagAt(text: string, offset: number): { reading: TagReading; length: num
   const source = text.slice(offset);
   const { length } = source;
   if (bounds.fault !== undefined) return { reading: readBounded(source, bounds.fault), length };
-  // What is wrong at the end of the text follows from the tag not being closed.
+  // Later errors only follow from the tag not being closed.
   return { reading: firstFault(`${source}</capability>`, UNCLOSED, length), length };
 }
 
@@ -196,7 +196,10 @@ function readBounded(source: string, fault: XmlFault | undefined): TagReading {
     : firstFault(source.slice(0, fault.offset + 1), fault);
 }
 
-/** What the parser finds in front of a known fault says more: a quote that is missing, for example. */
+/**
+ * Returns an earlier error of the parser if there is one, for example a missing quote. It is more precise
+ * than the known error.
+ */
 function firstFault(source: string, known: XmlFault, limit = known.offset): TagReading {
   const { fault } = readTag(source);
   return { fault: fault !== undefined && fault.offset < limit ? fault : known };

@@ -2,10 +2,10 @@ import type { JSONSchema7 } from "ai";
 import { type Definition, foldSchema, type TypeName, typesIn } from "../../tool/json-schema.ts";
 import { type Json, jsonIn, type JsonObject, typeOfJson } from "../../value/json.ts";
 
-/** A parameter of a tool, as the tool's schema has it. */
+/** A parameter of a tool, as its schema declares it. */
 export interface Parameter {
   readonly name: string;
-  /** What a value has to fit: `anyOf` where alternatives of the tool's schema differ. */
+  /** The schema of its value. Uses `anyOf` if alternatives of the tool's schema differ. */
   readonly schema: Definition;
   readonly isRequired: boolean;
 }
@@ -15,7 +15,7 @@ interface Named {
   readonly required: ReadonlySet<string>;
 }
 
-/** The parameters that a schema names, those of its alternatives included. */
+/** The parameters that a schema declares, including those of its alternatives. */
 export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
   const { schemas, required } = foldSchema<Named>(schema, schema, {
     own: (one) => {
@@ -26,7 +26,7 @@ export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
       schemas: joined("allOf", parts),
       required: new Set(parts.flatMap((part) => [...part.required])),
     }),
-    // Another alternative may not have a parameter that one requires.
+    // A parameter that one alternative requires may be absent from another.
     any: (parts) => ({ schemas: joined("anyOf", parts), required: new Set() }),
   });
   return Array.from(schemas, ([name, one]) => ({
@@ -36,7 +36,9 @@ export function parametersIn(schema: JSONSchema7): readonly Parameter[] {
   }));
 }
 
-/** The parameters of all parts; one that several parts name has to fit all, or any, of its schemas. */
+/**
+ * Merges the parameters of all parts. A parameter of several parts has to fit all, or any, of its schemas.
+ */
 function joined(keyword: "allOf" | "anyOf", parts: readonly Named[]): Named["schemas"] {
   const schemas = new Map<string, Definition[]>();
   for (const [name, schema] of parts.flatMap((part) => [...part.schemas])) {
@@ -51,9 +53,9 @@ function joined(keyword: "allOf" | "anyOf", parts: readonly Named[]): Named["sch
 }
 
 /**
- * The parameters with the types that the tool's schema asks for: a text in an attribute that reads as JSON of
- * such a type becomes that value. What may be a string stays one, and so does what reads as nothing else,
- * references included: the values that they stand for have a type already.
+ * Converts text parameters to the types in the tool's schema. A text is parsed if it is valid JSON of such a
+ * type. A text stays text if the schema accepts strings, or if it does not parse. References stay text too,
+ * because their values already have a type.
  */
 export function coerceParameters(parameters: JsonObject, schema: JSONSchema7): JsonObject {
   const known = new Map(parametersIn(schema).map((parameter) => [parameter.name, parameter]));

@@ -4,10 +4,10 @@ import { type Definition, foldSchema } from "../../tool/json-schema.ts";
 import { clip } from "../../value/characters.ts";
 
 const MAX_DEPTH = 4;
-/** Schemas that are written: a server's may point to one another in any way. */
+/** Maximum schemas written. A server's schemas may refer to one another in any way. */
 const MAX_WRITTEN = 100;
 
-/** The values that fit a schema in one short line, written as a type: `{city: string, days?: number}[]`. */
+/** Describes the values of a schema in one short line, as a type: `{city: string, days?: number}[]`. */
 export function schemaText(definition: Definition, root: JSONSchema7): string {
   let left = MAX_WRITTEN;
   const textOf = (one: Definition, depth: number): string =>

@@ -7,15 +7,15 @@ const LESS = 60;
 const GREATER = 62;
 const CLOSING_BRACKET = 93;
 
-/** How a capability tag begins; a blank, `/` or `>` follows. */
+/** The start of a capability tag. A blank, `/` or `>` follows. */
 export const OPENING = "<capability";
 
-/** What may stand behind a `<` in a body. */
+/** Text that may follow a `<` in a body. */
 const CLOSING = "/capability";
 const COMMENT = "!--";
 const CDATA = "![CDATA[";
 
-/** Whether the character behind `OPENING` leaves it a name of its own. */
+/** True if the character after `OPENING` ends the tag name. */
 export function endsName(code: number): boolean {
   return isBlank(code) || code === SLASH || code === GREATER;
 }
@@ -25,32 +25,31 @@ function isBlank(code: number): boolean {
 }
 
 /**
- * Finds where a capability tag ends, one character after the other, whatever its inside is worth: that
- * is for the parser to say. A tag with a fault is read on to its end, so that nothing of it is taken
- * for a tag of its own.
+ * Finds the end of a capability tag, one character at a time. The content is validated later, by the parser.
+ * A tag with an error is read to its end, so that no part of it is mistaken for a tag.
  */
 export class TagBounds {
   #place: "tag" | "body" | "markup" | "closing" | "comment" | "cdata" = "tag";
-  /** The quote that an attribute's value began with; 0 outside of one. */
+  /** The opening quote of the current attribute value. 0 outside of one. */
   #quote = 0;
   #before = 0;
   #markup = "";
-  /** Dashes or brackets in a row. */
+  /** Number of consecutive dashes or brackets. */
   #run = 0;
   #length = OPENING.length;
   #fault: { readonly offset: number; readonly message: string } | undefined;
 
-  /** Characters so far, the opening included. */
+  /** Number of characters read so far, including the opening. */
   get length(): number {
     return this.#length;
   }
 
-  /** The first thing that keeps it from being a tag. */
+  /** The first error that makes the tag invalid. */
   get fault(): { readonly offset: number; readonly message: string } | undefined {
     return this.#fault;
   }
 
-  /** `end`: the tag ends with this character. `next`: it ended, unfinished, in front of it. */
+  /** Reads a character. `end`: the tag ends with it. `next`: the tag ended before it, incomplete. */
   feed(code: number): "inside" | "end" | "next" {
     this.#length++;
     switch (this.#place) {
@@ -116,7 +115,7 @@ export class TagBounds {
   }
 
   #refuseMarkup(code: number): "inside" {
-    // The text behind the < has its last character in `code`.
+    // `code` is the last character of the text after the `<`.
     this.#fail(
       "A body is text: write markup in it as <![CDATA[…]]>, or its < as &lt;. Capability tags do not nest; is the one in front closed?",
       this.#markup.length + (this.#place === "closing" ? 2 : 1),
@@ -130,7 +129,7 @@ export class TagBounds {
     return "inside";
   }
 
-  /** `behind`: how many characters ago it began, this one counted. */
+  /** `behind`: how many characters ago the error began, including the current one. */
   #fail(message: string, behind = 1): void {
     this.#fault ??= { offset: this.#length - behind, message };
   }

@@ -28,7 +28,7 @@ import type { Json } from "../../value/json.ts";
 import { RESERVED_NAMES } from "../run-names.ts";
 import { failureReport, hidesFailure } from "../../tool/policy.ts";
 
-/** Room for what is said of the rest. */
+/** Leaves room for the other fields of the output. */
 const MAX_SHOWN_CHARS = limits.maxVariableOutputChars - 100;
 
 const key = z.string();
@@ -43,7 +43,7 @@ const set = runtimeTool({
     }),
   async execute(input, context) {
     const name = writable(input.key);
-    // What a call is given is JSON.
+    // Inputs of calls are JSON.
     const given = (input.value ?? input.content ?? null) as Json;
     const write = { name, value: given, tool: "variable_set", ...keptInput(input) };
     const { save, value, isFailure } = await settingOf(write, context);
@@ -59,7 +59,7 @@ const get = runtimeTool({
     const target = targetOf(key);
     const info = store.info(target?.name ?? "");
     if (target === undefined || info === undefined) return notFound(key);
-    // A copy is guarded as the value is: it may be made of what may not be shown.
+    // A copy has the same guard as its value, which may come from values that the model must not see.
     if (call.saveTo === undefined) readable(store, info.name);
     else usable(store, info.name);
     labels.add(info.name);
@@ -134,23 +134,23 @@ const clearAll = runtimeTool({
 });
 
 /**
- * The capability `variable`, a tool for each action. In a run it works on the run's own variables, where a
- * key is one of them, else on the conversation's.
+ * The capability `variable`, with one tool for each action. In a run, a key is a variable of the run if the
+ * run has it, else of the conversation.
  */
 export const variableCapability: readonly RuntimeTool[] = [set, get, list, fill, clear, clearAll];
 
-/** No failure: whoever asks for a key may find none. */
+/** A missing key is not an error. */
 function notFound(key: string): RuntimeResult {
   return { output: `Variable not found: ${key}` };
 }
 
-/** Throws `bad_name` for what a key cannot be. */
+/** Throws `bad_name` for a key that cannot be written. */
 function writable(key: string): string {
   if (!RESERVED_NAMES.includes(key)) return requireName(key);
   throw new ByrefError("bad_name", `"${key}" is no key that can be written; choose another.`);
 }
 
-/** Undefined for what no variable can be called, and so is not there. */
+/** Undefined for a key that cannot be a variable's name, and so does not exist. */
 function targetOf(key: string): Target | undefined {
   try {
     return targetIn(key);
@@ -159,7 +159,7 @@ function targetOf(key: string): Target | undefined {
   }
 }
 
-/** Of a run, what it has of its own; outside of runs, what no run has. In the order of their creation. */
+/** In a run: its own variables. Outside of runs: variables that belong to no run. In order of creation. */
 function inScope({ store, call: { scope } }: RuntimeToolContext): readonly VariableInfo[] {
   const isIn = ({ name, scope: lifetime }: VariableInfo) =>
     scope === undefined ? lifetime === "conversation" : scope.nameOf(name) !== name;
@@ -167,12 +167,12 @@ function inScope({ store, call: { scope } }: RuntimeToolContext): readonly Varia
     store
       .list()
       .filter((info) => isIn(info) && !RESERVED_NAMES.includes(info.name))
-      // Those of one millisecond stay in the order in which they were written last.
+      // Variables of the same millisecond keep the order of their last write.
       .sort((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt))
   );
 }
 
-/** The value; of one that is too large for a prompt, what stands for it. */
+/** The value, or a summary if the value is too large for a prompt. */
 function shownValue(value: Json, { path }: Target, info: VariableInfo): Json {
   if (fits(value)) return value;
   const about = path.length === 0 ? info : partInfo(info, value);

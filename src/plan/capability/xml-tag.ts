@@ -7,7 +7,7 @@ export interface CapabilityTag {
   readonly body: string;
 }
 
-/** What is wrong, and how many characters into the text that was read. */
+/** An error, and its offset in the text in characters. */
 export interface XmlFault {
   readonly offset: number;
   readonly message: string;
@@ -17,14 +17,17 @@ export type TagReading =
   | { readonly tag: CapabilityTag; readonly fault?: undefined }
   | { readonly tag?: undefined; readonly fault: XmlFault };
 
-/** The source with all its line breaks as XML reads them, so that a position in it stays one. */
+/** Normalises line breaks as XML does, so that offsets stay valid. */
 export function withLineFeeds(source: string): string {
   return source.replaceAll(/\r\n?/g, "\n");
 }
 
-/** One tag, read from its `<` to its end. Elements in it are not looked for: `TagBounds` has refused them. */
+/**
+ * Reads one tag, from its `<` to its end. Does not look for nested elements, because `TagBounds` has rejected
+ * them.
+ */
 export function readTag(source: string): TagReading {
-  // The parser would normalize line breaks too, in time that grows with the square of their number.
+  // The parser would also normalise line breaks, in time quadratic in their number.
   const text = withLineFeeds(source);
   try {
     const { root } = parseXml(text, { preserveCdata: true });
@@ -66,7 +69,10 @@ function faultAt(offset: number, message: string): TagReading {
   return { fault: { offset, message } };
 }
 
-/** The parser counts characters above U+FFFF once, its own lines and columns do not. */
+/**
+ * Converts a parser offset. The parser's offset counts a character above U+FFFF once; its lines and columns
+ * do not.
+ */
 function offsetOf(text: string, characters: number): number {
   let offset = 0;
   for (let count = 0; count < characters && offset < text.length; count++) {
@@ -75,22 +81,21 @@ function offsetOf(text: string, characters: number): number {
   return offset;
 }
 
-/** Its message without the place and the excerpt behind it. */
+/** The parser's message, without the position and the excerpt. */
 function sentenceOf(message: string): string {
   const end = message.lastIndexOf(" (line ");
   return `${end < 0 ? message : message.slice(0, end)}.`;
 }
 
-/** A stretch of a tag's body: `verbatim` is what stood in CDATA. */
+/** A stretch of a tag's body. `verbatim`: it was in CDATA. */
 interface BodyPart {
   readonly text: string;
   readonly verbatim: boolean;
 }
 
 /**
- * The body without what the layout of the XML brought in: blanks at either end, and the indentation
- * that all lines behind the first have. A body with CDATA keeps its inside as written; only blanks
- * around the CDATA go.
+ * Removes the layout of the XML from a body: blanks at both ends, and the indentation that all lines after
+ * the first share. CDATA content stays as written; only blanks around it are removed.
  */
 function withoutLayout(parts: readonly BodyPart[]): string {
   const last = parts.length - 1;

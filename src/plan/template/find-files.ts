@@ -4,19 +4,19 @@ import { Work } from "../../value/work.ts";
 
 type List = (prefix: string) => Promise<readonly string[]>;
 
-/** A request to the bucket takes as long as reading so many characters, at least. */
+/** The cost of a bucket request, in characters of reading. A lower bound. */
 const LISTING = 100_000;
 
-/** The files that the patterns of one step fit. */
+/** Finds the files that match the patterns of one step. */
 export class FileFinder {
   readonly #work = new Work();
-  /** By prefix. */
+  /** Paths by prefix. */
   readonly #listed = new Map<string, readonly string[]>();
   #found = 0;
 
   /**
-   * The paths that fit the pattern, in order. Throws `limit_exceeded` for more than `maxTemplateFiles` of all
-   * patterns of the step, and where finding them takes more than `maxReadWork`.
+   * Returns the paths that match the pattern, in order. Throws `limit_exceeded` if all patterns of the step
+   * together match more than `maxTemplateFiles`, or if the search takes more than `maxReadWork`.
    */
   async find(pattern: string, list: List): Promise<readonly string[]> {
     const listed = await this.#list(prefixOf(pattern), list);
@@ -27,7 +27,7 @@ export class FileFinder {
     return paths;
   }
 
-  /** Asks once for all patterns that begin alike. */
+  /** Sends one request for all patterns with the same prefix. */
   async #list(prefix: string, list: List): Promise<readonly string[]> {
     const known = this.#listed.get(prefix);
     if (known !== undefined) return known;
@@ -40,12 +40,12 @@ export class FileFinder {
 
 const ANY_FOLDERS = "**";
 
-/** Can the pattern fit more than one path? */
+/** True if the pattern can match more than one path. */
 export function isGlob(pattern: string): boolean {
   return globStart(pattern) < pattern.length;
 }
 
-/** What every path that fits the pattern begins with. */
+/** The prefix of every path that matches the pattern. */
 export function prefixOf(pattern: string): string {
   return pattern.slice(0, globStart(pattern));
 }
@@ -56,9 +56,10 @@ function globStart(pattern: string): number {
 }
 
 /**
- * Does the pattern fit the whole path? `?` is one character and `*` any number of them, within a folder or
- * file name; `**` as a whole name is any number of folders, at the end everything below. All else stands
- * for itself. Cost: at most the pattern's length times the path's; `work` is told of each step.
+ * True if the pattern matches the whole path. `?` is one character and `*` any number of them, within a
+ * folder or file name. `**` as a whole name is any number of folders, and at the end everything below. All
+ * other characters stand for themselves. Cost: at most the pattern's length times the path's. Counts each
+ * step in `work`.
  */
 export function matchesGlob(pattern: string, path: string, work = new Work()): boolean {
   const names = pattern.split("/");
@@ -80,19 +81,19 @@ function fitsName(pattern: string, name: string, work: Work): boolean {
   });
 }
 
-/** Comparing two characters takes about as long as reading so many. */
+/** The cost of comparing two characters, in characters of reading. */
 const STEP = 10;
 
 interface Rules {
-  /** Stands for any number of items. */
+  /** True if the part matches any number of items. */
   readonly isAny: (part: string) => boolean;
-  /** Else it stands for one, if that fits. */
+  /** For other parts: true if the part matches this one item. */
   readonly fitsOne: (part: string, item: string) => boolean;
 }
 
 /**
- * The items that an `any` leaves over are tried from the left. Only the last one is ever taken back: what
- * the ones before it took at first leaves the most for the rest.
+ * Matches the parts from the left. Only the last wildcard backtracks: the shortest match of the earlier ones
+ * leaves the most items for the rest.
  */
 function fits(parts: readonly string[], items: readonly string[], rules: Rules): boolean {
   const { isAny, fitsOne } = rules;

@@ -14,8 +14,8 @@ import { countOf, type Json } from "../../value/json.ts";
 import { previewOf } from "../../value/preview.ts";
 
 /**
- * The tool whose calls are a template's steps: asks a model with what the step is given, and writes the
- * answer where the step says. Fails with `input_missing` where a required input is not there.
+ * Creates the tool that runs a template's steps. Asks a model with the step's inputs, and writes the answer
+ * to the step's outputs. Fails with `input_missing` if a required input is missing.
  */
 export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
   return runtimeTool({
@@ -52,12 +52,12 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
   });
 }
 
-/** What asking a step's question again would do: what its tools would. */
+/** The effects of asking a step's question again: those of its tools. */
 export function effectsOfStep(step: TemplateStep, effectsOf: (tool: string) => Effects): Effects {
   return step.tools.some(({ name }) => effectsOf(name) === "once") ? "once" : "none";
 }
 
-/** As much of the answer as a tool's result shows, to those who may see it. */
+/** The part of the answer that the tool result shows, subject to its visibility. */
 function shownOf(
   { value, labels: { visibility, trusted } }: ModelAnswer,
   hidesUntrusted: boolean,

@@ -12,20 +12,20 @@ import type { RunScope } from "../../tool/wrapped-tool.ts";
 import type { RunResources } from "../plan-format.ts";
 import type { Shown, StepSources, TemplateFiles, Withheld } from "./render-step.ts";
 
-/** Where a step's inputs come from and its answer goes. */
+/** Where a step reads its inputs and writes its answer. */
 export type StepResources = Omit<RunResources, "ask">;
 
-/** What one step is given, and what was shown of it. */
+/** The inputs of one step, and the labels of the values shown. */
 export class StepInputs implements StepSources {
   readonly today: string;
   readonly files?: TemplateFiles;
   readonly #resources: StepResources;
   readonly #context: RuntimeToolContext;
   readonly #ofFiles: ValueLabels[] = [];
-  /** The files that were shown. */
+  /** The texts of files that were shown. */
   readonly texts: string[] = [];
   readonly #used: Labels;
-  /** Of all directives together. */
+  /** The work that all directives share. */
   readonly #work = new LookupWork();
 
   constructor(resources: StepResources, context: RuntimeToolContext) {
@@ -42,7 +42,7 @@ export class StepInputs implements StepSources {
     }
   }
 
-  /** What the question is made of. */
+  /** The labels of the question. */
   get asked(): Labels {
     const { store } = this.#resources;
     const { labels } = this.#context;
@@ -50,7 +50,7 @@ export class StepInputs implements StepSources {
     return new Labels(store, new Taint(!isTrusted), labels);
   }
 
-  /** Of what a tool makes of what was shown. */
+  /** The labels of a tool's result made from the shown values. */
   labelsOf(tool: string): ValueLabels {
     return joinedLabels([this.#context.labels.ofResult(tool), ...this.#ofFiles]);
   }
@@ -66,7 +66,7 @@ export class StepInputs implements StepSources {
     if (variable === undefined) return { found: false, reason: "unknown" };
     const info = store.info(variable);
     const why = info === undefined ? undefined : this.#whyWithheld(info);
-    // Of a secret nothing is told but that it is one: so the store answers.
+    // The store already answers for secrets: it reveals only that the value is secret.
     if (info !== undefined && why !== undefined && why !== "secret") {
       const { type, count } = why === "hidden" ? info : (guardedView(info) ?? {});
       return withheld(why, `variable:${name}${type === undefined ? "" : ` (${type}, ${count})`}`);
@@ -80,7 +80,7 @@ export class StepInputs implements StepSources {
     return variableFor(name, this.#resources.store, this.#context.call.scope);
   }
 
-  /** The context knows variables by the names that the run has for them, which hide others. */
+  /** Records a used variable. The context uses the run's names for variables, which hide others. */
   #note(variable: string): void {
     this.#used.add(variable);
     this.#context.labels.include(this.#used);
@@ -89,11 +89,11 @@ export class StepInputs implements StepSources {
   async #readFile(path: string, files: Files): Promise<Shown> {
     const info = await files.info(path);
     const before = info === undefined ? undefined : this.#whyWithheld(info.labels);
-    // How long it is tells something of it: it is not even read.
+    // The length of a withheld file also reveals something, so the file is not read.
     if (before !== undefined) return withheld(before, `file:${path}`);
     const file = info === undefined ? undefined : await files.read(path);
     if (file === undefined) return { found: false, reason: "unknown" };
-    // Meanwhile it may have been written.
+    // The file may have been written meanwhile.
     const why = this.#whyWithheld(file.labels);
     if (why !== undefined) return withheld(why, `file:${path}`);
     this.#work.spend(file.text.length);
@@ -109,7 +109,9 @@ export class StepInputs implements StepSources {
   }
 }
 
-/** The run's own, if it has one of this name by now; else the conversation's, if it is not a run's. */
+/**
+ * The variable behind a name: the run's own if it exists, else the conversation's unless it belongs to a run.
+ */
 export function variableFor(
   name: string,
   store: VariableStore,

@@ -28,7 +28,7 @@ export interface OutputOptions {
   readonly tool: string;
 }
 
-/** Where one step's answer goes, and what its tools give. */
+/** The outputs of one step: where its answer and the results of its tools are written. */
 export class StepOutputs {
   readonly #options: OutputOptions;
 
@@ -36,7 +36,7 @@ export class StepOutputs {
     this.#options = options;
   }
 
-  /** The step's tools, and where what each gives is saved. */
+  /** The step's tools, and where each result is saved. */
   get tools(): ReadonlyMap<string, SaveTarget | undefined> {
     const { tools } = this.#options.step;
     return new Map(
@@ -47,7 +47,7 @@ export class StepOutputs {
     );
   }
 
-  /** Throws for what could not be written afterwards: then nobody need be asked. */
+  /** Throws for outputs that cannot be written, before the model is asked. */
   requireWritable(): void {
     const { step, resources, call } = this.#options;
     for (const { target } of step.outputs) {
@@ -56,19 +56,21 @@ export class StepOutputs {
     for (const target of [...this.#variables, ...this.#toolTargets]) {
       const { name } = this.#own(target);
       requireName(name);
-      // What the run has is handed on to the conversation's at its end.
+      // At its end, the run passes its own variables on to the conversation.
       const both = [name, target.name].map((one) => ({ ...target, name: one, source: "" }));
       requireOpen({ operator: "all", places: both }, resources.store, call.scope?.run);
     }
   }
 
-  /** Makes ready what the tools of the step write a part of. */
+  /** Copies the variables of which the step's tools write a part. */
   async begin(): Promise<void> {
     const copies = await this.#copiesFor(this.#toolTargets);
     if (copies.length > 0) await this.#resources.store.saveAll(copies);
   }
 
-  /** All places that were written, files first: variables are written as one, or not at all. */
+  /**
+   * Writes the answer. Returns all places written, files first. Variables are written together or not at all.
+   */
   async write(answer: ModelAnswer): Promise<readonly string[]> {
     const { step, resources } = this.#options;
     const { value, labels } = answer;
@@ -126,7 +128,7 @@ export class StepOutputs {
     try {
       await store.saveAll(writes);
     } catch (error) {
-      // Why a write does not fit tells what is there.
+      // The reason why a write does not fit would reveal the existing value.
       const canReveal = !isGuarded && writes.every(({ visibility }) => visibility === "model");
       throw canReveal
         ? error
@@ -136,7 +138,10 @@ export class StepOutputs {
     if (run !== undefined) for (const name of names) store.holds.hold(run, name);
   }
 
-  /** In a run `new` is what the run hands on: until then its name is one. */
+  /**
+   * The mode and the value of a write. In a run, `new` applies when the run passes the value on; until then
+   * its variable is replaced.
+   */
   async #modeAndValue(
     target: VariableTarget,
     value: Json,
@@ -149,7 +154,7 @@ export class StepOutputs {
     return { mode, value: joinParagraphs(before, value).slice(before.length) };
   }
 
-  /** What a text is appended to. */
+  /** The text that an answer is appended to. */
   async #textAt(target: VariableTarget): Promise<string> {
     const { store } = this.#resources;
     const { scope } = this.#options.call;
@@ -160,7 +165,7 @@ export class StepOutputs {
     return reading?.found === true && typeof reading.value === "string" ? reading.value : "";
   }
 
-  /** The conversation's variables of which a part is to be written: the run changes a copy. */
+  /** Copies of the conversation's variables of which a part will be written. The run changes the copy. */
   async #copiesFor(targets: readonly VariableTarget[]): Promise<readonly Write[]> {
     const { store } = this.#resources;
     const copies = new Map<string, Write>();
@@ -176,7 +181,7 @@ export class StepOutputs {
     return [...copies.values()];
   }
 
-  /** A run's state begins empty. */
+  /** True if the target is a part of a copied variable. A run's state is not copied; it begins empty. */
   #isInCopy(target: VariableTarget): boolean {
     return target.path.length > 0 && target.name !== "state" && this.#own(target).run !== undefined;
   }
@@ -186,7 +191,7 @@ export class StepOutputs {
     return { operator: "all", places: [place] };
   }
 
-  /** The variable that the name stands for: the run's own, or the conversation's. */
+  /** The variable behind a name: the run's own, or the conversation's. */
   #own({ name }: VariableTarget): { readonly name: string; readonly run?: string } {
     const { scope } = this.#options.call;
     const own = scope?.nameOf(name) ?? name;
@@ -194,7 +199,7 @@ export class StepOutputs {
   }
 }
 
-/** What is written of a step's answer: below its header, if it has one, and then a text. */
+/** The answer to write. With a header, it is text below that header. */
 export function withHeader(
   { header }: TemplateStep,
   answer: Json,

@@ -5,7 +5,7 @@ import type { Reference } from "../../reference/reference.ts";
 import type { Path } from "../../value/path.ts";
 import { isBlank } from "./template-parts.ts";
 
-/** A place in a directive's text, which only goes forward. */
+/** A position in a directive's text. It only moves forward. */
 export class TemplateCursor {
   readonly #text: string;
   #at = 0;
@@ -18,12 +18,12 @@ export class TemplateCursor {
     return this.#at >= this.#text.length;
   }
 
-  /** What has not been read, shortened for a message. */
+  /** The unread text, shortened for a message. */
   get rest(): string {
     return shortened(this.#text.slice(this.#at));
   }
 
-  /** Were there any? */
+  /** Skips blanks. Returns true if there were any. */
   skipBlanks(): boolean {
     const start = this.#at;
     while (isBlank(this.#text[this.#at])) this.#at++;
@@ -34,21 +34,21 @@ export class TemplateCursor {
     return this.#text.startsWith(mark, this.#at);
   }
 
-  /** Is the mark next? Then it is read. */
+  /** Reads the mark if it is next. Returns true if it was. */
   take(mark: string): boolean {
     const isNext = this.isBefore(mark);
     if (isNext) this.#at += mark.length;
     return isNext;
   }
 
-  /** The text in front of the first of these characters, or of the end. */
+  /** Reads up to the first of these characters, or to the end. */
   takeUntil(characters: string): string {
     const start = this.#at;
     while (!this.isAtEnd && !characters.includes(this.#text[this.#at] ?? "")) this.#at++;
     return this.#text.slice(start, this.#at);
   }
 
-  /** The text in front of an option, which stands in parentheses behind a blank, or of the end. */
+  /** Reads up to an option, which is in parentheses after a blank, or to the end. */
   takeUntilOption(): string {
     const start = this.#at;
     while (!this.isAtEnd && !this.#isAtOption) this.#at++;
@@ -59,7 +59,7 @@ export class TemplateCursor {
     return this.#text[this.#at] === "(" && isBlank(this.#text[this.#at - 1]);
   }
 
-  /** A name with the path behind it; undefined if there is no name. Throws `bad_path`. */
+  /** Reads a name and its path. Undefined if there is no name. Throws `bad_path`. */
   takeReference(): Reference | undefined {
     const { end } = matchName(this.#stretch, this.#at);
     if (end < 0) return undefined;
@@ -68,7 +68,7 @@ export class TemplateCursor {
     return { name, path: this.takePath() };
   }
 
-  /** The longest path here, which may be empty. Throws `bad_path`. */
+  /** Reads the longest path here, which may be empty. Throws `bad_path`. */
   takePath(): Path {
     const { end, path } = matchPath(this.#stretch, this.#at);
     if (end - this.#at > limits.maxHeldChars) {
@@ -86,7 +86,7 @@ export class TemplateCursor {
 
 const MAX_QUOTED_CHARS = 80;
 
-/** As it stands in a message. */
+/** Shortens text for a message. */
 export function shortened(text: string): string {
   return text.length <= MAX_QUOTED_CHARS ? text : `${text.slice(0, MAX_QUOTED_CHARS)}…`;
 }

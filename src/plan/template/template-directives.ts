@@ -13,25 +13,25 @@ import { nearest } from "../../reference/near.ts";
 import { filePathIn } from "../../tool/files.ts";
 import type { Path } from "../../value/path.ts";
 
-/** What a step is given. */
+/** An input of a step. */
 export interface Input {
   readonly target: Target;
-  /** Without it the step is skipped. */
+  /** If true, the step is skipped when the input is missing. */
   readonly required: boolean;
-  /** The model is told the name, not the value. */
+  /** If true, the model receives the name instead of the value. */
   readonly pathsOnly: boolean;
-  /** The part that is given: goes on where the target's own path ends. */
+  /** The selected part. Continues where the target's own path ends. */
   readonly select: Path;
   readonly line: number;
 }
 
-/** Where a step's answer goes. */
+/** An output of a step's answer. */
 export interface Output {
   readonly target: Target;
   readonly line: number;
 }
 
-/** A tool that a step names, and where what it gives is kept. */
+/** A tool of a step, and where its result is saved. */
 export interface ToolUse {
   readonly name: string;
   readonly target?: VariableTarget;
@@ -41,10 +41,10 @@ export interface ToolUse {
 const writeModes = ["append", "replace", "new"] as const;
 export type TemplateWriteMode = (typeof writeModes)[number];
 
-/** What a step's directives have said so far. */
+/** The directives of a step read so far. */
 export interface StepDirectives {
   readonly inputs: Input[];
-  /** By their targets as written. */
+  /** Outputs by target as written. */
   readonly outputs: Map<string, Output>;
   readonly tools: Map<string, ToolUse>;
   writeMode?: TemplateWriteMode;
@@ -65,7 +65,7 @@ const directives: ReadonlyMap<string, (said: StepDirectives, directive: Directiv
     ["tools", addTools],
   ]);
 
-/** Adds to what is said. Throws a ByrefError with what is wrong. */
+/** Adds a directive. Throws a ByrefError that describes the fault. */
 export function applyDirective(said: StepDirectives, name: string, directive: Directive): void {
   if (directive.value.length > limits.maxDirectiveChars) {
     throw wrong(`A directive has at most ${limits.maxDirectiveChars} characters.`);
@@ -186,7 +186,10 @@ function takeFile(cursor: TemplateCursor): Target {
 
 type Options = Pick<Input, "required" | "pathsOnly" | "select">;
 
-/** `(required)`, `(paths-only)`, `(select=[0:5])`: in parentheses of their own, or parted by commas. */
+/**
+ * Reads options such as `(required)`, `(paths-only)`, `(select=[0:5])`, each in its own parentheses or
+ * separated by commas.
+ */
 function takeOptions(cursor: TemplateCursor): Options {
   const given = new Map<string, Path>();
   while (!cursor.isAtEnd) {

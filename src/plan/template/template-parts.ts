@@ -1,9 +1,9 @@
-/** What a template is made of. Lines count from 1. */
+/** A part of a template. Lines count from 1. */
 export type TemplatePart =
-  /** One or more lines of a prompt, as they are. */
+  /** One or more lines of a prompt, unchanged. */
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "heading"; readonly line: number; readonly title: string }
-  /** `name` as it is written, without `@`; `value` is the rest, without blanks at its ends. */
+  /** `name` as written, without `@`. `value` is the rest, trimmed. */
   | {
       readonly kind: "directive";
       readonly line: number;
@@ -17,16 +17,16 @@ interface Fence {
 }
 
 const BYTE_ORDER_MARK = "\uFEFF";
-/** The characters with which a heading, a directive or a fence begins. */
+/** The first characters of headings, directives and fences. */
 const MARKS: ReadonlySet<string | undefined> = new Set("#@ \t>`~");
 const HEADING = /^##[ \t]/;
 const DIRECTIVE = /^@([A-Za-z][^ \t]*)/;
 const FENCE = /^[ \t>]*(`{3,}|~{3,})(.*)$/s;
 
 /**
- * The parts of a template. What stands between fences is text, whatever it looks like: a fence is a line of
- * three or more backticks or tildes, closed by at least as many of the same, else open to the end. A byte
- * order mark at the start is no part of the text. Cost: linear.
+ * Splits a template into parts. Text between fences is always text. A fence is a line of three or more
+ * backticks or tildes. At least as many of the same character close it; otherwise it extends to the end. A
+ * byte order mark at the start is ignored. Cost: linear.
  */
 export function* templateParts(written: string): Generator<TemplatePart> {
   const text = written.startsWith(BYTE_ORDER_MARK) ? written.slice(1) : written;
@@ -35,7 +35,7 @@ export function* templateParts(written: string): Generator<TemplatePart> {
   let fence: Fence | undefined;
   for (const { start, end, next } of linesOf(text)) {
     line++;
-    // Most lines are nothing but text, and need not be cut out.
+    // Most lines are plain text and are not copied.
     if (!MARKS.has(text[start])) continue;
     const content = text.slice(start, end);
     const part = fence === undefined ? marked(content, line) : undefined;
@@ -48,7 +48,7 @@ export function* templateParts(written: string): Generator<TemplatePart> {
   if (textStart < text.length) yield { kind: "text", text: text.slice(textStart) };
 }
 
-/** Where each line starts and ends, and where the next one starts. */
+/** The start and end of each line, and the start of the next. */
 function* linesOf(text: string): Generator<{ start: number; end: number; next: number }> {
   let lineFeed = indexOf(text, "\n", 0);
   let carriageReturn = indexOf(text, "\r", 0);
@@ -67,13 +67,13 @@ function indexOf(text: string, mark: string, start: number): number {
   return index === -1 ? text.length : index;
 }
 
-/** The fence that is open behind the line. */
+/** The fence that is open after the line. */
 function fenceAfter(content: string, open: Fence | undefined): Fence | undefined {
   const [, run, rest = ""] = FENCE.exec(content) ?? [];
   if (run === undefined) return open;
   const [mark = ""] = run;
   if (open === undefined) {
-    // ```so``` is a line with code in it.
+    // ```so``` is a line with inline code.
     const isInline = mark === "`" && rest.includes(mark);
     return isInline ? undefined : { mark, length: run.length };
   }
@@ -88,7 +88,7 @@ function marked(content: string, line: number): TemplatePart | undefined {
   return { kind: "directive", line, name, value: trimBlanks(content.slice(opening.length)) };
 }
 
-/** Without the spaces and tabs at its ends. Cost: linear, whatever is in between. */
+/** Trims spaces and tabs at both ends. Cost: linear, whatever is between them. */
 function trimBlanks(text: string): string {
   let start = 0;
   let end = text.length;

@@ -6,10 +6,10 @@ import { readTemplate, type TemplateStep } from "./template.ts";
 import { nearest } from "../../reference/near.ts";
 import { toIdentifier } from "../../store/names.ts";
 
-/** The tool that a template's steps are calls of; see `promptTool`. */
+/** The tool that a template's steps call. See `promptTool`. */
 export const PROMPT_TOOL = "prompt";
 
-/** The plan that a template is: its steps, one after the other. */
+/** Converts a template to a plan. Its steps run one after another. */
 export function planFromTemplate(text: string): ReadPlan {
   const { template, findings } = readTemplate(text);
   if (template === undefined) return { findings };
@@ -21,7 +21,7 @@ export function planFromTemplate(text: string): ReadPlan {
     ...compact({ name }),
     format: "template",
     calls: callsFor(steps),
-    // What a prompt says is for the model that is asked.
+    // References in a prompt are for the model that reads it.
     syntaxes: [],
     runNames: [...new Set([...names.outputs.map((output) => output.name), ...toolTargets(steps)])],
     outputs: names.outputs,
@@ -30,7 +30,7 @@ export function planFromTemplate(text: string): ReadPlan {
   return { plan, findings: [] };
 }
 
-/** What is wrong with a template where these tools are all that there are. */
+/** Finds faults of a template, given the names of all existing tools. */
 export function templateFindings(plan: Plan, toolNames: Iterable<string>): readonly Finding[] {
   const known = new Set(toolNames);
   return stepsIn(plan).flatMap(({ call, step }) =>
@@ -45,7 +45,7 @@ export function templateFindings(plan: Plan, toolNames: Iterable<string>): reado
   );
 }
 
-/** The conversation's variables that a template reads, if they are there. */
+/** The conversation's variables that a template reads, if they exist. */
 export function variablesRead(plan: Plan): readonly string[] {
   const inputs = stepsIn(plan).flatMap(({ step }) => step.inputs);
   return [
@@ -53,7 +53,7 @@ export function variablesRead(plan: Plan): readonly string[] {
   ];
 }
 
-/** The files that a template names, as findings: for a runtime that has no bucket to keep them in. */
+/** Reports the files that a template names, for a runtime without a bucket. */
 export function filesWithoutBucket(plan: Plan): readonly Finding[] {
   const message = "file: needs a bucket, and none is bound: bind BLOBS, or use variable:.";
   return stepsIn(plan).flatMap(({ call, step: { inputs, outputs } }) =>
@@ -72,7 +72,7 @@ function stepsIn({ calls }: Plan): readonly { call: string; step: TemplateStep }
     .map(({ id, parameters }) => ({ call: id, step: templateStepSchema.parse(parameters) }));
 }
 
-/** What tools write is for the steps of the same run. */
+/** Steps of the same run use the results that tools write. */
 function toolTargets(steps: readonly TemplateStep[]): readonly string[] {
   return steps.flatMap(({ tools }) => tools.flatMap(({ target }) => target?.name ?? []));
 }
@@ -82,13 +82,13 @@ function callsFor(steps: readonly TemplateStep[]): readonly PlanCall[] {
   return steps.map((step, index) => {
     const id = idFor(step, { number: index + 1, taken: ids });
     ids.add(id);
-    // What JSON leaves out, a step has not.
+    // Removes undefined fields, as JSON does.
     const parameters = JSON.parse(JSON.stringify(withPlace(step, id))) as Record<string, Json>;
     return { id, tool: PROMPT_TOOL, parameters };
   });
 }
 
-/** An answer that nobody says where to write is in what the run comes to. */
+/** Gives an answer without an output a place in the run's result. */
 function withPlace(step: TemplateStep, id: string): TemplateStep {
   if (step.outputs.length > 0) return step;
   const target = { scheme: "variable", name: "state", path: [{ key: id }] } as const;
@@ -102,7 +102,7 @@ function idFor(
   { number, taken }: { readonly number: number; readonly taken: ReadonlySet<string> },
 ): string {
   const slug = toIdentifier(title.slice(0, 4 * MAX_ID_CHARS).toLowerCase()).slice(0, MAX_ID_CHARS);
-  // Ids are keys of objects, of which some have a meaning.
+  // Ids are object keys, some of which have a meaning.
   const isPlain = /^[a-z]/.test(slug) && !(slug in Object.prototype);
   const base = isPlain ? slug : `step_${number}`;
   if (!taken.has(base)) return base;
@@ -116,7 +116,7 @@ interface Written extends PlanOutput {
   readonly line: number;
 }
 
-/** The variables that steps write. Each has one way of being handed on when the run is done. */
+/** The variables that steps write. Each is passed on in one way when the run is done. */
 class OutputNames {
   readonly findings: Finding[] = [];
   readonly #written = new Map<string, Written>();
@@ -129,7 +129,7 @@ class OutputNames {
     for (const { target, line } of step.outputs) {
       if (target.scheme === "file") continue;
       const { name, path } = target;
-      // A part is written into a copy of the whole, which then takes the place of what there was.
+      // A part is written into a copy of the whole, which then replaces the previous value.
       const isPart = path.length > 0 && step.writeMode === "append";
       const output: Written = { name, mode: isPart ? "replace" : step.writeMode, step, line };
       const before = this.#written.get(name);
@@ -161,7 +161,7 @@ const line = z.int().min(1);
 const variable = z.object({ scheme: z.literal("variable"), name: z.string(), path });
 const target = z.union([variable, z.object({ scheme: z.literal("file"), path: z.string() })]);
 
-/** A `TemplateStep` that has been JSON meanwhile. */
+/** The schema of a `TemplateStep` that was stored as JSON. */
 export const templateStepSchema = z.object({
   title: z.exactOptional(z.string()),
   line,

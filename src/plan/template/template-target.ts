@@ -6,7 +6,7 @@ export interface VariableTarget extends Reference {
   readonly scheme: "variable";
 }
 
-/** A file in the conversation's folder, or a pattern of such; `{today}` stands in it as written. */
+/** A file in the conversation's folder, or a file pattern. Contains `{today}` as written. */
 export interface FileTarget {
   readonly scheme: "file";
   readonly path: string;
@@ -14,13 +14,13 @@ export interface FileTarget {
 
 export type Target = VariableTarget | FileTarget;
 
-/** As a directive has it: `variable:results[0].id`, `file:notes/*.md`. */
+/** Formats a target as in a directive: `variable:results[0].id`, `file:notes/*.md`. */
 export function formatTarget(target: Target): string {
   if (target.scheme === "file") return `file:${target.path}`;
   return `variable:${target.name}${formatPath(target.path)}`;
 }
 
-/** What placeholders stand for. It is settled when a run begins, so that a run over midnight has one day. */
+/** The values of placeholders. They are fixed when a run begins, so that a run past midnight uses one day. */
 export interface Placeholders {
   /** A date in UTC: `2026-11-22`. */
   readonly today: string;
@@ -28,7 +28,7 @@ export interface Placeholders {
 
 const TODAY = "{today}";
 
-/** The day in UTC at a time in milliseconds since 1970, as `{today}` prints it. */
+/** The UTC day of a time in milliseconds since 1970, as `{today}` prints it. */
 export function dayAt(timeMs: number): string {
   const [day = ""] = new Date(timeMs).toISOString().split("T");
   return day;
@@ -38,7 +38,7 @@ export function fillPlaceholders(text: string, { today }: Placeholders): string 
   return text.replaceAll(TODAY, () => today);
 }
 
-/** The first `{word}` that stands for nothing, which would be a part of the file's name. */
+/** The first unknown `{word}`. It would otherwise become part of the file's name. */
 export function unknownPlaceholder(text: string): string | undefined {
   const [found] = text.replaceAll(TODAY, "").match(/\{\w+\}/) ?? [];
   return found;

@@ -12,28 +12,28 @@ import {
 } from "./template-directives.ts";
 import { type TemplatePart, templateParts } from "./template-parts.ts";
 
-/** Prompts in Markdown, with what each is given and where its answer goes. */
+/** A template: prompts in Markdown, with their inputs and outputs. */
 export interface Template {
-  /** A `# ` heading that stands alone before the first step. */
+  /** A `# ` heading without other text before the first step. */
   readonly name?: string;
-  /** One or more, which run in this order. */
+  /** One or more steps, which run in this order. */
   readonly steps: readonly TemplateStep[];
 }
 
 /** One question to a model. */
 export interface TemplateStep {
-  /** Its `## ` heading; the text before the first of them has none. */
+  /** The step's `## ` heading. Absent for text before the first heading. */
   readonly title?: string;
-  /** Where it begins, from 1. */
+  /** The line where the step begins, from 1. */
   readonly line: number;
   readonly inputs: readonly Input[];
   readonly outputs: readonly Output[];
   /** How outputs are written. Default: `append`. */
   readonly writeMode: TemplateWriteMode;
-  /** A line above the answer where it is written; `{today}` as written. */
+  /** A line above the written answer. Contains `{today}` as written. */
   readonly header?: string;
   readonly tools: readonly ToolUse[];
-  /** Every line that is no directive and no step's heading, as it is, line breaks included. */
+  /** All lines that are neither directives nor the step's heading, unchanged, including line breaks. */
   readonly prompt: string;
 }
 
@@ -42,8 +42,8 @@ type ReadTemplate =
   | { readonly template?: undefined; readonly findings: readonly Finding[] };
 
 /**
- * The template, or all that is wrong with it, each with its line. A text over a bound (headings:
- * `maxPlanCalls`, directives: 1,000) is read no further. Cost: linear.
+ * Reads a template. Returns it, or all of its faults with their lines. Stops reading at a limit (headings:
+ * `maxPlanCalls`, directives: 1,000). Cost: linear.
  */
 export function readTemplate(text: string): ReadTemplate {
   const reader = new TemplateReader();
@@ -57,7 +57,7 @@ export function readTemplate(text: string): ReadTemplate {
 interface Draft extends StepDirectives {
   readonly title?: string;
   readonly line: number;
-  /** Where its first directive stands. */
+  /** The line of its first directive. */
   firstDirective?: number;
   prompt: string;
 }
@@ -68,7 +68,7 @@ class TemplateReader {
   #current = draftAt(1);
   #directives = 0;
 
-  /** False: enough is wrong, the rest need not be read. */
+  /** Adds a part. Returns false if there are enough faults to stop reading. */
   take(part: TemplatePart): boolean {
     if (part.kind === "heading") return this.#begin(part);
     if (part.kind === "directive") return this.#follow(part);
@@ -93,7 +93,7 @@ class TemplateReader {
   }
 
   #begin({ title, line }: Extract<TemplatePart, { kind: "heading" }>): boolean {
-    // The text before the first heading is one of them, the current step is not.
+    // The text before the first heading is among the drafts; the current step is not.
     if (this.#drafts.length === limits.maxPlanCalls) {
       const message = `A template has at most ${limits.maxPlanCalls} steps; here begins another.`;
       this.#find("too_many_calls", line, message);
@@ -154,7 +154,7 @@ function hasPrompt({ prompt }: Draft): boolean {
   return prompt.trim() !== "";
 }
 
-/** The heading of the whole text, if nothing else but empty lines is there. */
+/** The heading of the whole text, if only empty lines follow it. */
 function titleAlone(draft: Draft | undefined): string | undefined {
   const [, title] = /^#[ \t](.*)$/.exec(draft?.prompt.trim() ?? "") ?? [];
   return title?.trim();

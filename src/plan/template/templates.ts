@@ -9,7 +9,7 @@ import {
   templateStepSchema,
 } from "./template-plan.ts";
 
-/** Templates: prompts in Markdown, whose directives say what a model is given and where its answer goes. */
+/** The plan format of templates: prompts in Markdown with directives for inputs and outputs. */
 export const templates: PlanFormat = {
   format: "template",
   mediaTypes: ["text/markdown"],

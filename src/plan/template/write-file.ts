@@ -12,20 +12,20 @@ import type { Json } from "../../value/json.ts";
 import { renderText } from "../../value/render.ts";
 import type { TemplateWriteMode } from "./template-directives.ts";
 
-/** What a step's answer does to a file. */
+/** A write of a step's answer to a file. */
 export interface Writing {
   readonly path: string;
   readonly value: Json;
   readonly mode: TemplateWriteMode;
   readonly labels: ValueLabels;
-  /** The same in each attempt at a call: made again, it takes back what it added before. */
+  /** The call's key, the same in each attempt. A repeated call removes its earlier addition first. */
   readonly call: string;
 }
 
-/** Tries of a write that somebody else came before, each time another one. */
+/** Maximum tries of a write while other writes keep changing the file. */
 const MAX_TRIES = 5;
 
-/** The path that was written. Throws `conflict`, and what `files` throws. */
+/** Writes the file and returns its path. Throws `conflict`, and errors of `files`. */
 export async function writeFile(files: Files, writing: Writing): Promise<string> {
   const { mode, path, value, labels } = writing;
   if (mode === "replace") return (await files.write(path, contentFor(path, value), labels)).path;
@@ -51,7 +51,7 @@ async function append(files: Files, { path, value, labels, call }: Writing): Pro
   return path;
 }
 
-/** What stood there before the call's own text; undefined if the call has not written there. */
+/** The content before the call's own text. Undefined if the call has not written to the file. */
 function ownPart({ addition }: FileInfo, call: string, text: string): string | undefined {
   return addition?.call === call ? text.slice(0, addition.from) : undefined;
 }
@@ -70,7 +70,7 @@ async function writeNew(files: Files, { path, value, labels, call }: Writing): P
   return written;
 }
 
-/** What stands before and behind the number: `notes/a_000.md`, `notes/a_001.md` … for `notes/a.md`. */
+/** The text before and after the number: `notes/a_000.md`, `notes/a_001.md` … for `notes/a.md`. */
 interface NumberedNames {
   readonly start: string;
   readonly end: string;
@@ -85,7 +85,7 @@ function pathAt(number: number, { start, end }: NumberedNames): string {
   return `${start}${String(number).padStart(3, "0")}${end}`;
 }
 
-/** -1 if there is none. */
+/** The highest number in use. -1 if there is none. */
 function highestIn(paths: readonly string[], { start, end }: NumberedNames): number {
   const numbers = paths
     .filter((path) => path.endsWith(end))
@@ -101,7 +101,9 @@ const mediaTypes: Readonly<Record<FileFormat, string>> = {
   txt: "text/plain",
 };
 
-/** A text as the model wrote it; of anything else, what the file's name asks for. */
+/**
+ * The content of a file: a text as the model wrote it, any other value in the format of the file's extension.
+ */
 function contentFor(path: string, value: Json): FileContent {
   const format = formatFor(path, value);
   return typeof value === "string"
@@ -109,7 +111,7 @@ function contentFor(path: string, value: Json): FileContent {
     : fileContent(value, format);
 }
 
-/** Two answers are two paragraphs. */
+/** Joins two texts as separate paragraphs. */
 export function joinParagraphs(before: string, text: string): string {
   return before === "" ? text : `${before}\n\n${text}`;
 }

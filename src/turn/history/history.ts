@@ -13,35 +13,35 @@ import {
 } from "../../store/rows/sql.ts";
 import type { MessagePart } from "./message-parts.ts";
 
-/** A message as it is kept: texts as they were written, references and all. */
+/** A stored message. Its texts keep references as they were written. */
 export interface StoredMessage {
   readonly id: string;
   readonly role: "user" | "assistant";
   readonly parts: readonly MessagePart[];
-  /** The texts as the person saw them, one for each text part; absent if they are the same. */
+  /** The texts as the person saw them, one per text part. Absent if they equal the stored texts. */
   readonly display?: readonly string[];
   readonly metadata?: unknown;
-  /** The model had been shown what is not trusted when it wrote this. */
+  /** True if the model had seen untrusted content when it wrote this. */
   readonly tainted?: boolean;
-  /** Of the calls that wait for a person, by approval: the pin of the input that would run. */
+  /** For each approval of a waiting call: the pin of the input that would run. */
   readonly waiting?: Readonly<Record<string, string>>;
-  /** Whose message it is, where it is to go on. */
+  /** The agent that continues the message. */
   readonly agent?: string;
-  /** Why the model stopped, if not because all was said. */
+  /** Why the model stopped. Absent if it finished normally. */
   readonly finishReason?: FinishReason;
   readonly createdAt: string;
 }
 
-/** Which form of its texts a message is read in. */
+/** The form in which a message's texts are read. */
 export type MessageForm = "display" | "reference";
 
-/** Messages whose sizes are read together. */
+/** Number of messages whose sizes are read in one query. */
 const SIZES_AT_ONCE = 50;
 
 interface HistoryOptions {
-  /** Of the parts, as JSON, that `window` has together. */
+  /** Maximum characters of the parts, as JSON, that `window` returns together. */
   readonly maxPromptChars?: number;
-  /** Nothing was ever written here. */
+  /** True if nothing has been written yet. Skips reads. */
   readonly isNew?: boolean;
 }
 
@@ -50,7 +50,7 @@ export class History {
   readonly #sql: Sql;
   readonly #chunks: SqlChunks;
   readonly #maxPromptChars: number;
-  /** The newest messages, if they were read: the next turn needs them again. Empty: there are none at all. */
+  /** The newest messages, cached for the next turn. Empty if the conversation has no messages. */
   #recent: Recent | undefined;
 
   constructor(
@@ -63,15 +63,16 @@ export class History {
     if (isNew) this.#recent = [];
   }
 
-  /** One row written; a message of over a megabyte takes a row more for each. */
+  /** Adds a message. Cost: one row written; a message of over a megabyte adds one row per chunk. */
   add(message: StoredMessage): void {
     const { role, parts, createdAt } = message;
-    // Ids are cursors: one that a client sends twice names the first message only. Ours are new anyway.
+    // Ids are cursors. An id that a client sends twice names the first message only. Our own ids are always
+    // new.
     const isTaken = role === "user" && this.has(message.id);
     const id = isTaken ? crypto.randomUUID() : message.id;
     const body = bodyOf(message);
     const isLarge = byteLength(body) > limits.maxChunkBytes;
-    // An id may be used again after an edit: a key of its own, so that nothing is overwritten.
+    // An edit may reuse an id. A separate key keeps the chunks from being overwritten.
     const chunks = isLarge ? `message ${crypto.randomUUID()}` : null;
     const chars = JSON.stringify(parts).length;
     const write = () => {
@@ -88,7 +89,7 @@ export class History {
         isLarge ? null : body,
       );
     };
-    // One statement needs no transaction of its own.
+    // A single statement needs no transaction of its own.
     if (isLarge) this.#atomically(write);
     else write();
     if (this.#recent === undefined) return;
@@ -97,13 +98,13 @@ export class History {
     this.#recent = recent.slice(-fitting);
   }
 
-  /** What is in memory is read again: a transaction around this history's calls was rolled back. */
+  /** Clears the cache after a transaction around these calls was rolled back. */
   forget(): void {
     this.#recent = undefined;
     this.#chunks.forget();
   }
 
-  /** In the place of the newest, which has the same id. */
+  /** Replaces the newest message, which has the same id. */
   replaceNewest(message: StoredMessage): void {
     this.#atomically(() => {
       this.removeFrom(message.id);
@@ -111,15 +112,16 @@ export class History {
     });
   }
 
-  /** Rows that `add` writes for it. */
+  /** Number of rows that `add` writes for a message. */
   rowsFor(message: StoredMessage): number {
     const bytes = byteLength(bodyOf(message));
     return 1 + (bytes > limits.maxChunkBytes ? Math.ceil(bytes / limits.maxChunkBytes) : 0);
   }
 
   /**
-   * The newest messages that fit into a prompt together, oldest first; none is cut. The newest of all is left
-   * out if it is `answer`, which goes on: however long it is by now, its question is there.
+   * Returns the newest messages that fit into a prompt together, oldest first, none cut. Leaves out the
+   * newest message if its id is `answer`: that turn continues, and its question is in the window however long
+   * the answer is.
    */
   window(answer?: string): readonly StoredMessage[] {
     this.#recent ??= this.#readRecent();
@@ -134,7 +136,7 @@ export class History {
   #readRecent(end = Number.MAX_SAFE_INTEGER): Recent {
     const sizes: { readonly seq: number; readonly chars: number }[] = [];
     let fitting = 0;
-    // A few at a time: what is older than what fits is not even looked at.
+    // Sizes are read in batches, so that messages older than those that fit are not read.
     for (let hasMore = true; hasMore && fitting === sizes.length;) {
       const rows = this.#sql.all(
         `SELECT seq, chars FROM message WHERE seq < ? ORDER BY seq DESC LIMIT ${SIZES_AT_ONCE}`,
@@ -159,8 +161,9 @@ export class History {
   }
 
   /**
-   * A page of messages, oldest first: at most `limit`, and at most about 8 MB unless one alone is larger.
-   * `before` is a message's id, of an unknown one nothing; `next` is what to give as `before` for more.
+   * Returns a page of messages, oldest first: at most `limit`, and at most about 8 MB unless a single message
+   * is larger. `before` is a message id; an unknown id yields an empty page. `next` is the `before` of the
+   * next page.
    */
   page(options: { readonly limit: number; readonly before?: string }): {
     readonly messages: readonly StoredMessage[];
@@ -207,15 +210,15 @@ export class History {
   }
 
   /**
-   * Removes what follows a question, so that it can be answered again: the one that is named or that the
-   * named answer belongs to; the newest if none is named.
+   * Removes the messages after a question, so that it can be answered again. `messageId` names the question
+   * or one of its answers. Default: the newest question.
    */
   removeAnswers(messageId: string | undefined): void {
     const seq = this.#questionOf(messageId);
     if (seq > 0) this.#removeAfter(seq);
   }
 
-  /** Is there a question that `removeAnswers` could find? */
+  /** True if `removeAnswers` would find a question. */
   hasQuestion(messageId: string | undefined): boolean {
     return this.#questionOf(messageId) > 0;
   }
@@ -230,7 +233,7 @@ export class History {
     return row === undefined ? 0 : numberIn(row, "seq");
   }
 
-  /** One after the other, oldest first: the first that was written after `seq`. */
+  /** Returns the first message written after `seq`. Used to read all messages one by one, oldest first. */
   following(seq: number): { readonly seq: number; readonly message: StoredMessage } | undefined {
     const row = firstRow(
       this.#sql,
@@ -240,7 +243,7 @@ export class History {
     return row && { seq: numberIn(row, "seq"), message: this.#messageFrom(row) };
   }
 
-  /** Grows with each message. */
+  /** The sequence number of the newest message. Grows with each message. */
   lastSeq(): number {
     const row = firstRow(this.#sql, `SELECT max(seq) AS seq FROM message`);
     return row === undefined ? 0 : numberIn(row, "seq");
@@ -259,7 +262,10 @@ export class History {
     return row === undefined ? undefined : numberIn(row, "created_at");
   }
 
-  /** Removes a message and what follows it, for an edited one in its place; nothing if it is unknown. */
+  /**
+   * Removes a message and all later ones, before an edited message takes its place. Does nothing for an
+   * unknown id.
+   */
   removeFrom(id: string): void {
     const seq = this.#seqOf(id);
     if (seq > 0) this.#removeAfter(seq - 1);
@@ -284,7 +290,7 @@ export class History {
     }
   }
 
-  /** 0 for an unknown one: nothing stands before it. */
+  /** The sequence number of a message. 0 for an unknown id. */
   #seqOf(id: string): number {
     if (this.#recent?.length === 0) return 0;
     const row = firstRow(
@@ -312,10 +318,10 @@ function bodyOf(message: StoredMessage): string {
   return JSON.stringify({ ...message, id: undefined, role: undefined, createdAt: undefined });
 }
 
-/** Oldest first, each with the characters that it counts for. */
+/** Messages, oldest first, each with its size in characters. */
 type Recent = readonly { readonly chars: number; readonly message: StoredMessage }[];
 
-/** How many of the newest messages fit into a prompt together, at least one; sizes newest first. */
+/** Counts the newest messages that fit into a prompt together, at least one. `sizes` are newest first. */
 function newestThatFit(sizes: readonly number[], maxChars: number): number {
   let used = 0;
   const above = sizes.findIndex((chars, index) => {
@@ -325,12 +331,12 @@ function newestThatFit(sizes: readonly number[], maxChars: number): number {
   return Math.min(above < 0 ? sizes.length : above, limits.maxHistoryMessages);
 }
 
-/** Without what only people see: that may be megabytes. */
+/** Drops fields that only people see. They may be megabytes long. */
 function forPrompt({ id, role, parts, tainted, createdAt }: StoredMessage): StoredMessage {
   return compact({ id, role, parts, tainted, createdAt });
 }
 
-/** A message as an AI SDK client has it. */
+/** Converts a message to the form of AI SDK clients. */
 export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessage {
   const { id, role, parts, display, metadata } = message;
   let texts = 0;

@@ -2,7 +2,7 @@ import { getToolName, isToolUIPart, type UIMessage, type UIMessageChunk } from "
 import { compact } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 
-/** What a client makes the message of, when it is sent once more; without its end. */
+/** Returns the chunks from which a client builds the message when it is sent again, without the end. */
 export function chunksOf({ id, parts }: UIMessage): readonly UIMessageChunk[] {
   const chunks: UIMessageChunk[] = [{ type: "start", messageId: id }];
   for (const [index, part] of parts.entries()) {
@@ -25,7 +25,7 @@ function chunksOfPart(part: MessagePart, id: string): readonly UIMessageChunk[] 
     ];
   }
   if (isToolUIPart(part)) return toolChunks(part);
-  // Files, sources and the like are chunks as they are; data parts are never kept.
+  // Files, sources and similar parts are valid chunks. Data parts are never stored.
   return part.type.startsWith("data-") ? [] : [part as UIMessageChunk];
 }
 
@@ -50,7 +50,7 @@ function toolChunks(part: Extract<MessagePart, { toolCallId: string }>): readonl
   return [call, ...asked];
 }
 
-/** What was asked, and if somebody has, what was said. */
+/** Chunks for an approval request and, if there is one, the response. */
 function approvalChunks(
   toolCallId: string,
   { id: approvalId, approved, reason, descriptor }: Approval,
@@ -68,7 +68,7 @@ function approvalChunks(
   ];
 }
 
-/** Of a part in any state. */
+/** The approval fields of a part in any state. */
 interface Approval {
   readonly id: string;
   readonly approved?: boolean | undefined;

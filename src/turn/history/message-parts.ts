@@ -4,34 +4,34 @@ import { compact, isObject } from "../../value/json.ts";
 export type MessagePart = UIMessage["parts"][number];
 type Fields = Record<string, unknown>;
 
-/** What a message has so far. */
+/** The content of a message so far. */
 interface Written {
   readonly parts: readonly MessagePart[];
   readonly display?: readonly string[];
 }
 
-/** What one call of the model wrote. */
+/** The parts that one model call wrote. */
 export interface Step {
   readonly parts: readonly MessagePart[];
   readonly display: readonly string[];
 }
 
 /**
- * An assistant message as it grows: what a stock client makes of the same chunks. Texts are kept as the
- * model wrote them; as the person saw them they are in `display`, one for each text part.
+ * An assistant message while it grows. Builds the same parts as a stock client does from the same chunks. The
+ * texts are stored as the model wrote them; `display` has them as the person saw them, one per text part.
  */
 export class MessageParts {
   readonly #parts: Fields[];
   readonly #display: string[];
-  /** Parts that are being written, by kind and id. */
+  /** Parts that are still being written, by kind and id. */
   readonly #open = new Map<string, Fields>();
-  /** Where the text of an id is shown: until the id is used again. */
+  /** Index in `display` for each text id, until the id is used again. */
   readonly #shownAt = new Map<string, number>();
-  /** Where the parts of the step begin, and what was shown of its texts. */
+  /** Where the parts and the displayed texts of the current step begin. */
   #stepStart: number;
   #stepDisplay: number;
 
-  /** A new message, or one that goes on where it waited. */
+  /** Starts a new message, or continues one that waited. */
   constructor({ parts, display }: Written = { parts: [] }) {
     this.#parts = parts.map((part) => ({ ...part }));
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
@@ -45,26 +45,26 @@ export class MessageParts {
     return this.#parts as unknown as readonly MessagePart[];
   }
 
-  /** The parts when nothing follows: what was being written is as it is, half a tool call is none. */
+  /** The parts if nothing follows. Open texts are kept as they are; incomplete tool calls are dropped. */
   ended(): readonly MessagePart[] {
     for (const part of this.#parts) if (part.state === "streaming") part.state = "done";
     return this.parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
   }
 
-  /** The newest step, its `step-start` included, as it was written and as it was shown. */
+  /** The newest step, including its `step-start`, as written and as shown. */
   step(): Step {
     const parts = this.parts.slice(this.#stepStart - 1);
     return { parts, display: this.#display.slice(this.#stepDisplay) };
   }
 
-  /** How many steps were begun. */
+  /** Number of steps that have begun. */
   get steps(): number {
     return this.#parts.filter(({ type }) => type === "step-start").length;
   }
 
   /**
-   * Our calls that have no outcome: begun, about to begin, or waiting for a person. Not those of a step that
-   * the model has not finished: nobody has looked at them.
+   * Calls of our own tools without an outcome: begun, about to begin, or waiting for a person. Excludes calls
+   * of an unfinished step, which have not been examined yet.
    */
   openCalls(isStepOpen: boolean): readonly { readonly toolCallId: string }[] {
     const parts = isStepOpen ? this.#parts.slice(0, this.#stepStart) : this.#parts;
@@ -74,7 +74,7 @@ export class MessageParts {
     });
   }
 
-  /** Where a call of the newest steps stands, counted from 0. */
+  /** The position of a call within the newest steps, counted from 0. */
   placeOf(toolCallId: string): { readonly step: number; readonly call: number } {
     let place = { step: -1, call: -1 };
     let found = place;
@@ -87,26 +87,26 @@ export class MessageParts {
     return found;
   }
 
-  /** A further step, as `step` gave it. */
+  /** Adds a step that `step` returned. */
   restore({ parts, display }: Step): void {
     this.add({ type: "start-step" });
     this.#parts.push(...parts.slice(1).map((part) => ({ ...part })));
     this.#display.push(...display);
   }
 
-  /** The name of the tool that a call is of; empty if there is no such call. */
+  /** The name of the tool of a call. Empty if there is no such call. */
   toolOf(toolCallId: string): string {
     const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
     const name = part?.toolName ?? String(part?.type ?? "").replace(/^tool-/u, "");
     return String(name);
   }
 
-  /** What the person saw of each text part, in order. */
+  /** The text that the person saw for each text part, in order. */
   get display(): readonly string[] {
     return this.#display;
   }
 
-  /** Text that was shown for the part, references expanded. */
+  /** Records text shown for a part, with references expanded. */
   show(id: string, text: string): void {
     const index = this.#shownAt.get(id);
     if (index !== undefined) this.#display[index] += text;

@@ -2,25 +2,25 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { firstRow, hasTable, type Sql, textIn } from "../../store/rows/sql.ts";
 
-/** What was posted, as far as it takes to tell when it is posted again. */
+/** The parts of a posted request by which a repeated request is recognised. */
 export interface Post {
-  /** Of the question's message, if its client has given it one, and asks for no other answer. */
+  /** The id of the question's message. Absent if the client sent none, or asked for another answer. */
   readonly messageId?: string;
-  /** Of the question's parts. */
+  /** Digest of the question's parts. */
   readonly partsDigest: string;
   readonly idempotencyKey?: string;
-  /** Of all that was asked for. */
+  /** Digest of the whole request. */
   readonly digest: string;
 }
 
-/** Is it the same question, from a client that may not know that it has arrived? */
+/** True if both posts are the same question. A client repeats it if it does not know that it arrived. */
 export function isSameQuestion(some: Post, other: Post): boolean {
   const { messageId, partsDigest } = some;
   if (messageId === undefined) return false;
   return messageId === other.messageId && partsDigest === other.partsDigest;
 }
 
-/** Throws `idempotency_mismatch` if the same key was given for something else. */
+/** True if both have the same key. Throws `idempotency_mismatch` if the requests differ. */
 export function isSameKey(some: Post, other: Pick<Post, "idempotencyKey" | "digest">): boolean {
   const { idempotencyKey, digest } = some;
   if (idempotencyKey === undefined || idempotencyKey !== other.idempotencyKey) return false;
@@ -29,7 +29,7 @@ export function isSameKey(some: Post, other: Pick<Post, "idempotencyKey" | "dige
   throw new ByrefError("idempotency_mismatch", message);
 }
 
-/** Keys that clients have given in the last 24 hours. The table is made when the first one comes. */
+/** Idempotency keys of the last 24 hours. Creates its table on first use. */
 export class PostKeys {
   readonly #sql: Sql;
 
@@ -37,7 +37,7 @@ export class PostKeys {
     this.#sql = sql;
   }
 
-  /** The turn that the key was given for; throws `idempotency_mismatch`. */
+  /** Returns the turn of an idempotency key. Throws `idempotency_mismatch`. */
   turnOf(post: Post, nowMs: number): string | undefined {
     if (post.idempotencyKey === undefined || !hasTable(this.#sql, "post")) return undefined;
     const row = firstRow(
@@ -51,7 +51,7 @@ export class PostKeys {
     return textIn(row, "turn");
   }
 
-  /** Part of a transaction. */
+  /** Adds a key. Called within a transaction. */
   add({ idempotencyKey, digest }: Post, turn: string, nowMs: number): void {
     if (idempotencyKey === undefined) return;
     this.#sql.run(

@@ -8,33 +8,33 @@ import { toolOutput } from "../../tool/tool-output.ts";
 import { compact, parsedJson } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 
-/** A person's message as it comes in. */
+/** A person's incoming message. */
 export type IncomingPart =
   | { readonly type: "text"; readonly text: string }
   | {
       readonly type: "file";
       readonly mediaType: string;
       readonly filename?: string | undefined;
-      /** A data URL: nothing is fetched. */
+      /** A data URL. Other URLs are not fetched. */
       readonly url: string;
     };
 
 export interface ReceivedMessage {
-  /** As the model is to read them. */
+  /** The parts as the model reads them. */
   readonly parts: readonly MessagePart[];
-  /** The texts as the person typed them, one for each text part; absent if they are the same. */
+  /** The texts as the person typed them, one per text part. Absent if they equal the parts' texts. */
   readonly display?: readonly string[];
 }
 
 interface ReceiveOptions {
   readonly store: VariableStore;
-  /** Where a variable's value is to be had over HTTP. */
+  /** The URL of a variable's value. */
   readonly urlOf: (name: string) => string;
 }
 
 /**
- * A message with what is large in it kept as variables: a text of more than `maxMessageTextChars`, and every
- * file. The model reads handles. Rejects with what the store throws.
+ * Stores large content of a message as variables: texts of more than `maxMessageTextChars`, and every file.
+ * The model reads handles. Rejects with the store's errors.
  */
 export async function receiveMessage(
   incoming: readonly IncomingPart[],
@@ -87,12 +87,15 @@ async function keptFile(
     mediaType,
     ...compact({ filename }),
     url: urlOf(name),
-    // How the model is told of it.
+    // The handle that the model receives.
     providerMetadata: { byref: { handle: handleOf(info) } },
   };
 }
 
-/** As over HTTP: text and JSON are values, all else is bytes; and so is what is not what it says it is. */
+/**
+ * Parses text and JSON as over HTTP. All other content stays bytes, including content that does not match its
+ * media type.
+ */
 function valueOf(bytes: Uint8Array, mediaType: string): Write["value"] {
   const [type = ""] = mediaType.toLowerCase().split(";");
   const format = formatOf(type.trim());
@@ -110,7 +113,7 @@ function valueOf(bytes: Uint8Array, mediaType: string): Write["value"] {
   }
 }
 
-/** Throws `unsupported_part`. */
+/** Decodes a data URL. Throws `unsupported_part`. */
 function bytesIn(url: string): Uint8Array {
   const comma = url.indexOf(",");
   if (!/^data:/iu.test(url) || comma < 0) {

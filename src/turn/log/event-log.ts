@@ -12,7 +12,7 @@ import { clip } from "../../value/characters.ts";
 import { compact } from "../../value/json.ts";
 import type { Change, EvictionReason, VariableInfo } from "../../store/variable.ts";
 
-/** What happened in a conversation: names, sizes, tools, times; never a value. */
+/** An event of a conversation: names, sizes, tools and times, never a value. */
 export interface ConversationEvent {
   /** Counts up from 1 in each conversation. */
   readonly id: number;
@@ -20,15 +20,15 @@ export interface ConversationEvent {
   readonly at: string;
   readonly type: EventType;
   readonly variable?: EventVariable;
-  /** Of an eviction. */
+  /** Set for an eviction. */
   readonly reason?: EvictionReason;
   readonly turn?: string;
   readonly plan?: string;
-  /** Of a plan. */
+  /** The run of a plan. */
   readonly run?: string;
   readonly tool?: string;
   readonly toolCallId?: string;
-  /** Of a tool or turn that failed. */
+  /** The error code of a failed tool call or turn. */
   readonly code?: string;
 }
 
@@ -54,7 +54,7 @@ export type EventType =
   | "run.failed"
   | "run.cancelled";
 
-/** What an event says of a variable. */
+/** The fields of a variable in an event. */
 export type EventVariable = Pick<
   VariableInfo,
   | "name"
@@ -71,28 +71,28 @@ export type EventVariable = Pick<
   | "expiresAt"
 >;
 
-/** Events of one row. */
+/** Maximum events in one row. */
 const MAX_ROW_EVENTS = 500;
-/** A row's text: what a page has read beyond its last event is less than some rows. */
+/** Maximum characters in one row. Bounds what a page reads beyond its last event. */
 const MAX_ROW_CHARS = 65_536;
-/** Rows that are read at once. */
+/** Number of rows read at once. */
 const ROWS_AT_ONCE = 8;
-/** Those of a turn are some. */
+/** Number of rows that `recent` reads. A turn writes only a few. */
 const RECENT_ROWS = 20;
-/** What a model, a server or a file has called something. */
+/** Maximum length of names chosen by a model, a server or a file. */
 const MAX_NAME_CHARS = 255;
-/** A variable that is made of more than these names the first of them. */
+/** Maximum sources listed for a variable. Further sources are left out. */
 const MAX_SOURCES = 20;
 
 export interface EventLogOptions {
   readonly now?: () => number;
-  /** Nothing was ever written here. */
+  /** True if nothing has been written yet. Skips reads. */
   readonly isNew?: boolean;
 }
 
 /**
- * The audit log of one conversation. Events wait in memory until `flush`, which writes all of them as one
- * row: a turn costs one, whatever happens in it.
+ * The audit log of one conversation. Events wait in memory until `flush` writes all of them as one row, so a
+ * turn costs one row however many events it has.
  */
 export class EventLog {
   readonly #sql: Sql;
@@ -115,24 +115,24 @@ export class EventLog {
     const { kind, info } = change;
     const event: NewEvent = { type: `variable.${kind}`, variable: eventVariable(info) };
     if (kind !== "evicted") return this.add(event);
-    // Nobody did that: what counts is when the variable was last used.
+    // An eviction is not an activity. The last use of the variable counts.
     const { reason } = change.tombstone;
     this.#add({ ...event, reason }, Date.parse(info.accessedAt));
   }
 
-  /** Was there never one? */
+  /** True if there was never an event. */
   get isEmpty(): boolean {
     return this.#readNewest().id === 0;
   }
 
-  /** Of all, those that wait to be written included; 0 if there was none. */
+  /** The id of the newest event, including unwritten ones. 0 if there are none. */
   get newestId(): number {
     return this.#readNewest().id;
   }
 
   /**
-   * Events of another log, behind those that are here; nobody is told. They are as much use as if they had
-   * happened now. Throws `bad_value` unless their ids go on where those before them end, and for one of a megabyte.
+   * Appends events of another log without notifying watchers. They count as recent activity. Throws
+   * `bad_value` if their ids do not follow the existing ones, or if one event is a megabyte long.
    */
   restore(events: readonly ConversationEvent[]): void {
     const [first] = events;
@@ -151,12 +151,12 @@ export class EventLog {
     this.#write();
   }
 
-  /** When somebody last did what is noted here, in milliseconds since 1970; 0 if nobody did. */
+  /** Time of the last recorded activity, in milliseconds since 1970. 0 if there was none. */
   get lastActiveMs(): number {
     return this.#readNewest().activeMs;
   }
 
-  /** Writes what waits, one row for up to 500 events or some 64 KiB, and tells the watchers. */
+  /** Writes pending events, one row for up to 500 events or about 64 KiB, and notifies the watchers. */
   flush(): void {
     const events = this.#write();
     if (events.length === 0) return;
@@ -173,7 +173,7 @@ export class EventLog {
     return events;
   }
 
-  /** Those with ids above `after`, oldest first; of what is written. Reads some rows more at most. */
+  /** Returns written events with ids above `after`, oldest first. Reads at most a few rows more. */
   list({ after, limit }: { readonly after: number; readonly limit: number }): EventPage {
     const events: ConversationEvent[] = [];
     for (const event of this.#eventsAfter(after)) {
@@ -184,7 +184,7 @@ export class EventLog {
   }
 
   *#eventsAfter(after: number): Generator<ConversationEvent> {
-    // The row that holds `after` may hold some that follow it.
+    // The row that contains `after` may contain later events too.
     const last = firstRow(this.#sql, `SELECT max(seq) AS seq FROM event WHERE seq <= ?`, after);
     for (let from = optionalNumberIn(last ?? {}, "seq") ?? 0; ;) {
       const rows = this.#sql.all(
@@ -199,20 +199,20 @@ export class EventLog {
     }
   }
 
-  /** The newest that are written, some hundreds of them, in any order. */
+  /** The newest written events, some hundreds, in any order. */
   recent(): readonly ConversationEvent[] {
     return this.#sql
       .all(`SELECT data FROM event ORDER BY seq DESC LIMIT ${RECENT_ROWS}`)
       .flatMap(eventsIn);
   }
 
-  /** Tells of events as they are written; returns how to stop it. */
+  /** Notifies `watcher` of events as they are written. Returns a function that stops it. */
   watch(watcher: (events: readonly ConversationEvent[]) => void): () => void {
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
   }
 
-  /** Forgets all but the newest `maxEvents`, whole rows of them. */
+  /** Deletes all but the newest `maxEvents`, in whole rows. */
   prune(): void {
     const oldest = this.#readNewest().id - limits.maxEvents;
     if (oldest > 0) this.#sql.run(`DELETE FROM event WHERE seq < ?`, oldest - MAX_ROW_EVENTS);
@@ -233,7 +233,7 @@ export class EventLog {
 
 export type NewEvent = Omit<ConversationEvent, "id" | "at">;
 
-/** Of all events, those that wait included. */
+/** Figures over all events, including unwritten ones. */
 interface Newest {
   readonly id: number;
   readonly activeMs: number;
@@ -242,12 +242,12 @@ interface Newest {
 const NONE: Newest = { id: 0, activeMs: 0 };
 
 interface EventRow {
-  /** The id of its first event. */
+  /** The id of the row's first event. */
   readonly first: number;
   readonly data: string;
 }
 
-/** Each has one event at least. */
+/** Splits events into rows of at least one event each. */
 function* rowsOf(events: readonly ConversationEvent[]): Generator<EventRow> {
   let texts: string[] = [];
   let chars = 0;
@@ -267,7 +267,7 @@ function* rowsOf(events: readonly ConversationEvent[]): Generator<EventRow> {
   if (texts.length > 0) yield { first, data: `[${texts.join(",")}]` };
 }
 
-/** Names that somebody else has made up are as long as they like. */
+/** Shortens names that come from outside, which may be of any length. */
 export function withShortNames<Event extends NewEvent>(event: Event): Event {
   const { variable } = event;
   return {
@@ -283,7 +283,7 @@ export function withShortNames<Event extends NewEvent>(event: Event): Event {
   };
 }
 
-/** The tool and the call that an event names. */
+/** The tool and the call of an event, shortened. */
 function shortCall({ tool, toolCallId }: Pick<NewEvent, "tool" | "toolCallId">) {
   const short = (name: string | undefined) => name && shortName(name);
   return compact({ tool: short(tool), toolCallId: short(toolCallId) });
@@ -301,7 +301,7 @@ function newestIn(sql: Sql): Newest {
 
 export interface EventPage {
   readonly events: readonly ConversationEvent[];
-  /** The `after` of the next page, if there is one. */
+  /** The `after` of the next page. Absent on the last page. */
   readonly next?: number;
 }
 

@@ -8,86 +8,86 @@ import type { Post } from "../history/post.ts";
 import type { Counts, Spent } from "../spend/spend.ts";
 import type { ApprovalResponse } from "../waiting-calls.ts";
 
-/** What a turn is, apart from what it says. */
+/** The state of a turn, apart from its messages. */
 export interface TurnHead {
-  /** Of its answer's message, or of the run. */
+  /** The id of the answer's message, or of the run. */
   readonly id: string;
-  /** A run of a plan is a turn of another kind. */
+  /** Set for a run of a plan. */
   readonly kind?: "run";
   /** The turn that waits for a person meanwhile. */
   readonly paused?: Pick<TurnHead, "id" | "needs" | "counts" | "post">;
   /** Counts up from 1 in each conversation, over all of its turns. */
   readonly attempt: number;
-  /** The attempt with which this sitting began, if crashes have cut that off. */
+  /** The attempt before the first crash, if crashes have cut this turn off. */
   readonly sitting?: number;
-  /** False when it has ended, or waits for a person. */
+  /** False if the turn has ended or waits for a person. */
   readonly isOpen: boolean;
   readonly agent: string;
-  /** The conversation's id, as its routes have it. */
+  /** The conversation's id, as in its routes. */
   readonly conversation: string;
-  /** What led to it. */
+  /** The request that started it. */
   readonly post?: Post;
-  /** The trace that further attempts belong to: a `traceparent` header, or an id. */
+  /** The trace of further attempts: a `traceparent` header, or an id. */
   readonly trace?: string;
-  /** What an ended turn spent of its tenant's lease: settled again in case the process died before. */
+  /** What an ended turn spent of its tenant's lease. Settled again in case the process died before. */
   readonly lease?: { readonly key: string; readonly spent: Spent };
-  /** With what it goes on, if it has waited for a person. */
+  /** The approvals with which the turn continues, if it has waited for a person. */
   readonly approvals?: readonly ApprovalResponse[];
-  /** Variables that it needs when it goes on: it waits for a person. */
+  /** Variables that the turn needs when it continues. Set while it waits for a person. */
   readonly needs?: readonly string[];
-  /** What it had counted when it began to wait. */
+  /** The counts when the turn began to wait. */
   readonly counts?: TurnCounts;
-  /** How it ended, if not well. */
+  /** Set if the turn did not end normally. */
   readonly ended?: "failed" | "stopped";
-  /** By the conversation, in all of its turns but this one while it is open or waits. */
+  /** Spent by the conversation in all of its turns, except this one while it is open or waits. */
   readonly spent: Spent;
 }
 
-/** A call that is going to run, or has run: written down before it does. */
+/** A call that will run or has run. Written before it runs. */
 export interface JournalCall {
   readonly toolName: string;
   readonly toolCallId: string;
-  /** As the model wrote it. */
+  /** The input as the model wrote it. */
   readonly input: Json;
-  /** A digest of what its references stood for. */
+  /** A digest of the values that its references resolved to. */
   readonly pin: string;
   /** The same in each attempt. */
   readonly idempotencyKey: string;
-  /** A person has allowed it. */
+  /** True if a person approved it. */
   readonly isApproved?: boolean;
 }
 
-/** What is written down before anybody hears of it. */
+/** A change that is written before it is shown. */
 export interface JournalEntry {
-  /** A step of the model's, complete. */
+  /** A complete step of the model. */
   readonly step?: Step;
-  /** What came of calls, and of decisions on them. */
+  /** Outcomes of calls, and of decisions on them. */
   readonly chunks?: readonly UIMessageChunk[];
   /** Calls that begin now. */
   readonly calls?: readonly JournalCall[];
   readonly state: TurnCounts;
 }
 
-/** What a turn has counted so far. */
+/** The counts of a turn so far. */
 export interface TurnCounts extends Counts {
   readonly tainted: boolean;
   readonly waiting: Readonly<Record<string, string>>;
 }
 
-/** What is written at a turn's end is no longer: the last metadata, and what is smaller. */
+/** Upper bound of the text written at a turn's end: the last metadata and shorter chunks. */
 const MAX_HEAD_CHARS = 2_000;
 
 /**
- * The newest turn of a conversation in SQLite: its head, and the text of its log, to which is appended.
- * Cost: one row written each time, one more for the head of a log of several rows.
+ * The newest turn of a conversation in SQLite: its head and the text of its log, which grows by appending.
+ * Cost: one row written each time, plus one for the head if the log has several rows.
  */
 export class Journal {
   readonly #sql: Sql;
-  /** Null if there was no turn; undefined until that is known. */
+  /** Null if there was no turn. Undefined if it has not been read. */
   #head: TurnHead | null | undefined;
-  /** The row that is appended to, and what it holds. */
+  /** The row that receives appended text, and its length. */
   #end: { part: number; chars: number } | undefined;
-  /** The newest attempt of this process; 0: none. */
+  /** The newest attempt of this process. 0 if there was none. */
   #begun = 0;
 
   constructor(sql: Sql, { isNew = false }: { readonly isNew?: boolean } = {}) {
@@ -97,22 +97,22 @@ export class Journal {
     this.#end = { part: 0, chars: 0 };
   }
 
-  /** Of the newest turn, if there was one. */
+  /** The head of the newest turn, if there was one. */
   head(): TurnHead | undefined {
     if (this.#head === undefined) this.#head = this.#readHead();
     return this.#head ?? undefined;
   }
 
-  /** True if this process has begun the newest attempt, and so lives on after it. */
+  /** True if this process began the newest attempt, so the process survived it. */
   get survives(): boolean {
     return this.#begun >= (this.head()?.attempt ?? Infinity);
   }
 
-  /** In the place of the turn before. `text`: less than a row. */
+  /** Replaces the previous turn. `text` is shorter than a row. */
   begin(head: TurnHead, text: string): void {
     const { part } = this.#readEnd();
     this.#begun = head.attempt;
-    // Should this fail, nothing is known of what is there.
+    // If this fails, the cached state is no longer valid.
     this.forget();
     if (part > 0) this.#sql.run(`DELETE FROM turn WHERE part > 0`);
     this.#sql.run(
@@ -134,7 +134,7 @@ export class Journal {
     }
   }
 
-  /** All of it, or nothing. */
+  /** Runs `work` in a transaction. */
   atomically(work: () => void): void {
     try {
       this.#sql.transaction(work);
@@ -144,7 +144,7 @@ export class Journal {
     }
   }
 
-  /** Rows that `append` writes for so many characters and the head, and a little more. */
+  /** Upper bound of the rows that `append` writes for so many characters and the head. */
   rowsFor(chars: number): number {
     const end = this.#readEnd();
     const more = end.chars + chars + MAX_HEAD_CHARS - limits.turnLogRowChars;
@@ -152,13 +152,13 @@ export class Journal {
     return 1 + Math.ceil((chars + MAX_HEAD_CHARS) / limits.turnLogRowChars);
   }
 
-  /** All that was appended. */
+  /** The whole text of the log. */
   read(): string {
     const rows = this.#sql.all(`SELECT log FROM turn ORDER BY part`);
     return rows.map((row) => textIn(row, "log")).join("");
   }
 
-  /** What is in memory is read again. */
+  /** Clears the cache. */
   forget(): void {
     this.#head = undefined;
     this.#end = undefined;

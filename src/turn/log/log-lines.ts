@@ -1,52 +1,52 @@
 import type { JournalCall, JournalEntry } from "./journal.ts";
 
-/** An attempt at a turn begins. */
+/** The line that starts an attempt at a turn. */
 export interface AttemptLine {
   readonly attempt: number;
   /** Milliseconds since 1970. */
   readonly ms: number;
-  /** The turn has waited for a person, and goes on. */
+  /** Set if the turn waited for a person and continues. */
   readonly waited?: true;
-  /** Set if the attempt before it failed without the death of its process. */
+  /** Set if the attempt before it failed and its process survived. */
   readonly survived?: true;
 }
 
-/** What is known of a turn that a crash cut off. */
+/** The state of a turn that a crash cut off, as read from its log. */
 export interface RecoveredLog {
-  /** Since it last waited for a person. */
+  /** Entries since the turn last waited for a person. */
   readonly entries: readonly JournalEntry[];
-  /** Attempts since something was last achieved, the first included. */
+  /** Attempts since the last progress, including the first. */
   readonly attempts: number;
   /** The newest of these attempts, in a row, in which the process died. */
   readonly deaths: number;
   /** When the newest of them began, in milliseconds since 1970. */
   readonly attemptMs: number;
-  /** Steps that were begun; the last of them may have no entry. */
+  /** Steps that have begun. The last of them may have no entry. */
   readonly steps: number;
-  /** Calls that had begun, and of which nothing came. */
+  /** Calls that have begun and have no outcome. */
   readonly calls: readonly JournalCall[];
 }
 
-/** The lines of a turn's log: a letter, and JSON, which has no line break. */
+/** The lines of a turn's log: a letter, then JSON, which has no line break. */
 export const attemptLine = (attempt: AttemptLine) => `a${JSON.stringify(attempt)}\n`;
 export const entryLine = (entry: JournalEntry) => `j${JSON.stringify(entry)}\n`;
-/** A chunk as JSON. */
+/** A line for a chunk, given as JSON. */
 export const frameLine = (data: string) => `f${data}\n`;
 
-/** What a log is read into, line by line, as it was written. */
+/** Receives the lines of a log, in the order in which they were written. */
 export interface LogReader {
   readonly onAttempt: (attempt: AttemptLine) => void;
   readonly onFrame: (data: string) => void;
 }
 
-/** Reads a whole log, and says what it comes to. */
+/** Reads a whole log and returns the state of its turn. */
 export function readLines(log: string, { onAttempt, onFrame }: LogReader): RecoveredLog {
   let entries: JournalEntry[] = [];
   const begun = new Map<string, JournalCall>();
   const recoveredLog = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0 };
   for (const line of log.split("\n")) {
     const data = line.slice(1);
-    // The functions above wrote them.
+    // The functions above wrote these lines.
     if (line.startsWith("f")) {
       onFrame(data);
       if (typeOf(data) === "start-step") recoveredLog.steps++;
@@ -54,7 +54,7 @@ export function readLines(log: string, { onAttempt, onFrame }: LogReader): Recov
       const entry = JSON.parse(data) as JournalEntry;
       entries.push(entry);
       noteCalls(begun, entry);
-      // The attempt that has achieved something is the first of those that may not.
+      // The attempt that made progress is the first of those that may still fail.
       recoveredLog.attempts = 1;
       recoveredLog.deaths = 1;
     } else if (line.startsWith("a")) {
@@ -82,7 +82,7 @@ function noteCalls(
   for (const chunk of chunks) if ("toolCallId" in chunk) begun.delete(chunk.toolCallId);
 }
 
-/** The type of a chunk, which stands first in it. */
+/** The type of a chunk. It is the first field of the JSON. */
 export function typeOf(data: string): string {
   return /^\{"type":"([a-z-]+)"/u.exec(data)?.[1] ?? "";
 }

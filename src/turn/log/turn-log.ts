@@ -11,29 +11,32 @@ import {
   typeOf,
 } from "./log-lines.ts";
 
-/** Ids count up from here: attempt × 1,000,000,000 + sequence. */
+/** Frame ids are attempt × 1,000,000,000 + sequence. */
 const ATTEMPT_FRAMES = 1_000_000_000;
 
-/** One chunk of a turn's stream, as every watcher gets it. */
+/** One chunk of a turn's stream, the same for all watchers. */
 export interface Frame {
   readonly id: number;
   /** The chunk as JSON. */
   readonly data: string;
-  /** Begins or ends what one request saw of a turn that had waited: nothing to those who see more. */
+  /**
+   * Marks the start or finish of one request of a turn that had waited. Watchers of several requests do not
+   * receive these frames.
+   */
   readonly edge?: "start" | "finish";
 }
 
 export interface TurnLogOptions {
   /** Milliseconds since 1970. */
   readonly now?: () => number;
-  /** Resolves when all that was written until now will survive a crash. Default: it does at once. */
+  /** Resolves when everything written so far survives a crash. Default: at once. */
   readonly durable?: (() => Promise<void>) | undefined;
 }
 
 /**
- * The frames of one turn, in order, kept once however many watchers read them and however slowly: the turn
- * never waits for a watcher. Beside them, in the same text, what the turn needs to go on after a crash. What
- * watchers see of a commit point they see when it is durable; all else is written in groups.
+ * The frames of one turn, in order, stored once for any number of watchers. The turn never waits for a slow
+ * watcher. The same text holds the entries that the turn needs to continue after a crash. Watchers see the
+ * frames of a commit once the commit is durable. Other frames are written in groups.
  */
 export class TurnLog {
   readonly #now: () => number;
@@ -46,7 +49,7 @@ export class TurnLog {
   #writtenMs = 0;
   #attempt = 0;
   #sequence = 0;
-  /** Frames that watchers may see, and commits that the others wait for. */
+  /** The number of frames that watchers may see. Later frames wait for the open commits. */
   #visible = 0;
   #openCommits = 0;
   #isEnded = false;
@@ -57,13 +60,13 @@ export class TurnLog {
     this.#durable = durable;
   }
 
-  /** A new turn, in the place of the one before, with the frames that `work` pushes. One commit. */
+  /** Starts a new turn, which replaces the previous one, with the frames that `work` pushes. One commit. */
   begin(journal: Journal, head: TurnHead, work: () => void): void {
     this.#open(journal, { attempt: head.attempt });
     this.#commit(work, (text) => journal.begin(head, text), true);
   }
 
-  /** A turn that has waited goes on under a new attempt. One commit with what `work` does. */
+  /** Continues a turn that has waited, under a new attempt. One commit with the changes of `work`. */
   resume(journal: Journal, head: TurnHead, work: () => void): void {
     this.#restore(journal);
     this.#endRequest();
@@ -71,21 +74,21 @@ export class TurnLog {
     this.#commit(work, (text) => journal.append(text, head), true);
   }
 
-  /** A turn that a crash cut off, as far as it was written. */
+  /** Restores a turn that a crash cut off, as far as it was written. */
   recover(journal: Journal): RecoveredLog {
     this.#journal = journal;
     const recoveredLog = this.#restore(journal);
     return journal.survives ? { ...recoveredLog, deaths: 0 } : recoveredLog;
   }
 
-  /** The next attempt at a turn that was cut off. One commit with what `work` does. */
+  /** Starts the next attempt at an interrupted turn. One commit with the changes of `work`. */
   retry(journal: Journal, head: TurnHead, work: () => void): void {
     const survived = journal.survives ? ({ survived: true } as const) : {};
     this.#open(journal, { attempt: head.attempt, ...survived });
     this.#commit(work, (text) => journal.append(text, head), true);
   }
 
-  /** The log of a turn that has ended, or waits. */
+  /** The log of a turn that has ended or waits. */
   static ended(journal: Journal): TurnLog {
     const log = new TurnLog();
     log.#restore(journal);
@@ -93,7 +96,7 @@ export class TurnLog {
     return log;
   }
 
-  /** What was said once, with ids of its own. */
+  /** A finished log of these chunks, with ids of its own. */
   static of(chunks: readonly UIMessageChunk[]): TurnLog {
     const log = new TurnLog();
     for (const chunk of chunks) log.#addFrame(JSON.stringify(chunk));
@@ -114,26 +117,26 @@ export class TurnLog {
     this.#write((text) => journal.append(text));
   }
 
-  /** The last word, where it cannot be written down. */
+  /** Adds a last chunk that cannot be written to the journal. */
   fail(chunk: UIMessageChunk): void {
     this.#addFrame(JSON.stringify(chunk));
     if (this.#openCommits === 0) this.#show();
   }
 
-  /** Notes what a crash must not undo. Written by `commit`. */
+  /** Records an entry that must survive a crash. `commit` writes it. */
   note(entry: JournalEntry): void {
     this.#pending += entryLine(entry);
   }
 
   /**
-   * What `work` pushes, notes and saves is written as one commit, with the frames that wait. Watchers see
-   * what is pushed from here on when this is durable.
+   * Writes the chunks, entries and changes of `work` as one commit, together with pending frames. Watchers
+   * see later chunks when this commit is durable.
    */
   commit(work: () => void): void {
     this.#commit(work, (text) => this.#journal?.append(text));
   }
 
-  /** The same for the end, or for a pause: the head that `work` returns says which. */
+  /** Commits the end or a pause of the turn. The head that `work` returns tells which. */
   end(work: () => TurnHead): void {
     let head: TurnHead | undefined;
     const last = () => {
@@ -142,12 +145,12 @@ export class TurnLog {
     this.#commit(last, (text) => this.#journal?.append(text, head), true);
   }
 
-  /** Rows that are going to be written at the end, for what is not written yet. */
+  /** Number of rows that the end will write for pending text. */
   rowsToEnd(): number {
     return this.#journal?.rowsFor(this.#pending.length) ?? 0;
   }
 
-  /** No frame follows. */
+  /** Ends the log. No frame follows. */
   close(): void {
     this.#isEnded = true;
     if (this.#openCommits === 0) this.#wake();
@@ -157,22 +160,22 @@ export class TurnLog {
     return this.#isEnded && this.#openCommits === 0;
   }
 
-  /** How many frames may be seen. */
+  /** The number of visible frames. */
   get length(): number {
     return this.#visible;
   }
 
-  /** How many chunks a client that has seen all of it has. */
+  /** The number of chunks that a client of the whole log receives. */
   get count(): number {
     return this.slice(0, 0).length;
   }
 
-  /** Where the frames of the request begin that made this log; the others are of before it waited. */
+  /** Index of the first frame of the current request. Earlier frames are from before the turn waited. */
   get firstOwn(): number {
     return this.#firstOwn;
   }
 
-  /** The frames from this index on, for somebody who has begun to watch at `first`. */
+  /** The frames from an index on, for a watcher that began at `first`. */
   slice(from: number, first: number, to = this.#visible): readonly Frame[] {
     const frames = this.#frames.slice(from, to);
     if (this.#firstOwn === 0) return frames;
@@ -181,7 +184,7 @@ export class TurnLog {
     );
   }
 
-  /** The index behind the frames from this one on that are so many characters, or one that is more. */
+  /** The end index of a slice that starts at `from` and reaches `chars` characters. At least one frame. */
   endWithin(from: number, chars: number): number {
     let end = from;
     for (let sum = 0; end < this.#visible && sum < chars; end++) {
@@ -190,24 +193,25 @@ export class TurnLog {
     return end;
   }
 
-  /** The index of the first frame behind that of this id. */
+  /** The index of the first frame after the one with this id. */
   indexAfter(id: number): number {
-    // Of another conversation's log of this name, or made up: whoever sends it has had none of this.
+    // The id is from another conversation's log of this name, or made up. Its sender has seen no frame of
+    // this one.
     if (id >= (this.#attempt + 1) * ATTEMPT_FRAMES) return 0;
     const index = this.#frames.findIndex((frame) => frame.id > id);
     return index < 0 ? this.#frames.length : index;
   }
 
-  /** True when there is something new; false after one to two times `patienceMs`. */
+  /** Resolves to true when there is something new, and to false after one to two times `patienceMs`. */
   waitForFrames(patienceMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       this.#watchers = [...this.#watchers, { resolve, isLate: false }];
-      // One timer for all, which goes on: frames come faster than timers are made.
+      // One timer serves all watchers and keeps running: frames arrive faster than timers can be created.
       this.#timer ??= setInterval(() => this.#tick(), patienceMs);
     });
   }
 
-  /** Whoever has waited for a whole tick is told so. */
+  /** Resolves watchers that have waited for a whole tick to false. */
   #tick(): void {
     const late = this.#watchers.filter(({ isLate }) => isLate);
     this.#watchers = this.#watchers.flatMap(({ resolve, isLate }) =>
@@ -240,7 +244,7 @@ export class TurnLog {
     this.#frames.push({ id, data, ...(isStart ? { edge: "start" } : {}) });
   }
 
-  /** Frames and entries as they were written, in order. */
+  /** Restores frames and entries in the order in which they were written. */
   #restore(journal: Journal): RecoveredLog {
     const recoveredLog = readLines(journal.read(), {
       onFrame: (data) => this.#addFrame(data),
@@ -260,7 +264,7 @@ export class TurnLog {
     this.#firstOwn = this.#frames.length;
   }
 
-  /** `isAtomic`: what fails leaves nothing of it. Else what `work` has written may stay. */
+  /** With `isAtomic`, a failure leaves nothing behind. Otherwise the writes of `work` may stay. */
   #commit(work: () => void, append: (text: string) => void, isAtomic = false): void {
     this.#openCommits++;
     const before = { frames: this.#frames.length, pending: this.#pending };
@@ -274,14 +278,14 @@ export class TurnLog {
       else both();
       saving = this.#durable?.();
     } catch (error) {
-      // Nobody is shown what was not kept.
+      // Uncommitted frames are not shown.
       this.#frames.length = before.frames;
       this.#pending = before.pending;
       throw error;
     } finally {
       if (saving === undefined) this.#release();
     }
-    // If it fails the object is gone, and nobody sees what was not kept.
+    // If saving fails, the object is gone, and its watchers never see uncommitted frames.
     saving?.then(() => this.#release()).catch(() => undefined);
   }
 
@@ -311,6 +315,6 @@ export class TurnLog {
 
 interface Watcher {
   readonly resolve: (isNews: boolean) => void;
-  /** Waits for longer than a tick. */
+  /** True after one whole tick. */
   readonly isLate: boolean;
 }

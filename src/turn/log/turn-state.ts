@@ -8,19 +8,19 @@ import { waitingCalls } from "../waiting-calls.ts";
 
 export interface TurnStateOptions {
   readonly id: string;
-  /** The beginning of its calls' idempotency keys. */
+  /** The prefix of its calls' idempotency keys. */
   readonly key: string;
-  /** The message that goes on, if it has waited for a person. */
+  /** The message that continues, if it has waited for a person. */
   readonly resumed?: StoredMessage | undefined;
-  /** The model has been shown what is not trusted. */
+  /** True if the model has seen untrusted content. */
   readonly isTainted: boolean;
-  /** Of this turn, before it waited for a person. */
+  /** The turn's counts before it waited for a person. */
   readonly counts?: TurnCounts | undefined;
 }
 
 type TurnStateContext = Pick<TurnContext, "agent" | "store" | "account">;
 
-/** What a turn has said, done and counted so far: it is written to the log, and restored after a crash. */
+/** The answer, decisions and counts of a turn so far. Written to the log, and restored after a crash. */
 export class TurnState {
   readonly parts: MessageParts;
   readonly taint: Taint;
@@ -55,13 +55,13 @@ export class TurnState {
     return waitingCalls({ parts: this.parts.parts, waiting: this.waiting }).size > 0;
   }
 
-  /** The idempotency key of a call: our indices, for a model may use its ids again. */
+  /** The idempotency key of a call. Uses our own indices, because a model may reuse its ids. */
   keyOf(toolCallId: string): string {
     const { step, call } = this.parts.placeOf(toolCallId);
     return `${this.#options.key}/${step}/${call}`;
   }
 
-  /** As it was when these were written. */
+  /** Restores the state from entries of the log. */
   restore(entries: readonly JournalEntry[]): void {
     for (const { step, chunks = [], state } of entries) {
       if (step !== undefined) this.parts.restore(step);
@@ -74,7 +74,7 @@ export class TurnState {
     }
   }
 
-  /** The answer as it is kept. */
+  /** The answer as a stored message. */
   message(parts: StoredMessage["parts"], nowMs: number): StoredMessage {
     const { display } = this.parts;
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));

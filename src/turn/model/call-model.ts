@@ -15,9 +15,9 @@ import {
 type CallModelContext = Pick<TurnContext, "account" | "observer" | "signal" | "redact" | "sleep">;
 
 /**
- * One answer of the model: its parts go to `write`, its tool calls are returned. A model that fails is tried
- * again if it may work a moment later. Throws `model_failed` or `model_timeout` when it does not, the
- * reason of the signal, and what `write` and `reset` throw.
+ * Calls the model once. Passes its parts to `write`, and returns its tool calls. Tries again after a failure
+ * that may be temporary. Throws `model_failed` or `model_timeout` if the call fails, the reason of the
+ * signal, and errors of `write` and `reset`.
  */
 export async function callModel(
   context: CallModelContext,
@@ -72,7 +72,7 @@ function tokensOf(usage: LanguageModelUsage | undefined) {
   return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
 }
 
-/** What an endpoint says may be long, and may repeat the key that it was sent. */
+/** An endpoint's error text may be long, and may repeat the key that it received. */
 function asModelFailure(error: unknown, { redact = (text) => text }: CallModelContext): ByrefError {
   if (error instanceof ByrefError) return error;
   const said = redact(messageOf(error)).replaceAll(/\s+/g, " ");

@@ -10,7 +10,7 @@ type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<
   { type: Type }
 >;
 
-/** Parts that become a chunk as they are; text and reasoning get the suffix behind their ids. */
+/** Parts that become a chunk without changes, except for the suffix on ids of text and reasoning. */
 type PlainPart = Part<
   | "text-start"
   | "text-delta"
@@ -22,7 +22,7 @@ type PlainPart = Part<
   | "custom"
 >;
 
-/** The chunk that the SDK's own server would send. */
+/** Returns the same chunk as the SDK's own server. */
 export function plainChunk(part: PlainPart, idSuffix: string): UIMessageChunk {
   const about = part.providerMetadata == null ? none : { providerMetadata: part.providerMetadata };
   switch (part.type) {
@@ -57,7 +57,7 @@ function sourceChunk(part: Part<"source">): UIMessageChunk {
   return { type: "source-document", sourceId, mediaType, title: part.title, ...about };
 }
 
-/** A file in the chunk itself: one that the provider only points to is fetched, as the SDK does. */
+/** Embeds a file in the chunk. Fetches a file that the provider refers to by URL, as the SDK does. */
 export async function fileChunk(
   part: Part<"file" | "reasoning-file">,
   signal: AbortSignal,
@@ -74,19 +74,19 @@ async function fetched(url: URL, signal: AbortSignal): Promise<Uint8Array> {
   return data;
 }
 
-/** A call as the model made it. */
+/** A parsed call of the model. */
 interface ParsedCall {
   readonly chunk: UIMessageChunk;
-  /** Parsed JSON; of an invalid call whatever it was. */
+  /** Parsed JSON. For an invalid call, any value. */
   readonly input: unknown;
-  /** The tool is unknown, or the input is no JSON that the tool is shown to take. */
+  /** True if the tool is unknown, or if the input does not fit the schema that the model sees. */
   readonly isInvalid: boolean;
 }
 
-/** The chunks of tools. A part belongs to the calls that came before it in the same answer. */
+/** Builds the chunks of tools. A part refers to earlier calls of the same answer. */
 export class ToolChunks {
   readonly #tools: ToolSet;
-  /** What the tools say of themselves, by the id of a call. */
+  /** Metadata of the tools, by call id. */
   readonly #metadata = new Map<string, ToolSet[string]["metadata"]>();
 
   constructor(tools: ToolSet) {
@@ -137,12 +137,12 @@ export class ToolChunks {
     if (invalid !== true) {
       return { chunk: { type: "tool-input-available", ...about }, input, isInvalid: false };
     }
-    // The SDK tells the model of its own tools only what was wrong.
+    // As in the SDK, the model sees the error's text only for tools that run here.
     const errorText = providerExecuted === true ? "An error occurred." : textOf(error);
     return { chunk: { type: "tool-input-error", ...about, errorText }, input, isInvalid: true };
   }
 
-  /** What a tool that the provider runs gave. */
+  /** The result of a tool that the provider runs. */
   result(part: Part<"tool-result">): UIMessageChunk {
     const { toolCallId, toolName, result, isError, providerMetadata, dynamic } = part;
     const about = {
@@ -160,7 +160,7 @@ export class ToolChunks {
     return { type: "tool-output-error", errorText, ...about };
   }
 
-  /** Asks for a tool that the provider would run. Throws if there was no such call. */
+  /** Requests approval for a tool that the provider would run. Throws if there was no such call. */
   approval({ approvalId, toolCallId }: Part<"tool-approval-request">): UIMessageChunk {
     if (!this.#metadata.has(toolCallId)) {
       throw new Error(`The model asks for approval of a call that it did not make: ${toolCallId}`);
@@ -172,7 +172,7 @@ export class ToolChunks {
     return Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined;
   }
 
-  /** Tools that we do not have are what the provider says that they are. */
+  /** For unknown tools, the provider says whether they are dynamic. */
   #dynamic(toolName: string, said: boolean | undefined): boolean | undefined {
     const tool = this.#toolNamed(toolName);
     if (tool === undefined) return said;
@@ -186,9 +186,9 @@ function textOf(error: unknown): string {
 
 type Present<Fields> = { [Key in keyof Fields]?: NonNullable<Fields[Key]> };
 
-/** The fields that are there: a chunk carries no empty ones. */
+/** Drops undefined fields, because a chunk carries no empty fields. */
 function present<Fields extends object>(fields: Fields): Present<Fields> {
   const entries = Object.entries(fields).filter(([, value]) => value != null);
-  // The same keys with the same values, where there are any.
+  // The same keys and values, without the undefined ones.
   return Object.fromEntries(entries) as Present<Fields>;
 }

@@ -1,11 +1,11 @@
 import * as limits from "../../limits.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
 
-/** Waits before the second and the third try, of which each gets up to a quarter more. */
+/** Delays before the second and the third try. Jitter adds up to a quarter. */
 const RETRY_DELAYS_MS = [500, 2_000];
 const JITTER = 0.25;
 
-/** What an endpoint says of itself; `code` also where nothing else says it. */
+/** Error types of endpoints. `code` is checked too, because some endpoints set only that. */
 const TRANSIENT_TYPES: ReadonlySet<unknown> = new Set([
   "api_error",
   "overloaded_error",
@@ -16,7 +16,7 @@ const TRANSIENT_TYPES: ReadonlySet<unknown> = new Set([
   "service_unavailable",
   "timeout_error",
 ]);
-/** Of Node and undici. */
+/** Error codes of Node and undici. */
 const NETWORK_CODES: ReadonlySet<unknown> = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -28,13 +28,13 @@ const NETWORK_CODES: ReadonlySet<unknown> = new Set([
   "UND_ERR_BODY_TIMEOUT",
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
-/** Where a message is all that there is: of runtimes, of endpoints, and of providers for a cut stream. */
+/** For errors with only a message: from runtimes, from endpoints, and from providers whose stream was cut. */
 const TRANSIENT_MESSAGES =
   /^(?:terminated|fetch failed|failed to fetch|network connection lost\.?|overloaded|overloaded error|model overloaded|internal server error|service unavailable|response stream ended without a finish reason\.)$/iu;
-/** Errors wrap one another, but not without end. */
+/** Errors wrap one another. This bounds the depth. */
 const MAX_WRAPPED = 5;
 
-/** An answer without its end. Another try may have one. */
+/** An answer without its end. Another try may be complete. */
 export class StreamCutOff extends ByrefError {
   readonly isRetryable = true;
 
@@ -44,8 +44,8 @@ export class StreamCutOff extends ByrefError {
 }
 
 /**
- * Whether the same call may succeed a moment later: overload, rate limits, time-outs, lost connections. Not
- * what the endpoint refuses, nor what nobody knows.
+ * True if the same call may succeed a moment later: overload, rate limits, time-outs, lost connections. False
+ * for requests that the endpoint refuses and for unknown errors.
  */
 export function isRetryable(error: unknown): boolean {
   if (codeOf(error) === "model_timeout") return true;
@@ -56,7 +56,7 @@ export function isRetryable(error: unknown): boolean {
   return false;
 }
 
-/** Why a try failed: the status that the endpoint answered with, if it did, else a code. */
+/** Describes why a try failed: the status of the endpoint's response if there is one, else a code. */
 export function failureOf(error: unknown): string {
   const code = codeOf(error);
   if (code !== "internal") return code;
@@ -64,7 +64,7 @@ export function failureOf(error: unknown): string {
   return status === undefined ? "model_failed" : String(status);
 }
 
-/** Milliseconds to wait behind the try of that number, from 1; undefined if there is no further try. */
+/** Milliseconds to wait after try number `tried`, from 1. Undefined if there is no further try. */
 export function retryDelayMs(error: unknown, tried: number): number | undefined {
   const ours = RETRY_DELAYS_MS[tried - 1];
   if (ours === undefined || !isRetryable(error)) return undefined;
@@ -72,11 +72,11 @@ export function retryDelayMs(error: unknown, tried: number): number | undefined 
     .map(({ responseHeaders }) => retryAfterMs(responseHeaders))
     .find((delayMs) => delayMs !== undefined);
   if (asked !== undefined && asked >= limits.maxRetryAfterMs) return limits.maxRetryAfterMs;
-  // Those who failed together should not come back together.
+  // Jitter spreads the retries of calls that failed together.
   return Math.min((asked ?? ours) * (1 + JITTER * Math.random()), limits.maxRetryAfterMs);
 }
 
-/** Waits. When the signal aborts, it resolves at once, without an error. */
+/** Waits for `delayMs`. Resolves at once, without an error, when the signal aborts. */
 export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted === true) return resolve();
@@ -92,7 +92,7 @@ export function pause(delayMs: number, signal?: AbortSignal): Promise<void> {
 
 type Layer = Readonly<Record<string, unknown>>;
 
-/** The error, and what it wraps: a provider's error part has the endpoint's words inside. */
+/** The error and the errors that it wraps. A provider's error part contains the endpoint's message. */
 function layersOf(error: unknown): readonly Layer[] {
   const layers: Layer[] = [];
   let next: unknown = typeof error === "string" ? { message: error } : error;
@@ -108,10 +108,10 @@ function isLayer(value: unknown): value is Layer {
   return typeof value === "object" && value !== null;
 }
 
-/** Undefined if this layer does not say. */
+/** True or false if this layer decides, else undefined. */
 function verdictOf(layer: Layer): boolean | undefined {
   const { isRetryable, overloaded, retryable, code, type, name, message } = layer;
-  // Of the platform: an overloaded object is not called again.
+  // Set by the platform. An overloaded object must not be called again.
   if (overloaded === true) return false;
   if (isRetryable === true || retryable === true) return true;
   const status = statusIn(layer);
@@ -136,7 +136,10 @@ function isPassing(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || status >= 500;
 }
 
-/** What a response's headers ask for; in seconds, a date, or as some endpoints say it, milliseconds. */
+/**
+ * The delay that a response's headers request, in milliseconds. They give seconds, a date, or, for some
+ * endpoints, milliseconds.
+ */
 function retryAfterMs(headers: unknown): number | undefined {
   if (!isLayer(headers)) return undefined;
   const milliseconds = Number.parseFloat(String(headers["retry-after-ms"]));

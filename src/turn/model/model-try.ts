@@ -19,34 +19,34 @@ export interface ToolCall {
 
 export interface CallModelResult {
   readonly finishReason: FinishReason;
-  /** Calls that were asked of us and are well-formed. */
+  /** Well-formed calls of our own tools. */
   readonly calls: readonly ToolCall[];
-  /** Calls that were not, and have been answered with an error. */
+  /** Number of malformed calls. Each has been answered with an error. */
   readonly invalidCalls: number;
 }
 
-/** Where a model's answer goes. */
+/** The destination of a model's answer. */
 export interface ModelOutput {
-  /** Receives each chunk as the model wrote it. Awaited before the next. */
+  /** Receives each chunk as the model wrote it. Awaited before the next chunk. */
   readonly write: (chunk: UIMessageChunk) => void | Promise<void>;
   /**
-   * Takes back what was written of this answer, when another try has something to say in its place. Without
-   * it a call that fails is not tried again.
+   * Removes the written part of this answer before another try writes its own. Without it, a failed call is
+   * not tried again.
    */
   readonly reset?: () => void;
-  /** Put behind the provider's ids of texts and reasoning, so that they are of this attempt alone. */
+  /** Appended to the provider's ids of texts and reasoning, so that they are unique to this attempt. */
   readonly idSuffix: string;
 }
 
-/** The turn could not take a chunk: nothing that another try would mend. */
+/** Writing a chunk failed. Another try would not help. */
 export class WriteFailed extends Error {}
 
 interface TryOptions extends Pick<ModelRequest, "tools" | "signal">, Omit<ModelOutput, "reset"> {
-  /** Called before anything is written. */
+  /** Called before the first write. */
   readonly onFirst: () => void;
 }
 
-/** One try of one model call. What it returns, or wrote before it threw, is of this try alone. */
+/** One try of one model call. Its results and its writes belong to this try alone. */
 export class ModelTry {
   readonly #options: TryOptions;
   readonly #tools: ToolChunks;
@@ -65,16 +65,16 @@ export class ModelTry {
     return this.#hasWritten;
   }
 
-  /** As far as the provider told it before it failed. */
+  /** The usage that the provider reported, also if the try failed later. */
   get usage(): LanguageModelUsage | undefined {
     return this.#end && asLanguageModelUsage(this.#end.usage);
   }
 
-  /** Throws whatever the provider throws or says, `model_timeout`, or the stop signal's reason. */
+  /** Runs the try. Throws the provider's errors, `model_timeout`, or the stop signal's reason. */
   async run(prepare: (signal: AbortSignal) => Promise<ModelCall>): Promise<CallModelResult> {
     const watchdog = new Watchdog(this.#options.signal, limits.modelSilenceMs);
     const opening = open(prepare, watchdog.signal);
-    // A model that does not heed the signal is not waited for: its answer is let go when it comes.
+    // A model that ignores the signal is not awaited. Its late answer is cancelled when it arrives.
     const abandon = (reason?: unknown) => {
       opening.then((reader) => reader.cancel(reason)).catch(() => undefined);
     };
@@ -103,7 +103,7 @@ export class ModelTry {
     }
   }
 
-  /** Most parts are written at once, without a promise. */
+  /** Writes most parts at once, without a promise. */
   #take(part: Part, signal: AbortSignal): void | Promise<void> {
     switch (part.type) {
       case "text-delta":
@@ -165,7 +165,7 @@ export class ModelTry {
     }
   }
 
-  /** Whatever happens behind an answer's end, the answer is there. */
+  /** True if the answer has its end. An error after that end does not matter. */
   get #isComplete(): boolean {
     return !this.#hasFailed && this.#end !== undefined && isModelFinish(this.#end.finishReason);
   }
@@ -190,8 +190,8 @@ async function open(
 }
 
 /**
- * Only an end that the model itself said is one: providers make up a reason where a stream was cut, and
- * do not agree on which.
+ * True if the model itself reported the end. Providers make up a reason when a stream was cut, and do not
+ * agree on which.
  */
 function isModelFinish({ unified, raw }: End["finishReason"]): boolean {
   if (unified === "interrupted" || unified === "error") return false;
@@ -202,7 +202,7 @@ function writeFailed(cause: unknown): never {
   throw new WriteFailed("A chunk was not taken.", { cause });
 }
 
-/** Deeper than any tool's input may be: writing it down would end the turn. */
+/** True if the input is deeper than any tool accepts. Storing it would end the turn. */
 function isTooDeep(input: unknown): boolean {
   let level: readonly unknown[] = [input];
   for (let depth = 0; level.length > 0; depth++) {
@@ -222,19 +222,19 @@ function tooDeep({
   return { type: "tool-input-error", toolCallId, toolName, input: {}, errorText };
 }
 
-/** How finely silence is measured. */
+/** Ticks per silence period. */
 const TICKS = 4;
 
-/** Aborts a model that says nothing for too long. Few timers, however many parts arrive. */
+/** Aborts a model that sends nothing for too long. Uses few timers, however many parts arrive. */
 class Watchdog {
   readonly #controller = new AbortController();
   readonly #silenceMs: number;
   readonly signal: AbortSignal;
-  /** Rejects with the reason when the signal aborts; never resolves. */
+  /** Rejects with the reason when the signal aborts. Never resolves. */
   readonly aborted: Promise<never>;
   readonly #onAbort: () => void;
   readonly #timer: ReturnType<typeof setInterval>;
-  /** Whole ticks without a part. */
+  /** Number of whole ticks without a part. */
   #quietTicks = 0;
 
   constructor(outer: AbortSignal, silenceMs: number) {
@@ -244,25 +244,27 @@ class Watchdog {
     this.#onAbort = () => reject(this.signal.reason);
     if (this.signal.aborted) this.#onAbort();
     else this.signal.addEventListener("abort", this.#onAbort, { once: true });
-    // Nobody may be waiting for it when it rejects.
+    // The rejection may have no other handler.
     promise.catch(() => undefined);
     this.aborted = promise;
     this.#timer = setInterval(() => this.#tick(), silenceMs / TICKS);
   }
 
-  /** Something was said. */
+  /** Restarts the silence period after a part. */
   touch(): void {
-    // The tick in which it was said is not a quiet one.
+    // The tick in which the part arrived does not count as quiet.
     this.#quietTicks = -1;
   }
 
   end(): void {
     clearInterval(this.#timer);
-    // A composed signal that somebody listens to is kept alive, and all that the listener holds with it.
+    // A composed signal with a listener stays alive, and so does everything that the listener references.
     this.signal.removeEventListener("abort", this.#onAbort);
   }
 
-  /** Fires after `silenceMs`, or a tick more behind a part, so that a part costs no timer of its own. */
+  /**
+   * Aborts after `silenceMs` without a part, or up to a tick later, so that a part needs no timer of its own.
+   */
   #tick(): void {
     this.#quietTicks++;
     if (this.#quietTicks < TICKS) return;

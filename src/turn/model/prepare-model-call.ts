@@ -10,7 +10,7 @@ import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "a
 import { ByrefError } from "../../errors.ts";
 import type { ModelName } from "../../tool/observer.ts";
 
-/** What a model is asked. */
+/** A request to a model. */
 export interface ModelRequest {
   readonly model: LanguageModel;
   readonly instructions: string;
@@ -19,13 +19,13 @@ export interface ModelRequest {
   readonly signal: AbortSignal;
 }
 
-/** A request in the form that providers take. */
+/** A request in the form that providers accept. */
 export interface ModelCall {
   readonly model: LanguageModelV4;
   readonly options: LanguageModelV4CallOptions;
 }
 
-/** The call that the SDK's own loop would make, of a model in any version that it knows. */
+/** Prepares the same call as the SDK's own loop, for a model of any version that the SDK knows. */
 export async function prepareModelCall(request: ModelRequest): Promise<ModelCall> {
   const { instructions, tools, signal } = request;
   const model = resolvedModel(request.model);
@@ -54,8 +54,8 @@ export async function prepareModelCall(request: ModelRequest): Promise<ModelCall
 type Convert = (messages: ModelMessage[]) => Promise<LanguageModelV4Prompt>;
 
 /**
- * Messages as a provider takes them. `convert` is the SDK's way, which takes more of a turn of a thousand
- * messages than anything else does; most of a long history is nothing but text, and is converted here.
+ * Converts messages to the form that providers accept. `convert` is the SDK's conversion, the slowest part of
+ * a turn with a thousand messages. Most messages of a long history contain only text and are converted here.
  */
 export async function promptMessages(
   messages: readonly ModelMessage[],
@@ -69,7 +69,7 @@ export async function promptMessages(
       others.push(message);
       continue;
     }
-    // Together, for calls and their results may stand in messages one after the other.
+    // Converted together, because a call and its result may be in consecutive messages.
     if (others.length > 0) prompt.push(...(await convert(others)));
     others = [];
     prompt.push(text);
@@ -78,7 +78,7 @@ export async function promptMessages(
   return prompt;
 }
 
-/** The same that the SDK makes of it; undefined if there is something else than text in it. */
+/** Converts a message as the SDK does. Undefined if it contains anything but text. */
 function textMessage({
   role,
   content,
@@ -96,9 +96,9 @@ function textMessage({
 }
 
 /**
- * The model in the newest version of the specification. Throws `bad_configuration` for one of a version that is
- * not known, or that is given as text where no provider is the default. The SDK's own resolving brings its
- * gateway along, for models that are given as text: 28 KiB of a Worker (gzip), used or not.
+ * Returns the model in the newest version of the specification. Throws `bad_configuration` for an unknown
+ * version, and for a model given as text without a default provider. The SDK's own resolver would bundle its
+ * gateway for models given as text: 28 KiB of a Worker (gzip), used or not.
  */
 export function resolvedModel(model: LanguageModel): LanguageModelV4 {
   if (typeof model === "string") return resolvedModel(namedModel(model));
@@ -116,7 +116,7 @@ export function resolvedModel(model: LanguageModel): LanguageModelV4 {
   }
 }
 
-/** What it is called; whose a model is that is given as text is not known. */
+/** The model's name. The provider of a model given as text is unknown. */
 export function modelNameOf(model: LanguageModel): ModelName {
   if (typeof model === "string") return { model, provider: "unknown" };
   return { model: model.modelId, provider: model.provider };

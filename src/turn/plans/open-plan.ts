@@ -25,11 +25,11 @@ export interface OpenedPlan {
   readonly checked: CheckedPlan;
   readonly tools: Pick<PlanTools, "get">;
   readonly effectsOf: PlanTools["effectsOf"];
-  /** Variables of the conversation that it reads. */
+  /** Variables of the conversation that the plan reads. */
   readonly needs: readonly string[];
 }
 
-/** Throws `invalid_plan`, with all findings. */
+/** Prepares a plan for a run. Throws `invalid_plan`, with all findings. */
 export async function openPlan(
   context: TurnContext,
   { plan, tainted = false }: PlanRecord,
@@ -46,19 +46,19 @@ export async function openPlan(
 
 interface Circumstances {
   readonly store: VariableStore;
-  /** Some that are known already. */
+  /** Findings that are already known. */
   readonly more?: readonly Finding[];
-  /** Variables that were there when the run began: what misses them now fails, and nothing else. */
+  /** Variables that existed when the run began. If one is missing now, only the calls that read it fail. */
   readonly known?: readonly string[];
 }
 
-/** Throws `invalid_plan`, with all findings. */
+/** Checks a plan. Throws `invalid_plan`, with all findings. */
 export async function requireValid(
   plan: Plan,
   tools: PlanTools,
   { store, more = [], known = [] }: Circumstances,
 ): Promise<CheckedPlan> {
-  // What is a run's is nobody else's.
+  // A run's own variables are visible to that run alone.
   const open = new ScopedStore(store);
   const isKnown = (name: string) => known.includes(name) || open.glance(name) !== undefined;
   const { checked, findings: found } = await checkPlan(plan, { tools: tools.plain, isKnown });
@@ -69,7 +69,7 @@ export async function requireValid(
   throw invalidPlan(findings);
 }
 
-/** The first findings in words, all of them as data. */
+/** An error with the first findings as text and all of them as data. */
 export function invalidPlan(all: Findings): ByrefError {
   const findings = all.list();
   const said = findings
@@ -80,7 +80,7 @@ export function invalidPlan(all: Findings): ByrefError {
 
 const MAX_SAID_FINDINGS = 3;
 
-/** Names that are not the run's own, of what its calls refer to or read. */
+/** The names that a plan's calls refer to or read, except the run's own names. */
 function needsOf(plan: Plan, read: readonly string[]): readonly string[] {
   const own = new Set([...RESERVED_NAMES, ...plan.runNames]);
   const referred = plan.calls.flatMap(({ parameters }) =>
@@ -91,20 +91,20 @@ function needsOf(plan: Plan, read: readonly string[]): readonly string[] {
   return [...new Set([...referred, ...read])].filter((name) => !own.has(name));
 }
 
-/** Whose tools a plan calls, and what they work with. */
+/** The agent whose tools a plan calls, with its store and services. */
 export type Planner = Pick<TurnContext, "agent" | "store" | "services">;
 
-/** The tools that a plan may call: the agent's, the runtime's own, and what belongs to its format. */
+/** The tools that a plan may call: the agent's, the runtime's own, and those of the plan's format. */
 export interface PlanTools {
-  /** As they were given, to check a plan against. */
+  /** The unwrapped tools. Plans are checked against them. */
   readonly plain: ToolSet;
-  /** What else would keep the plan from running. */
+  /** Further findings that keep the plan from running. */
   readonly findings: readonly Finding[];
   get(name: string): WrappedTool | undefined;
   effectsOf(call: PlanCall): Effects;
 }
 
-/** The front end of a format. Throws `bad_configuration` where it is not built in. */
+/** Returns the plan format of a name. Throws `bad_configuration` if it is not built in. */
 export function planFormatOf(
   { planFormats = [] }: Pick<PlatformServices, "planFormats">,
   format: PlanFormatName,
@@ -115,7 +115,7 @@ export function planFormatOf(
   throw new ByrefError("bad_configuration", message);
 }
 
-/** A plan that is only looked at: nothing of it runs. */
+/** Tools for checking a plan. They cannot run. */
 export async function toolsToCheck(plan: Plan, planner: Planner): Promise<PlanTools> {
   return toolsOf(plan, planner, { wrap: wrapFor(plan, planner, new Taint()), own: [] });
 }
@@ -142,7 +142,7 @@ async function toolsToRun(
 
 interface Parts {
   readonly wrap: WrapOptions;
-  /** What the format brings. */
+  /** Tools of the plan's format. */
   readonly own: readonly RuntimeTool[];
   readonly toolbox?: ToolboxOptions;
 }
@@ -152,7 +152,7 @@ async function toolsOf(
   { agent, services = {} }: Planner,
   { wrap, own, toolbox: how }: Parts,
 ): Promise<PlanTools> {
-  // A plan that proposes plans is nothing that a person could approve.
+  // Plans cannot propose plans, because a person could not approve those in advance.
   const { planTool: _, ...others } = services;
   const planFormat = planFormatOf(services, plan.format);
   const { plain = {}, isAlone = false } = planFormat.own ?? {};
@@ -164,7 +164,7 @@ async function toolsOf(
   return {
     plain: isAlone ? plain : { ...plain, ...toolbox.plain },
     findings: planFormat.findings?.(plan, { toolNames, hasFiles }) ?? [],
-    // An agent's tool goes before what a format brings beside it.
+    // An agent's tool takes precedence over a tool of the format.
     get: (name) => (isAlone ? undefined : toolbox.get(name)) ?? wrapped.get(name),
     effectsOf(call) {
       const { tool } = call;

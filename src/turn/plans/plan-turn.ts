@@ -26,30 +26,31 @@ import type { TurnEnd, TurnOptions } from "../turn-context.ts";
 
 export interface PlanTurnOptions extends TurnOptions {
   readonly plans: PlanStore;
-  /** Called when the run is about to be written down, in the same commit. */
+  /** Called before the run is written, in the same commit. */
   readonly onBegin?: () => void;
-  /** Told of the run when it goes on, and can be decided on. */
+  /** Called with the run when it continues and accepts decisions. */
   readonly onRun?: (run: PlanRun) => void;
 }
 
-/** A plan, and what it is run with. */
+/** A plan and the options of its run. */
 export interface NewRun {
   readonly plan: PlanRecord;
   readonly id: string;
   readonly input: Json;
-  /** Does the conversation get what the run came to? */
+  /** True if the conversation receives the run's result. */
   readonly keep: boolean;
 }
 
-/** What a person has decided of a run that waits. */
+/** A person's decision on a run that waits. */
 export interface RunDecision {
   readonly run: string;
   readonly decisions: readonly (readonly [gate: string, decision: GateDecision])[];
 }
 
 /**
- * Runs a plan: a turn of another kind, with a log of its own frames and its place in the journal. Rejects
- * with `invalid_plan` if it cannot run any more, and if the storage fails; what fails in it is in its record.
+ * Runs a plan as a turn of another kind, with its own log and its place in the journal. Rejects with
+ * `invalid_plan` if the plan cannot run any more, and if the storage fails. Failures of calls are in the
+ * record.
  */
 export async function startRun(options: PlanTurnOptions, start: NewRun): Promise<StoredRun> {
   const { plans, store, now } = options;
@@ -85,7 +86,7 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
   return turn.run();
 }
 
-/** Goes on with a run where its calls have waited for a person; rejects with `approval_not_found`. */
+/** Continues a run whose calls have waited for a person. Rejects with `approval_not_found`. */
 export async function resumeRun(
   options: PlanTurnOptions,
   { run, decisions }: RunDecision,
@@ -108,7 +109,7 @@ export async function resumeRun(
   });
 }
 
-/** Goes on with a run that a crash cut off. Rejects only if the storage fails. */
+/** Continues a run after a crash. Rejects only if the storage fails. */
 export async function recoverRun(
   options: PlanTurnOptions,
   recoveredLog: RecoveredLog,
@@ -132,7 +133,7 @@ export async function recoverRun(
   return error === undefined ? turn.run() : turn.giveUp(error);
 }
 
-/** Ends a run that waits for a person; one that goes on is stopped by its signal. */
+/** Ends a run that waits for a person. A run in progress is stopped by its signal. */
 export async function cancelRun(
   { plans, store, journal }: Pick<PlanTurnOptions, "plans" | "store" | "journal">,
   record: RunRecord,
@@ -153,13 +154,13 @@ export async function cancelRun(
 
 interface PlanAttempt {
   readonly plan: PlanRecord;
-  /** Undefined if it cannot be run any more. */
+  /** Undefined if the plan cannot run any more. */
   readonly opened: OpenedPlan | undefined;
   readonly record: RunRecord;
   readonly attempt: Attempt;
 }
 
-/** What is run in one attempt at a run. */
+/** One attempt at a plan run. */
 class PlanTurn {
   readonly #options: PlanTurnOptions;
   readonly #plan: PlanRecord;
@@ -175,14 +176,14 @@ class PlanTurn {
     this.#record = record;
   }
 
-  /** The state of each call at the start. */
+  /** Emits the initial state of each call. */
   emitAll(): void {
     for (const { id } of this.#plan.plan.calls) this.#emitCall(id, { status: "waiting" });
   }
 
   async run(first?: (run: PlanRun) => Promise<void>): Promise<StoredRun> {
     const opened = this.#opened;
-    // What a crash cut off may have had its end already.
+    // The run may have ended before the crash.
     if (opened === undefined || !isOpenRun(this.#record)) return this.#end();
     const { store, signal, observer, account } = this.#attempt.context;
     const { keyPrefix, onRun } = this.#options;
@@ -210,7 +211,7 @@ class PlanTurn {
     return this.#end();
   }
 
-  /** Nothing of it will go on: what waits does not run, what had begun nobody knows of. */
+  /** Ends a run that cannot continue. Waiting calls do not run; the outcome of running calls is unknown. */
   async giveUp(error: string): Promise<StoredRun> {
     const calls = closedCalls(this.#plan.plan, this.#record, error);
     this.#commit(() => {
@@ -222,7 +223,7 @@ class PlanTurn {
     return this.#end();
   }
 
-  /** The run's result is kept, and the run closed, in one commit. */
+  /** Stores the run's result and closes the run in one commit. */
   async #end(): Promise<StoredRun> {
     const { plans, store } = this.#options;
     const { plan } = this.#plan;
@@ -248,13 +249,13 @@ class PlanTurn {
     return compact({ run: id, status, state, error });
   }
 
-  /** Of the newest run that is over, unless another still goes on; a plan that was cancelled stays so. */
+  /** The plan's status after the newest run, unless another run is open. A cancelled plan stays cancelled. */
   #planStatus(): PlanStatus {
     const { plans } = this.#options;
     const { id, plan, status } = this.#record;
     if (plans.statusOf(plan) === "cancelled") return "cancelled";
     if (plans.countOpen(plan, id) > 0 || isOpenRun(this.#record)) return "running";
-    // A run was stopped, and not the plan: it may run again.
+    // Only the run was stopped. The plan may run again.
     return status === "done" || status === "failed" ? status : "approved";
   }
 
@@ -266,7 +267,7 @@ class PlanTurn {
     });
   }
 
-  /** Begun again and again is nothing achieved; an end is. */
+  /** Records progress. Starting a call again is not progress; ending it is. */
   #note(id: string, state: CallState): void {
     const isOver = state.status !== "waiting" && state.status !== "running";
     if (isOver) this.#options.log.note(this.#counts());
@@ -303,13 +304,13 @@ function endOf(record: RunRecord): AttemptEnd {
   };
 }
 
-/** Why a run failed is what its first failed call says, if itself does not. */
+/** The run's own error code, or that of its first failed call. */
 function failureIn({ error, calls }: RunRecord): ErrorCode {
   const failed = Object.values(calls).find(({ status }) => status === "failed");
   return codeIn(error ?? failed?.reason ?? "");
 }
 
-/** A first attempt, in the place of a turn that may wait for a person, and can go on afterwards. */
+/** Starts a first attempt. It replaces a turn that may wait for a person and can continue afterwards. */
 function attemptAt(options: PlanTurnOptions, id: string): Attempt {
   const paused = pausedIn(options.journal.head());
   return new Attempt(options, compact({ ...headFor(options, id), kind: "run" as const, paused }));
@@ -318,7 +319,7 @@ function attemptAt(options: PlanTurnOptions, id: string): Attempt {
 function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
   if (last?.needs === undefined) return last?.paused;
   const { id, needs, post, counts } = last;
-  // What it spent is the conversation's by now.
+  // The conversation's total already includes what the turn spent.
   return compact({ id, needs, post, counts: counts && { ...counts, spent: NOTHING_SPENT } });
 }
 

@@ -21,11 +21,13 @@ import {
 export interface Proposal {
   readonly format: PlanFormatName;
   readonly text: string;
-  /** The model that wrote it had been shown what is not trusted. */
+  /** True if the model that wrote the plan had seen untrusted content. */
   readonly tainted?: boolean;
 }
 
-/** A plan that could run, to be kept; nothing has happened yet. Throws `invalid_plan`, with all findings. */
+/**
+ * Checks a proposed plan and returns its record. Nothing runs yet. Throws `invalid_plan`, with all findings.
+ */
 export async function proposePlan(
   planner: Planner,
   { format, text, tainted = false }: Proposal,
@@ -53,7 +55,7 @@ async function recordOf(
     call.id,
     [...dependsOn].map((index) => plan.calls[index]?.id ?? ""),
   ]);
-  // A rule cannot know of the doubt.
+  // A rule cannot know about the taint.
   const isApproved = !tainted && (await isApprovedByRule(plan, agent.approvesPlan));
   return {
     id: crypto.randomUUID(),
@@ -66,7 +68,7 @@ async function recordOf(
   };
 }
 
-/** A rule that fails approves of nothing. */
+/** A rule that throws approves nothing. */
 async function isApprovedByRule(
   plan: Plan,
   approves: ((plan: Plan) => boolean | Promise<boolean>) | undefined,
@@ -81,18 +83,18 @@ async function isApprovedByRule(
 
 const PROPOSE_PLAN = "propose_plan";
 
-/** A plan that a model has written. */
+/** A plan written by a model. */
 interface ModelProposal {
   readonly format: "json";
   readonly text: string;
   readonly tainted: boolean;
 }
 
-/** Where models propose plans. */
+/** Receives the plans that models propose. */
 export interface PlanProposals {
   /** Throws `invalid_plan`, with all findings. */
   propose(agent: Agent, proposal: ModelProposal): Promise<PlanRecord>;
-  /** Keeps it for a person to see. */
+  /** Stores the plan for a person to review. */
   keep(record: PlanRecord): void;
 }
 
@@ -106,7 +108,7 @@ const inputSchema = z.object({
   calls: jsonPlan.shape.calls,
 });
 
-/** The person approves and runs what was proposed, over HTTP. */
+/** Creates the tool `propose_plan`. A person approves and runs the plan over HTTP. */
 export function proposePlanTool(agent: Agent, proposals: PlanProposals) {
   return runtimeTool({
     name: PROPOSE_PLAN,

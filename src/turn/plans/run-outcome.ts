@@ -16,20 +16,21 @@ interface OutcomeOptions {
   readonly record: RunRecord;
 }
 
-/** What trying again does not help against. */
+/** Errors that another try would not resolve. */
 const PERMANENT = new Set<ErrorCode>(["limit_exceeded", "bad_value", "bad_name", "bad_path"]);
 
-/** What a run came to, made ready to be handed on to the conversation. */
+/** A run's result, prepared for the conversation. */
 export class RunOutcome {
-  /** As it is kept: with a word on what could not be handed on. */
+  /** The record to store. Includes a note on results that the conversation could not accept. */
   readonly record: RunRecord;
   readonly #store: VariableStore;
   readonly #endings: readonly Ending[];
   readonly #names = new Map<ResultPart, string>();
 
   /**
-   * A run that waits hands on nothing yet. What the conversation cannot take stays under the run's own
-   * name; rejects with what may be over the next time, a bucket that does not answer for example.
+   * Prepares the outcome. A waiting run passes on nothing yet. A result that the conversation cannot accept
+   * stays under the run's own name. Rejects with errors that may be temporary, for example a bucket that does
+   * not respond.
    */
   static async prepare({ store, plan, record }: OutcomeOptions): Promise<RunOutcome> {
     const endings: Ending[] = [];
@@ -52,15 +53,18 @@ export class RunOutcome {
     this.record = error === "" ? record : { ...record, error };
   }
 
-  /** The run's state and outputs; handles of what is too much, or a secret: as it is called once committed. */
+  /**
+   * The run's state and outputs. Handles replace values that are too large or secret; they use the names that
+   * the variables have after the commit.
+   */
   get state(): Json {
     const parts = this.#endings.map(({ part }) => part);
     return resultOf(parts, (part) => this.#names.get(part) ?? part.info.name);
   }
 
-  /** All of it, or it throws; to be called in a transaction. The run's own variables end. */
+  /** Commits everything or throws. Call it in a transaction. Ends the run's own variables. */
   commit(): void {
-    // What it leaves behind has room where its own variables were.
+    // Ending the run frees the space of its own variables for the results.
     if (!isOpenRun(this.record)) this.#store.endRun(this.record.id);
     for (const { part, write } of this.#endings) {
       if (write !== undefined) this.#names.set(part, write.commit().name);
@@ -72,10 +76,10 @@ export class RunOutcome {
   }
 }
 
-/** The conversation may change while the end is made ready. */
+/** The conversation may change while the outcome is prepared. */
 const MAX_TRIES = 3;
 
-/** Makes the outcome ready and has it committed, by `commit` in a transaction; again on `conflict`. */
+/** Prepares the outcome, and calls `commit` in a transaction. Tries again on `conflict`. */
 export async function commitOutcome(
   options: OutcomeOptions,
   commit: (outcome: RunOutcome) => void,
@@ -93,11 +97,11 @@ export async function commitOutcome(
   }
 }
 
-/** What becomes of a part when the run is over. */
+/** The fate of a result when the run ends. */
 interface Ending {
   readonly part: ResultPart;
   readonly write?: PreparedWrite;
-  /** Why the conversation's own variable does not have it. */
+  /** Why the result is not in the conversation's own variable. */
   readonly problem?: string;
 }
 
@@ -108,7 +112,7 @@ async function endingOf(
 ): Promise<Ending> {
   if (isOpenRun(record)) return { part };
   if (!record.keep || record.status === "cancelled") {
-    // It is the run's result all the same.
+    // The value is still the run's result.
     return part.shown === undefined ? { part, write: await kept(store, part) } : { part };
   }
   try {
@@ -131,13 +135,13 @@ async function handedOn(
   try {
     return await store.prepare(write);
   } catch (error) {
-    // What is there is something else, say a text: nothing of it is lost.
+    // The existing value has another type, for example text. It must not be lost.
     if (codeOf(error) !== "bad_value") throw error;
     return store.prepare({ ...write, mode: "new" });
   }
 }
 
-/** The run's variable as the conversation's, under the name that it has. */
+/** Copies the run's variable to a variable of the conversation with the run's name. */
 async function kept(store: VariableStore, { info }: ResultPart): Promise<PreparedWrite> {
   const value = (await copyOf(store, info.name)) ?? null;
   return store.prepare({ ...labelsOf(info), name: info.name, value, mode: "replace" });
@@ -147,7 +151,7 @@ function labelsOf({ visibility, sources, trusted, flags }: ResultPart["info"]) {
   return { sources, trusted, ...flagged(flags), ...(visibility === "model" ? {} : { visibility }) };
 }
 
-/** Piece by piece: it may be more than fits into memory. */
+/** Copies in chunks, because the value may not fit into memory. */
 async function copyOf(store: VariableStore, name: string): Promise<Content | undefined> {
   const open = store.open(name);
   if (open === undefined) return undefined;
@@ -168,7 +172,7 @@ async function copyOf(store: VariableStore, name: string): Promise<Content | und
   }
 }
 
-/** Text below text is a paragraph of its own. */
+/** Separates appended text as a paragraph. */
 function withBreak(store: VariableStore, name: string, value: Json): Json {
   const there = store.info(name);
   const isBelow = there?.type === "string" && there.count > 0 && typeof value === "string";
@@ -177,28 +181,28 @@ function withBreak(store: VariableStore, name: string, value: Json): Json {
 
 const STATE: PlanOutput = { name: "state", mode: "merge" };
 
-/** A variable of a run that its result is made of. */
+/** A variable of a run that belongs to its result. */
 export interface ResultPart {
   readonly output: PlanOutput;
-  /** The run's own. */
+  /** The run's own variable. */
   readonly info: VariableInfo;
-  /** Undefined for what is too much, or a secret: a handle stands for it. */
+  /** Undefined for a value that is too large or secret. A handle replaces it. */
   readonly shown: Json | undefined;
 }
 
 interface ResultOptions {
   readonly plan: Plan;
   readonly run: string;
-  /** Default: `maxPlanBytes`. */
+  /** Maximum bytes of all shown values together. Default: `maxPlanBytes`. */
   readonly mostBytes?: number;
 }
 
-/** What a run has written of its state and its outputs. All that is shown is at most `mostBytes`. */
+/** The state and the outputs that a run has written. All shown values together are at most `mostBytes`. */
 export async function resultParts(
   store: VariableStore,
   { plan, run, mostBytes = limits.maxPlanBytes }: ResultOptions,
 ): Promise<readonly ResultPart[]> {
-  // A state is merged, whatever else names it.
+  // The state is merged, even if an output has its name.
   const outputs = [STATE, ...plan.outputs.filter(({ name }) => name !== STATE.name)];
   const parts: ResultPart[] = [];
   let room = mostBytes;
@@ -215,8 +219,8 @@ export async function resultParts(
 }
 
 /**
- * What a run came to: its state, and beside what is in that, its outputs. One whose name is a key of the
- * state is shown under `variable:name`; a state that is no object is under `state` then.
+ * A run's result: its state, plus the outputs that are not in it. An output whose name is a key of the state
+ * is shown under `variable:name`. A state that is not an object is shown under `state`.
  */
 export function resultOf(
   parts: readonly ResultPart[],

@@ -2,15 +2,15 @@ import type { TurnHead } from "../log/journal.ts";
 import { unlessAborted } from "../../value/deadline.ts";
 import { type Share, spendExceeded, type Spent, type TenantLimits } from "./spend.ts";
 
-/** What a turn asks for of what its tenant may spend. */
+/** A turn's request for a part of its tenant's quota. */
 export interface Claim {
-  /** Names the conversation, the turn and its first attempt: the same after a crash. */
+  /** Identifies the conversation, the turn and its first attempt. The same after a crash. */
   readonly key: string;
-  /** The day or month, as ISO 8601 has it; empty if the limit is for all time. */
+  /** The day or month in ISO 8601. Empty for a limit without a period. */
   readonly window: string;
-  /** By the turn so far. */
+  /** Spent by the turn so far. */
   readonly spent: Spent;
-  /** What it is about to spend, of what there is a limit of. */
+  /** The planned spending, for each kind that has a limit. */
   readonly wants: readonly Want[];
 }
 
@@ -20,22 +20,22 @@ export interface Want {
   readonly maximum: number;
 }
 
-/** Up to how much the turn may spend, in the window; or of what there is too little. */
+/** The amounts up to which the turn may spend in the window, or the kind that was refused. */
 export type Grant =
   | { readonly upTo: Partial<Spent> }
-  /** `spent`: by the tenant, with what others have on lease. */
+  /** `spent`: spent by the tenant, including leases of other turns. */
   | { readonly refused: Want & { readonly spent: number } };
 
-/** Keeps a tenant's leases. Asking twice is the same as asking once. */
+/** Manages a tenant's leases. Repeating a request has no further effect. */
 export interface QuotaService {
   readonly limits: TenantLimits;
-  /** Grants all that is wanted, and some more; or nothing. Rejects if it cannot be reached. */
+  /** Grants everything requested plus a reserve, or nothing. Rejects if the service cannot be reached. */
   take(claim: Claim): Promise<Grant>;
-  /** Gives back what is left, in the background. Does not throw. */
+  /** Returns the unused rest in the background. Does not throw. */
   settle(settled: Pick<Claim, "key" | "spent">): void;
 }
 
-/** The lease of an ended turn, as its head keeps it; empty where there are no leases. */
+/** The lease of an ended turn, as stored in its head. Empty without leases. */
 export function leaseOf(
   { leases }: { readonly leases?: QuotaService | undefined },
   head: TurnHead,
@@ -55,10 +55,10 @@ interface LeaseOptions {
   readonly signal: AbortSignal;
 }
 
-/** What a turn has on lease, from its start, or from where it last waited, through all crashes. */
+/** A turn's lease, from its start or its last wait, across crashes. */
 export class Lease implements Share {
   readonly #options: LeaseOptions;
-  /** By window and kind. */
+  /** Amounts up to which the turn may spend, by window and kind. */
   readonly #upTo = new Map<string, number>();
   #settled: Spent | undefined;
 
@@ -76,7 +76,7 @@ export class Lease implements Share {
   async more(need: Partial<Spent>, spent: Spent): Promise<void> {
     const { leases, signal } = this.#options;
     const window = this.#window;
-    // Whoever stops a turn does not wait for its directory.
+    // A stopped turn does not wait for the tenant's directory.
     const grant = await unlessAborted(
       this.#take({ window, spent, wants: this.#wants(need) }),
       signal,
@@ -96,7 +96,7 @@ export class Lease implements Share {
   async #take(claim: Omit<Claim, "key">): Promise<Grant> {
     const { leases, key } = this.#options;
     const grant = await leases.take({ ...claim, key });
-    // For something that the turn has not waited for.
+    // For a grant that arrived after the turn stopped waiting for it.
     if (this.#settled !== undefined) this.settle(this.#settled);
     return grant;
   }
@@ -109,7 +109,7 @@ export class Lease implements Share {
     });
   }
 
-  /** UTC. */
+  /** The current day or month in UTC. */
   get #window(): string {
     const { now, leases } = this.#options;
     const { per } = leases.limits;

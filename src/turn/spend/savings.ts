@@ -3,15 +3,18 @@ import type { VariableStore } from "../../store/variable-store.ts";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { ReferenceCount } from "../../tool/wrapped-tool.ts";
 
-/** What passing by reference saved in a turn, in characters; counted, not guessed. */
+/** Characters saved in a turn by passing values by reference. Counted, not estimated. */
 export interface Savings {
-  /** Sent to the model in all calls: instructions, messages, tool inputs and outputs; not the tools. */
+  /**
+   * Characters sent to the model in all calls: instructions, messages, tool inputs and outputs. Excludes tool
+   * definitions.
+   */
   readonly promptChars: number;
-  /** What the same calls would have carried with every handle replaced by its value. */
+  /** Characters of the same calls with every handle replaced by its value. */
   readonly inlinePromptChars: number;
-  /** What the model wrote as references, in tool inputs and in its answer. */
+  /** Characters of references that the model wrote in tool inputs and in its answer. */
   readonly authoredChars: number;
-  /** What these stood for. */
+  /** Characters of the values that these references resolved to. */
   readonly resolvedChars: number;
 }
 
@@ -35,7 +38,7 @@ export class SavingsCounter {
     };
   }
 
-  /** Counts on from there. */
+  /** Continues from stored counts. */
   restore({ promptChars, inlinePromptChars, authoredChars, resolvedChars }: Savings): void {
     this.#promptChars = promptChars;
     this.#inlinePromptChars = inlinePromptChars;
@@ -63,12 +66,12 @@ export class SavingsCounter {
     this.#inlinePromptChars += chars + extraChars;
   }
 
-  /** How much longer the part would be with the value in place of its handle. */
+  /** The additional characters if the value replaced its handle. */
   #extraChars(part: unknown): number {
     const output = toolOutputIn(part);
     const name = variableIn(output);
     if (name === undefined || hasValue(output)) return 0;
-    // The variable may have another version by now: its handle tells the size that it stood for.
+    // The variable may have another version by now. The handle has the size of the version that was shown.
     const info = this.#store.info(name);
     const bytes = bytesIn(output);
     const valueChars = info?.bytes === bytes ? info.chars : bytes;
@@ -83,7 +86,7 @@ function charsOf(part: unknown): number {
   if ("input" in part) return JSON.stringify(part.input ?? null).length;
   const output = toolOutputIn(part);
   if (isContent(part) && Array.isArray(output)) {
-    // An image has no characters.
+    // Images count as zero characters.
     return output.reduce<number>((sum, item) => sum + charsOf(item), 0);
   }
   if (output !== undefined)
@@ -98,7 +101,7 @@ function toolOutputIn(part: unknown): unknown {
   return output.value;
 }
 
-/** Is the output made of content parts? */
+/** True if the output consists of content parts. */
 function isContent(part: object): boolean {
   const output = "output" in part ? part.output : undefined;
   const isObject = typeof output === "object" && output !== null;
@@ -109,7 +112,7 @@ function hasValue(output: unknown): boolean {
   return typeof output === "object" && output !== null && "value" in output;
 }
 
-/** The size that the handle itself tells, for a variable that has gone. */
+/** The size in the handle itself, for a variable that no longer exists. */
 function bytesIn(output: unknown): number {
   if (typeof output !== "object" || output === null || !("bytes" in output)) return 0;
   return typeof output.bytes === "number" ? output.bytes : 0;

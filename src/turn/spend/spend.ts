@@ -3,11 +3,11 @@ import { ByrefError } from "../../errors.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { type Savings, SavingsCounter } from "./savings.ts";
 
-/** What costs money or does harm when it runs away. */
+/** Quantities that limits apply to, because they cost money or cause harm when they grow out of control. */
 export interface Spent {
   readonly modelCalls: number;
   readonly toolCalls: number;
-  /** As far as the provider tells them. */
+  /** Tokens, as far as the provider reports them. */
   readonly tokens: number;
 }
 
@@ -18,19 +18,19 @@ export interface Usage {
   readonly totalTokens?: number;
 }
 
-/** What a piece of work cost in SQLite, as the platform bills it. */
+/** Cost of an operation in SQLite, as billed by the platform. */
 export interface Cost {
   readonly rowsRead: number;
-  /** Includes the alarms that were set. */
+  /** Includes alarms that were set. */
   readonly rowsWritten: number;
   readonly alarms: number;
 }
 
-/** How much a turn, a conversation in all of its turns, and a tenant may spend. Default: no limit. */
+/** Spending limits of a turn, of a conversation over all its turns, and of a tenant. Default: no limit. */
 export interface SpendLimits {
   readonly turn?: Partial<Spent>;
   readonly conversation?: Partial<Spent>;
-  /** All conversations of a tenant together, each UTC day or month; without `per`: in all. */
+  /** All conversations of a tenant together, per UTC day or month. Without `per`: in total. */
   readonly tenant?: TenantLimits;
 }
 
@@ -38,13 +38,16 @@ export interface TenantLimits extends Partial<Spent> {
   readonly per?: "day" | "month";
 }
 
-/** What a turn has of what its tenant may spend. */
+/** A turn's share of its tenant's quota. */
 export interface Share {
-  /** Is there room for it beside what the turn has spent? */
+  /** True if there is room for `need` in addition to `spent`. */
   has(need: Partial<Spent>, spent: Spent): boolean;
-  /** Gets room for it. Rejects with `spend_exceeded` if there is none, and where nobody can say. */
+  /**
+   * Requests more room. Rejects with `spend_exceeded` if there is none, or if the quota service does not
+   * respond.
+   */
   more(need: Partial<Spent>, spent: Spent): Promise<void>;
-  /** Gives back what the turn has not spent. */
+  /** Returns the unused rest. */
   settle(spent: Spent): void;
 }
 
@@ -56,10 +59,10 @@ const WHAT: Readonly<Record<keyof Spent, string>> = {
   tokens: "tokens",
 };
 
-/** Counts what a turn spends, and refuses what would be too much, before it happens. */
+/** Counts a turn's spending, and refuses operations that would exceed a limit, before they run. */
 export class Spend {
   readonly #limits: Omit<SpendLimits, "tenant">;
-  /** By the turns before this one. */
+  /** Spent by the turns before this one. */
   readonly #before: Spent;
   readonly #share: Share | undefined;
   #turn: Spent = NOTHING_SPENT;
@@ -74,34 +77,35 @@ export class Spend {
     return this.#turn;
   }
 
-  /** Counts on from there. */
+  /** Continues from stored counts. */
   restore(turn: Spent): void {
     this.#turn = turn;
   }
 
-  /** By the conversation, this turn included. */
+  /** Spent by the conversation, including this turn. */
   get total(): Spent {
     return sumOf(this.#before, this.#turn);
   }
 
   /**
-   * Rejects with `spend_exceeded` if there is no room for it. Calls that are not made need not be paid. Waits
-   * only where the tenant's quota has to be asked for more.
+   * Counts calls before they run. Rejects with `spend_exceeded` if there is no room for them; refused calls
+   * do not count. Waits only if the tenant's quota has to grow.
    */
   async add(what: "modelCalls" | "toolCalls", count: number): Promise<void> {
     const need = { [what]: count, tokens: what === "modelCalls" ? 1 : 0 };
     for (;;) {
       this.#require(what, count);
-      // How many tokens a call takes is known when it is over: the next one is refused.
+      // The tokens of a call are known only when it is over. If it exceeds the limit, the next call is
+      // refused.
       if (what === "modelCalls") this.#require("tokens", 1);
       if (this.#share?.has(need, this.#turn) !== false) break;
       await this.#share.more(need, this.#turn);
-      // Another call of the turn may have taken it meanwhile.
+      // Another call of the turn may have used it meanwhile.
     }
     this.#turn = { ...this.#turn, [what]: this.#turn[what] + count };
   }
 
-  /** At the end, or where the turn begins to wait for a person. */
+  /** Called at the end, or when the turn begins to wait for a person. */
   settle(): void {
     this.#share?.settle(this.#turn);
   }
@@ -120,7 +124,7 @@ export class Spend {
   }
 }
 
-/** What a turn, or a plan run, has cost so far, with the agents that were asked in the middle of it. */
+/** The cost of a turn or a plan run so far, including agents called during it. */
 export class Account {
   readonly savings: SavingsCounter;
   readonly spend: Spend;
@@ -139,13 +143,13 @@ export class Account {
     return { usage: this.#usage, savings: this.savings.savings, spent: this.spend.turn };
   }
 
-  /** One call of a model, as far as its provider reported it. */
+  /** Counts one model call, as far as its provider reported it. */
   addCall(usage: LanguageModelUsage | undefined): void {
     this.#usage = addUsage(this.#usage, usage);
     this.spend.addTokens(usage?.totalTokens ?? 0);
   }
 
-  /** Counts on from there. */
+  /** Continues from stored counts. */
   restore({ usage, savings, spent }: Counts): void {
     this.#usage = usage;
     this.savings.restore(savings);
@@ -153,14 +157,14 @@ export class Account {
   }
 }
 
-/** What an account has counted. */
+/** The figures of an account. */
 export interface Counts {
   readonly usage: Usage;
   readonly savings: Savings;
   readonly spent: Spent;
 }
 
-/** The sum; a number that was never reported stays absent. */
+/** Adds two usages. A number that was never reported stays absent. */
 function addUsage(sum: Usage, more: LanguageModelUsage | undefined): Usage {
   const add = (key: keyof Usage) => {
     const total = (sum[key] ?? 0) + (more?.[key] ?? 0);
@@ -176,7 +180,7 @@ interface Excess {
   readonly count: number;
 }
 
-/** `per`: the day or month in which so much may be spent. */
+/** `per`: the day or month of the limit. */
 export function spendExceeded(
   scope: keyof SpendLimits,
   { what, maximum, spent, count }: Excess,
@@ -188,7 +192,7 @@ export function spendExceeded(
   return new ByrefError("spend_exceeded", message, { limit, maximum, actual: spent + count });
 }
 
-/** What a conversation has spent, a turn included that waits for a person. */
+/** The conversation's spending, including that of a waiting turn. */
 export function spentBefore(
   last: { readonly spent: Spent; readonly counts?: { readonly spent: Spent } } | undefined,
 ): Spent {
@@ -204,7 +208,7 @@ function sumOf(some: Spent, more: Spent): Spent {
   };
 }
 
-/** What was spent between two readings. */
+/** The cost between two readings. */
 export function costSince(before: Cost, after: Cost): Cost {
   return {
     rowsRead: after.rowsRead - before.rowsRead,
