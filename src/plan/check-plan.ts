@@ -207,8 +207,8 @@ class Check {
         ({ name }) => name === "input" || this.#index.has(name) || this.#context.isKnown(name),
       );
       if (!isMeant) continue;
-      const said = shown(source);
-      const message = `References in a plan begin with †: write †${said.slice(1)}, not ${said}.`;
+      const written = shown(source);
+      const message = `References in a plan begin with †: write †${written.slice(1)}, not ${written}.`;
       this.#find("bad_reference", call, { at, message });
     }
   }

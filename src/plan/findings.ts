@@ -4,7 +4,7 @@ import type { Finding } from "./plan.ts";
 
 /** The first `maxPlanFindings` findings of a plan, and the number of further ones. */
 export class Findings {
-  readonly #told: Finding[] = [];
+  readonly #findings: Finding[] = [];
   /** Number of findings left out. */
   #more = 0;
 
@@ -13,7 +13,7 @@ export class Findings {
   }
 
   get isEmpty(): boolean {
-    return this.#told.length === 0;
+    return this.#findings.length === 0;
   }
 
   add(...findings: readonly Finding[]): void {
@@ -23,25 +23,25 @@ export class Findings {
   /** A loop, because there may be more findings than a call accepts arguments. */
   #addEach(findings: readonly Finding[]): void {
     for (const { at, message, ...about } of findings) {
-      if (this.#told.length === limits.maxPlanFindings) this.#more++;
+      if (this.#findings.length === limits.maxPlanFindings) this.#more++;
       else {
         const place = at === undefined ? {} : { at: clip(at, limits.maxFindingPlaceChars) };
         // There is at most one cycle, and it is shown in full.
-        const said = about.code === "cycle" ? message : clip(message, limits.maxFindingChars);
-        this.#told.push({ ...about, ...place, message: said });
+        const text = about.code === "cycle" ? message : clip(message, limits.maxFindingChars);
+        this.#findings.push({ ...about, ...place, message: text });
       }
     }
   }
 
   addAll(others: Findings): void {
-    this.add(...others.#told);
+    this.add(...others.#findings);
     this.#more += others.#more;
   }
 
   /** Returns the findings. If some were left out, the last one gives their number. */
   list(): readonly Finding[] {
-    if (this.#more === 0) return this.#told;
-    return [...this.#told, { code: "bad_plan", message: `There are ${this.#more} findings more.` }];
+    if (this.#more === 0) return this.#findings;
+    return [...this.#findings, { code: "bad_plan", message: `There are ${this.#more} findings more.` }];
   }
 }
 

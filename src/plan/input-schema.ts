@@ -90,7 +90,7 @@ class Checking {
   check(schema: Json, value: Json, at: string): void {
     if (this.issues.length === this.#maximum) return;
     this.spend(1);
-    if (schema === false) this.tell(at, "must not be there.");
+    if (schema === false) this.report(at, "must not be there.");
     if (!isJsonObject(schema)) return;
     for (const [keyword, argument] of Object.entries(schema)) {
       this.spend(1);
@@ -104,7 +104,7 @@ class Checking {
     return inner.issues.length === 0;
   }
 
-  tell(at: string, message: string): void {
+  report(at: string, message: string): void {
     if (this.issues.length < this.#maximum) this.issues.push({ at: clip(at, 200), message });
   }
 
@@ -160,16 +160,16 @@ function checkType(argument: Json, { value, at, run }: Given): void {
   const type = typeOfJson(value);
   const isInteger = types.includes("integer") && Number.isInteger(value);
   if (types.includes(type) || isInteger) return;
-  run.tell(at, `must be ${types.join(" or ")}, and is ${type}.`);
+  run.report(at, `must be ${types.join(" or ")}, and is ${type}.`);
 }
 
 function checkEnum(argument: Json, { value, at, run }: Given): void {
   const options = listIn(argument);
-  if (!run.optionsIn(options).has(run.keyOf(value))) run.tell(at, mustBe(options));
+  if (!run.optionsIn(options).has(run.keyOf(value))) run.report(at, mustBe(options));
 }
 
 function checkConst(option: Json, { value, at, run }: Given): void {
-  if (run.keyOf(option) !== run.keyOf(value)) run.tell(at, mustBe([option]));
+  if (run.keyOf(option) !== run.keyOf(value)) run.report(at, mustBe([option]));
 }
 
 const MAX_OPTIONS = 10;
@@ -197,7 +197,7 @@ function checkRequired(argument: Json, { value, at, run }: Given): void {
   if (!isJsonObject(value)) return;
   for (const key of listIn(argument)) {
     run.spend(1);
-    if (!Object.hasOwn(value, String(key))) run.tell(`${at}.${String(key)}`, "is missing.");
+    if (!Object.hasOwn(value, String(key))) run.report(`${at}.${String(key)}`, "is missing.");
   }
 }
 
@@ -218,13 +218,13 @@ function checkItems(schema: Json, { value, at, run }: Given): void {
 
 function checkAny(schemas: Json, { value, at, run }: Given): void {
   if (listIn(schemas).some((schema) => run.isMet(schema, value))) return;
-  run.tell(at, "fits none of what it may be.");
+  run.report(at, "fits none of what it may be.");
 }
 
 function bound(words: string, isMet: (value: number, limit: number) => boolean): Check {
   return (limit, { value, at, run }) => {
     if (typeof value !== "number" || typeof limit !== "number" || isMet(value, limit)) return;
-    run.tell(at, `must be ${words} ${limit}.`);
+    run.report(at, `must be ${words} ${limit}.`);
   };
 }
 
@@ -237,7 +237,7 @@ function count(
     if (typeOfJson(value) !== type || typeof limit !== "number") return;
     const length = lengthOf(value, run);
     if (isMet(length, limit)) return;
-    run.tell(at, `must have ${words} ${limit}, and has ${length}.`);
+    run.report(at, `must have ${words} ${limit}, and has ${length}.`);
   };
 }
 

@@ -25,11 +25,11 @@ export function requireInput({ input: schema }: Plan, input: Json): void {
   if (schema === undefined) return;
   const issues = issuesIn(schemaOf(schema), input);
   if (issues.length === 0) return;
-  const said = issues.slice(0, MAX_SAID_ISSUES).map(({ at, message }) => `${at} ${message}`);
-  throw new ByrefError("invalid_plan_input", said.join(" "), { issues });
+  const texts = issues.slice(0, MAX_SHOWN_ISSUES).map(({ at, message }) => `${at} ${message}`);
+  throw new ByrefError("invalid_plan_input", texts.join(" "), { issues });
 }
 
-const MAX_SAID_ISSUES = 3;
+const MAX_SHOWN_ISSUES = 3;
 
 function requireSmall(input: Json): void {
   const bytes = byteLength(JSON.stringify(input));

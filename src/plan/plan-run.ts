@@ -176,8 +176,8 @@ export class PlanRun {
       await this.#options.onStart?.().catch((error: unknown) => this.#unlessStopped(error));
       if (this.#signal.aborted) return;
       const { gate } = stateIn(this.record, call.id);
-      const asked = gate === undefined ? {} : { gate };
-      this.#setCall(checked, { status: "running", pin: ready.pin, ...asked });
+      const gateOfCall = gate === undefined ? {} : { gate };
+      this.#setCall(checked, { status: "running", pin: ready.pin, ...gateOfCall });
       const run = await ready.run();
       if (run.kind === "failed") throw new ByrefError(run.code, run.message);
       // No event interleaves between the awaited save and the following lines.

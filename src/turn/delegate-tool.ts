@@ -69,8 +69,8 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
         throw new ByrefError("unknown_agent", `There is no agent ${input.agent}.`);
       }
       // In a tainted turn the task itself is untrusted.
-      const asked = { prompt: input.task, call: { ...call, madeOf: labels } };
-      const [answer, inputDigest] = await Promise.all([ask(calledAgent, asked), digestOf(input)]);
+      const question = { prompt: input.task, call: { ...call, madeOf: labels } };
+      const [answer, inputDigest] = await Promise.all([ask(calledAgent, question), digestOf(input)]);
       const write: Write = {
         value: answer.value,
         name: { ...nameForCall(DELEGATE, { agent: input.agent }), inputDigest },

@@ -88,7 +88,7 @@ class SubTurn {
     this.#labels = new Labels(store, this.#state.taint, call.madeOf);
     this.#steps = new Steps(this.#context, {
       ...this.#answered,
-      window: [this.#asked(id)],
+      window: [this.#questionMessage(id)],
       idSuffix: "",
       toolbox: {
         ask: askAgentFor(asker),
@@ -124,7 +124,7 @@ class SubTurn {
     }
   }
 
-  #asked(id: string) {
+  #questionMessage(id: string) {
     const { now } = this.#context;
     const createdAt = new Date(now()).toISOString();
     const parts = [{ type: "text" as const, text: this.#question.prompt }];

@@ -179,8 +179,8 @@ export class ToolCalls {
 
   #answer({ approvalId, approved, reason }: ApprovalResponse, { toolCallId }: ToolCall): void {
     const { write } = this.#options;
-    const said = reason === undefined ? {} : { reason };
-    write({ type: "tool-approval-response", approvalId, approved, ...said });
+    const optionalReason = reason === undefined ? {} : { reason };
+    write({ type: "tool-approval-response", approvalId, approved, ...optionalReason });
     if (!approved) write({ type: "tool-output-denied", toolCallId });
   }
 

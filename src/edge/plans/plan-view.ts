@@ -58,7 +58,7 @@ async function runViews(
   for (const run of runs.toReversed()) {
     const view = await runViewOf(plan, run, {
       store,
-      mostBytes: Math.min(room, limits.maxPlanBytes),
+      maxBytes: Math.min(room, limits.maxPlanBytes),
     });
     if (isOpenRun(run.record)) room -= charsOf(view.state, room);
     views.push(view);
@@ -94,19 +94,19 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
 interface RunViewOptions {
   readonly store: VariableStore;
   /** Size limit for the state of an open run. Default: `maxPlanBytes`. */
-  readonly mostBytes?: number;
+  readonly maxBytes?: number;
 }
 
 /** A run. The state of an open run is its partial result. */
 export async function runViewOf(
   plan: Plan,
   { record, input, state }: ShownRun,
-  { store, mostBytes = limits.maxPlanBytes }: RunViewOptions,
+  { store, maxBytes = limits.maxPlanBytes }: RunViewOptions,
 ): Promise<RunView> {
   const { id, status, createdAt, error } = record;
   const isOmitted = input === undefined;
   const isOpen = isOpenRun(record) && !isOmitted;
-  const soFar = async () => resultOf(await resultParts(store, { plan, run: id, mostBytes }));
+  const soFar = async () => resultOf(await resultParts(store, { plan, run: id, maxBytes }));
   return {
     id,
     status,

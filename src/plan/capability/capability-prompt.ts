@@ -217,9 +217,9 @@ function aboutParameter(
   { schema }: CapabilityTool,
 ): string {
   const parts = typeof own === "object" ? [own, ...(own.allOf ?? []), ...(own.anyOf ?? [])] : [];
-  const [said] = parts.flatMap((part) =>
+  const [description] = parts.flatMap((part) =>
     typeof part === "object" ? (part.description ?? []) : [],
   );
-  const about = said === undefined ? "" : ` // ${said}`;
+  const about = description === undefined ? "" : ` // ${description}`;
   return `- ${name}${isRequired ? "" : "?"}: ${schemaText(own, schema)}${about}`;
 }

@@ -33,12 +33,12 @@ export async function withKnownTools(plan: Plan, tools: ToolSet): Promise<Plan> 
 
 async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
   const { capability, ...call } = named;
-  const meant = await meantBy(call, { capability, tools });
-  const tool = toolNamed(meant.tool, tools);
+  const resolved = await resolveTool(call, { capability, tools });
+  const tool = toolNamed(resolved.tool, tools);
   if (tool === undefined) return call;
   return {
-    ...meant,
-    parameters: coerceParameters(meant.parameters, await jsonSchemaOf(tool, meant.tool)),
+    ...resolved,
+    parameters: coerceParameters(resolved.parameters, await jsonSchemaOf(tool, resolved.tool)),
   };
 }
 
@@ -46,36 +46,39 @@ async function withTool(named: NamedCall, tools: ToolSet): Promise<PlanCall> {
  * Names and actions may contain underscores. If the exact name is unknown, the longest matching tool name
  * counts.
  */
-async function meantBy(
+async function resolveTool(
   call: PlanCall,
   { capability, tools }: { readonly capability: string | undefined; readonly tools: ToolSet },
 ): Promise<PlanCall> {
   if (toolNamed(call.tool, tools) !== undefined) return call;
   if (capability !== undefined && toolNamed(capability, tools) !== undefined) {
-    const taking = await withAction(call, { name: capability, tools });
-    return taking ?? { ...call, tool: capability };
+    const resolved = await withAction(call, { name: capability, tools });
+    return resolved ?? { ...call, tool: capability };
   }
   const end = call.tool.length;
   for (let at = call.tool.lastIndexOf("_", end); at > 0; at = call.tool.lastIndexOf("_", at - 1)) {
-    const taking = await withAction(call, { name: call.tool.slice(0, at), tools });
-    if (taking !== undefined) return taking;
+    const resolved = await withAction(call, { name: call.tool.slice(0, at), tools });
+    if (resolved !== undefined) return resolved;
   }
   return call;
 }
 
-/** Passes the rest of the name as the tool's `action`. Undefined if the tool has no such parameter. */
+/**
+ * Calls the tool with the rest of the name as its `action`. Undefined if the tool, the rest or the parameter
+ * does not exist.
+ */
 async function withAction(
   call: PlanCall,
-  { name: taking, tools }: { readonly name: string; readonly tools: ToolSet },
+  { name: toolName, tools }: { readonly name: string; readonly tools: ToolSet },
 ): Promise<PlanCall | undefined> {
-  const action = call.tool.slice(taking.length + 1);
-  const tool = toolNamed(taking, tools);
+  const action = call.tool.slice(toolName.length + 1);
+  const tool = toolNamed(toolName, tools);
   if (tool === undefined || action === "") return undefined;
-  const takesAction = parametersIn(await jsonSchemaOf(tool, taking)).some(
+  const takesAction = parametersIn(await jsonSchemaOf(tool, toolName)).some(
     ({ name }) => name === "action",
   );
   return takesAction
-    ? { ...call, tool: taking, parameters: { action, ...call.parameters } }
+    ? { ...call, tool: toolName, parameters: { action, ...call.parameters } }
     : undefined;
 }
 

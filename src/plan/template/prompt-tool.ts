@@ -32,12 +32,12 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
       if (rendered.kind === "skipped") throw new ByrefError("input_missing", rendered.reason);
       await outputs.begin();
       const { tools } = outputs;
-      const asked = { ...call, madeOf: inputs.asked };
+      const callOptions = { ...call, madeOf: inputs.questionLabels };
       const { value, labels } = await ask({
         prompt: rendered.prompt,
         tools,
         texts: inputs.texts,
-        call: asked,
+        call: callOptions,
       });
       const answer = { value, labels: joinedLabels([labels, inputs.labelsOf(PROMPT_TOOL)]) };
       return {

@@ -17,7 +17,7 @@ import { parsedJson, type Json } from "../../value/json.ts";
 import { formatPath, readPath } from "../../value/path.ts";
 import { renderText } from "../../value/render.ts";
 
-/** An existing value that the model must not see. `text` says so, and describes what may be known of it. */
+/** An existing value that the model must not see. `text` is a note with the known facts. */
 export interface Withheld {
   readonly found: false;
   readonly reason: "withheld";

@@ -43,7 +43,7 @@ export class StepInputs implements StepSources {
   }
 
   /** The labels of the question. */
-  get asked(): Labels {
+  get questionLabels(): Labels {
     const { store } = this.#resources;
     const { labels } = this.#context;
     const isTrusted = labels.isTrusted && this.labelsOf("").trusted;

@@ -41,7 +41,7 @@ export interface ToolUse {
 const writeModes = ["append", "replace", "new"] as const;
 export type TemplateWriteMode = (typeof writeModes)[number];
 
-/** The directives of a step read so far. */
+/** The directives of a step, as read so far. */
 export interface StepDirectives {
   readonly inputs: Input[];
   /** Outputs by target as written. */
@@ -56,7 +56,7 @@ interface Directive {
   readonly line: number;
 }
 
-const directives: ReadonlyMap<string, (said: StepDirectives, directive: Directive) => void> =
+const directives: ReadonlyMap<string, (step: StepDirectives, directive: Directive) => void> =
   new Map([
     ["input", addInput],
     ["output", addOutput],
@@ -66,12 +66,12 @@ const directives: ReadonlyMap<string, (said: StepDirectives, directive: Directiv
   ]);
 
 /** Adds a directive. Throws a ByrefError that describes the fault. */
-export function applyDirective(said: StepDirectives, name: string, directive: Directive): void {
+export function applyDirective(step: StepDirectives, name: string, directive: Directive): void {
   if (directive.value.length > limits.maxDirectiveChars) {
     throw wrong(`A directive has at most ${limits.maxDirectiveChars} characters.`);
   }
   const apply = directives.get(name);
-  if (apply !== undefined) return apply(said, directive);
+  if (apply !== undefined) return apply(step, directive);
   const [near] = nearest(name, directives.keys());
   const hint = near === undefined ? "" : ` Did you mean @${near}?`;
   throw wrong(
@@ -79,39 +79,39 @@ export function applyDirective(said: StepDirectives, name: string, directive: Di
   );
 }
 
-function addInput(said: StepDirectives, { value, line }: Directive): void {
+function addInput(step: StepDirectives, { value, line }: Directive): void {
   const cursor = new TemplateCursor(value);
   const target = takeTarget(cursor, "@input");
   const options = takeOptions(cursor);
   if (options.pathsOnly && options.select.length > 0) {
     throw wrong("(paths-only) shows no value, so there is nothing to select.");
   }
-  said.inputs.push({ target, ...options, line });
+  step.inputs.push({ target, ...options, line });
 }
 
-function addOutput(said: StepDirectives, { value, line }: Directive): void {
+function addOutput(step: StepDirectives, { value, line }: Directive): void {
   const cursor = new TemplateCursor(value);
   const target = takeTarget(cursor, "@output");
   if (!cursor.isAtEnd) throw wrong(`@output takes no options, but here is "${cursor.rest}".`);
   requireWritable(target);
   const source = formatTarget(target);
-  if (said.outputs.has(source)) throw wrong(`${source} is an @output of this step already.`);
-  said.outputs.set(source, { target, line });
+  if (step.outputs.has(source)) throw wrong(`${source} is an @output of this step already.`);
+  step.outputs.set(source, { target, line });
 }
 
-function setWriteMode(said: StepDirectives, { value }: Directive): void {
+function setWriteMode(step: StepDirectives, { value }: Directive): void {
   const mode = writeModes.find((known) => known === value);
   if (mode === undefined) {
     throw wrong(`"${shortened(value)}" is no write mode: write ${writeModes.join(", ")}.`);
   }
-  if (said.writeMode !== undefined) throw wrong("This step has a @write-mode already.");
-  said.writeMode = mode;
+  if (step.writeMode !== undefined) throw wrong("This step has a @write-mode already.");
+  step.writeMode = mode;
 }
 
-function setHeader(said: StepDirectives, { value }: Directive): void {
+function setHeader(step: StepDirectives, { value }: Directive): void {
   if (value === "") throw wrong("@header needs a text, e.g. @header Report for {today}");
-  if (said.header !== undefined) throw wrong("This step has a @header already.");
-  said.header = value;
+  if (step.header !== undefined) throw wrong("This step has a @header already.");
+  step.header = value;
 }
 
 function addTools({ tools }: StepDirectives, { value, line }: Directive): void {

@@ -126,8 +126,8 @@ export class History {
   window(answer?: string): readonly StoredMessage[] {
     this.#recent ??= this.#readRecent();
     const newest = this.#recent.at(-1)?.message.id;
-    const goesOn = newest !== undefined && newest === answer;
-    const recent = goesOn ? this.#readRecent(this.#seqOf(newest)) : this.#recent;
+    const isContinued = newest !== undefined && newest === answer;
+    const recent = isContinued ? this.#readRecent(this.#seqOf(newest)) : this.#recent;
     const messages = recent.map(({ message }) => message);
     const firstQuestion = messages.findIndex((message) => message.role === "user");
     return firstQuestion < 0 ? [] : messages.slice(firstQuestion);

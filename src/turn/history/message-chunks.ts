@@ -38,16 +38,16 @@ function toolChunks(part: Extract<MessagePart, { toolCallId: string }>): readonl
   };
   const toolName = getToolName(part);
   const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
-  const asked = approval === undefined ? [] : approvalChunks(toolCallId, approval);
+  const approvalParts = approval === undefined ? [] : approvalChunks(toolCallId, approval);
   if (state === "output-available") {
-    return [call, ...asked, { type: "tool-output-available", output: part.output, ...about }];
+    return [call, ...approvalParts, { type: "tool-output-available", output: part.output, ...about }];
   }
   if (state === "output-error") {
-    return [call, ...asked, { type: "tool-output-error", errorText: part.errorText, ...about }];
+    return [call, ...approvalParts, { type: "tool-output-error", errorText: part.errorText, ...about }];
   }
   if (state === "output-denied")
-    return [call, ...asked, { type: "tool-output-denied", toolCallId }];
-  return [call, ...asked];
+    return [call, ...approvalParts, { type: "tool-output-denied", toolCallId }];
+  return [call, ...approvalParts];
 }
 
 /** Chunks for an approval request and, if there is one, the response. */
@@ -55,15 +55,15 @@ function approvalChunks(
   toolCallId: string,
   { id: approvalId, approved, reason, descriptor }: Approval,
 ): readonly UIMessageChunk[] {
-  const asked: UIMessageChunk = {
+  const request: UIMessageChunk = {
     type: "tool-approval-request",
     toolCallId,
     approvalId,
     ...compact({ approvalDescriptor: descriptor }),
   };
-  if (approved === undefined) return [asked];
+  if (approved === undefined) return [request];
   return [
-    asked,
+    request,
     compact({ type: "tool-approval-response" as const, approvalId, approved, reason }),
   ];
 }

@@ -75,9 +75,9 @@ function tokensOf(usage: LanguageModelUsage | undefined) {
 /** An endpoint's error text may be long, and may repeat the key that it received. */
 function asModelFailure(error: unknown, { redact = (text) => text }: CallModelContext): ByrefError {
   if (error instanceof ByrefError) return error;
-  const said = redact(messageOf(error)).replaceAll(/\s+/g, " ");
+  const text = redact(messageOf(error)).replaceAll(/\s+/g, " ");
   return new ByrefError(
     "model_failed",
-    `The model failed: ${clip(said, limits.maxModelErrorChars)}`,
+    `The model failed: ${clip(text, limits.maxModelErrorChars)}`,
   );
 }

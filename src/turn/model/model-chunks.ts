@@ -173,9 +173,9 @@ export class ToolChunks {
   }
 
   /** For unknown tools, the provider says whether they are dynamic. */
-  #dynamic(toolName: string, said: boolean | undefined): boolean | undefined {
+  #dynamic(toolName: string, fallback: boolean | undefined): boolean | undefined {
     const tool = this.#toolNamed(toolName);
-    if (tool === undefined) return said;
+    if (tool === undefined) return fallback;
     return tool.type === "dynamic" ? true : undefined;
   }
 }

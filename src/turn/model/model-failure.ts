@@ -66,14 +66,14 @@ export function failureOf(error: unknown): string {
 
 /** Milliseconds to wait after try number `tried`, from 1. Undefined if there is no further try. */
 export function retryDelayMs(error: unknown, tried: number): number | undefined {
-  const ours = RETRY_DELAYS_MS[tried - 1];
-  if (ours === undefined || !isRetryable(error)) return undefined;
-  const asked = layersOf(error)
+  const defaultMs = RETRY_DELAYS_MS[tried - 1];
+  if (defaultMs === undefined || !isRetryable(error)) return undefined;
+  const requestedMs = layersOf(error)
     .map(({ responseHeaders }) => retryAfterMs(responseHeaders))
     .find((delayMs) => delayMs !== undefined);
-  if (asked !== undefined && asked >= limits.maxRetryAfterMs) return limits.maxRetryAfterMs;
+  if (requestedMs !== undefined && requestedMs >= limits.maxRetryAfterMs) return limits.maxRetryAfterMs;
   // Jitter spreads the retries of calls that failed together.
-  return Math.min((asked ?? ours) * (1 + JITTER * Math.random()), limits.maxRetryAfterMs);
+  return Math.min((requestedMs ?? defaultMs) * (1 + JITTER * Math.random()), limits.maxRetryAfterMs);
 }
 
 /** Waits for `delayMs`. Resolves at once, without an error, when the signal aborts. */

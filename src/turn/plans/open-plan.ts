@@ -72,10 +72,10 @@ export async function requireValid(
 /** An error with the first findings as text and all of them as data. */
 export function invalidPlan(all: Findings): ByrefError {
   const findings = all.list();
-  const said = findings
+  const texts = findings
     .slice(0, MAX_SAID_FINDINGS)
     .map(({ call, at, message }) => [call ?? [], at ?? [], message].flat().join(": "));
-  return new ByrefError("invalid_plan", said.join(" "), { findings });
+  return new ByrefError("invalid_plan", texts.join(" "), { findings });
 }
 
 const MAX_SAID_FINDINGS = 3;
@@ -169,8 +169,8 @@ async function toolsOf(
     effectsOf(call) {
       const { tool } = call;
       if (!isAlone && toolbox.get(tool) !== undefined) return effectsOf(tool);
-      const said = own.find(({ name }) => name === tool)?.effects ?? "none";
-      return planFormat.effectsOf?.(call, effectsOf) ?? said;
+      const ownEffects = own.find(({ name }) => name === tool)?.effects ?? "none";
+      return planFormat.effectsOf?.(call, effectsOf) ?? ownEffects;
     },
   };
 }

@@ -98,11 +98,11 @@ export async function resumeRun(
   if (!decisions.some(([gate]) => waitsFor(plan.plan, record, gate))) throw nothingWaits();
   const attempt = attemptAt(options, run);
   const opened = await openPlan(attempt.context, plan, record);
-  const goesOn: RunRecord = { ...record, status: "running" };
-  const turn = new PlanTurn(options, { plan, opened, record: goesOn, attempt });
+  const continued: RunRecord = { ...record, status: "running" };
+  const turn = new PlanTurn(options, { plan, opened, record: continued, attempt });
   attempt.resume(() => {
     options.onBegin?.();
-    plans.saveRun(goesOn);
+    plans.saveRun(continued);
   });
   return turn.run(async (one) => {
     for (const [gate, decision] of decisions) await one.decide(gate, decision);

@@ -113,7 +113,7 @@ async function endingOf(
   if (isOpenRun(record)) return { part };
   if (!record.keep || record.status === "cancelled") {
     // The value is still the run's result.
-    return part.shown === undefined ? { part, write: await kept(store, part) } : { part };
+    return part.shown === undefined ? { part, write: await prepareCopy(store, part) } : { part };
   }
   try {
     return { part, write: await handedOn(store, part) };
@@ -121,7 +121,7 @@ async function endingOf(
     if (!PERMANENT.has(codeOf(error))) throw error;
     const { output, info } = part;
     const problem = `${output.name} was kept as ${info.name}: ${messageOf(error)}`;
-    return { part, write: await kept(store, part), problem };
+    return { part, write: await prepareCopy(store, part), problem };
   }
 }
 
@@ -142,7 +142,7 @@ async function handedOn(
 }
 
 /** Copies the run's variable to a variable of the conversation with the run's name. */
-async function kept(store: VariableStore, { info }: ResultPart): Promise<PreparedWrite> {
+async function prepareCopy(store: VariableStore, { info }: ResultPart): Promise<PreparedWrite> {
   const value = (await copyOf(store, info.name)) ?? null;
   return store.prepare({ ...labelsOf(info), name: info.name, value, mode: "replace" });
 }
@@ -194,18 +194,18 @@ interface ResultOptions {
   readonly plan: Plan;
   readonly run: string;
   /** Maximum bytes of all shown values together. Default: `maxPlanBytes`. */
-  readonly mostBytes?: number;
+  readonly maxBytes?: number;
 }
 
-/** The state and the outputs that a run has written. All shown values together are at most `mostBytes`. */
+/** The state and the outputs that a run has written. All shown values together are at most `maxBytes`. */
 export async function resultParts(
   store: VariableStore,
-  { plan, run, mostBytes = limits.maxPlanBytes }: ResultOptions,
+  { plan, run, maxBytes = limits.maxPlanBytes }: ResultOptions,
 ): Promise<readonly ResultPart[]> {
   // The state is merged, even if an output has its name.
   const outputs = [STATE, ...plan.outputs.filter(({ name }) => name !== STATE.name)];
   const parts: ResultPart[] = [];
-  let room = mostBytes;
+  let room = maxBytes;
   for (const output of outputs) {
     const info = store.info(nameInRun(run, output.name, plan.runNames));
     if (info === undefined) continue;
