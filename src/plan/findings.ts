@@ -41,7 +41,10 @@ export class Findings {
   /** Returns the findings. If some were left out, the last one gives their number. */
   list(): readonly Finding[] {
     if (this.#more === 0) return this.#findings;
-    return [...this.#findings, { code: "bad_plan", message: `There are ${this.#more} findings more.` }];
+    return [
+      ...this.#findings,
+      { code: "bad_plan", message: `There are ${this.#more} findings more.` },
+    ];
   }
 }
 

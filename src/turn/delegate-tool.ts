@@ -70,7 +70,10 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
       }
       // In a tainted turn the task itself is untrusted.
       const question = { prompt: input.task, call: { ...call, madeOf: labels } };
-      const [answer, inputDigest] = await Promise.all([ask(calledAgent, question), digestOf(input)]);
+      const [answer, inputDigest] = await Promise.all([
+        ask(calledAgent, question),
+        digestOf(input),
+      ]);
       const write: Write = {
         value: answer.value,
         name: { ...nameForCall(DELEGATE, { agent: input.agent }), inputDigest },

@@ -40,10 +40,18 @@ function toolChunks(part: Extract<MessagePart, { toolCallId: string }>): readonl
   const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
   const approvalParts = approval === undefined ? [] : approvalChunks(toolCallId, approval);
   if (state === "output-available") {
-    return [call, ...approvalParts, { type: "tool-output-available", output: part.output, ...about }];
+    return [
+      call,
+      ...approvalParts,
+      { type: "tool-output-available", output: part.output, ...about },
+    ];
   }
   if (state === "output-error") {
-    return [call, ...approvalParts, { type: "tool-output-error", errorText: part.errorText, ...about }];
+    return [
+      call,
+      ...approvalParts,
+      { type: "tool-output-error", errorText: part.errorText, ...about },
+    ];
   }
   if (state === "output-denied")
     return [call, ...approvalParts, { type: "tool-output-denied", toolCallId }];
