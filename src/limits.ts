@@ -152,9 +152,9 @@ export const fetchMs = 30_000;
  * that most steps need no request to the quota service. Tokens: about what one call uses.
  */
 export const lease = { modelCalls: 4, toolCalls: 16, tokens: 10_000 } as const;
-/** Time after which a request to the directory is repeated or given up. */
+/** Time without a response after which a request to the directory is repeated or skipped. */
 export const directoryMs = 5_000;
-/** A lease takes at most this fraction (1/64) of the calls that are left. Near the end turns lease one by one. */
+/** Divisor of the calls that are left: a lease takes at most this share, and one call near the end. Not for tokens. */
 export const leaseShare = 64;
 /** The longest wait that a provider's Retry-After may request. */
 export const maxRetryAfterMs = 60_000;

@@ -16,7 +16,7 @@ export interface BatchTools {
   readonly read: (entry: Entry) => Promise<Json | undefined>;
 }
 
-/** Attempts at a batch when another write commits first each time. */
+/** Maximum attempts at a batch. An attempt fails if another write commits first. */
 const MAX_TRIES = 20;
 
 /**

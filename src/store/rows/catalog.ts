@@ -14,7 +14,7 @@ export interface CatalogOptions {
 /** Keeps the seqs of one millisecond below those of the next. A seq has at most 15 digits. */
 const SEQS_PER_MS = 100;
 
-/** Entries of one lookup. A conversation with fewer variables is read whole by one statement. */
+/** Minimum entries of one lookup. A conversation with fewer variables is read whole by one statement. */
 const MIN_LOOKUP = 50;
 
 /**

@@ -107,7 +107,7 @@ function create(sql: Sql, nowMs: number): void {
   );
 }
 
-/** True if the database has a schema. */
+/** True if the database was ever written to. */
 export function hasSchema(sql: Sql): boolean {
   return schemaVersion(sql) > 0;
 }
