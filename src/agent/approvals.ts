@@ -9,7 +9,7 @@ type ForAll = Extract<ToolApproval, CallableFunction>;
 type ForOne = Exclude<ToolApproval, CallableFunction>[string];
 type Status = Awaited<ReturnType<ForAll>>;
 
-/** Decides about one call. References in the input are resolved. */
+/** Decides about one call by its input with references resolved. */
 type Decide = (input: unknown) => Status | PromiseLike<Status>;
 
 /**
@@ -164,9 +164,9 @@ export class Decisions {
 const known = new WeakMap<VariableStore, Decisions>();
 
 /**
- * Returns the call, or a failure with `approval_needed` if no decision was made about exactly this call. If
- * a person has to approve it, that person must have been asked about this very call and have approved it.
- * With `isDecided`, a call without a decision must not run.
+ * Returns the call, or a failure with `approval_needed` if the decision was about another call. If a person
+ * has to approve the call, that person must have been asked about this very call and have approved it. With
+ * `isDecided`, a call without a decision must not run.
  */
 export function ifDecided(
   { prepared, pin }: PinnedCall,

@@ -68,7 +68,7 @@ export function wrapDecidedTools<Tools extends ToolSet>(
 function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   const { name, tool, options } = own;
   const decisions = Decisions.of(options.store);
-  const { outputSchema: _outputSchema, onInputAvailable: _told, ...rest } = tool;
+  const { outputSchema: _outputSchema, onInputAvailable: _onInputAvailable, ...rest } = tool;
   const needsApproval = async (input: unknown, call: Call) => {
     const { prepared, pin } = await own.prepare(input, call);
     // A call that will fail needs no approval.

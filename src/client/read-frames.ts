@@ -8,7 +8,7 @@ export interface Frame {
 }
 
 export interface ReadOptions {
-  /** Called with all received data, comments included. */
+  /** Called for each piece of received data, comments included. */
   readonly onLife: () => void;
   readonly silenceMs: number;
   readonly signal: AbortSignal | undefined;

@@ -74,7 +74,7 @@ function hasControls(text: string): boolean {
   return false;
 }
 
-/** Chooses the format by the file's extension; without one, text for strings and JSON for other values. */
+/** Chooses the format by the file's extension. Default: text for strings, JSON for other values. */
 export function formatFor(path: string, value: Json): FileFormat {
   const extension = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
   const known = fileFormats.find((format) => format === extension);

@@ -22,23 +22,23 @@ interface SaveOptions<Result> {
    */
   readonly guard?: (write: Write) => Write;
   /** Called with the saved variables, as part of the commit. */
-  readonly kept: (infos: readonly VariableInfo[], writes: readonly Write[]) => Result;
+  readonly onSaved: (infos: readonly VariableInfo[], writes: readonly Write[]) => Result;
   /** Handles a refused write, or throws the error to report. */
-  readonly refused: (error: unknown, writes: readonly Write[]) => Refusal<Result>;
+  readonly onRefused: (error: unknown, writes: readonly Write[]) => Refusal<Result>;
 }
 
 /** Saves all of the writes or none of them. */
 export function savingAll<Result>(
   store: Variables,
-  given: readonly Write[],
-  { check, guard = (write) => write, kept, refused }: SaveOptions<Result>,
+  initial: readonly Write[],
+  { check, guard = (write) => write, onSaved, onRefused }: SaveOptions<Result>,
 ): Prepare<Result> {
-  let current = given;
+  let current = initial;
   const prepare: Prepare<Result> = async () => {
     check();
     const writes = current.map(guard);
-    const instead = (error: unknown): (() => Result) | undefined => {
-      const refusal = refused(error, writes);
+    const replacementFor = (error: unknown): (() => Result) | undefined => {
+      const refusal = onRefused(error, writes);
       if ("result" in refusal) return refusal.result;
       current = refusal.writes;
     };
@@ -46,29 +46,29 @@ export function savingAll<Result>(
     try {
       prepared = await store.prepareAll(writes);
     } catch (error) {
-      const result = instead(error);
+      const result = replacementFor(error);
       return result === undefined ? prepare() : change(result);
     }
     const commit = () => {
       check();
-      if (writes.some((write) => guard(write).visibility !== write.visibility)) throw again();
+      if (writes.some((write) => guard(write).visibility !== write.visibility)) throw changed();
       let infos: readonly VariableInfo[];
       try {
         infos = prepared.commit();
       } catch (error) {
         if (codeOf(error) === "conflict") throw error;
-        const result = instead(error);
-        if (result === undefined) throw again();
+        const result = replacementFor(error);
+        if (result === undefined) throw changed();
         return result();
       }
-      return kept(infos, writes);
+      return onSaved(infos, writes);
     };
     return { commit, discard: prepared.discard };
   };
   return prepare;
 }
 
-function again(): ByrefError {
+function changed(): ByrefError {
   return new ByrefError("conflict", "What is saved has changed; prepare it again.");
 }
 

@@ -75,7 +75,10 @@ async function follow(
   });
 }
 
-/** Returns the request to the next address. As in browsers, a 303 or a redirected POST becomes a GET. */
+/**
+ * Returns the request to the next address. As in browsers, a 303, or a POST that a 301 or 302 redirects,
+ * becomes a GET.
+ */
 function redirected(request: RequestInit, status: number, isSameOrigin: boolean): RequestInit {
   const { method = "GET", body, headers, ...rest } = request;
   const name = method.toUpperCase();
@@ -140,7 +143,7 @@ function tooSlow(milliseconds: number): ByrefError {
 }
 
 /** IPv4 ranges that are not public by IANA's registries, and addresses that cloud providers reserve. */
-const NO_PUBLIC_IPV4 = [
+const NON_PUBLIC_IPV4 = [
   "0.0.0.0/8", // this network
   "10.0.0.0/8", // private
   "100.64.0.0/10", // behind a carrier's NAT
@@ -162,7 +165,7 @@ const NO_PUBLIC_IPV4 = [
 });
 
 /** Names of a local machine or of a private network. */
-const NO_PUBLIC_NAME =
+const NON_PUBLIC_NAME =
   /(?:^|\.)(?:localhost|local|localdomain|internal|intranet|private|lan|home|corp|arpa|svc|test|invalid|onion|metadata\.goog)$/;
 
 const PORTS = new Set([80, 443]);
@@ -201,11 +204,11 @@ function isPublicHost(hostname: string): boolean {
   if (/^\d+\.\d+\.\d+\.\d+$/.test(hostname)) return isPublicIpv4(numberOf(hostname));
   const name = hostname.replace(/\.+$/, "");
   // A name with a single label is a machine of a private network.
-  return name.includes(".") && !NO_PUBLIC_NAME.test(name);
+  return name.includes(".") && !NON_PUBLIC_NAME.test(name);
 }
 
 function isPublicIpv4(address: number): boolean {
-  return !NO_PUBLIC_IPV4.some(([first, size]) => address >= first && address < first + size);
+  return !NON_PUBLIC_IPV4.some(([first, size]) => address >= first && address < first + size);
 }
 
 /**

@@ -111,7 +111,7 @@ export interface PlacedResult extends ToolResult {
   readonly places: readonly Place[];
 }
 
-interface Placing {
+interface PlacementOptions {
   readonly target: SaveTarget | undefined;
   /** True if the tool may not choose among several places: its choice could reveal a guarded value. */
   readonly isFixed: boolean;
@@ -124,7 +124,7 @@ interface Placing {
  */
 export async function placedResultOf(
   returned: unknown,
-  { target, isFixed, store }: Placing,
+  { target, isFixed, store }: PlacementOptions,
 ): Promise<PlacedResult> {
   if (target === undefined) return { ...(await toolResultOf(returned, store)), places: [] };
   const { value, named } = target.operator === "first" ? choiceIn(returned) : { value: returned };

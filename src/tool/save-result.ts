@@ -148,8 +148,8 @@ export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
     writes.map((write) => ownedBy(scope, write)),
     {
       check: () => requireReplaced(places, call, store),
-      kept: (infos, [write]) => savedOf({ ...saving, value: write?.value }, infos, options),
-      refused: (error, current) => {
+      onSaved: (infos, [write]) => savedOf({ ...saving, value: write?.value }, infos, options),
+      onRefused: (error, current) => {
         if (codeOf(error) !== "limit_exceeded") {
           throw places.some(({ name }) => isGuarded(store, name)) ? withheld(error) : error;
         }

@@ -298,9 +298,9 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
     check: () => {
       for (const { name } of vars) requireOutputName(store, name);
     },
-    kept: (infos, saved) =>
+    onSaved: (infos, saved) =>
       outputOf(infos.map((info, index) => toolOutput(info, jsonOf(saved[index]), shown))),
-    refused: (error, refused) => {
+    onRefused: (error, refused) => {
       if (codeOf(error) !== "limit_exceeded") throw error;
       if (shown.isSealed === true && !refused.every(isFailure)) {
         return { writes: refused.map((write) => failedWrite(write, error)) };

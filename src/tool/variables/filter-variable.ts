@@ -60,7 +60,7 @@ export const filterVariable = runtimeTool({
       );
     });
     const meets = elementFilter(written, resolved as JsonObject);
-    const value = await keptOf(await arrayAt(store, target), meets, call.signal);
+    const value = await matchingElements(await arrayAt(store, target), meets, call.signal);
     const labelled = labels.ofResult(NAME);
     const write = {
       name: saved,
@@ -111,7 +111,7 @@ async function arrayAt(store: Variables, target: Target): Promise<Sequence> {
 }
 
 /** Keeps at most as many elements in memory as a value may have. */
-async function keptOf(
+async function matchingElements(
   sequence: Sequence,
   meets: (element: Json) => boolean,
   signal: AbortSignal,
@@ -200,8 +200,8 @@ const operators: ReadonlyMap<string, (operand: Json, place: string) => Test> = n
   ["lt", ordered((order) => order < 0)],
   ["lte", ordered((order) => order <= 0)],
   ["in", oneOf],
-  ["contains", holding],
-  ["exists", existing],
+  ["contains", containing],
+  ["exists", presence],
 ]);
 
 const KNOWN = `use ${[...operators.keys()].join(", ")}`;
@@ -269,7 +269,7 @@ function oneOf(operand: Json, place: string): Test {
 }
 
 /** Tests for a substring of a text, or for an element of an array. */
-function holding(operand: Json): Test {
+function containing(operand: Json): Test {
   const isSame = sameAs(operand);
   const isPiece = typeof operand === "string" ? pieceIn(operand) : () => false;
   return (value, work) => {
@@ -295,7 +295,7 @@ function pieceIn(piece: string): (text: string) => boolean {
   };
 }
 
-function existing(operand: Json, place: string): Test {
+function presence(operand: Json, place: string): Test {
   if (typeof operand !== "boolean") throw wrong(place, "must be true or false");
   return (value) => (value !== undefined) === operand;
 }

@@ -55,16 +55,16 @@ function* placesIn(
   { path, rest, work }: Pick<JsonSearch, "rest" | "work"> & { readonly path: Path },
 ): Generator<Place> {
   const at = rest.findIndex((segment) => "each" in segment);
-  const straight = at < 0 ? rest : rest.slice(0, at);
-  const reading = readPath(value, straight, work);
+  const prefix = at < 0 ? rest : rest.slice(0, at);
+  const reading = readPath(value, prefix, work);
   if (!reading.found) return;
-  const there = [...path, ...straight];
+  const prefixPath = [...path, ...prefix];
   if (at < 0) {
-    yield { path: there, value: reading.value };
+    yield { path: prefixPath, value: reading.value };
     return;
   }
   for (const [segment, inner] of childrenIn(reading.value)) {
-    yield* placesIn(inner, { path: [...there, segment], rest: rest.slice(at + 1), work });
+    yield* placesIn(inner, { path: [...prefixPath, segment], rest: rest.slice(at + 1), work });
   }
 }
 

@@ -53,7 +53,7 @@ export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions
       const { query, pattern, match_case, top_k } = input;
       const path = target.path.length === 0 ? undefined : formatPath(target.path);
       const repeated = compact({ name: info.name, query, path, pattern, match_case, top_k });
-      const findings = new Findings(repeated, { target, most: top_k ?? DEFAULT_HITS });
+      const findings = new Findings(repeated, { target, maxHits: top_k ?? DEFAULT_HITS });
       const search: Search = { target, matcher, findings, maxWork, offset: input.offset ?? 0 };
       await inspect(info, target, () => run(store, search));
       return { output: findings.output(), untrusted: !info.trusted };
@@ -96,14 +96,14 @@ async function runOnText(search: Search, sequence: Sequence): Promise<void> {
   }
 }
 
-interface Below {
+interface SearchPaths {
   /** The path of the array or object. */
   readonly base: Path;
   /** The path to search below each element; undefined: all of the element, keys included. */
   readonly rest: Path | undefined;
 }
 
-async function runOnJson(search: Search, part: Part, { base, rest }: Below): Promise<void> {
+async function runOnJson(search: Search, part: Part, { base, rest }: SearchPaths): Promise<void> {
   const { target, matcher, findings, maxWork, offset } = search;
   const charsOfOne = "sequence" in part ? part.sequence.averageChars : 1;
   let unit = offset;
@@ -168,7 +168,7 @@ class Findings {
   readonly #hits: Hit[] = [];
   readonly #call: Readonly<Record<string, Json>>;
   readonly #target: Target;
-  readonly #most: number;
+  readonly #maxHits: number;
   #charsLeft: number;
   #total = 0;
   #next: number | undefined;
@@ -181,11 +181,11 @@ class Findings {
 
   constructor(
     call: Readonly<Record<string, Json>>,
-    { target, most }: { readonly target: Target; readonly most: number },
+    { target, maxHits }: { readonly target: Target; readonly maxHits: number },
   ) {
     this.#call = call;
     this.#target = target;
-    this.#most = most;
+    this.#maxHits = maxHits;
     this.#charsLeft =
       limits.maxVariableOutputChars - charsOf({ ...this.output(), next: call }) - RESERVED_CHARS;
   }
@@ -237,7 +237,7 @@ class Findings {
 
   #add(hit: Hit): boolean {
     const chars = charsOf({ reference: hit.reference, excerpt: hit.excerpt }) + 1;
-    if (this.#hits.length >= this.#most || chars > this.#charsLeft) return false;
+    if (this.#hits.length >= this.#maxHits || chars > this.#charsLeft) return false;
     this.#charsLeft -= chars;
     this.#hits.push(hit);
     return true;

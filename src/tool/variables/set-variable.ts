@@ -166,8 +166,8 @@ export function savingGuarded(
   return savingAll<Json>(store, [write], {
     check: () => requireWritable(context, write),
     guard: guarded,
-    kept: ([info]) => (info === undefined ? null : shown(info)),
-    refused: (error, [current = write]) => {
+    onSaved: ([info]) => (info === undefined ? null : shown(info)),
+    onRefused: (error, [current = write]) => {
       const code = codeOf(error);
       if (current.visibility === "model" || code === "internal") throw error;
       const isOfValue = code === "limit_exceeded" || mode === "append" || mode === "merge";
