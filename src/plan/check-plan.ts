@@ -79,7 +79,7 @@ class Check {
   async run(): Promise<readonly CheckedCall[]> {
     const { calls, syntaxes } = this.#plan;
     // All writers must be known before references are checked.
-    const late = calls.map((call, index) => this.#addTarget(call, index));
+    const targetFindings = calls.map((call, index) => this.#addTarget(call, index));
     const ids = new Set<string>();
     const checked: CheckedCall[] = [];
     for (const [index, call] of calls.entries()) {
@@ -91,7 +91,7 @@ class Check {
       await this.#checkTool(call, texts);
       this.#checkReferences(call, texts);
       checked.push(this.#checkNeeds(call, index, texts));
-      for (const { code, message } of late[index] ?? []) {
+      for (const { code, message } of targetFindings[index] ?? []) {
         this.#find(code, call, { at: "_outputPath", message });
       }
     }
@@ -220,7 +220,7 @@ class Check {
   #isThere(name: string): boolean {
     if (name === "input" || name === GATES) return true;
     const isOwn = name === "state" || this.#plan.runNames.includes(name) || this.#index.has(name);
-    // A text with an unknown name stays text. Only the dagger marks it as a reference.
+    // With the dagger, an unknown name is a reference to a missing variable. In other syntaxes it stays text.
     return !isOwn && (this.#context.isKnown(name) || !this.#plan.syntaxes.includes("dagger"));
   }
 

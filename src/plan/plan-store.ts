@@ -37,7 +37,7 @@ export class PlanStore {
     return true;
   }
 
-  /** Adds a plan. Throws `limit_exceeded`. At the limit, deletes the oldest finished plan. */
+  /** Adds a plan. At the limit, deletes the oldest finished plan. Throws `limit_exceeded` if there is none. */
   add(record: PlanRecord): void {
     const data = JSON.stringify(record);
     requireSmall(data);

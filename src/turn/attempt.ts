@@ -52,7 +52,7 @@ export class Attempt {
   }
 
   /** The time-out error that ended the attempt, or undefined. */
-  get overtime(): unknown {
+  get timeoutError(): unknown {
     return this.#timeout.signal.reason;
   }
 

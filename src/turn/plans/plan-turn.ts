@@ -203,9 +203,9 @@ class PlanTurn {
       await first?.(run);
       await run.run();
     });
-    const { overtime } = this.#attempt;
-    if (overtime !== undefined && this.#record.status === "cancelled") {
-      const error = publicTextOf(overtime);
+    const { timeoutError } = this.#attempt;
+    if (timeoutError !== undefined && this.#record.status === "cancelled") {
+      const error = publicTextOf(timeoutError);
       this.#commit(() => ({ ...this.#record, status: "failed", error }));
     }
     return this.#end();
