@@ -25,13 +25,13 @@ export interface Outcome {
 
 /** Is notified when an activity begins. Receives no values and must not throw. */
 export interface Observer {
-  begin(activity: Activity): Observed;
+  begin(activity: Activity): ObservedActivity;
 }
 
 /** An activity that has begun. It observes the activities inside of it. */
-export interface Observed extends Observer {
-  /** Called at the first part of the response; further calls have no effect. */
-  answers(): void;
-  /** Called at the end; further calls have no effect. */
+export interface ObservedActivity extends Observer {
+  /** Records the first part of the response. Further calls have no effect. */
+  firstOutput(): void;
+  /** Records the end. Further calls have no effect. */
   end(outcome?: Outcome): void;
 }

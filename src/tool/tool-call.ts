@@ -2,7 +2,7 @@ import { compact, deepFreeze, type Json } from "../value/json.ts";
 import { codeOf } from "../errors.ts";
 import { Labels } from "../store/labels.ts";
 import type { Variables } from "../store/variable-store.ts";
-import type { Observed, Observer } from "./observer.ts";
+import type { ObservedActivity, Observer } from "./observer.ts";
 import {
   type Approval,
   approvalRequest,
@@ -87,7 +87,7 @@ export function preparing(tool: CallableTool): WrappedTool["prepare"] {
   return async (input, call) => {
     const { observer, toolCallId } = call;
     if (observer === undefined) return prepare(tool, input, call);
-    let running: Observed | undefined;
+    let running: ObservedActivity | undefined;
     const begin = () => observer.begin({ kind: "tool", name: tool.name, toolCallId });
     const inside: Observer = { begin: (activity) => (running ?? observer).begin(activity) };
     const prepared = await prepare(tool, input, { ...call, observer: inside });

@@ -5,7 +5,7 @@ import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/plan-format.t
 import { resolveReferences } from "../reference/resolve.ts";
 import { UrlSources } from "../tool/composed.ts";
 import { Labels } from "../store/labels.ts";
-import type { Observed } from "../tool/observer.ts";
+import type { ObservedActivity } from "../tool/observer.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
 import { compact, type Json } from "../value/json.ts";
@@ -60,7 +60,7 @@ class SubTurn {
   readonly #state: TurnState;
   readonly #labels: Labels;
   readonly #question: Question;
-  readonly #observed: Observed | undefined;
+  readonly #observed: ObservedActivity | undefined;
   readonly #steps: Steps;
 
   constructor(asker: TurnContext, calledAgent: CalledAgent, question: Question) {

@@ -8,7 +8,7 @@ function recordOf(tenant: string) {
   trace.root.activity = { kind: "agent", name: "orders", model: "m", provider: "p" };
   const model = trace.root.begin({ kind: "model", name: "m", model: "m", provider: "p" });
   nowMs += 2;
-  model.answers();
+  model.firstOutput();
   nowMs += 3;
   model.end({});
   const tool = trace.root.begin({ kind: "tool", name: "find", toolCallId: "1" });

@@ -26,9 +26,9 @@ function recordedTurn() {
   first.end({ error: "529", inputTokens: undefined });
   const second = root.begin({ kind: "model", name: "claude", ...model });
   later(50);
-  second.answers();
+  second.firstOutput();
   later(50);
-  second.answers();
+  second.firstOutput();
   second.end({ finishReason: "tool-calls", inputTokens: 60, outputTokens: 40 });
   const call = root.begin({ kind: "tool", name: "delegate", toolCallId: "call_1" });
   const asked = call.begin({ kind: "agent", name: "clerk", ...model });

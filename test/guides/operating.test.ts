@@ -40,7 +40,7 @@ it("the line and the data point of a turn have what the guide says, in its order
   const shown = JSON.parse(line) as TurnRecord;
   const trace = new Trace(() => Date.parse(shown.startedAt));
   trace.root.activity = { kind: "agent", name: "orders", model: "m", provider: "p" };
-  trace.root.begin({ kind: "model", name: "m", model: "m", provider: "p" }).answers();
+  trace.root.begin({ kind: "model", name: "m", model: "m", provider: "p" }).firstOutput();
   trace.end({});
   const { tenant, conversation, turn } = shown;
   const { status, finishReason = "stop", usage, savings, cost } = shown;

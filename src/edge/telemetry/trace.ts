@@ -1,5 +1,5 @@
 import * as limits from "../../limits.ts";
-import type { Activity, Observed, Outcome } from "../../tool/observer.ts";
+import type { Activity, ObservedActivity, Outcome } from "../../tool/observer.ts";
 
 /** The agent is not known until the turn begins. */
 const NOBODY: Activity = { kind: "agent", name: "" };
@@ -45,7 +45,7 @@ interface Sum {
 }
 
 /** An activity of a turn and its outcome. */
-export class Span implements Observed {
+export class Span implements ObservedActivity {
   activity: Activity;
   readonly parent: Span | undefined;
   readonly startMs: number;
@@ -65,7 +65,7 @@ export class Span implements Observed {
     return this.#trace.begin(activity, this);
   }
 
-  answers(): void {
+  firstOutput(): void {
     this.answersMs ??= this.#trace.now();
   }
 

@@ -44,7 +44,7 @@ export async function callModel(
       signal,
       write: output.write,
       onFirst: () => {
-        observed?.answers();
+        observed?.firstOutput();
         if (mustReset) output.reset?.();
       },
       idSuffix: tries === 1 ? output.idSuffix : `${output.idSuffix}.${tries}`,
