@@ -37,7 +37,10 @@ export class PlanStore {
     return true;
   }
 
-  /** Adds a plan. At the limit, deletes the oldest finished plan. Throws `limit_exceeded` if there is none. */
+  /**
+   * Adds a plan. At the limit, deletes the oldest finished plan. Throws `limit_exceeded` if there is none, or
+   * if the plan is too large.
+   */
   add(record: PlanRecord): void {
     const data = JSON.stringify(record);
     requireSmall(data);
